@@ -1,0 +1,53 @@
+# The commands of this project; `make help` lists them.
+PROJECT ?= .
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PROGRAM := $(abspath $(BIN)/vector-index-mcp)
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint questions background clean
+
+help: ## list the commands
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+demo: $(VENV)/installed ## install, index PROJECT (this repository by default), search it, print the client entry
+	$(PROGRAM) index "$(PROJECT)"
+	@for query in "how are changed files noticed" "where is the search ranking computed" "parse_config"; do \
+	    printf '\n--- %s\n' "$$query"; \
+	    $(PROGRAM) search "$(PROJECT)" "$$query" --top-k 2 || exit 1; \
+	done
+	@printf '\nTo use it in an MCP client, add this entry to its configuration:\n\n'
+	@printf '{"mcpServers": {"%s": {"command": "%s", "args": ["%s"]}}}\n' \
+	    "$(notdir $(abspath $(PROJECT)))" "$(PROGRAM)" "$(abspath $(PROJECT))"
+
+test: $(VENV)/installed-dev ## lint, type-check and run every test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/installed-dev ## lint, format and type-check
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	$(BIN)/mypy
+
+questions: $(VENV)/installed-dev ## ask ten questions of real sources; the results are kept
+	$(BIN)/python benchmarks/questions.py --keep
+
+background: $(VENV)/installed-dev ## measure what the background service costs; the results are kept
+	$(BIN)/python benchmarks/background.py --keep
+
+clean: ## remove the virtual environment
+	rm -rf $(VENV)
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/installed: $(VENV)/bin/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[offline]"
+	@touch $@
+
+$(VENV)/installed-dev: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[offline,dev]"
+	@touch $@

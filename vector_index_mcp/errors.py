@@ -1,0 +1,57 @@
+"""The errors this package raises on purpose.
+
+Every message is safe to show to a person or an agent and ends with what to do about it.
+
+    VectorIndexError
+    |- SettingsError         a setting or an argument is wrong; names it
+    |- ProjectError          this folder cannot be indexed
+    |- QueryError            this query cannot be answered as it was asked
+    |- BusyError             another process is this index's writer
+    |- BackgroundError       the background service cannot be started or reached
+    |- StoreError            LanceDB failed; the cause is kept
+    |  `- DamagedIndexError  what lies on disk cannot be read; a rebuild mends it
+    `- EmbeddingError        texts cannot be embedded now
+       `- ModelNotFoundError there is no embedding model on this machine
+
+A bad file is not an error but data: `files.read.Skipped`.
+"""
+
+
+class VectorIndexError(Exception):
+    """The root of the tree; never raised itself."""
+
+
+class SettingsError(VectorIndexError):
+    """Raised when a setting or a command-line argument is not usable."""
+
+
+class ProjectError(VectorIndexError):
+    """Raised when the given path is not a folder that may be indexed."""
+
+
+class QueryError(VectorIndexError):
+    """Raised when a query has nothing to search for."""
+
+
+class BusyError(VectorIndexError):
+    """Raised when only the index's writer can do this, and that is another process."""
+
+
+class BackgroundError(VectorIndexError):
+    """Raised when the project's background service cannot be started or reached."""
+
+
+class StoreError(VectorIndexError):
+    """Raised when the index cannot be read or written."""
+
+
+class DamagedIndexError(StoreError):
+    """Raised when the index on disk is unreadable although the disk answers."""
+
+
+class EmbeddingError(VectorIndexError):
+    """Raised when the embedding worker cannot embed."""
+
+
+class ModelNotFoundError(EmbeddingError):
+    """Raised when the embedding model is neither on this machine nor to be downloaded."""

@@ -1,0 +1,119 @@
+"""Every setting, with its default and unit; read once by `cli`, frozen afterwards.
+
+Nothing else in the package reads the environment. A `.env` file is read only from the path the
+caller names, never from the indexed project: a repository somebody cloned must not be able to
+change where its index goes or which model is loaded.
+"""
+
+import json
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, ValidationError, field_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from vector_index_mcp.errors import SettingsError
+
+PREFIX = "VECTOR_INDEX_"
+
+
+class Settings(BaseSettings):
+    """The settings of one process. The environment variable is the field's name with the prefix."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="ignore")
+
+    lancedb_uri: str = Field(
+        ".lancedb",
+        min_length=1,
+        description="Where the index lies: a folder (relative to the project) or a LanceDB URI",
+    )
+    embedding_model: str = Field(
+        "all-MiniLM-L6-v2",
+        min_length=1,
+        description="The embedding model: a name on the Hugging Face hub, or a folder",
+    )
+    embedding_device: str = Field(
+        "cpu", description="The device that embeds, in PyTorch's words: cpu, cuda, mps"
+    )
+    embedding_cache_dir: str = Field(
+        "", description="Folder of the embedding cache; empty: the user's cache folder"
+    )
+    embedding_cache_max_mb: int = Field(
+        1024, ge=0, description="Size at which the embedding cache drops its oldest vectors, in MB"
+    )
+    ignore_patterns: Annotated[tuple[str, ...], NoDecode] = Field(
+        (),
+        description="More patterns to ignore, in .gitignore syntax; comma-separated or JSON",
+    )
+    max_file_bytes: int = Field(
+        1_000_000, ge=1, description="Files larger than this many bytes are skipped"
+    )
+    chunk_max_chars: int = Field(
+        1_200, ge=100, le=20_000, description="Longest chunk, in characters"
+    )
+    debounce_quiet_ms: int = Field(
+        200, ge=0, le=60_000, description="Quiet time after a change before it is indexed, in ms"
+    )
+    debounce_longest_ms: int = Field(
+        2_000, ge=0, le=600_000, description="Longest wait while changes keep coming, in ms"
+    )
+    rescan_seconds: int = Field(
+        300, ge=5, description="Time between two scans that look for missed changes, in seconds"
+    )
+    service_idle_minutes: float = Field(
+        30, gt=0, description="Time without clients and work after which the service ends, in min"
+    )
+    worker_idle_minutes: float = Field(
+        10, gt=0, description="Time unused after which the embedding worker ends, in min"
+    )
+    allow_broad_path: bool = Field(
+        False, description="Whether a drive's root or a home folder may be indexed"
+    )
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"] = Field(
+        "WARNING", description="How much is logged to stderr"
+    )
+
+    @field_validator("ignore_patterns", mode="before")
+    @classmethod
+    def _split_patterns(cls, value: object) -> object:
+        if not isinstance(value, str):
+            return value
+        if value.lstrip().startswith("["):
+            try:
+                return json.loads(value)
+            except json.JSONDecodeError as error:
+                raise ValueError(f"starts with [ but is not a JSON list ({error})") from None
+        return [part.strip() for part in value.split(",") if part.strip()]
+
+    @field_validator("log_level", mode="before")
+    @classmethod
+    def _any_case(cls, value: object) -> object:
+        return value.upper() if isinstance(value, str) else value
+
+
+def load(env_file: str | None = None) -> Settings:
+    """Read the settings from the environment and, below it, from `env_file`.
+
+    Raises:
+        SettingsError: If a value is out of range, or `env_file` is not a readable file.
+    """
+    if env_file is not None and not Path(env_file).is_file():
+        raise SettingsError(f"the env file {env_file} is not a file; give the path of a .env file")
+    try:
+        return Settings(_env_file=env_file, _env_file_encoding="utf-8")  # type: ignore[call-arg]
+    except ValidationError as error:
+        raise SettingsError(_explain(error)) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(
+            f"the env file {env_file} cannot be read ({error}); make it a UTF-8 file you may read"
+        ) from None
+
+
+def _explain(error: ValidationError) -> str:
+    """One line per wrong setting, by the name of its variable."""
+    lines = []
+    for problem in error.errors():
+        name = PREFIX + str(problem["loc"][0]).upper()
+        message = problem["msg"].removeprefix("Value error, ")
+        lines.append(f"{name}={problem['input']!r}: {message[:1].lower()}{message[1:]}")
+    return "; ".join(lines) + " (correct the variable, or unset it to use the default)"
