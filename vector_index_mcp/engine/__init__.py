@@ -1,0 +1,1 @@
+"""Text in, ranked chunks out. Knows no file system, watcher, MCP or settings."""

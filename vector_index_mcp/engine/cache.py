@@ -1,0 +1,167 @@
+"""Vectors by (model, chunk hash), shared by all projects of the user; a cache and nothing more.
+
+A SQLite file, because several processes write it at once. Whatever goes wrong with it costs time,
+never a result: a damaged file is replaced, an unwritable folder means no cache.
+"""
+
+import contextlib
+import logging
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+
+from vector_index_mcp.engine.types import ModelIdentity, Vector
+
+_log = logging.getLogger(__name__)
+_Result = TypeVar("_Result")
+
+_FILE = "embeddings-1.sqlite3"
+_HASHES_PER_QUERY = 500  # below SQLite's oldest limit of 999 variables
+_SHARE_DROPPED = 0.2  # of the bound, when the file has reached it
+_SECONDS_PER_DAY = 86_400
+_WAIT_FOR_OTHERS_SECONDS = 2.0
+# A row longer than a quarter of a page gets a page of its own besides: at SQLite's 4 KB, a vector
+# of 1.5 KB took 4.8 KB, measured; at 16 KB it takes 2.0 KB.
+_PAGE_BYTES = 16_384
+_TABLES = """
+CREATE TABLE IF NOT EXISTS vectors (
+    model BLOB NOT NULL, chunk BLOB NOT NULL, vector BLOB NOT NULL,
+    used INTEGER NOT NULL, -- the day of the last use, counted from the epoch
+    PRIMARY KEY (model, chunk)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS vectors_by_use ON vectors (used);
+"""
+
+
+class EmbeddingCache:
+    """The cache in `folder`, at most about `max_bytes` large; 0 turns it off.
+
+    Its methods block: call them in a thread.
+    """
+
+    def __init__(self, folder: Path, max_bytes: int) -> None:
+        self._path = folder / _FILE
+        self._max_bytes = max_bytes
+        self._lock = threading.Lock()
+        self._connection: sqlite3.Connection | None = None
+
+    def get(self, model: ModelIdentity, hashes: Iterable[str]) -> dict[str, Vector]:
+        """The vectors known for `hashes` (hex), by hash."""
+        wanted = list(dict.fromkeys(hashes))
+        found: dict[str, Vector] = {}
+        for start in range(0, len(wanted), _HASHES_PER_QUERY):
+            portion = wanted[start : start + _HASHES_PER_QUERY]
+            nothing: dict[str, Vector] = {}
+            found |= self._transact(partial(_select, model=model, hashes=portion), nothing)
+        return found
+
+    def put(self, model: ModelIdentity, vectors: Mapping[str, Vector]) -> None:
+        """Remember `vectors` by hash (hex), dropping the longest unused ones if it gets tight."""
+        if vectors:
+            self._transact(lambda c: _insert(c, model, vectors, self._max_bytes), None)
+
+    def close(self) -> None:
+        """Release the file; the next use opens it again."""
+        with self._lock:
+            self._disconnect()
+
+    def _transact(
+        self, work: Callable[[sqlite3.Connection], _Result], otherwise: _Result
+    ) -> _Result:
+        if self._max_bytes <= 0:
+            return otherwise
+        with self._lock:
+            try:
+                if self._connection is None:
+                    self._connection = _connect(self._path)
+                with self._connection:
+                    return work(self._connection)
+            except (sqlite3.Error, OSError) as error:
+                _log.warning("the embedding cache %s is not usable: %s", self._path, error)
+                self._disconnect()
+                if type(error) is sqlite3.DatabaseError:  # "malformed", "not a database"
+                    with contextlib.suppress(OSError):  # open in another process, on Windows
+                        self._path.unlink()
+                return otherwise
+
+    def _disconnect(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    # Vectors tell something about the texts they were made of: for the user's eyes only.
+    path.touch(mode=0o600)
+    connection = sqlite3.connect(path, timeout=_WAIT_FOR_OTHERS_SECONDS, check_same_thread=False)
+    try:
+        connection.execute(f"PRAGMA page_size = {_PAGE_BYTES}")
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = OFF")  # a cache: losing it costs time only
+        connection.executescript(_TABLES)
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection
+
+
+def _select(
+    connection: sqlite3.Connection, model: ModelIdentity, hashes: list[str]
+) -> dict[str, Vector]:
+    marks = ",".join("?" * len(hashes))
+    key = (bytes.fromhex(model.digest), *map(bytes.fromhex, hashes))
+    where = f"model = ? AND chunk IN ({marks})"
+    rows = connection.execute(f"SELECT chunk, vector FROM vectors WHERE {where}", key).fetchall()
+    if rows:
+        connection.execute(
+            f"UPDATE vectors SET used = ? WHERE {where} AND used < ?", (_today(), *key, _today())
+        )
+    return {
+        chunk.hex(): np.frombuffer(blob, dtype="<f4")
+        for chunk, blob in rows
+        if len(blob) == 4 * model.dimension
+    }
+
+
+def _insert(
+    connection: sqlite3.Connection,
+    model: ModelIdentity,
+    vectors: Mapping[str, Vector],
+    max_bytes: int,
+) -> None:
+    digest, today = bytes.fromhex(model.digest), _today()
+    connection.executemany(
+        "INSERT OR REPLACE INTO vectors VALUES (?, ?, ?, ?)",
+        [
+            (digest, bytes.fromhex(key), np.asarray(vector, dtype="<f4").tobytes(), today)
+            for key, vector in vectors.items()
+        ],
+    )
+    used = _bytes_used(connection)
+    if used > max_bytes:
+        (count,) = connection.execute("SELECT count(*) FROM vectors").fetchone()
+        dropped = 1 - (1 - _SHARE_DROPPED) * max_bytes / used
+        connection.execute(
+            "DELETE FROM vectors WHERE (model, chunk) IN "
+            "(SELECT model, chunk FROM vectors ORDER BY used LIMIT ?)",
+            (max(1, int(count * dropped)),),
+        )
+
+
+def _bytes_used(connection: sqlite3.Connection) -> int:
+    pages, free, size = (
+        connection.execute(f"PRAGMA {name}").fetchone()[0]
+        for name in ("page_count", "freelist_count", "page_size")
+    )
+    return int((pages - free) * size)
+
+
+def _today() -> int:
+    return int(time.time() // _SECONDS_PER_DAY)

@@ -1,0 +1,106 @@
+"""Text to chunks along blank lines and indentation. Pure.
+
+The chunks of a text, joined, are the text: no character is lost and none stands twice. A line
+ends at a line feed and only there, as for `grep -n`, `sed` and every editor's line numbers;
+Unicode's other separators are ordinary characters.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from vector_index_mcp.engine.types import Chunk
+
+VERSION = "lines-1"
+"""Changes whenever the same text would be cut differently, so that old chunks are replaced."""
+
+TAB_COLUMNS = 4
+_CLOSERS = ("}", ")", "]", "end", "</")
+# How much a place is worth as the start of a chunk, in shares of a full chunk: a chunk may end
+# this much earlier to start the next one there.
+_AT_MARGIN = 0.30
+_AFTER_BLANK = 0.25
+_AFTER_DEDENT = 0.10
+_BEFORE_CLOSER = -0.40
+_SMALLEST_SHARE = 0.30
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A line with its line feed, or a part of a line that alone is longer than a chunk."""
+
+    text: str
+    line: int
+    columns: int
+    """Indentation; -1 for a blank line."""
+
+
+def chunk_lines(text: str, max_chars: int) -> list[Chunk]:
+    """Cut `text` into chunks of at most `max_chars` characters.
+
+    Returns:
+        The chunks in order; their texts joined are `text`. Nothing for a text of white space.
+    """
+    if not text.strip():
+        return []
+    pieces = list(_pieces(text, max_chars))
+    chunks = []
+    start = 0
+    while start < len(pieces):
+        end = _end_of_chunk(pieces, start, max_chars)
+        chosen = pieces[start:end]
+        body = "".join(piece.text for piece in chosen)
+        chunks.append(Chunk(body, chosen[0].line, chosen[-1].line))
+        start = end
+    return chunks
+
+
+def _pieces(text: str, max_chars: int) -> Iterator[_Piece]:
+    position = 0
+    number = 1
+    while position < len(text):
+        end = text.find("\n", position) + 1 or len(text)
+        for start in range(position, end, max_chars):
+            part = text[start : min(start + max_chars, end)]
+            yield _Piece(part, number, _columns(part))
+        position = end
+        number += 1
+
+
+def _columns(line: str) -> int:
+    body = line.lstrip(" \t")
+    if not body.strip():
+        return -1
+    indent = line[: len(line) - len(body)]
+    return len(indent) + (TAB_COLUMNS - 1) * indent.count("\t")
+
+
+def _end_of_chunk(pieces: list[_Piece], start: int, max_chars: int) -> int:
+    """The index behind the last piece of the chunk that begins at `start`."""
+    size = 0
+    best_end, best_worth = start + 1, -1.0
+    for end in range(start, len(pieces)):
+        size += len(pieces[end].text)
+        if size > max_chars:
+            return best_end
+        share = size / max_chars
+        worth = share + (_worth(pieces, end + 1) if share >= _SMALLEST_SHARE else -1.0)
+        if end + 1 < len(pieces) and worth >= best_worth:
+            best_end, best_worth = end + 1, worth
+    return len(pieces)
+
+
+def _worth(pieces: list[_Piece], index: int) -> float:
+    """How good a place it is to start a chunk at the piece `index`."""
+    if index >= len(pieces) or pieces[index].columns < 0:
+        return 0.0
+    here, before = pieces[index], pieces[index - 1]
+    worth = 0.0
+    if here.columns == 0:
+        worth += _AT_MARGIN
+    if before.columns < 0:
+        worth += _AFTER_BLANK
+    elif here.columns < before.columns:
+        worth += _AFTER_DEDENT
+    if here.text.lstrip().startswith(_CLOSERS):
+        worth += _BEFORE_CLOSER
+    return worth

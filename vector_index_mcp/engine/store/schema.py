@@ -1,0 +1,146 @@
+"""What is stored: the schemas of the two tables, and documents as rows of them."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from vector_index_mcp.engine.types import Document, FileRecord, StoredChunk, Vector
+from vector_index_mcp.engine.words import words
+
+FORMAT = 1
+"""Changes when an older program could not read what this one writes, or the other way round."""
+
+CHUNKS = pa.schema(
+    [
+        pa.field("document_id", pa.string(), nullable=False),
+        pa.field("file_path", pa.string(), nullable=False),
+        pa.field("content_hash", pa.string(), nullable=False),
+        pa.field("last_modified_timestamp", pa.float64(), nullable=False),
+        pa.field("chunk_index", pa.int32(), nullable=False),
+        pa.field("total_chunks", pa.int32(), nullable=False),
+        pa.field("extracted_text_chunk", pa.string(), nullable=False),
+        pa.field("metadata", pa.struct([pa.field("original_path", pa.string())]), nullable=False),
+        pa.field("chunk_hash", pa.string(), nullable=False),
+        pa.field("start_line", pa.int32(), nullable=False),
+        pa.field("end_line", pa.int32(), nullable=False),
+        pa.field("language", pa.string(), nullable=False),
+        pa.field("search_text", pa.string(), nullable=False),
+        # Grows with every commit: of two generations of a file, the higher one is current.
+        pa.field("revision", pa.int64(), nullable=False),
+    ]
+)
+"""The table `chunks` without `vector`, which is added once the model's dimension is known."""
+
+FILES = pa.schema(
+    [
+        pa.field("file_path", pa.string(), nullable=False),
+        pa.field("size", pa.int64(), nullable=False),
+        pa.field("mtime_ns", pa.int64(), nullable=False),
+        pa.field("ctime_ns", pa.int64(), nullable=False),
+        pa.field("content_hash", pa.string(), nullable=False),
+        pa.field("chunk_count", pa.int32(), nullable=False),
+        pa.field("state", pa.string(), nullable=False),
+        pa.field("reason", pa.string(), nullable=False),
+    ]
+)
+
+STORED_CHUNK_COLUMNS = [
+    name for name in CHUNKS.names if name not in {"search_text"}
+]  # what a StoredChunk is made of
+
+
+def vector_field(dimension: int) -> pa.Field:
+    """The column `vector`: null until the chunk is embedded."""
+    return pa.field("vector", pa.list_(pa.float32(), dimension), nullable=True)
+
+
+def embedded_text(context: str, text: str) -> str:
+    """What the model sees of a chunk."""
+    return f"{context}\n{text}" if context else text
+
+
+def chunk_hash(context: str, text: str) -> str:
+    """SHA-256 of what is embedded, in hex: equal hash, equal vector."""
+    return hashlib.sha256(embedded_text(context, text).encode("utf-8", "replace")).hexdigest()
+
+
+def chunk_rows(documents: Sequence[Document], revision: int) -> pa.Table:
+    """The rows of `documents`, in order, without vectors."""
+    columns: dict[str, list[object]] = {name: [] for name in CHUNKS.names}
+    for document in documents:
+        path_words = " ".join(words(document.key))
+        total = len(document.chunks)
+        for index, chunk in enumerate(document.chunks):
+            row = (
+                f"{document.key}::{index}",
+                document.key,
+                document.content_hash,
+                document.modified,
+                index,
+                total,
+                chunk.text,
+                {"original_path": document.original_path},
+                chunk_hash(document.context, chunk.text),
+                chunk.start_line,
+                chunk.end_line,
+                document.language,
+                f"{path_words} {' '.join(words(chunk.text))}",
+                revision,
+            )
+            for column, value in zip(columns.values(), row, strict=True):
+                column.append(value)
+    return pa.table(columns, schema=CHUNKS)
+
+
+def with_vectors(rows: pa.Table, vectors: Mapping[str, Vector], dimension: int) -> pa.Table:
+    """`rows` with the column `vector` filled from `vectors` by chunk_hash, null where missing."""
+    values = [vectors.get(key) for key in rows.column("chunk_hash").to_pylist()]
+    column = pa.array(values, type=pa.list_(pa.float32(), dimension))
+    if "vector" in rows.schema.names:
+        rows = rows.drop_columns(["vector"])
+    return rows.append_column(vector_field(dimension), column)
+
+
+def stored_chunks(rows: list[dict[str, Any]]) -> list[StoredChunk]:
+    """Rows as LanceDB returns them, as values."""
+    return [
+        StoredChunk(
+            document_id=row["document_id"],
+            key=row["file_path"],
+            original_path=row["metadata"]["original_path"],
+            content_hash=row["content_hash"],
+            modified=row["last_modified_timestamp"],
+            chunk_index=row["chunk_index"],
+            total_chunks=row["total_chunks"],
+            text=row["extracted_text_chunk"],
+            chunk_hash=row["chunk_hash"],
+            start_line=row["start_line"],
+            end_line=row["end_line"],
+            language=row["language"],
+            revision=row["revision"],
+        )
+        for row in rows
+    ]
+
+
+def file_rows(records: Sequence[FileRecord]) -> pa.Table:
+    """The rows of the table `files` for `records`."""
+    rows = [(r.key, *r.stamp, r.content_hash, r.chunk_count, r.state, r.reason) for r in records]
+    columns = zip(*rows, strict=True) if rows else [[] for _ in FILES.names]
+    return pa.table(
+        [pa.array(column, type=field.type) for column, field in zip(columns, FILES, strict=True)],
+        schema=FILES,
+    )
+
+
+def file_records(table: pa.Table) -> list[FileRecord]:
+    """The records in a table `files`."""
+    columns = (table.column(name).to_pylist() for name in FILES.names)
+    return [
+        FileRecord(key, (size, mtime_ns, ctime_ns), content_hash, chunk_count, state, reason)
+        for key, size, mtime_ns, ctime_ns, content_hash, chunk_count, state, reason in zip(
+            *columns, strict=True
+        )
+    ]

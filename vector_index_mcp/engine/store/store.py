@@ -1,0 +1,340 @@
+"""One generation of an index: the tables `chunks` and `files`.
+
+LanceDB has no transaction over several operations, so a file's rows are replaced in an order that
+survives a kill at any point: add the new rows, delete those of earlier revisions, then write the
+file's record. Whatever was interrupted leaves a file whose record does not match its rows, which
+`holdings` shows at the next start. A search in between may meet two generations of a file;
+ranking keeps the newer.
+
+Callers serialise the writing methods among themselves; the reading ones may run at any time.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Self
+
+import anyio.to_thread
+import lancedb
+import pyarrow as pa
+from lancedb.index import FTS, BTree
+from lancedb.query import MatchQuery
+
+from vector_index_mcp.engine.store import schema
+from vector_index_mcp.engine.store.faults import translated
+from vector_index_mcp.engine.types import Document, FileRecord, Holding, StoredChunk, Vector
+
+# Every read sees the latest commit, of this process or another; measured to cost nothing locally.
+_CONSISTENCY = timedelta(0)
+# A query that began before a commit needs the old files until it ends: far less than this.
+_KEEP_VERSIONS_FOR = timedelta(seconds=30)
+_KEYS_PER_PREDICATE = 500  # longer predicates have crashed LanceDB (0.29) and gain nothing
+# Rows and commits since the last maintenance at which it is due: an unindexed row costs every
+# full-text query 7 us, a fragment 0.08 ms.
+_ROWS_BEFORE_MAINTENANCE = 2_000
+_COMMITS_BEFORE_MAINTENANCE = 50
+_ROWS_BEFORE_OVERDUE = 20_000
+_COMMITS_WORTH_TIDYING = 5
+
+_WORDS_INDEX = FTS(
+    base_tokenizer="whitespace",  # search_text holds prepared words (engine.words)
+    lower_case=False,
+    stem=False,
+    remove_stop_words=False,
+    ascii_folding=False,
+    max_token_length=None,
+    with_position=False,
+)
+
+
+@dataclass(slots=True)
+class _Handles:
+    db: lancedb.AsyncConnection
+    chunks: lancedb.AsyncTable
+    files: lancedb.AsyncTable
+
+
+async def connect(uri: str) -> lancedb.AsyncConnection:
+    """A connection to the database at `uri`, which need not exist yet if it is a local folder."""
+    with translated("opening"):
+        return await lancedb.connect_async(uri, read_consistency_interval=_CONSISTENCY)
+
+
+class Store:
+    """The rows of one generation. Made by `open` or `create`; ended by `close`."""
+
+    def __init__(self, uri: str, generation: int, handles: _Handles, dimension: int | None) -> None:
+        self.generation = generation
+        self.dimension = dimension
+        """Of the column `vector`; None while the model is unknown and there is no such column."""
+        self._uri = uri
+        self._handles = handles
+        self._rows_since_maintenance = 0
+        self._commits_since_maintenance = 0
+        self._has_old_versions = True
+
+    @classmethod
+    async def open(cls, uri: str, generation: int) -> Self:
+        """Open the tables of `generation`.
+
+        Raises:
+            StoreError: If they are missing or unreadable.
+        """
+        handles = await _open_handles(uri, generation)
+        with translated("opening"):
+            columns = await handles.chunks.schema()
+        dimension = columns.field("vector").type.list_size if "vector" in columns.names else None
+        store = cls(uri, generation, handles, dimension)
+        store._rows_since_maintenance = await store._unindexed_rows()
+        return store
+
+    @classmethod
+    async def create(cls, uri: str, generation: int, dimension: int | None) -> Self:
+        """Create the tables of `generation`, replacing what an interrupted build left there."""
+        db = await connect(uri)
+        chunks_name, files_name = table_names(generation)
+        with translated("creating"):
+            chunks = await db.create_table(chunks_name, schema=schema.CHUNKS, mode="overwrite")
+            files = await db.create_table(files_name, schema=schema.FILES, mode="overwrite")
+            for column in ("file_path", "document_id"):
+                await chunks.create_index(column, config=BTree())
+            await chunks.create_index("search_text", config=_WORDS_INDEX)
+            await files.create_index("file_path", config=BTree())
+        store = cls(uri, generation, _Handles(db, chunks, files), None)
+        if dimension is not None:
+            await store.set_dimension(dimension)
+        return store
+
+    def close(self) -> None:
+        """Release the files the tables hold open."""
+        self._handles.chunks.close()
+        self._handles.files.close()
+        self._handles.db.close()
+
+    # -- reading ---------------------------------------------------------------------------
+
+    async def matching(self, words: Sequence[str], limit: int) -> list[StoredChunk]:
+        """The chunks that hold any of `words`, best first by BM25."""
+        if not words:
+            return []
+        match = MatchQuery(" ".join(words), "search_text")  # type: ignore[call-arg]  # has defaults
+        with translated("searching"):
+            query = self._handles.chunks.query().nearest_to_text(match)
+        return await self._ranked(query, "_score", limit)
+
+    async def nearest(self, vector: Vector, limit: int) -> list[StoredChunk]:
+        """The chunks whose embeddings are nearest to `vector` by cosine, nearest first."""
+        if self.dimension != len(vector):
+            return []
+        with translated("searching"):
+            query = self._handles.chunks.query().nearest_to(vector).distance_type("cosine")
+        return await self._ranked(query, "_distance", limit)
+
+    async def _ranked(self, query: Any, rank_column: str, limit: int) -> list[StoredChunk]:
+        # The rank column is named because lance warns on stderr when it adds it by itself.
+        columns = [*schema.STORED_CHUNK_COLUMNS, rank_column]
+        with translated("searching"):
+            rows = await query.select(columns).limit(limit).to_list()
+        return schema.stored_chunks(rows)
+
+    async def last_revision(self) -> int:
+        """The highest revision of any row; 0 if there is none."""
+        with translated("reading"):
+            rows = await self._handles.chunks.query().select(["revision"]).to_arrow()
+        return max(rows.column("revision").to_pylist(), default=0)
+
+    async def count(self) -> int:
+        """How many chunks there are."""
+        with translated("reading"):
+            return await self._handles.chunks.count_rows()
+
+    async def records(self) -> list[FileRecord]:
+        """The whole table `files`."""
+        with translated("reading"):
+            return schema.file_records(await self._handles.files.query().to_arrow())
+
+    async def holdings(self) -> dict[str, Holding]:
+        """What `chunks` holds, by file: to be compared with `records` at a start."""
+        with translated("reading"):
+            chunks = self._handles.chunks
+            rows = await chunks.query().select(["file_path", "content_hash"]).to_arrow()
+            missing = rows
+            if self.dimension is not None:
+                query = chunks.query().where("vector IS NULL").select(["file_path"])
+                missing = await query.to_arrow()
+        return await anyio.to_thread.run_sync(_holdings, rows, missing)
+
+    async def unembedded(self, keys: Iterable[str]) -> pa.Table:
+        """The whole rows of `keys` that have no vector yet."""
+        wanted = _in("file_path", keys)
+        if self.dimension is not None:
+            wanted += " AND vector IS NULL"
+        with translated("reading"):
+            return await self._handles.chunks.query().where(wanted).to_arrow()
+
+    # -- writing ---------------------------------------------------------------------------
+
+    async def replace(
+        self, documents: Sequence[Document], revision: int, vectors: Mapping[str, Vector]
+    ) -> None:
+        """Make `documents` the only rows of their keys.
+
+        Args:
+            documents: Files with all their chunks; one without chunks leaves no row.
+            revision: Higher than that of any row stored so far.
+            vectors: Embeddings by chunk_hash, as far as they are known.
+        """
+        rows = await anyio.to_thread.run_sync(schema.chunk_rows, documents, revision)
+        if self.dimension is not None:
+            rows = schema.with_vectors(rows, vectors, self.dimension)
+        await self._add(rows)
+        for keys in _portions(document.key for document in documents):
+            await self._delete(f"{_in('file_path', keys)} AND revision < {revision}")
+
+    async def fill(self, rows: pa.Table, vectors: Mapping[str, Vector]) -> None:
+        """Give `rows`, which come from `unembedded` and are still current, their `vectors`.
+
+        Rows whose vector is missing stay as they are.
+
+        LanceDB cannot change a column in place for less than the cost of the whole table (80 to
+        180 ms at 20,000 rows, measured), so the rows are added again and the old ones deleted.
+        """
+        if self.dimension is None:
+            return
+        known = [key in vectors for key in rows.column("chunk_hash").to_pylist()]
+        rows = rows.filter(pa.array(known, pa.bool_()))
+        await self._add(schema.with_vectors(rows, vectors, self.dimension))
+        for start in range(0, rows.num_rows, _KEYS_PER_PREDICATE):
+            portion = rows.slice(start, _KEYS_PER_PREDICATE)
+            # The key's index finds the rows; document_id alone would do as well, but slower.
+            keys = sorted(set(portion.column("file_path").to_pylist()))
+            ids = portion.column("document_id").to_pylist()
+            await self._delete(
+                f"{_in('file_path', keys)} AND {_in('document_id', ids)} AND vector IS NULL"
+            )
+
+    async def delete(self, keys: Iterable[str]) -> None:
+        """Forget these files: rows first, records after."""
+        for portion in _portions(keys):
+            await self._delete(_in("file_path", portion))
+            with translated("writing"):
+                await self._handles.files.delete(_in("file_path", portion))
+
+    async def put_records(self, records: Sequence[FileRecord]) -> None:
+        """Insert or replace the records of files, in one commit."""
+        if not records:
+            return
+        rows = schema.file_rows(records)
+        with translated("writing"):
+            merge = self._handles.files.merge_insert("file_path")
+            await merge.when_matched_update_all().when_not_matched_insert_all().execute(rows)
+        self._commits_since_maintenance += 1
+
+    async def set_dimension(self, dimension: int) -> None:
+        """Give `chunks` an empty column `vector`, dropping the one it has."""
+        with translated("writing"):
+            if self.dimension is not None:
+                await self._handles.chunks.drop_columns(["vector"])
+            await self._handles.chunks.add_columns(schema.vector_field(dimension))
+        self.dimension = dimension
+
+    @property
+    def needs_maintenance(self) -> bool:
+        """Whether so much was written that queries start to pay for it."""
+        return (
+            self._rows_since_maintenance >= _ROWS_BEFORE_MAINTENANCE
+            or self._commits_since_maintenance >= _COMMITS_BEFORE_MAINTENANCE
+        )
+
+    @property
+    def is_overdue(self) -> bool:
+        """Whether maintenance should not even wait for the end of a long run."""
+        return self._rows_since_maintenance >= _ROWS_BEFORE_OVERDUE
+
+    @property
+    def is_untidy(self) -> bool:
+        """Whether maintenance in a quiet moment would free space."""
+        return self._has_old_versions or self._commits_since_maintenance >= _COMMITS_WORTH_TIDYING
+
+    async def maintain(self) -> None:
+        """Compact, index what is not indexed, drop old versions; then reopen.
+
+        Reopened because every optimize leaks descriptors in the connection that ran it (four a
+        call, measured). Searches on the old handles end undisturbed; the last one frees them.
+        """
+        with translated("maintaining"):
+            await self._handles.chunks.optimize(cleanup_older_than=_KEEP_VERSIONS_FOR)
+            await self._handles.files.optimize(cleanup_older_than=_KEEP_VERSIONS_FOR)
+        self._handles = await _open_handles(self._uri, self.generation)
+        # What was committed a moment ago is too young to be dropped by this call.
+        self._has_old_versions = self._commits_since_maintenance > 0
+        self._rows_since_maintenance = 0
+        self._commits_since_maintenance = 0
+
+    async def _add(self, rows: pa.Table) -> None:
+        if rows.num_rows == 0:
+            return
+        with translated("writing"):
+            await self._handles.chunks.add(rows)
+        self._rows_since_maintenance += rows.num_rows
+        self._commits_since_maintenance += 1
+
+    async def _delete(self, predicate: str) -> None:
+        with translated("writing"):
+            await self._handles.chunks.delete(predicate)
+        self._commits_since_maintenance += 1
+
+    async def _unindexed_rows(self) -> int:
+        with translated("reading"):
+            indices = await self._handles.chunks.list_indices()
+        return max((index.num_unindexed_rows or 0 for index in indices), default=0)
+
+
+def table_names(generation: int) -> tuple[str, str]:
+    """The names of the tables of `generation`: `chunks` and `files` for the first."""
+    suffix = f"_{generation}" if generation else ""
+    return f"chunks{suffix}", f"files{suffix}"
+
+
+async def _open_handles(uri: str, generation: int) -> _Handles:
+    db = await connect(uri)
+    chunks, files = table_names(generation)
+    with translated("opening"):
+        return _Handles(db, await db.open_table(chunks), await db.open_table(files))
+
+
+def _holdings(rows: pa.Table, missing: pa.Table) -> dict[str, Holding]:
+    unembedded = _count_by(missing, ["file_path"])
+    found: dict[str, Holding] = {}
+    for (key, content_hash), count in _count_by(rows, ["file_path", "content_hash"]).items():
+        other = found.get(key)
+        found[key] = Holding(
+            content_hash="" if other else content_hash,
+            rows=count + (other.rows if other else 0),
+            unembedded=unembedded.get((key,), 0),
+        )
+    return found
+
+
+def _count_by(table: pa.Table, columns: list[str]) -> dict[tuple[str, ...], int]:
+    groups = table.select(columns).group_by(columns).aggregate([([], "count_all")])
+    keys = zip(*(groups.column(name).to_pylist() for name in columns), strict=True)
+    return dict(zip(keys, groups.column("count_all").to_pylist(), strict=True))
+
+
+def _in(column: str, values: Iterable[str]) -> str:
+    """A predicate of LanceDB's SQL; quotes in `values` are doubled, nothing else is special."""
+    quoted = ", ".join("'" + value.replace("'", "''") + "'" for value in values)
+    return f"{column} IN ({quoted})"
+
+
+def _portions(values: Iterable[str]) -> Iterator[list[str]]:
+    """`values` in lists short enough for one predicate."""
+    portion: list[str] = []
+    for value in values:
+        portion.append(value)
+        if len(portion) == _KEYS_PER_PREDICATE:
+            yield portion
+            portion = []
+    if portion:
+        yield portion

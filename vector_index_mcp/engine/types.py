@@ -1,0 +1,108 @@
+"""The frozen values that the stages of the engine hand to each other."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Vector = npt.NDArray[np.float32]
+"""One embedding: float32, shape (dimension,), unit length."""
+
+Vectors = npt.NDArray[np.float32]
+"""Embeddings: float32, shape (n, dimension), rows of unit length."""
+
+Stamp = tuple[int, int, int]
+"""What tells one state of a file from another: (bytes, mtime_ns, ctime_ns)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A span of a text: whole lines, or a piece of one line too long to be kept whole."""
+
+    text: str
+    """Exactly the file's characters."""
+    start_line: int
+    """1-based, inclusive."""
+    end_line: int
+    """1-based, inclusive."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One text ready to be stored: its chunks and what every row of it repeats."""
+
+    key: str
+    """The file's path relative to the project, POSIX; the engine only compares and matches it."""
+    original_path: str
+    """The path as seen on disk."""
+    content_hash: str
+    """SHA-256 of the bytes the text was decoded from, in hex."""
+    modified: float
+    """mtime, Unix seconds."""
+    language: str
+    context: str
+    """What is embedded before each chunk's text; empty for none."""
+    chunks: tuple[Chunk, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FileRecord:
+    """One row of the table `files`: what the index knows of a file, indexed or not."""
+
+    key: str
+    stamp: Stamp
+    content_hash: str
+    """Empty when the file was never read whole."""
+    chunk_count: int
+    state: str
+    """`indexed`, `skipped` or `failed`."""
+    reason: str
+    """Why it was skipped or failed; empty when indexed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """What the table `chunks` holds of one file."""
+
+    content_hash: str
+    """Empty when rows of several generations lie side by side."""
+    rows: int
+    unembedded: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoredChunk:
+    """One row of the table `chunks`, without what only the search needs."""
+
+    document_id: str
+    key: str
+    original_path: str
+    content_hash: str
+    modified: float
+    chunk_index: int
+    total_chunks: int
+    text: str
+    chunk_hash: str
+    start_line: int
+    end_line: int
+    language: str
+    revision: int
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A stored chunk with its place in an answer."""
+
+    chunk: StoredChunk
+    score: float
+    """Between 0 and 1; 1 when every ranking put it first."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelIdentity:
+    """Which embedding model made a vector."""
+
+    name: str
+    digest: str
+    """SHA-256 over the weights and what shapes them, in hex; equal digest, equal vectors."""
+    dimension: int

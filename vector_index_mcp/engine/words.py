@@ -1,0 +1,74 @@
+"""Identifiers and prose as the words full-text search compares. Pure.
+
+LanceDB's tokenizers do not split identifiers, so texts and queries are prepared here, by the same
+function, and indexed with a tokenizer that only splits at white space. `getUserName`,
+`get_user_name`, `get-user-name` and `GET_USER_NAME` all become
+
+    getusername get user name
+
+so that any spelling meets any other, as a whole (rare, therefore heavy in BM25) and by its parts.
+"""
+
+import re
+from collections.abc import Iterator
+
+MAX_WORD_CHARS = 64  # longer runs are hashes, base64 and the like: nobody searches for them
+
+_IDENTIFIER = re.compile(r"[^\W_]+(?:[_-]+[^\W_]+)*")
+_PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W\d_a-zA-Z]+")
+# Scripts written without spaces: a run is cut into pairs of characters, the usual remedy.
+_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]+")
+
+# Words that carry the grammar of a question, not its subject.
+_STOP_WORDS = frozenset(
+    "a an and are as at be by can do does did for from get got has have how i if in into is it its "
+    "me my of on or our should show tell that the their them then there these they this to "
+    "us was we what when where which who why will with would you your".split()
+) - {"get", "if"}  # these two are also code
+
+
+def words(text: str) -> list[str]:
+    """The words of `text` in reading order, with repeats: identifiers whole and in parts."""
+    return list(_words(text))
+
+
+def query_words(query: str) -> list[str]:
+    """The distinct words of a query, most telling first.
+
+    Stop words are left out of a sentence, and neighbours are also joined, so that "user name"
+    meets `userName`.
+    """
+    spoken = [word for raw in query.split() if (word := raw.strip("?!.,;:\"'"))]
+    plain = [word for word in spoken if word.lower() not in _STOP_WORDS]
+    plain = plain or spoken
+    joined = [
+        "".join(words_of_pair)
+        for size in (2, 3)
+        for words_of_pair in zip(*(plain[start:] for start in range(size)), strict=False)
+        if all(word.isalnum() and word.isascii() for word in words_of_pair)
+    ]
+    found = words(" ".join(plain)) + [
+        word.lower() for word in joined if len(word) <= MAX_WORD_CHARS
+    ]
+    return list(dict.fromkeys(found))
+
+
+def _words(text: str) -> Iterator[str]:
+    for match in _IDENTIFIER.finditer(text):
+        identifier = match.group()
+        parts = [part.lower() for part in _PART.findall(identifier)]
+        whole = "".join(parts)
+        if len(parts) > 1 and len(whole) <= MAX_WORD_CHARS:
+            yield whole
+        for part in parts:
+            if _UNSPACED.fullmatch(part):
+                yield from _pairs(part)
+            elif len(part) <= MAX_WORD_CHARS:
+                yield part
+
+
+def _pairs(run: str) -> Iterator[str]:
+    if len(run) == 1:
+        yield run
+    for index in range(len(run) - 1):
+        yield run[index : index + 2]
