@@ -1,0 +1,51 @@
+"""When a dirty path is ready to be looked at. Pure: time is passed in.
+
+A path is ready after `quiet` seconds without another change of any path, so that a save of many
+files is one batch, but no later than `longest` seconds after the first change, so that a file
+that is written without end is indexed all the same.
+"""
+
+from collections.abc import Iterable
+
+
+class Debouncer:
+    """A set of dirty paths on its way to becoming a batch. Times are in seconds."""
+
+    def __init__(self, quiet: float, longest: float) -> None:
+        self._quiet = quiet
+        self._longest = longest
+        self._paths: dict[str, None] = {}  # in the order of their first change
+        self._first = 0.0
+        self._last = 0.0
+
+    def touch(self, paths: Iterable[str], now: float) -> None:
+        """Note that `paths` changed."""
+        changed = dict.fromkeys(paths)
+        if not changed:
+            return
+        if not self._paths:
+            self._first = now
+        self._paths.update(changed)
+        self._last = now
+
+    @property
+    def due(self) -> float | None:
+        """When the batch is ready; None while there is nothing."""
+        if not self._paths:
+            return None
+        return min(self._last + self._quiet, self._first + self._longest)
+
+    def take(self, now: float) -> list[str]:
+        """The batch, if it is ready; otherwise nothing."""
+        due = self.due
+        if due is None or now < due:
+            return []
+        batch = list(self._paths)
+        self._paths.clear()
+        return batch
+
+    def __contains__(self, path: str) -> bool:
+        return path in self._paths
+
+    def __len__(self) -> int:
+        return len(self._paths)

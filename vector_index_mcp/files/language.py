@@ -1,0 +1,118 @@
+"""The language of a file, by its name. Pure."""
+
+_BY_SUFFIX = {
+    "python": "py pyi pyw",
+    "javascript": "js mjs cjs jsx",
+    "typescript": "ts mts cts",
+    "tsx": "tsx",
+    "go": "go",
+    "rust": "rs",
+    "java": "java",
+    "kotlin": "kt kts",
+    "scala": "scala sc sbt",
+    "c": "c h",
+    "cpp": "cc cpp cxx c++ hh hpp hxx h++ ipp tpp",
+    "csharp": "cs csx",
+    "swift": "swift",
+    "objc": "m mm",
+    "ruby": "rb rake gemspec",
+    "php": "php phtml",
+    "lua": "lua",
+    "perl": "pl pm t",
+    "r": "r",
+    "julia": "jl",
+    "bash": "sh bash zsh ksh bats",
+    "fish": "fish",
+    "powershell": "ps1 psm1 psd1",
+    "batch": "bat cmd",
+    "elixir": "ex exs",
+    "erlang": "erl hrl",
+    "haskell": "hs lhs",
+    "ocaml": "ml mli",
+    "fsharp": "fs fsi fsx",
+    "clojure": "clj cljs cljc edn",
+    "lisp": "lisp lsp el",
+    "scheme": "scm ss rkt",
+    "zig": "zig",
+    "nim": "nim",
+    "d": "d",
+    "dart": "dart",
+    "groovy": "groovy gradle",
+    "vue": "vue",
+    "svelte": "svelte",
+    "astro": "astro",
+    "html": "html htm xhtml",
+    "css": "css",
+    "scss": "scss sass less",
+    "sql": "sql",
+    "graphql": "graphql gql",
+    "proto": "proto",
+    "terraform": "tf tfvars hcl",
+    "nix": "nix",
+    "cmake": "cmake",
+    "make": "mk mak",
+    "dockerfile": "dockerfile",
+    "json": "json jsonc json5",
+    "yaml": "yaml yml",
+    "toml": "toml",
+    "ini": "ini cfg conf properties",
+    "xml": "xml xsd xsl xslt svg",
+    "notebook": "ipynb",
+    "markdown": "md markdown mdx",
+    "rst": "rst",
+    "asciidoc": "adoc asciidoc asc",
+    "org": "org",
+    "latex": "tex sty",
+    "text": "txt text",
+    "csv": "csv tsv",
+    "solidity": "sol",
+    "verilog": "v sv svh",
+    "vhdl": "vhd vhdl",
+    "assembly": "s asm",
+    "cuda": "cu cuh",
+    "glsl": "glsl vert frag",
+    "vim": "vim",
+    "fortran": "f f90 f95 f03 for",
+    "pascal": "pas pp",
+    "diff": "diff patch",
+}
+_SUFFIXES = {suffix: name for name, all_of in _BY_SUFFIX.items() for suffix in all_of.split()}
+_NAMES = {
+    "makefile": "make",
+    "gnumakefile": "make",
+    "justfile": "make",
+    "dockerfile": "dockerfile",
+    "containerfile": "dockerfile",
+    "cmakelists.txt": "cmake",
+    "gemfile": "ruby",
+    "rakefile": "ruby",
+    "vagrantfile": "ruby",
+    "podfile": "ruby",
+    "jenkinsfile": "groovy",
+    "build": "python",
+    "build.bazel": "python",
+    "workspace": "python",
+    "go.mod": "go",
+    ".bashrc": "bash",
+    ".zshrc": "bash",
+    ".profile": "bash",
+    ".gitignore": "ini",
+    ".editorconfig": "ini",
+}
+_PROSE = frozenset({"markdown", "rst", "asciidoc", "org", "latex", "text"})
+OTHER = "other"
+
+
+def language_of(path: str) -> str:
+    """The language of the file at `path`, in lower case; `other` when its name does not tell."""
+    name = path.rsplit("/", 1)[-1].lower()
+    if name in _NAMES:
+        return _NAMES[name]
+    if name.startswith("dockerfile."):
+        return "dockerfile"
+    return _SUFFIXES.get(name.rsplit(".", 1)[-1], OTHER) if "." in name else OTHER
+
+
+def is_prose(language: str) -> bool:
+    """Whether texts of this language are sentences, whose lines may be whole paragraphs."""
+    return language in _PROSE

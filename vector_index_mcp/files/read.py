@@ -1,0 +1,174 @@
+"""A path to its text, or to the reason why it has none that is worth indexing."""
+
+import hashlib
+import os
+import re
+import stat
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from vector_index_mcp.files.language import is_prose, language_of
+from vector_index_mcp.files.scan import Stamp, stamp_of
+
+# Skip reasons, as they are counted in `get_status`.
+BINARY = "binary"
+TOO_LARGE = "too large"
+MINIFIED = "minified"
+SECRET = "may hold secrets"
+UNREADABLE = "unreadable"
+NOT_A_FILE = "not a regular file"
+
+_SECRET_NAMES = (
+    ".env .env.* *.env .envrc *.pem *.key *.p8 *.p12 *.pfx *.jks *.keystore *.kdbx *.ppk *.asc.key "
+    "id_rsa id_dsa id_ecdsa id_ed25519 .netrc _netrc .npmrc .pypirc .pgpass .htpasswd "
+    ".git-credentials .dockercfg .boto .s3cfg credentials credentials.json secrets.json "
+    "secrets.yml secrets.yaml service-account*.json *.tfstate *.tfstate.backup"
+).split()
+_SECRET_EXCEPTIONS = (".env.example", ".env.sample", ".env.template", ".env.dist", "*.example.env")
+_PRIVATE_KEY = re.compile(r"\s*-----BEGIN [A-Z0-9 ]*PRIVATE KEY( BLOCK)?-----")
+
+_SNIFFED_BYTES = 8_192
+_MOST_CONTROL_SHARE = 0.02  # of a Latin-1 text's characters
+_LONG_LINE_CHARS = 1_000
+_MINIFIED_FROM_CHARS = 5_000  # a short file costs nothing, whatever it looks like
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A decoded file."""
+
+    text: str
+    content_hash: str
+    """SHA-256 of the file's bytes, in hex."""
+    stamp: Stamp
+    """As it was while the bytes were read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A file that is not indexed on purpose, or cannot be."""
+
+    reason: str
+    stamp: Stamp
+    content_hash: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Vanished:
+    """There is no file any more."""
+
+
+def read(root: Path, key: str, max_bytes: int) -> Text | Skipped | Vanished:
+    """Read the file `key` below `root`. Never raises for what a file may be."""
+    if is_secret(key):
+        return _skip_unread(root, key, SECRET)
+    try:
+        return _read_open_file(root / key, key, max_bytes)
+    except (FileNotFoundError, NotADirectoryError):
+        return Vanished()
+    except OSError as error:
+        return _skip_unread(root, key, f"{UNREADABLE} ({error.strerror})")
+
+
+def stamp_now(root: Path, key: str) -> Stamp:
+    """The stamp of a file that could not be read; one that no file has if it is out of reach."""
+    try:
+        return stamp_of((root / key).lstat())
+    except (OSError, ValueError):
+        return (0, 0, 0)
+
+
+def is_secret(key: str) -> bool:
+    """Whether a file of this name usually holds keys or passwords."""
+    name = key.rsplit("/", 1)[-1].lower()
+    if any(fnmatchcase(name, pattern) for pattern in _SECRET_EXCEPTIONS):
+        return False
+    return any(fnmatchcase(name, pattern) for pattern in _SECRET_NAMES)
+
+
+def decode(data: bytes) -> str | None:
+    """The text in `data`, or None if it is none.
+
+    UTF-8 first (strict: nothing else passes for it by chance), UTF-16 and UTF-32 by their marks,
+    then Latin-1 when it has no more control characters than a text would.
+    """
+    for mark, encoding in _MARKS:
+        if data.startswith(mark):
+            try:
+                return data[len(mark) :].decode(encoding)
+            except UnicodeDecodeError:
+                return None
+    if b"\0" in data[:_SNIFFED_BYTES]:
+        return _unmarked_utf16(data)
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        pass
+    sample = data[:_SNIFFED_BYTES]
+    control = sum(byte < 32 and byte not in b"\t\n\r\f\x1b" or 127 <= byte < 160 for byte in sample)
+    return data.decode("latin-1") if control <= _MOST_CONTROL_SHARE * len(sample) else None
+
+
+_MARKS = (
+    (b"\xef\xbb\xbf", "utf-8"),
+    (b"\xff\xfe\0\0", "utf-32-le"),
+    (b"\0\0\xfe\xff", "utf-32-be"),
+    (b"\xff\xfe", "utf-16-le"),
+    (b"\xfe\xff", "utf-16-be"),
+)
+
+
+def is_minified(text: str, language: str) -> bool:
+    """Whether most of `text` stands in lines nobody wrote or reads."""
+    if len(text) < _MINIFIED_FROM_CHARS or is_prose(language) or language == "notebook":
+        return False
+    long_lines = sum(len(line) for line in text.split("\n") if len(line) > _LONG_LINE_CHARS)
+    return 2 * long_lines > len(text)
+
+
+def _read_open_file(path: Path, key: str, max_bytes: int) -> Text | Skipped:
+    # Not followed if it has become a link, not waited for if it has become a pipe.
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    descriptor = os.open(path, flags | getattr(os, "O_BINARY", 0))
+    with open(descriptor, "rb") as file:  # noqa: PTH123 - from a descriptor, not a path
+        status = os.fstat(descriptor)
+        stamp = stamp_of(status)
+        if not stat.S_ISREG(status.st_mode):
+            return Skipped(NOT_A_FILE, stamp)
+        if status.st_size > max_bytes:
+            return Skipped(TOO_LARGE, stamp)
+        data = file.read(max_bytes + 1)
+    if len(data) > max_bytes:  # it grew meanwhile
+        return Skipped(TOO_LARGE, stamp)
+    content_hash = hashlib.sha256(data).hexdigest()
+    text = decode(data)
+    if text is None:
+        return Skipped(BINARY, stamp, content_hash)
+    if _PRIVATE_KEY.match(text):
+        return Skipped(SECRET, stamp, content_hash)
+    if is_minified(text, language_of(key)):
+        return Skipped(MINIFIED, stamp, content_hash)
+    return Text(text, content_hash, stamp)
+
+
+def _skip_unread(root: Path, key: str, reason: str) -> Skipped | Vanished:
+    try:
+        return Skipped(reason, stamp_of((root / key).lstat()))
+    except (FileNotFoundError, NotADirectoryError):
+        return Vanished()
+    except OSError:
+        return Skipped(reason, (0, 0, 0))
+
+
+def _unmarked_utf16(data: bytes) -> str | None:
+    """UTF-16 without a mark, as some Windows tools write it: every other byte is mostly NUL."""
+    even, odd = data[:_SNIFFED_BYTES:2], data[1:_SNIFFED_BYTES:2]
+    for encoding, zeros, others in (("utf-16-le", odd, even), ("utf-16-be", even, odd)):
+        if zeros.count(0) > 0.7 * len(zeros) and others.count(0) < 0.05 * len(others) + 1:
+            try:
+                text = data.decode(encoding)
+            except UnicodeDecodeError:
+                return None
+            return None if "\0" in text else text
+    return None
