@@ -1,0 +1,1 @@
+"""The live index of one project: kept fresh and searched. Knows nothing of who is connected."""

@@ -1,0 +1,89 @@
+"""One query on its way to an answer: embed it if that is possible now, search, check the disk."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio
+
+from vector_index_mcp.codebase.ledger import Ledger
+from vector_index_mcp.codebase.run import Kind, Run
+from vector_index_mcp.engine.embed import Embedder
+from vector_index_mcp.engine.store import Index
+from vector_index_mcp.engine.types import Hit, Vector
+from vector_index_mcp.errors import EmbeddingError
+from vector_index_mcp.files.scan import stamp_of
+
+_QUERY_PATIENCE_SECONDS = 1.0  # for the query's vector, while the worker is busy
+_LOADING_PATIENCE_SECONDS = 120.0  # for the model, of somebody who would rather wait
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a search found."""
+
+    hits: list[Hit]
+    stale: frozenset[str]
+    """Files among the hits that changed since they were indexed; they are queued."""
+    mode: str
+    """`hybrid`, or `lexical` when only the full text was searched."""
+    note: str
+    """What whoever asked should know about the answer; empty when there is nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How hits compare with the disk."""
+
+    gone: frozenset[str]
+    stale: frozenset[str]
+
+
+async def embed_query(
+    embedder: Embedder, text: str, index: Index, ledger: Ledger, *, wait_for_model: bool
+) -> tuple[Vector | None, str]:
+    """The query's vector; or None, and what is lacking."""
+    if index.manifest.model is None or ledger.unembedded_count >= ledger.chunk_count:
+        return None, embedder.reason or "no chunk has been embedded yet"
+    if embedder.state != "ready" and not wait_for_model:
+        embedder.start()
+        return None, embedder.reason or "the embedding model is still loading"
+    patience = _LOADING_PATIENCE_SECONDS if wait_for_model else _QUERY_PATIENCE_SECONDS
+    try:
+        with anyio.fail_after(patience):
+            [vector] = await embedder.embed([text], urgent=True)
+            identity = await embedder.identity()
+    except EmbeddingError as error:
+        return None, str(error)
+    except TimeoutError:
+        return None, "the embedding model is busy"
+    if identity.digest != index.manifest.model.digest:
+        return None, "the index holds vectors of another model and is being embedded anew"
+    return vector, ""
+
+
+def check_against_disk(root: Path, ledger: Ledger, hits: list[Hit]) -> Verdict:
+    """Which of the files among `hits` are gone or have changed since they were indexed."""
+    gone, stale = set(), set()
+    for key in {hit.chunk.key for hit in hits}:
+        record = ledger.get(key)
+        try:
+            stamp = stamp_of((root / key).lstat())
+        except OSError:
+            gone.add(key)
+            continue
+        if record is None or record.stamp != stamp:
+            stale.add(key)
+    return Verdict(frozenset(gone), frozenset(stale))
+
+
+def note(lack: str, ledger: Ledger, run: Run | None) -> str:
+    """What limits an answer: vectors that are lacking, files that are not indexed yet."""
+    notes = []
+    if lack:
+        notes.append(f"Searched by words only, not by meaning: {lack}.")
+    elif ledger.unembedded_count:
+        share = 1 - ledger.unembedded_count / ledger.chunk_count
+        notes.append(f"{share:.0%} of the chunks can be found by meaning yet, all by words.")
+    if run is not None and run.kind is not Kind.REBUILD and run.files_done < run.files_to_do:
+        notes.append(f"Indexing is under way: {run.files_done} of {run.files_to_do} files done.")
+    return " ".join(notes)

@@ -1,0 +1,100 @@
+"""How changes are noticed: events where the system gives them, scans where it does not."""
+
+import asyncio
+import contextlib
+import logging
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+
+from vector_index_mcp.codebase.indexer import Indexer
+from vector_index_mcp.codebase.queue import DirtyQueue
+from vector_index_mcp.codebase.run import Kind
+from vector_index_mcp.errors import ProjectError
+from vector_index_mcp.files.watch import WATCH_LIMIT, Watch
+
+_log = logging.getLogger(__name__)
+
+_SECONDS_BETWEEN_SCANS_AFTER_ERROR = 5.0  # a folder that is gone may come back at any time
+# Without events, changes are found by scanning; a scan may take this share of the time.
+_POLLING_SHARE = 0.05
+_POLLING_LEAST_SECONDS = 2.0
+
+
+class Freshness:
+    """Turns what happens below `root` into dirty paths. Used inside the service's event loop."""
+
+    def __init__(self, root: Path, queue: DirtyQueue, rescan_seconds: float) -> None:
+        self.mode = "off"
+        """`events`, `polling` or `off`."""
+        self.problem = ""
+        """Why it is not events, and the remedy."""
+        self._root = root
+        self._queue = queue
+        self._rescan_seconds = rescan_seconds
+        self._rescan_wanted = anyio.Event()
+        self._watch: Watch | None = None
+
+    async def start(self, indexer: Indexer) -> None:
+        """Set the watches on every folder that `indexer` does not ignore."""
+        loop = asyncio.get_running_loop()
+
+        def on_problem(problem: str) -> None:
+            with contextlib.suppress(RuntimeError):  # the loop is closed: the service has ended
+                loop.call_soon_threadsafe(self._note_problem, problem)
+
+        watch = Watch(
+            self._root,
+            lambda path: indexer.ignore.is_ignored(path, True),
+            self._queue.touch_from_thread,
+            on_problem,
+        )
+        try:
+            await anyio.to_thread.run_sync(watch.start)
+        except ProjectError as error:
+            self.mode, self.problem = "polling", str(error)
+            return
+        self._watch, self.mode, self.problem = watch, "events", ""
+
+    async def rescan_forever(self, indexer: Indexer) -> None:
+        """Find what events did not tell, and set the watches anew where they are gone."""
+        while True:
+            with anyio.move_on_after(self._seconds_to_rescan(indexer)):
+                await self._rescan_wanted.wait()
+            self._rescan_wanted = anyio.Event()
+            if self._watch is not None and not self._watch.is_alive and self._root.is_dir():
+                await anyio.to_thread.run_sync(self.stop)
+                await self.start(indexer)
+            run = indexer.begin_run(Kind.REBUILD if indexer.needs_rebuild else Kind.RESCAN)
+            await run.finished.wait()
+            await self.resync()
+
+    async def resync(self) -> None:
+        """Watch the folders that are not ignored now, and no others."""
+        if self._watch is not None:
+            await anyio.to_thread.run_sync(self._watch.resync)
+
+    def stop(self) -> None:
+        """Remove the watches. Blocks until their threads have ended."""
+        if self._watch is not None:
+            self._watch.stop()
+            self._watch, self.mode = None, "off"
+
+    def _note_problem(self, problem: str) -> None:
+        if problem == WATCH_LIMIT:
+            self.mode = "polling"
+            self.problem = (
+                "the system's limit of watched folders is reached; raise "
+                "fs.inotify.max_user_watches, changes are found by scanning meanwhile"
+            )
+        _log.warning("watching %s: %s", self._root, problem)
+        self._rescan_wanted.set()
+
+    def _seconds_to_rescan(self, indexer: Indexer) -> float:
+        if indexer.is_in_error:
+            return min(self._rescan_seconds, _SECONDS_BETWEEN_SCANS_AFTER_ERROR)
+        if self.mode == "events":
+            return self._rescan_seconds
+        took = indexer.last_run.seconds if indexer.last_run else 0.0
+        return min(self._rescan_seconds, max(_POLLING_LEAST_SECONDS, took / _POLLING_SHARE))

@@ -1,0 +1,326 @@
+"""The first writer: makes the index's text match the disk, and goes on doing so.
+
+It takes dirty files off the queue and commits their text; `vectors` then gives the committed chunks
+their vectors. A scan, a rebuild and the store's maintenance are steps of this task, taken in this
+order of urgency:
+
+    files that have just changed > a walk that was asked for > the rest of a scan > a rebuild
+
+so that a file saved in the middle of a long run is searchable before the run goes on.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+
+from vector_index_mcp.codebase.ledger import FAILED, Ledger
+from vector_index_mcp.codebase.live import Live
+from vector_index_mcp.codebase.opening import Opened
+from vector_index_mcp.codebase.pipeline import Pipeline
+from vector_index_mcp.codebase.queue import DirtyQueue
+from vector_index_mcp.codebase.run import Kind, Outcome, Run
+from vector_index_mcp.codebase.state import State, StateMachine
+from vector_index_mcp.codebase.vectors import Vectors
+from vector_index_mcp.engine.embed import Embedder
+from vector_index_mcp.engine.store import Store
+from vector_index_mcp.errors import (
+    DamagedIndexError,
+    ProjectError,
+    StoreError,
+)
+from vector_index_mcp.files.ignore import Ignore, concerns_rules
+from vector_index_mcp.files.scan import Changes, compare, look, walk
+
+_log = logging.getLogger(__name__)
+
+# Few enough that a change waits at most for about half a second, many enough that the commits
+# (10 to 20 ms each) hardly count.
+_FILES_PER_BATCH = 100
+_RETRY_SECONDS = (0.5, 1, 2, 5, 10, 30)  # after the first, second, ... failure in a row
+_QUIET_SECONDS = 60  # without a change; then old versions are dropped
+
+
+@dataclass(slots=True)
+class _Rebuild:
+    """A new generation of the tables on its way to replace the current one."""
+
+    store: Store
+    to_do: list[str]
+    ledger: Ledger = field(default_factory=Ledger)
+    touched: set[str] = field(default_factory=set)
+    """Files that changed in the current generation meanwhile."""
+
+
+class Indexer:
+    """Keeps one open index as the disk is. The process must hold the writer's lock."""
+
+    def __init__(
+        self,
+        root: Path,
+        opened: Opened,
+        *,
+        chunker: str,
+        pipeline: Pipeline,
+        embedder: Embedder,
+        queue: DirtyQueue,
+        state: StateMachine,
+        make_ignore: Callable[[], Ignore],
+        start_over: Callable[[], Awaitable[Opened]],
+    ) -> None:
+        """Prepare; `write_forever` and `vectors.embed_forever` do the work.
+
+        Args:
+            root: The project.
+            opened: The index, open for writing.
+            chunker: The version the index's chunks should have.
+            pipeline: The stages of a batch.
+            embedder: Makes the vectors.
+            queue: What waits to be indexed.
+            state: Told of runs and errors.
+            make_ignore: The ignore rules as they are on disk now.
+            start_over: Replaces an index that turned out to be damaged by an empty one.
+        """
+        self.live = Live(opened.index, opened.ledger)
+        self.vectors = Vectors(self.live, pipeline, embedder, self._is_text_first)
+        self.ignore = make_ignore()
+        self.on_rules_changed: Callable[[], Awaitable[None]] = _nothing
+        """Called when other files may have become ignored than before."""
+        self.run: Run | None = None
+        self.last_run: Run | None = None
+        self.unreadable_folders: list[str] = []
+        self._root = root
+        self._chunker = chunker
+        self._pipeline = pipeline
+        self._queue = queue
+        self._state = state
+        self._make_ignore = make_ignore
+        self._start_over = start_over
+        self._rebuild: _Rebuild | None = None
+        self._runs_begun = 0
+        self._walk_wanted = False
+        self._in_hand = 0  # paths taken off the queue and not committed yet
+
+    # -- runs ------------------------------------------------------------------------------
+
+    def begin_run(self, kind: Kind) -> Run:
+        """Begin a run, or join the one under way, whatever its kind."""
+        if self.run is not None:
+            return self.run
+        self._runs_begun += 1
+        self.run = Run(kind, self._runs_begun)
+        self._walk_wanted = True
+        if self._state.current is not State.SCANNING:
+            self._state.enter(State.SCANNING)
+        if kind is Kind.REQUEST:
+            self.vectors.look_for_model()
+        self._queue.wake()
+        return self.run
+
+    @property
+    def pending_path_count(self) -> int:
+        """Changed paths that are not indexed yet."""
+        return len(self._queue) + self._in_hand
+
+    @property
+    def is_in_error(self) -> bool:
+        """Whether something keeps the index from being brought up to date."""
+        return self._state.current is State.ERROR
+
+    def look_again(self, paths: Iterable[str]) -> None:
+        """Queue files that a search found to differ from the index."""
+        self._queue.touch_unless_queued(paths)
+
+    def _is_text_first(self) -> bool:
+        return self._queue.has_scanned or self._rebuild is not None
+
+    @property
+    def needs_rebuild(self) -> bool:
+        """Whether the index's chunks were cut by another chunker than ours."""
+        return self.live.index.manifest.chunker != self._chunker
+
+    def _end_run(self, error: str | None = None) -> None:
+        if self.run is not None:
+            self.run.finish(error)
+            self.last_run, self.run = self.run, None
+        self.vectors.wake()
+        if error is not None:
+            self._state.enter(State.ERROR, error)
+        elif self._state.current is not State.WATCHING:
+            self._state.enter(State.WATCHING)
+
+    # -- text ------------------------------------------------------------------------------
+
+    async def write_forever(self) -> None:
+        """Take work off the queue and commit it, until cancelled."""
+        failures = 0
+        while True:
+            with anyio.move_on_after(_QUIET_SECONDS) as quiet:
+                await self._queue.wait()
+            try:
+                worked = await self._step()
+                await self.live.maintain_if_due(
+                    in_bulk=self._queue.has_scanned, in_quiet=quiet.cancelled_caught
+                )
+            except DamagedIndexError as error:
+                await self._replace_index(error)
+            except StoreError as error:
+                delay = _RETRY_SECONDS[min(failures, len(_RETRY_SECONDS) - 1)]
+                failures += 1
+                _log.warning("%s; next try in %s s", error, delay)
+                self._state.enter(State.ERROR, str(error))
+                await anyio.sleep(delay)
+                self._queue.wake()
+            else:
+                if worked and failures:
+                    failures = 0
+                    self._state.enter(State.SCANNING if self.run else State.WATCHING)
+
+    async def _step(self) -> bool:
+        """Do the most urgent piece of work; False if there was none."""
+        if touched := self._queue.take_touched():
+            self._in_hand = len(touched)
+            try:
+                await self._index_touched(touched)
+            finally:
+                self._in_hand = 0
+        elif self._walk_wanted:
+            self._walk_wanted = False
+            await self._walk()
+        elif self._queue.has_scanned:
+            await self._index_scanned(self._queue.take_scanned(_FILES_PER_BATCH))
+        elif self._rebuild is not None:
+            await self._continue_rebuild(self._rebuild)
+        else:
+            return False
+        if self._rebuild is not None or self._walk_wanted:
+            self._queue.wake()
+        return True
+
+    async def _index_touched(self, touched: list[str]) -> None:
+        self.ignore = self._make_ignore()
+        if any(map(concerns_rules, touched)):
+            await self.on_rules_changed()  # before the look: what changes after it is an event then
+        known = self.live.ledger.stamps()
+        try:
+            changes = await anyio.to_thread.run_sync(look, self._root, self.ignore, touched, known)
+        except ProjectError as error:
+            self._state.enter(State.ERROR, str(error))
+            return
+        if len(changes.dirty) > _FILES_PER_BATCH:  # a branch was switched, a folder moved in
+            self._queue.add(changes)
+        elif changes.dirty or changes.gone:
+            await self._index(changes)
+
+    async def _walk(self) -> None:
+        self.ignore = self._make_ignore()
+        try:
+            tree = await anyio.to_thread.run_sync(walk, self._root, self.ignore)
+        except ProjectError as error:
+            self._end_run(str(error))
+            return
+        self.unreadable_folders = tree.unreadable
+        run = self.run
+        if run is None:
+            return
+        if run.kind is Kind.REBUILD:
+            await self._begin_rebuild(run, sorted(tree.files, reverse=True))
+            return
+        changes = compare(tree, self.live.ledger.stamps())
+        if run.kind is Kind.REQUEST:
+            again = {r.key for r in self.live.ledger.with_state(FAILED)} & tree.files.keys()
+            changes.dirty.extend(again.difference(changes.dirty))
+        self._queue.add(changes)
+        run.plan(len(tree.files), len(changes.dirty) + len(changes.gone))
+        if not self._queue.has_scanned:
+            self._end_run()
+
+    async def _index_scanned(self, changes: Changes) -> None:
+        outcome = await self._index(changes)
+        if self.run is None:
+            return
+        self.run.advance(len(changes.dirty) + len(changes.gone), outcome)
+        if not self._queue.has_scanned and self._rebuild is None and not self._walk_wanted:
+            self._end_run()
+
+    async def _index(self, changes: Changes) -> Outcome:
+        try:
+            async with self.live.writing:
+                outcome = await self._pipeline.index_batch(
+                    self.live.index.store,
+                    self.live.ledger,
+                    self.live.index.manifest.model,
+                    changes.dirty,
+                    changes.gone,
+                )
+        except StoreError:
+            self._queue.add(changes)
+            raise
+        if self._rebuild is not None:
+            self._rebuild.touched.update(changes.dirty, changes.gone)
+        self.vectors.wake()
+        return outcome
+
+    # -- rebuilding ------------------------------------------------------------------------
+
+    async def _begin_rebuild(self, run: Run, files: list[str]) -> None:
+        try:
+            self._rebuild = _Rebuild(await self.live.index.begin_rebuild(), files)
+        except StoreError as error:
+            self._end_run(f"the new index could not be built: {error}")
+            raise
+        run.plan(len(files), len(files))
+        if not files:
+            await self._continue_rebuild(self._rebuild)
+
+    async def _continue_rebuild(self, rebuild: _Rebuild) -> None:
+        run = self.run
+        portion = rebuild.to_do[-_FILES_PER_BATCH:]
+        del rebuild.to_do[-_FILES_PER_BATCH:]
+        try:
+            async with self.live.writing:
+                outcome = await self._pipeline.index_batch(
+                    rebuild.store, rebuild.ledger, self.live.index.manifest.model, portion
+                )
+                if run is not None:
+                    run.advance(len(portion), outcome)
+                if not rebuild.to_do:
+                    await self._swap(rebuild)
+        except StoreError as error:
+            # What is current stays current; the tables left behind are dropped by the next start.
+            self._rebuild = None
+            self._end_run(f"the new index could not be built: {error}")
+            raise
+
+    async def _swap(self, rebuild: _Rebuild) -> None:
+        await rebuild.store.maintain()
+        await self.live.index.swap(rebuild.store, self._chunker)
+        self.live.ledger, self._rebuild = rebuild.ledger, None
+        self._end_run()
+        self._queue.touch(rebuild.touched)
+        self.vectors.wake()
+
+    async def _replace_index(self, error: DamagedIndexError) -> None:
+        """Start over with an empty index: all that is lost is the time to fill it."""
+        _log.error("the index is damaged and is built anew: %s", error)
+        self._rebuild = None
+        try:
+            async with self.live.writing:
+                # The old index is not closed: to a search on its way, LanceDB would panic.
+                opened = await self._start_over()
+                self.live.index, self.live.ledger = opened.index, opened.ledger
+        except StoreError as still:
+            self._end_run(str(still))
+            await anyio.sleep(_RETRY_SECONDS[-1])
+            return
+        run = self.begin_run(Kind.START)
+        run.kind = Kind.START  # into the empty index itself: there is nothing to keep beside it
+        self._walk_wanted = True
+        self._queue.wake()
+
+
+async def _nothing() -> None:
+    pass

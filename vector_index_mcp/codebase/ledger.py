@@ -1,0 +1,119 @@
+"""What the index knows of every file, in memory: the table `files` and what still lacks vectors."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from vector_index_mcp.engine.types import FileRecord, Holding, Stamp
+
+INDEXED, SKIPPED, FAILED = "indexed", "skipped", "failed"
+_DISTRUSTED: Stamp = (-1, -1, -1)
+"""No file has it, so the next scan takes the file for changed."""
+
+
+class Ledger:
+    """One record per file seen. Only the writer changes it, after the commit it tells of."""
+
+    def __init__(self) -> None:
+        self._records: dict[str, FileRecord] = {}
+        self._without_vector: dict[str, int] = {}
+        self._waiting: dict[str, int] = {}  # of those, what is to be embedded; oldest change first
+        self.chunk_count = 0
+        self.unembedded_count = 0
+
+    @classmethod
+    def reconciled(cls, records: Iterable[FileRecord], holdings: Mapping[str, Holding]) -> "Ledger":
+        """The ledger of an index that may have been left in the middle of a commit.
+
+        A file whose rows are not what its record says is distrusted: read again if it is still
+        there, forgotten if not.
+        """
+        ledger = cls()
+        for record in records:
+            holding = holdings.get(record.key, Holding("", 0, 0))
+            sound = holding.rows == record.chunk_count and (
+                record.chunk_count == 0 or holding.content_hash == record.content_hash
+            )
+            ledger.put(record if sound else _distrusted(record.key, holding), holding.unembedded)
+        for key, holding in holdings.items():
+            if key not in ledger._records:
+                ledger.put(_distrusted(key, holding), holding.unembedded)
+        return ledger
+
+    def put(self, record: FileRecord, unembedded: int) -> None:
+        """Note a file's new record and how many of its chunks have no vector."""
+        self.forget(record.key)
+        self._records[record.key] = record
+        self.chunk_count += record.chunk_count
+        if unembedded:
+            self._without_vector[record.key] = self._waiting[record.key] = unembedded
+            self.unembedded_count += unembedded
+
+    def forget(self, key: str) -> None:
+        """Note that the index holds nothing of this file any more."""
+        record = self._records.pop(key, None)
+        if record is not None:
+            self.chunk_count -= record.chunk_count
+            self.unembedded_count -= self._without_vector.pop(key, 0)
+            self._waiting.pop(key, None)
+
+    def note_embedded(self, key: str, embedded: int, given_up: int = 0) -> None:
+        """Note that chunks of a file have their vector now, or will never have one."""
+        self._without_vector[key] = self._without_vector.get(key, 0) - embedded
+        self.unembedded_count -= embedded
+        self._waiting[key] = self._waiting.get(key, 0) - embedded - given_up
+        if self._waiting[key] <= 0:
+            del self._waiting[key]
+
+    def note_dimension_changed(self) -> None:
+        """Note that no chunk has a vector any more."""
+        counts = {key: r.chunk_count for key, r in self._records.items() if r.chunk_count}
+        self._without_vector, self._waiting = counts, dict(counts)
+        self.unembedded_count = self.chunk_count
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether any chunk waits for its vector."""
+        return bool(self._waiting)
+
+    @property
+    def newest_waiting(self) -> str | None:
+        """The file changed last among those whose chunks wait for their vectors."""
+        return next(reversed(self._waiting), None)
+
+    def waiting_of(self, key: str) -> int:
+        """How many chunks of a file wait for their vector."""
+        return self._waiting.get(key, 0)
+
+    def get(self, key: str) -> FileRecord | None:
+        """The record of a file, if it was ever seen."""
+        return self._records.get(key)
+
+    def stamps(self) -> dict[str, Stamp]:
+        """By file, the stamp it had when it was last looked at."""
+        return {key: record.stamp for key, record in self._records.items()}
+
+    def with_state(self, state: str) -> list[FileRecord]:
+        """The records in `state`."""
+        return [record for record in self._records.values() if record.state == state]
+
+    def count(self, state: str) -> int:
+        """How many files are in `state`."""
+        return sum(record.state == state for record in self._records.values())
+
+    def reasons(self, state: str) -> dict[str, int]:
+        """How many files are in `state` for which reason, most frequent first."""
+        return dict(Counter(record.reason for record in self.with_state(state)).most_common())
+
+    def newest_unembedded(self, chunks: int) -> list[str]:
+        """Files that together lack about `chunks` vectors, the last changed ones first."""
+        keys, total = [], 0
+        for key in reversed(self._waiting):
+            keys.append(key)
+            total += self._waiting[key]
+            if total >= chunks:
+                break
+        return keys
+
+
+def _distrusted(key: str, holding: Holding) -> FileRecord:
+    return FileRecord(key, _DISTRUSTED, "", holding.rows, INDEXED, "")

@@ -1,0 +1,50 @@
+"""The open index as its two writers share it."""
+
+import logging
+from dataclasses import dataclass, field
+
+import anyio
+
+from vector_index_mcp.codebase.ledger import Ledger
+from vector_index_mcp.engine.store import Index
+from vector_index_mcp.errors import DamagedIndexError, StoreError
+
+_log = logging.getLogger(__name__)
+
+_MAINTENANCE_RETRY_SECONDS = 60
+
+
+@dataclass(slots=True)
+class Live:
+    """What both tasks write; replaced as a whole when a rebuild or a repair has made a new one."""
+
+    index: Index
+    ledger: Ledger
+    """Of the index's current store."""
+    writing: anyio.Lock = field(default_factory=anyio.Lock)
+    """Held for every commit."""
+    _no_maintenance_before: float = 0.0
+
+    async def maintain_if_due(self, *, in_bulk: bool = False, in_quiet: bool = False) -> None:
+        """Let the store tidy up if it is worth it now.
+
+        Args:
+            in_bulk: Much more is about to be written, so only what cannot wait is done.
+            in_quiet: Nothing is being written, so that little is worth it.
+
+        Raises:
+            DamagedIndexError: If the index cannot be read.
+        """
+        store = self.index.store
+        is_due = store.is_overdue if in_bulk else store.needs_maintenance
+        is_due = is_due or (in_quiet and store.is_untidy)
+        if not is_due or anyio.current_time() < self._no_maintenance_before:
+            return
+        try:
+            async with self.writing:
+                await store.maintain()
+        except DamagedIndexError:
+            raise
+        except StoreError as error:  # a full disk: searches are slower, nothing else is lost
+            _log.warning("%s", error)
+            self._no_maintenance_before = anyio.current_time() + _MAINTENANCE_RETRY_SECONDS

@@ -1,0 +1,89 @@
+"""A run: one scan of the whole project until the index matches it. What progress is told of."""
+
+import time
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from enum import StrEnum
+
+import anyio
+
+
+class Kind(StrEnum):
+    """Why a run was begun."""
+
+    START = "start"
+    RESCAN = "rescan"
+    REQUEST = "request"
+    REBUILD = "rebuild"
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What became of the files of one or more batches."""
+
+    read: int = 0
+    indexed: int = 0
+    unchanged: int = 0
+    skipped: int = 0
+    failed: int = 0
+    removed: int = 0
+    chunks: int = 0
+
+    def add(self, other: "Outcome") -> None:
+        """Count `other` in."""
+        for name in Outcome.__slots__:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
+
+@dataclass(slots=True)
+class Run:
+    """One run, under way or finished."""
+
+    kind: Kind
+    number: int
+    started: datetime = field(default_factory=lambda: datetime.now(UTC))
+    files_seen: int = 0
+    """Files that are not ignored; 0 until the folders are walked."""
+    files_to_do: int = 0
+    files_done: int = 0
+    outcome: Outcome = field(default_factory=Outcome)
+    error: str | None = None
+    finished: anyio.Event = field(default_factory=anyio.Event)
+    progressed: anyio.Event = field(default_factory=anyio.Event)
+    seconds: float = 0.0
+    """How long it took; 0 while it is under way."""
+    _clock: float = field(default_factory=time.monotonic)
+
+    def advance(self, files: int, outcome: Outcome) -> None:
+        """Note that `files` more are done."""
+        self.files_done += files
+        self.outcome.add(outcome)
+        self._signal()
+
+    def plan(self, seen: int, to_do: int) -> None:
+        """Note what the walk found."""
+        self.files_seen, self.files_to_do = seen, to_do
+        self._signal()
+
+    def finish(self, error: str | None = None) -> None:
+        """End the run; with `error` if the index does not match the project."""
+        self.error = error
+        self.seconds = self.elapsed
+        self.finished.set()
+        self._signal()
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since it began, or that it took."""
+        return self.seconds or time.monotonic() - self._clock
+
+    @property
+    def seconds_left(self) -> float | None:
+        """An estimate from the files done so far; None while there is nothing to go by."""
+        if not self.files_done or self.finished.is_set():
+            return None
+        return self.elapsed / self.files_done * (self.files_to_do - self.files_done)
+
+    def _signal(self) -> None:
+        self.progressed.set()
+        self.progressed = anyio.Event()

@@ -1,0 +1,91 @@
+"""The answers of the tools as a person or an agent reads them. Pure."""
+
+from vector_index_mcp.codebase.wire import IndexStatus, RunReport, SearchResult, TriggerResult
+
+
+def of_search(result: SearchResult) -> str:
+    """Hits as `path:lines` with their text; the lines can be opened as they stand there."""
+    blocks = []
+    for number, hit in enumerate(result.results, start=1):
+        stale = ", changed since it was indexed" if hit.is_stale else ""
+        fence = _fence(hit.extracted_text_chunk)
+        blocks.append(
+            f"{number}. {hit.file_path}:{hit.start_line}-{hit.end_line} "
+            f"(score {hit.score:.2f}{stale})\n"
+            f"{fence}{hit.language}\n{hit.extracted_text_chunk.rstrip()}\n{fence}"
+        )
+    if not blocks:
+        blocks.append("Nothing found. Try other words, or fewer.")
+    if result.note:
+        blocks.append(f"Note: {result.note}")
+    return "\n\n".join(blocks)
+
+
+def of_run(run: RunReport) -> str:
+    """What a run has done, in one line."""
+    parts = [f"{run.files_done} of {run.files_to_do} files to do"] if not run.finished else []
+    parts += [
+        f"{count} {word}"
+        for count, word in (
+            (run.files_indexed, "indexed"),
+            (run.files_unchanged, "unchanged"),
+            (run.files_removed, "removed"),
+            (run.files_skipped, "skipped"),
+            (run.files_failed, "failed"),
+        )
+        if count
+    ]
+    return f"{run.files_seen} files seen; " + (", ".join(parts) or "nothing had changed")
+
+
+def of_trigger(result: TriggerResult) -> str:
+    """The message and the counts."""
+    return f"{result.message}\n{of_run(result.run)}; {_counts(result)}"
+
+
+def of_status(status: IndexStatus) -> str:
+    """The status as a few lines."""
+    nobody = status.status == "INITIALIZING" and not status.is_writer
+    state = "not served (start a client, or run `index`)" if nobody else status.status
+    lines = [f"{state}: {status.project_path}"]
+    if status.error_message:
+        lines.append(f"error: {status.error_message}")
+    lines.append(f"index: {_counts(status)}{_size(status.index_bytes)}")
+    if status.current_run:
+        lines.append(f"now: {status.current_run.kind}: {of_run(status.current_run)}")
+        if status.current_run.seconds_left is not None:
+            lines[-1] += f"; about {status.current_run.seconds_left:.0f} s left"
+    if status.pending_path_count:
+        lines.append(f"pending: {status.pending_path_count} changed paths")
+    model = status.model
+    lines.append(f"model: {model.name or 'none used yet'}, {model.state}")
+    if model.reason:
+        lines.append(f"model problem: {model.reason}")
+    lines.append(f"changes are noticed by: {status.watcher.mode}")
+    if status.watcher.problem:
+        lines.append(f"watching problem: {status.watcher.problem}")
+    if status.skipped:
+        skipped = ", ".join(f"{count} {reason}" for reason, count in status.skipped.items())
+        lines.append(f"skipped: {skipped}")
+    lines += [f"failed: {path}: {reason}" for path, reason in status.failed.items()]
+    lines += [f"unreadable folder: {folder}" for folder in status.unreadable_folders]
+    return "\n".join(lines)
+
+
+def _counts(counts: IndexStatus | TriggerResult) -> str:
+    text = f"{counts.indexed_chunk_count} chunks of {counts.indexed_file_count} files"
+    if counts.embedded_chunk_count < counts.indexed_chunk_count:
+        text += f", {counts.embedded_chunk_count} with vectors so far"
+    return text
+
+
+def _size(size: int | None) -> str:
+    return "" if size is None else f", {size / 1e6:.1f} MB"
+
+
+def _fence(text: str) -> str:
+    """A Markdown fence longer than any in `text`."""
+    fence = "```"
+    while fence in text:
+        fence += "`"
+    return fence

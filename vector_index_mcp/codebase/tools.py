@@ -1,0 +1,184 @@
+"""The three MCP tools: they translate between the protocol and the service, nothing else."""
+
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+import anyio
+from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp_types import CallToolResult, TextContent, ToolAnnotations
+from pydantic import BaseModel, Field, ValidationError, WrapValidator
+
+from vector_index_mcp.codebase import text, wire
+from vector_index_mcp.codebase.run import Run
+from vector_index_mcp.errors import VectorIndexError
+
+if TYPE_CHECKING:  # the service imports lancedb, which takes a second
+    from vector_index_mcp.codebase.service import Codebase
+
+GetService = Callable[[], Awaitable["Codebase"]]
+
+INSTRUCTIONS = """\
+This server keeps one software project indexed: every saved file is searchable within a second.
+
+search_index: your first step to find code, configuration or documentation in this project. Ask \
+for what the code does ("where are retries with backoff handled"), or name an identifier in any \
+spelling ("get_user_name", "HttpClient"), or both. It finds by meaning and by word at once, so it \
+replaces several rounds of grep. Use grep afterwards for a complete list of literal occurrences.
+get_status: how far the index is, and why something is not found (skipped files, a missing model).
+trigger_index: rarely needed, since changes are followed by themselves. Call it when get_status \
+shows an error, or with force_reindex=true to build the index anew.\
+"""
+
+# Clients give up on a call after 60 s unless told otherwise; the run goes on without us.
+_TRIGGER_PATIENCE_SECONDS = 45.0
+_LONGEST_QUERY_CHARS = 10_000
+_READ_ONLY = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
+
+
+def register(server: MCPServer, get_service: GetService) -> None:
+    """Offer the tools on `server`.
+
+    Args:
+        server: Where to register.
+        get_service: Waits for the running service. It is loaded after the first answer, so the
+            tools are listed before it exists.
+    """
+
+    @server.tool(
+        name="trigger_index",
+        title="Bring the index up to date",
+        annotations=ToolAnnotations(
+            read_only_hint=False,
+            destructive_hint=False,
+            idempotent_hint=True,
+            open_world_hint=False,
+        ),
+    )
+    async def trigger_index_tool(
+        ctx: Context,
+        force_reindex: Annotated[
+            bool,
+            Field(
+                description="Read every file again into a new index, which replaces the current "
+                "one when it is complete; until then the current one answers"
+            ),
+        ] = False,
+    ) -> Annotated[CallToolResult, wire.TriggerResult]:
+        """Compare the whole project with the index and index what differs.
+
+        Not needed after edits: changes are followed by themselves. Joins the pass that is under
+        way, if there is one. Answers when the index is complete, or after 45 seconds while the
+        work goes on in the background.
+        """
+        with _tool_errors():
+            codebase = await get_service()
+            run = await codebase.trigger(force_reindex=force_reindex)
+            with anyio.move_on_after(_TRIGGER_PATIENCE_SECONDS):
+                await _follow(ctx, codebase, run)
+            result = _trigger_result(codebase, run)
+        return _answer(text.of_trigger(result), result)
+
+    @server.tool(name="get_status", title="State of the index", annotations=_READ_ONLY)
+    async def get_status_tool() -> Annotated[CallToolResult, wire.IndexStatus]:
+        """Tell how far the index is, what it holds and skips, and what is wrong if anything.
+
+        status is INITIALIZING, SCANNING (being brought up to date; searches work), WATCHING (up to
+        date, changes are followed) or ERROR (error_message says what to do).
+        """
+        with _tool_errors():
+            status = await wire.index_status(await get_service())
+        return _answer(text.of_status(status), status)
+
+    @server.tool(name="search_index", title="Search the project", annotations=_READ_ONLY)
+    async def search_index_tool(
+        query: Annotated[
+            str,
+            Field(
+                description="What to look for: a question or description in plain words, an "
+                "identifier in any spelling, or both",
+                max_length=_LONGEST_QUERY_CHARS,
+            ),
+        ],
+        top_k: Annotated[
+            int,
+            Field(description="How many results, 1 to 100", ge=1, le=100),
+            WrapValidator(_name_the_range),
+        ] = 5,
+    ) -> Annotated[CallToolResult, wire.SearchResult]:
+        """Find the places in this project that answer a question or hold an identifier.
+
+        Returns chunks of files with path, line range and exact text, best first. Good queries:
+        "where is the retry delay computed", "parse_config", "websocket reconnect after timeout".
+        """
+        with _tool_errors():
+            answer = await (await get_service()).search(query, top_k)
+            result = wire.search_result(answer)
+        return _answer(text.of_search(result), result)
+
+
+def _name_the_range(value: object, validate: Callable[[object], int]) -> int:
+    """Name both ends of the range; pydantic's own message names one, or none."""
+    try:
+        return validate(value)
+    except ValidationError:
+        raise ValueError("top_k must be a whole number from 1 to 100") from None
+
+
+@contextmanager
+def _tool_errors() -> Iterator[None]:
+    """What a smarter caller could have avoided or may mend goes to the caller, as a tool error."""
+    try:
+        yield
+    except VectorIndexError as error:
+        raise ToolError(str(error)) from error
+
+
+def _answer(readable: str, result: BaseModel) -> CallToolResult:
+    return CallToolResult(
+        content=[TextContent(type="text", text=readable)],
+        structured_content=result.model_dump(mode="json"),
+    )
+
+
+async def _follow(ctx: Context, codebase: "Codebase", run: Run) -> None:
+    """Report progress until the text of `run` is indexed and has its vectors, if it gets any."""
+    while not run.finished.is_set():
+        progressed = run.progressed
+        if run.files_to_do:
+            message = f"{run.files_done} of {run.files_to_do} files indexed"
+            await ctx.report_progress(run.files_done, run.files_to_do, message)
+        await progressed.wait()
+    steps = run.files_to_do + 1  # that all text is found by words is a step of its own
+    reported = -1
+    while codebase.lacks_vectors and codebase.embedder.state != "unavailable":
+        total = codebase.ledger.chunk_count
+        done = total - codebase.ledger.unembedded_count
+        if done > reported:  # the protocol wants it to grow, and loading the model takes a while
+            reported = done
+            message = f"{done} of {total} chunks embedded"
+            await ctx.report_progress(steps + done, steps + total, message)
+        await codebase.embedding_progressed()
+
+
+def _trigger_result(codebase: "Codebase", run: Run) -> wire.TriggerResult:
+    ledger = codebase.ledger
+    embedded = ledger.chunk_count - ledger.unembedded_count
+    if run.error:
+        raise ToolError(run.error)
+    if not run.finished.is_set():
+        message = "Indexing goes on in the background; get_status tells how far it is."
+    elif codebase.lacks_vectors:
+        lack = codebase.embedder.reason or "Embedding goes on in the background."
+        message = f"All text is indexed and found by words. {lack}"
+    else:
+        message = "The index is complete and up to date."
+    return wire.TriggerResult(
+        message=message,
+        complete=run.finished.is_set() and not codebase.lacks_vectors,
+        run=wire.run_report(run),
+        indexed_file_count=ledger.count("indexed"),
+        indexed_chunk_count=ledger.chunk_count,
+        embedded_chunk_count=embedded,
+    )

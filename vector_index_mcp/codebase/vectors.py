@@ -1,0 +1,112 @@
+"""The second writer: gives every committed chunk its vector, those of the newest change first."""
+
+import logging
+from collections.abc import Callable
+
+import anyio
+
+from vector_index_mcp.codebase.live import Live
+from vector_index_mcp.codebase.pipeline import Pipeline
+from vector_index_mcp.engine.embed import Embedder
+from vector_index_mcp.engine.types import ModelIdentity
+from vector_index_mcp.errors import EmbeddingError, ModelNotFoundError, StoreError
+
+_log = logging.getLogger(__name__)
+
+_LOOK_FOR_MODEL_SECONDS = 60
+_RETRY_SECONDS = 2.0
+
+
+class Vectors:
+    """Embeds what lacks a vector, as long as there is no text that should be searchable first."""
+
+    def __init__(
+        self,
+        live: Live,
+        pipeline: Pipeline,
+        embedder: Embedder,
+        is_text_first: Callable[[], bool],
+    ) -> None:
+        """Prepare; `embed_forever` does the work.
+
+        Args:
+            live: The index to write.
+            pipeline: The stages of a batch.
+            embedder: Makes the vectors.
+            is_text_first: Whether text waits to be committed, before which nothing is embedded.
+        """
+        self.progressed = anyio.Event()
+        """Set, and replaced by a new one, whenever chunks have got their vectors."""
+        self._live = live
+        self._pipeline = pipeline
+        self._embedder = embedder
+        self._is_text_first = is_text_first
+        self._wake = anyio.Event()
+        self._model_is_checked = False
+        self._model_check_wanted = False
+
+    @property
+    def are_lacking(self) -> bool:
+        """Whether chunks wait for their vectors, or may turn out to."""
+        return self._live.ledger.is_waiting or self._model_check_wanted
+
+    def wake(self) -> None:
+        """Look whether there is something to embed now."""
+        if self.are_lacking:
+            self._embedder.start()  # it loads while the rest of the text is being indexed
+        self._wake.set()
+
+    def look_for_model(self) -> None:
+        """Look again for a model that was not there."""
+        self._embedder.retry()
+        self._wake.set()
+
+    def check_model(self) -> None:
+        """Embed everything anew if the vectors are another model's; looked at once per process.
+
+        Left to the first search or request, because the check starts the embedding worker.
+        """
+        if not self._model_is_checked and self._live.index.manifest.model is not None:
+            self._model_check_wanted = True
+            self._wake.set()
+
+    async def embed_forever(self) -> None:
+        """Embed what lacks a vector, until cancelled."""
+        while True:
+            if not self.are_lacking or self._is_text_first():
+                await self._wake.wait()
+                self._wake = anyio.Event()
+                continue
+            try:
+                await self._embed()
+            except ModelNotFoundError:
+                with anyio.move_on_after(_LOOK_FOR_MODEL_SECONDS):
+                    await self._wake.wait()
+                self._wake = anyio.Event()
+                self._embedder.retry()
+            except (EmbeddingError, StoreError) as error:
+                # If the store is at fault, the other writer meets it as well and mends it.
+                _log.warning("%s", error)
+                await anyio.sleep(_RETRY_SECONDS)
+
+    async def _embed(self) -> None:
+        live = self._live
+        model = await self._embedder.identity()
+        await self._use_model(model)
+        self._model_is_checked, self._model_check_wanted = True, False
+        if live.ledger.is_waiting:
+            await self._pipeline.embed_batch(live.index, live.ledger, model, live.writing)
+        self.progressed.set()
+        self.progressed = anyio.Event()
+        await live.maintain_if_due()
+
+    async def _use_model(self, model: ModelIdentity) -> None:
+        """Make the index ready for the vectors of `model`; those of another one are dropped."""
+        live = self._live
+        known = live.index.manifest.model
+        is_same = known is not None and known.digest == model.digest
+        if is_same and live.index.store.dimension == model.dimension:
+            return
+        async with live.writing:
+            await live.index.set_model(model)
+            live.ledger.note_dimension_changed()
