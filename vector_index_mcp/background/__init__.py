@@ -1,0 +1,1 @@
+"""One service per project and many front ends. Knows bytes and processes, nothing of indexing."""

@@ -1,0 +1,153 @@
+"""Where the service of a project is met: its socket, its lock, its record and its log.
+
+They lie in a folder of the user's own, named by a hash of the project's resolved path, so that
+every path that names the same folder leads to the same service. Only the standard library is
+imported: the front end starts with this.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import secrets
+import socket
+import stat
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from vector_index_mcp.errors import ProjectError
+
+FOLDER_VARIABLE = "VECTOR_INDEX_RUNTIME_DIR"
+_HASH_CHARS = 16
+HAS_UNIX_SOCKETS = hasattr(socket, "AF_UNIX")
+_CONNECT_SECONDS = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """The files by which one project's service is found."""
+
+    folder: Path
+    name: str
+
+    @property
+    def socket_path(self) -> Path:
+        """The Unix domain socket; not there where the system has none."""
+        return self.folder / f"{self.name}.sock"
+
+    @property
+    def lock(self) -> Path:
+        """Held by the service as long as it lives, however it dies."""
+        return self.folder / f"{self.name}.lock"
+
+    @property
+    def record(self) -> Path:
+        """What the service says of itself: project, pid, version, and how it is reached."""
+        return self.folder / f"{self.name}.json"
+
+    @property
+    def log(self) -> Path:
+        """What the service logs."""
+        return self.folder / f"{self.name}.log"
+
+    def connect(self) -> socket.socket:
+        """A connection to the service.
+
+        Raises:
+            OSError: If there is no service, or none that listens.
+        """
+        record = self.read_record()
+        if HAS_UNIX_SOCKETS:
+            connection = socket.socket(socket.AF_UNIX)
+            address: Any = str(self.socket_path)
+        else:
+            connection = socket.socket(socket.AF_INET)
+            address = ("127.0.0.1", record.get("port", 0))
+        connection.settimeout(_CONNECT_SECONDS)
+        try:
+            connection.connect(address)
+        except OSError:
+            connection.close()
+            raise
+        connection.settimeout(None)
+        return connection
+
+    def read_record(self) -> dict[str, Any]:
+        """The service's record; empty if there is none that can be read."""
+        try:
+            record = json.loads(self.record.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return record if isinstance(record, dict) else {}
+
+    def write_record(self, record: dict[str, Any]) -> None:
+        """Replace the record, readable by the user alone, in one step."""
+        part = self.record.with_suffix(f".{os.getpid()}")
+        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with open(descriptor, "w", encoding="utf-8") as file:  # noqa: PTH123 - from a descriptor
+            json.dump(record, file)
+        part.replace(self.record)
+
+    def forget(self) -> None:
+        """Remove what leads to a service that has ended. The lock stays: somebody may wait."""
+        for path in (self.socket_path, self.record):
+            with contextlib.suppress(OSError):
+                path.unlink()
+
+
+def endpoint_of(project: Path) -> Endpoint:
+    """Where the service of the project at `project`, an absolute resolved path, is met.
+
+    Raises:
+        ProjectError: If the user's runtime folder belongs to somebody else.
+    """
+    # normcase: on a system that ignores case, so do we.
+    name = hashlib.sha256(os.fsencode(os.path.normcase(project))).hexdigest()[:_HASH_CHARS]
+    return Endpoint(_runtime_folder(), name)
+
+
+def all_endpoints() -> Iterator[Endpoint]:
+    """The endpoints of all projects that have, or had, a service."""
+    folder = _runtime_folder()
+    for record in sorted(folder.glob("*.json")):
+        yield Endpoint(folder, record.stem)
+
+
+def _is_private(status: os.stat_result) -> bool:
+    return status.st_uid == os.getuid() and not status.st_mode & 0o077
+
+
+def new_secret() -> str:
+    """A word that proves the right to talk, where the socket's permissions cannot."""
+    return secrets.token_urlsafe(32)
+
+
+def _runtime_folder() -> Path:
+    """The user's folder for sockets and locks, made if it is not there; short, as sockets need."""
+    configured = os.environ.get(FOLDER_VARIABLE)
+    session = os.environ.get("XDG_RUNTIME_DIR")
+    if configured:
+        folder = Path(configured)
+    elif session and Path(session).is_dir():
+        folder = Path(session) / "vector-index-mcp"
+    else:
+        owner = os.getuid() if hasattr(os, "getuid") else os.environ.get("USERNAME", "user")
+        folder = Path(tempfile.gettempdir()) / f"vector-index-mcp-{owner}"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        status = folder.lstat()
+    except OSError as error:
+        raise ProjectError(
+            f"the folder {folder} cannot be made ({error.strerror}); "
+            f"set {FOLDER_VARIABLE} to a folder of your own"
+        ) from error
+    # In a folder everybody may write to, somebody else may have been first.
+    if not stat.S_ISDIR(status.st_mode) or (os.name == "posix" and not _is_private(status)):
+        raise ProjectError(
+            f"{folder} is not a folder for your eyes only; "
+            f"remove it, or set {FOLDER_VARIABLE} to a folder of your own (mode 700)"
+        )
+    return folder

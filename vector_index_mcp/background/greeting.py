@@ -1,0 +1,62 @@
+"""The first line of a connection, from each side; after it flows what the connection is for.
+
+    front end: {"version": "0.1.0", "secret": "...", "wants": "mcp"}
+    service:   {"version": "0.1.0", "pid": 4711, ...}        or   {"refused": "why"}
+
+What is wanted is `mcp` (the rest of the connection is a session of MCP), `report` (the service
+describes itself and the connection ends) or `stop` (the service ends). Standard library only.
+"""
+
+import json
+import socket
+from typing import Any
+
+from vector_index_mcp import __version__
+from vector_index_mcp.errors import BackgroundError
+
+MCP, REPORT, STOP = "mcp", "report", "stop"
+LONGEST_LINE_BYTES = 65_536
+_ANSWER_SECONDS = 10.0
+
+
+def hello(wants: str, secret: str) -> bytes:
+    """The front end's line."""
+    return line({"version": __version__, "secret": secret, "wants": wants})
+
+
+def line(values: dict[str, Any]) -> bytes:
+    """A line of the greeting."""
+    return json.dumps(values).encode() + b"\n"
+
+
+def parse(data: bytes) -> dict[str, Any]:
+    """The values in a line of the greeting; empty if it is none."""
+    try:
+        values = json.loads(data)
+    except (ValueError, RecursionError):  # too deep is no less wrong
+        return {}
+    return values if isinstance(values, dict) else {}
+
+
+def greet(connection: socket.socket, wants: str, secret: str) -> dict[str, Any]:
+    """Say hello as a front end and return the service's answer.
+
+    Reads not a byte beyond the answer: the rest belongs to whoever relays.
+
+    Raises:
+        BackgroundError: If the service refuses.
+        OSError: If the connection breaks, or ends before the service has answered.
+    """
+    connection.settimeout(_ANSWER_SECONDS)
+    connection.sendall(hello(wants, secret))
+    answer = bytearray()
+    while not answer.endswith(b"\n"):
+        byte = connection.recv(1)
+        if not byte or len(answer) > LONGEST_LINE_BYTES:
+            raise ConnectionAbortedError("the background service ended before it answered")
+        answer += byte
+    connection.settimeout(None)
+    values = parse(bytes(answer))
+    if refused := values.get("refused"):
+        raise BackgroundError(f"the background service refuses: {refused}")
+    return values

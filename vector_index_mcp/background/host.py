@@ -1,0 +1,180 @@
+"""The service's process: one per project, for any number of front ends.
+
+It holds a lock that dies with it, listens on a socket that only the user can reach, gives every
+connection an MCP session of its own over the same service, and ends when nobody has been connected
+for a while and nothing is left to do.
+"""
+
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.abc
+import filelock
+
+from vector_index_mcp import __version__
+from vector_index_mcp.background import greeting
+from vector_index_mcp.background.endpoint import HAS_UNIX_SOCKETS, Endpoint, new_secret
+
+_log = logging.getLogger(__name__)
+
+_GREETING_SECONDS = 10.0  # a connection that has not said what it wants by then is closed
+_IDLE_CHECK_SECONDS = 1.0
+_SHUTDOWN_SECONDS = 4.0  # five are promised
+
+
+@dataclass(slots=True)
+class Host:
+    """The process that serves one project.
+
+    `serve_session` serves MCP on a stream until its end; `is_busy` says whether work is left that
+    nobody waits for; `report` describes the service for `ps`.
+    """
+
+    project: Path
+    endpoint: Endpoint
+    idle_seconds: float
+    serve_session: Callable[[anyio.abc.ByteStream], Awaitable[None]]
+    is_busy: Callable[[], bool]
+    report: Callable[[], dict[str, Any]]
+    clients: int = 0
+    _secret: str = field(default_factory=new_secret)
+    _started: float = field(default_factory=time.time)
+    _last_seen: float = field(default_factory=time.monotonic)
+    _stopping: anyio.Event = field(default_factory=anyio.Event)
+
+    async def run(
+        self, background: Callable[[], Coroutine[Any, Any, None]], on_ready: Callable[[str], None]
+    ) -> None:
+        """Serve until idle, stopped or told by a signal to end.
+
+        Args:
+            background: What runs for all sessions; cancelled at the end.
+            on_ready: Told `ready` once front ends can connect, or `busy` if another process
+                serves this project already.
+        """
+        lock = filelock.FileLock(self.endpoint.lock, mode=0o600)
+        try:
+            lock.acquire(timeout=0)
+        except filelock.Timeout:
+            on_ready("busy")
+            return
+        try:
+            listener = await self._listen()
+            _log.info("the service of %s listens, version %s", self.project, __version__)
+            on_ready("ready")
+            async with listener, anyio.create_task_group() as tasks:
+                tasks.start_soon(background)
+                tasks.start_soon(listener.serve, self._welcome)
+                tasks.start_soon(self._stop_on_signal)
+                tasks.start_soon(self._stop_when_idle)
+                await self._stopping.wait()
+                _log.info("the service of %s ends", self.project)
+                _end_at_the_latest_in(_SHUTDOWN_SECONDS)
+                tasks.cancel_scope.cancel()
+        finally:
+            self.endpoint.forget()
+            lock.release()
+
+    async def _listen(self) -> anyio.abc.Listener[anyio.abc.SocketStream]:
+        record: dict[str, Any] = {
+            "project": str(self.project),
+            "pid": os.getpid(),
+            "version": __version__,
+            "started": self._started,
+            "secret": self._secret,
+        }
+        listener: anyio.abc.Listener[anyio.abc.SocketStream]
+        if HAS_UNIX_SOCKETS:
+            # What lies there is of one that was killed: we hold the lock.
+            self.endpoint.socket_path.unlink(missing_ok=True)
+            self.endpoint.write_record(record)  # first: who can connect needs the secret
+            listener = await anyio.create_unix_listener(self.endpoint.socket_path, mode=0o600)
+        else:
+            listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
+            record["port"] = listener.extra(anyio.abc.SocketAttribute.local_port)
+            self.endpoint.write_record(record)
+        return listener
+
+    async def _welcome(self, stream: anyio.abc.ByteStream) -> None:
+        """One connection, from its greeting to its end. Never raises for what a client does."""
+        async with stream:
+            try:
+                with anyio.fail_after(_GREETING_SECONDS):
+                    hello = greeting.parse(await _read_line(stream))
+                await self._serve(stream, hello)
+            except (anyio.BrokenResourceError, anyio.ClosedResourceError, anyio.EndOfStream):
+                return
+            except TimeoutError:
+                _log.warning("a connection said nothing and was closed")
+
+    async def _serve(self, stream: anyio.abc.ByteStream, hello: dict[str, Any]) -> None:
+        if hello.get("secret") != self._secret:
+            await stream.send(greeting.line({"refused": "the secret is wrong"}))
+            return
+        wants = hello.get("wants")
+        own = {"version": __version__, "pid": os.getpid()}
+        if wants == greeting.STOP:
+            await stream.send(greeting.line(own))
+            self._stopping.set()
+            await anyio.sleep_forever()  # the end of the connection tells that we have ended
+        elif wants == greeting.REPORT:
+            own |= {"project": str(self.project), "clients": self.clients}
+            own |= {"started": self._started, **self.report()}
+            await stream.send(greeting.line(own))
+        elif wants == greeting.MCP:
+            await stream.send(greeting.line(own))
+            if hello.get("version") == __version__:  # another one is about to replace us
+                await self._serve_client(stream)
+        else:
+            await stream.send(greeting.line({"refused": f"unknown wish {wants!r}"}))
+
+    async def _serve_client(self, stream: anyio.abc.ByteStream) -> None:
+        self.clients += 1
+        try:
+            await self.serve_session(stream)
+        finally:
+            self.clients -= 1
+            self._last_seen = time.monotonic()
+
+    async def _stop_when_idle(self) -> None:
+        while True:
+            await anyio.sleep(min(_IDLE_CHECK_SECONDS, self.idle_seconds / 2))
+            if self.clients or self.is_busy():
+                self._last_seen = time.monotonic()
+            elif time.monotonic() - self._last_seen >= self.idle_seconds:
+                self._stopping.set()
+                return
+
+    async def _stop_on_signal(self) -> None:
+        if sys.platform == "win32":
+            return
+        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+            async for _ in signals:
+                self._stopping.set()
+                return
+
+
+def _end_at_the_latest_in(seconds: float) -> None:
+    """Cut off what does not end by itself: the index survives it like a kill."""
+    timer = threading.Timer(seconds, os._exit, (0,))
+    timer.daemon = True
+    timer.start()
+
+
+async def _read_line(stream: anyio.abc.ByteStream) -> bytes:
+    """The greeting's line, and not a byte more."""
+    data = bytearray()
+    while not data.endswith(b"\n"):
+        if len(data) > greeting.LONGEST_LINE_BYTES:
+            raise anyio.EndOfStream
+        data += await stream.receive(1)
+    return bytes(data)
