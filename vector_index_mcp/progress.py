@@ -1,0 +1,72 @@
+"""The progress of a command on stderr: a bar on a terminal, a line now and then elsewhere."""
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from vector_index_mcp.codebase.run import Run
+from vector_index_mcp.codebase.service import Codebase
+
+Show = Callable[[str, int, int], None]
+"""Shows how much of what is done: (what, done, total)."""
+
+_SECONDS_BETWEEN_LINES = 2.0
+
+
+@contextmanager
+def shown() -> Iterator[Show]:
+    """Something that shows progress for as long as it lasts."""
+    if sys.stderr.isatty():
+        yield from _bar()
+    else:
+        yield _lines()
+
+
+async def follow_text(show: Show, run: Run) -> None:
+    """Show `run` until it is finished."""
+    while not run.finished.is_set():
+        progressed = run.progressed
+        show("indexing files", run.files_done, run.files_to_do)
+        await progressed.wait()
+    show("indexing files", run.files_done, run.files_to_do)
+
+
+async def follow_vectors(show: Show, codebase: Codebase) -> None:
+    """Show the embedding until every chunk has its vector, or no more will get one."""
+    while True:
+        ledger = codebase.ledger
+        show("embedding chunks", ledger.chunk_count - ledger.unembedded_count, ledger.chunk_count)
+        if not codebase.lacks_vectors or codebase.embedder.state == "unavailable":
+            return
+        await codebase.embedding_progressed()
+
+
+def _bar() -> Iterator[Show]:
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True)) as bar:
+        tasks = {}
+
+        def show(what: str, done: int, total: int) -> None:
+            if what not in tasks:
+                tasks[what] = bar.add_task(what)
+            bar.update(tasks[what], completed=done, total=total)
+
+        yield show
+
+
+def _lines() -> Show:
+    last_shown = 0.0
+
+    def show(what: str, done: int, total: int) -> None:
+        nonlocal last_shown
+        if done < total and time.monotonic() - last_shown < _SECONDS_BETWEEN_LINES:
+            return
+        last_shown = time.monotonic()
+        sys.stderr.write(f"{what}: {done} of {total}\n")
+        sys.stderr.flush()
+
+    return show

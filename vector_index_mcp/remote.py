@@ -1,0 +1,80 @@
+"""The same commands, asked of the project's background service through its own three tools."""
+
+import argparse
+import socket
+from typing import Any
+
+import anyio
+import anyio.abc
+from mcp import Client
+from mcp_types import TextContent
+
+from vector_index_mcp import output, progress, transport
+from vector_index_mcp.codebase.wire import IndexStatus, RunReport, SearchResult, TriggerResult
+from vector_index_mcp.errors import BackgroundError
+
+_TOOL_ERROR_PREFIX = "Error executing tool "
+_ASK_AGAIN_SECONDS = 0.5
+_LOADING_PATIENCE_SECONDS = 120.0
+
+
+async def run(parsed: argparse.Namespace, connection: socket.socket) -> int:
+    """Run the command that was parsed over `connection`; returns the exit status."""
+    kind = anyio.abc.SocketStream
+    if connection.family is getattr(socket, "AF_UNIX", None):
+        kind = anyio.abc.UNIXSocketStream
+    stream = await kind.from_socket(connection)
+    async with Client(transport.client_over(stream)) as client:
+        if parsed.command == "index":
+            report = await _index(client, parsed.force)
+        elif parsed.command == "search":
+            result = await _search(client, parsed.query, parsed.top_k)
+        status = await _status(client)
+    # Printed after the session has ended: a reader like `head` may break off here.
+    if parsed.command == "index":
+        return output.of_index(report, status)
+    if parsed.command == "search":
+        return output.of_search(result, as_json=parsed.json)
+    return output.of_status(status, as_json=parsed.json)
+
+
+async def _index(client: Client, force: bool) -> RunReport:
+    with progress.shown() as show:
+
+        async def on_progress(done: float, total: float | None, message: str | None) -> None:
+            show(message or "indexing", int(done), int(total or done))
+
+        arguments = {"force_reindex": force}
+        first = result = await _trigger(client, arguments, on_progress)
+        # The tool answers after 45 s at the latest; asking again joins what is under way.
+        while not result.complete and (await _status(client)).model.state != "unavailable":
+            result = await _trigger(client, {}, on_progress)
+    return result.run if result.run.kind == first.run.kind else first.run
+
+
+async def _search(client: Client, query: str, top_k: int) -> SearchResult:
+    """Search; a person would rather wait for the model than be answered by words alone."""
+    arguments = {"query": query, "top_k": top_k}
+    result = SearchResult.model_validate(await _call(client, "search_index", arguments))
+    with anyio.move_on_after(_LOADING_PATIENCE_SECONDS):
+        while result.mode == "lexical" and (await _status(client)).model.state == "loading":
+            await anyio.sleep(_ASK_AGAIN_SECONDS)
+            result = SearchResult.model_validate(await _call(client, "search_index", arguments))
+    return result
+
+
+async def _status(client: Client) -> IndexStatus:
+    return IndexStatus.model_validate(await _call(client, "get_status", {}))
+
+
+async def _trigger(client: Client, arguments: dict[str, Any], on_progress: Any) -> TriggerResult:
+    answer = await _call(client, "trigger_index", arguments, progress_callback=on_progress)
+    return TriggerResult.model_validate(answer)
+
+
+async def _call(client: Client, tool: str, arguments: dict[str, Any], **options: Any) -> Any:
+    result = await client.call_tool(tool, arguments, **options)
+    if result.is_error:
+        words = " ".join(part.text for part in result.content if isinstance(part, TextContent))
+        raise BackgroundError(words.removeprefix(f"{_TOOL_ERROR_PREFIX}{tool}: "))
+    return result.structured_content

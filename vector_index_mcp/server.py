@@ -1,0 +1,160 @@
+"""The tool sets behind one MCP server, and the server on standard streams or as a host.
+
+`initialize` and `tools/list` are answered before anything heavy is imported: clients give up
+after 1.5 to 30 seconds. The service is loaded when the first message has been answered.
+"""
+
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import anyio.abc
+import anyio.to_thread
+import psutil
+from mcp.server.mcpserver import MCPServer
+
+from vector_index_mcp import __version__, transport
+from vector_index_mcp.background.endpoint import endpoint_of
+from vector_index_mcp.background.host import Host
+from vector_index_mcp.codebase import tools
+from vector_index_mcp.settings import Settings
+
+if TYPE_CHECKING:
+    from vector_index_mcp.codebase.service import Codebase
+
+NAME = "vector-index-mcp"
+_SECONDS_PER_MINUTE = 60
+
+
+class Lazily:
+    """A service that is loaded and run once somebody needs it."""
+
+    def __init__(self, load: Callable[[], "Codebase"]) -> None:
+        self._load = load
+        self._wanted = anyio.Event()
+        self._running = anyio.Event()
+        self._service: Codebase | None = None
+
+    @property
+    def loaded(self) -> "Codebase | None":
+        """The service, if it is running already."""
+        return self._service if self._running.is_set() else None
+
+    def begin(self) -> None:
+        """Start loading, if that has not happened yet. Returns at once."""
+        self._wanted.set()
+
+    async def get(self) -> "Codebase":
+        """The running service."""
+        self.begin()
+        await self._running.wait()
+        assert self._service is not None
+        return self._service
+
+    async def run(self) -> None:
+        """Load the service when it is wanted and run it until cancelled."""
+        await self._wanted.wait()
+        self._service = await anyio.to_thread.run_sync(self._load)
+        async with self._service.running():
+            self._running.set()
+            await anyio.sleep_forever()
+
+
+def load_codebase(project: Path, settings: Settings) -> "Codebase":
+    """The service of `project`, not yet running. Takes about a second: it imports lancedb."""
+    import platformdirs
+
+    from vector_index_mcp.codebase.pipeline import Recipe
+    from vector_index_mcp.codebase.service import Codebase, Options
+    from vector_index_mcp.engine.cache import EmbeddingCache
+    from vector_index_mcp.engine.embed import WorkerEmbedder
+
+    options = Options(
+        lancedb_uri=settings.lancedb_uri,
+        recipe=Recipe(settings.max_file_bytes, settings.chunk_max_chars),
+        ignore_patterns=settings.ignore_patterns,
+        quiet_seconds=settings.debounce_quiet_ms / 1000,
+        longest_seconds=settings.debounce_longest_ms / 1000,
+        rescan_seconds=settings.rescan_seconds,
+        state_folder=platformdirs.user_state_path(NAME),
+    )
+    cache_folder = Path(settings.embedding_cache_dir or platformdirs.user_cache_path(NAME))
+    return Codebase(
+        project,
+        options,
+        WorkerEmbedder(
+            settings.embedding_model,
+            settings.embedding_device,
+            settings.worker_idle_minutes * _SECONDS_PER_MINUTE,
+        ),
+        EmbeddingCache(cache_folder.expanduser(), settings.embedding_cache_max_mb * 1_000_000),
+    )
+
+
+def build_server(service: Lazily) -> MCPServer[Any]:
+    """The MCP server over `service`, which somebody else runs."""
+
+    async def begin_after_answer(ctx: Any, call_next: Callable[[Any], Any]) -> Any:
+        answer = await call_next(ctx)
+        service.begin()
+        return answer
+
+    server: MCPServer[Any] = MCPServer(
+        NAME,
+        title="Vector index",
+        description="Searches this software project by meaning and by identifier",
+        version=__version__,
+        instructions=tools.INSTRUCTIONS,
+        middleware=[begin_after_answer],
+        log_level="WARNING",
+    )
+    tools.register(server, service.get)
+    return server
+
+
+async def serve_stdio(load: Callable[[], "Codebase"], streams: transport.StandardStreams) -> None:
+    """Serve MCP on `streams` until their end, SIGTERM or SIGINT, with no other process involved."""
+    service = Lazily(load)
+    server = build_server(service)
+    async with anyio.create_task_group() as tasks:
+
+        async def end_on_signal() -> None:
+            with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+                async for _ in signals:
+                    tasks.cancel_scope.cancel()
+                    return
+
+        if sys.platform != "win32":
+            tasks.start_soon(end_on_signal)
+        tasks.start_soon(service.run)
+        await transport.serve(server, streams.messages())
+        tasks.cancel_scope.cancel()
+
+
+async def host(project: Path, settings: Settings, on_ready: Callable[[str], None]) -> None:
+    """Be the background service of `project`: one index, a session for every front end."""
+    service = Lazily(lambda: load_codebase(project, settings))
+    server = build_server(service)
+
+    async def serve_session(stream: anyio.abc.ByteStream) -> None:
+        await transport.serve(server, transport.over(stream))
+
+    def is_busy() -> bool:
+        return service.loaded is not None and service.loaded.is_busy
+
+    def report() -> dict[str, Any]:
+        loaded = service.loaded
+        state = loaded.state.current if loaded else "INITIALIZING"
+        return {"state": state, "memory_bytes": psutil.Process().memory_info().rss}
+
+    await Host(
+        project=project,
+        endpoint=endpoint_of(project),
+        idle_seconds=settings.service_idle_minutes * _SECONDS_PER_MINUTE,
+        serve_session=serve_session,
+        is_busy=is_busy,
+        report=report,
+    ).run(service.run, on_ready)

@@ -1,0 +1,87 @@
+"""The commands about background services: ps, stop and logs."""
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+from vector_index_mcp.background import greeting, relay
+from vector_index_mcp.background.endpoint import Endpoint, all_endpoints, endpoint_of
+from vector_index_mcp.codebase.project import resolve_project
+from vector_index_mcp.errors import BackgroundError, SettingsError
+
+_FOLLOW_SECONDS = 0.2
+_COLUMNS = "{:>7}  {:<12}  {:>7}  {:>9}  {:>9}  {}\n"
+
+
+def run(parsed: argparse.Namespace) -> int:
+    """Run the command that was parsed; returns the exit status."""
+    if parsed.command == "ps":
+        return _ps()
+    if parsed.command == "stop":
+        return _stop(parsed.path, everything=parsed.all)
+    return _logs(endpoint_of(_project(parsed.path)).log, follow=parsed.follow)
+
+
+def _ps() -> int:
+    rows = [report for e in all_endpoints() if (report := relay.ask(e, greeting.REPORT))]
+    if not rows:
+        sys.stdout.write("no background service is running\n")
+        return 0
+    sys.stdout.write(_COLUMNS.format("PID", "STATE", "CLIENTS", "MEMORY", "UPTIME", "PROJECT"))
+    for row in rows:
+        memory = f"{row.get('memory_bytes', 0) / 1e6:.0f} MB"
+        uptime = _duration(time.time() - row["started"])
+        sys.stdout.write(
+            _COLUMNS.format(
+                row["pid"], row["state"], row["clients"], memory, uptime, row["project"]
+            )
+        )
+    return 0
+
+
+def _stop(path: str | None, *, everything: bool) -> int:
+    if (path is None) == (not everything):
+        raise SettingsError("say which service to end: give a PATH, or --all")
+    endpoints = list(all_endpoints()) if path is None else [endpoint_of(_project(path))]
+    failed = 0
+    for endpoint in endpoints:
+        failed += not _stop_one(endpoint, tell_absence=path is not None)
+    return 1 if failed else 0
+
+
+def _stop_one(endpoint: Endpoint, *, tell_absence: bool) -> bool:
+    project = endpoint.read_record().get("project", "this project")
+    try:
+        stopped = relay.stop(endpoint)
+    except BackgroundError as error:
+        sys.stderr.write(f"vector-index-mcp: {project}: {error}\n")
+        return False
+    if stopped:
+        sys.stdout.write(f"ended the service of {project}\n")
+    elif tell_absence:
+        sys.stdout.write("no background service is running for this project\n")
+    return True
+
+
+def _logs(log: Path, *, follow: bool) -> int:
+    if not log.is_file():
+        raise BackgroundError(f"there is no log yet: no service has run for this project ({log})")
+    with log.open(encoding="utf-8", errors="replace") as lines:
+        while True:
+            sys.stdout.write(lines.read())
+            sys.stdout.flush()
+            if not follow:
+                return 0
+            time.sleep(_FOLLOW_SECONDS)
+
+
+def _project(path: str) -> Path:
+    return resolve_project(path, allow_broad=True)
+
+
+def _duration(seconds: float) -> str:
+    minutes, hours = int(seconds // 60), int(seconds // 3600)
+    if hours:
+        return f"{hours} h {minutes % 60} min"
+    return f"{minutes} min" if minutes else f"{int(seconds)} s"
