@@ -1,0 +1,357 @@
+"""What the embedding worker promises, kept by the real model in a real process."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+from importlib.util import find_spec
+
+import anyio
+import numpy as np
+import psutil
+import pytest
+
+from vector_index_mcp.engine.embed import WorkerEmbedder
+from vector_index_mcp.engine.model import OFFLINE_PACKAGE
+from vector_index_mcp.errors import EmbeddingError, ModelNotFoundError
+
+needs_model = pytest.mark.skipif(
+    find_spec(OFFLINE_PACKAGE) is None, reason="the extra `offline` is not installed"
+)
+pytestmark = [pytest.mark.anyio]
+
+MODEL = "all-MiniLM-L6-v2"
+LONG = "where is the configuration of the server read and checked? " * 30
+# Imported by every interpreter that has it on its path: writes to the standard output whenever a
+# model library is imported, as some of them do.
+CHATTER = """
+import os, sys
+class Chatty:
+    def find_spec(name, path=None, target=None):
+        if name.partition(".")[0] in {"torch", "sentence_transformers"}:
+            os.write(1, b'{"event": "loading", "library": "chatty"}\\n')
+            print("loading", name, flush=True)
+            open(CHATTED, "w").close()
+sys.meta_path.insert(0, Chatty)
+"""
+
+
+@dataclass
+class Started:
+    embedder: WorkerEmbedder
+    state_when_known: str
+    chatted: bool
+
+
+@pytest.fixture(scope="module")
+async def started(tmp_path_factory):
+    """A worker that all tests here may use, among chatty libraries."""
+    folder = tmp_path_factory.mktemp("chatty")
+    chatter = CHATTER.replace("CHATTED", repr(str(folder / "chatted")))
+    (folder / "sitecustomize.py").write_text(chatter, encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HF_HUB_OFFLINE", "1")
+        patch.setenv("PYTHONPATH", str(folder), prepend=os.pathsep)
+        async with WorkerEmbedder(MODEL).running() as embedder:
+            await embedder.identity()
+            state_when_known = embedder.state
+            await embedder.embed(["warm"])
+            yield Started(embedder, state_when_known, (folder / "chatted").exists())
+
+
+@pytest.fixture
+def worker(started):
+    return started.embedder
+
+
+@pytest.fixture
+def offline(monkeypatch, tmp_path):
+    """No hub, and nothing in its cache."""
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "hub"))
+
+
+async def test_making_an_embedder_starts_nothing():
+    embedder = WorkerEmbedder(MODEL)
+    assert (embedder.state, embedder.reason, embedder.precision) == ("off", "", "")
+    assert embedder.pid is None
+
+
+@needs_model
+async def test_the_identity_is_known_before_the_model_is_loaded(started):
+    assert started.state_when_known == "loading"
+    identity = await started.embedder.identity()
+    assert (identity.name, identity.dimension, len(identity.digest)) == (MODEL, 384, 64)
+
+
+@needs_model
+async def test_a_worker_that_answered_is_ready(worker):
+    assert (worker.state, worker.reason) == ("ready", "")
+    assert worker.precision in {"float32", "bfloat16"}
+    assert psutil.pid_exists(worker.pid)
+
+
+@needs_model
+@pytest.mark.parametrize("urgent", [False, True])
+@pytest.mark.parametrize(
+    "texts",
+    [[], ["one"], [""], ["a", LONG, "🙂\x00\u2028\r\n"], [f"text {i}" for i in range(40)]],
+    ids=len,
+)
+async def test_a_batch_is_rows_of_unit_length(worker, texts, urgent):
+    vectors = await worker.embed(texts, urgent=urgent)
+    assert vectors.shape == (len(texts), 384)
+    assert vectors.dtype == np.float32
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-3)
+
+
+@needs_model
+async def test_the_rows_keep_the_order_of_the_texts(worker):
+    texts = ["short", LONG, "a middling text about parsers", "x " * 50, "def main(): pass"]
+    together = await worker.embed(texts)
+    alone = np.concatenate([await worker.embed([text]) for text in texts])
+    assert np.sum(together * alone, axis=1).min() > 0.99
+    assert (np.argmax(together @ alone.T, axis=1) == np.arange(len(texts))).all()
+
+
+@needs_model
+async def test_what_means_the_same_is_near(worker):
+    texts = ["delete a file from disk", "os.unlink(path)", "the weather is sunny today"]
+    query, code, weather = await worker.embed(texts)
+    assert query @ code > query @ weather
+
+
+@needs_model
+async def test_each_of_many_callers_gets_its_own_answer(worker):
+    texts = [f"text number {number}" for number in range(20)]
+    expected = await worker.embed(texts)
+    found = {}
+
+    async def ask(number):
+        found[number] = await worker.embed([texts[number]], urgent=number % 2 == 0)
+
+    async with anyio.create_task_group() as tasks:
+        for number in range(len(texts)):
+            tasks.start_soon(ask, number)
+    for number, vectors in found.items():
+        assert np.argmax(expected @ vectors[0]) == number
+
+
+@needs_model
+async def test_an_urgent_request_overtakes_a_queue_of_others(worker):
+    order = []
+
+    async def ask(name, texts, urgent=False):
+        await worker.embed(texts, urgent=urgent)
+        order.append(name)
+
+    async with anyio.create_task_group() as tasks:
+        for number in range(5):
+            tasks.start_soon(ask, number, [LONG] * 8)
+        await anyio.wait_all_tasks_blocked()
+        tasks.start_soon(ask, "urgent", ["where is it?"], True)
+    assert order.index("urgent") <= 2
+    assert [name for name in order if name != "urgent"] == list(range(5))
+
+
+@needs_model
+async def test_a_caller_that_gives_up_disturbs_nobody(worker):
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(worker.embed, [LONG] * 16)
+        await anyio.wait_all_tasks_blocked()
+        tasks.cancel_scope.cancel()
+    vectors = await worker.embed(["one", "two"])
+    assert vectors.shape == (2, 384)
+
+
+@needs_model
+async def test_texts_that_cannot_be_embedded_cost_no_worker(worker):
+    pid = worker.pid
+    with pytest.raises(EmbeddingError, match="1 texts could not be embedded"):
+        await worker.embed(["half a pair \ud800"])
+    assert (await worker.embed(["whole"])).shape == (1, 384)
+    assert worker.pid == pid
+
+
+@needs_model
+async def test_what_libraries_print_does_not_disturb_the_answers(started):
+    assert started.chatted
+    assert (await started.embedder.embed(["text"])).shape == (1, 384)
+
+
+@needs_model
+async def test_a_worker_killed_in_the_middle_of_a_batch_is_replaced(worker):
+    pid = worker.pid
+    errors = []
+
+    async def ask():
+        with pytest.raises(EmbeddingError, match=r"64 texts could not be embedded: .*died") as e:
+            await worker.embed([LONG] * 64)
+        errors.append(e.value)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(ask)
+        tasks.start_soon(ask)
+        await anyio.wait_all_tasks_blocked()
+        os.kill(pid, signal.SIGKILL)
+    assert len(errors) == 2
+    with anyio.fail_after(100):
+        assert (await worker.embed(["next"])).shape == (1, 384)
+    assert worker.pid not in {None, pid}
+
+
+SERVICE = """
+import json, sys
+import anyio
+from vector_index_mcp.engine.embed import WorkerEmbedder
+
+async def main():
+    async with WorkerEmbedder("all-MiniLM-L6-v2").running() as embedder:
+        vectors = await embedder.embed(["text"])
+        imported = sorted(sys.modules)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(embedder.embed, ["a long text " * 200] * 2000)
+            await anyio.wait_all_tasks_blocked()
+            report = {"pid": embedder.pid, "shape": vectors.shape, "imported": imported}
+            sys.stdout.write(json.dumps(report) + "\\n")
+            sys.stdout.flush()
+
+anyio.run(main)
+"""
+
+
+@pytest.fixture(scope="module")
+def service():
+    """A process that embeds a batch that never ends, and what it tells about itself."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", SERVICE],
+        env={**os.environ, "HF_HUB_OFFLINE": "1"},
+        stdout=subprocess.PIPE,
+    )
+    with process:
+        try:
+            yield process, json.loads(process.stdout.readline())
+        finally:
+            process.kill()
+
+
+@needs_model
+async def test_a_process_that_embeds_does_not_import_the_model_libraries(service):
+    _, report = service
+    assert report["shape"] == [1, 384]
+    heavy = {"torch", "transformers", "sentence_transformers", "huggingface_hub", OFFLINE_PACKAGE}
+    assert not heavy & set(report["imported"])
+
+
+@needs_model
+async def test_a_worker_ends_with_the_process_it_works_for(service):
+    process, report = service
+    worker = psutil.Process(report["pid"])
+    process.kill()
+    process.wait()
+    gone, alive = psutil.wait_procs([worker], timeout=30)
+    assert not [left for left in alive if left.status() != psutil.STATUS_ZOMBIE]
+
+
+@needs_model
+async def test_a_service_that_ends_does_not_wait_for_the_model(monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    async with WorkerEmbedder(MODEL).running() as embedder:
+        await embedder.identity()
+        assert embedder.state == "loading"
+        pid = embedder.pid
+    assert not psutil.pid_exists(pid)
+    assert embedder.pid is None
+
+
+async def test_a_model_that_is_missing_is_told_with_the_remedy(offline):
+    async with WorkerEmbedder("nobody/no-such-model").running() as embedder:
+        for ask in (embedder.identity(), embedder.embed(["text"]), embedder.embed([], urgent=True)):
+            with pytest.raises(ModelNotFoundError, match=r"nobody/no-such-model.*pip install"):
+                await ask
+        assert embedder.state == "unavailable"
+        assert "VECTOR_INDEX_EMBEDDING_MODEL" in embedder.reason
+
+
+async def test_nobody_waits_for_a_model_that_turns_out_to_be_missing(offline):
+    async with WorkerEmbedder("nobody/no-such-model").running() as embedder:
+
+        async def ask():
+            with pytest.raises(ModelNotFoundError):
+                await embedder.embed(["text"])
+
+        async with anyio.create_task_group() as tasks:
+            for _ in range(5):
+                tasks.start_soon(ask)
+
+
+async def test_a_retry_looks_for_the_model_again(offline, tmp_path):
+    folder = tmp_path / "model"
+    async with WorkerEmbedder(str(folder)).running() as embedder:
+        with pytest.raises(ModelNotFoundError, match="does not exist"):
+            await embedder.identity()
+        folder.mkdir()
+        with pytest.raises(ModelNotFoundError, match="does not exist"):
+            await embedder.identity()
+        embedder.retry()
+        with pytest.raises(ModelNotFoundError, match="no model.safetensors"):
+            await embedder.identity()
+
+
+async def test_a_folder_that_cannot_be_loaded_is_told_with_the_remedy(offline, tmp_path):
+    (tmp_path / "config.json").write_text('{"hidden_size": 4}', encoding="utf-8")
+    (tmp_path / "model.safetensors").write_text("not weights", encoding="utf-8")
+    async with WorkerEmbedder(str(tmp_path)).running() as embedder:
+        assert (await embedder.identity()).dimension == 4
+        with pytest.raises(ModelNotFoundError, match="VECTOR_INDEX_EMBEDDING_MODEL"):
+            await embedder.embed(["text"])
+        assert embedder.pid is None
+
+
+async def test_a_retry_never_meets_the_worker_before_it(offline, tmp_path):
+    before = set(psutil.Process().children())
+    async with WorkerEmbedder(str(tmp_path / "nowhere")).running() as embedder:
+        for _ in range(5):
+            with pytest.raises(ModelNotFoundError, match="does not exist"):
+                await embedder.embed(["text"])
+            assert set(psutil.Process().children()) == before
+            embedder.retry()
+
+
+async def test_a_worker_that_talks_nonsense_is_given_up(monkeypatch, tmp_path):
+    (tmp_path / "sitecustomize.py").write_text("print('nonsense')", encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    async with WorkerEmbedder(MODEL).running() as embedder:
+        with pytest.raises(ModelNotFoundError, match="3 times in a row"):
+            await embedder.embed(["text"])
+        assert embedder.pid is None
+
+
+NO_DESCRIPTORS = """
+import os, resource, sys
+import anyio
+from vector_index_mcp.engine.embed import WorkerEmbedder
+from vector_index_mcp.errors import ModelNotFoundError
+
+async def main():
+    async with WorkerEmbedder("all-MiniLM-L6-v2").running() as embedder:
+        used = max(map(int, os.listdir("/proc/self/fd"))) + 1
+        limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (used, limits[1]))
+        try:
+            await embedder.embed(["text"])
+        except ModelNotFoundError as error:
+            sys.stdout.write(f"{embedder.state}: {error}")
+
+anyio.run(main)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="counts descriptors in /proc")
+async def test_a_worker_that_cannot_be_started_is_told_and_ends_nothing():
+    command = [sys.executable, "-c", NO_DESCRIPTORS]
+    done = await anyio.run_process(command, check=True)
+    assert done.stdout.startswith(b"unavailable: the embedding worker cannot be started")
+    assert b"Too many open files" in done.stdout

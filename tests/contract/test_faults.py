@@ -1,0 +1,133 @@
+"""What goes wrong inside LanceDB comes out as our errors, and the index survives it."""
+
+import random
+import shutil
+
+import pytest
+
+from vector_index_mcp.engine.store import Index
+from vector_index_mcp.engine.store.faults import translated
+from vector_index_mcp.engine.store.index import Manifest
+from vector_index_mcp.engine.types import Chunk, Document, FileRecord, Holding
+from vector_index_mcp.errors import DamagedIndexError, StoreError
+
+
+class RustPanic(BaseException):
+    """Named like what a panic inside lance reaches Python as."""
+
+
+class PanicException(BaseException):
+    """Named like what a panic inside pyo3 reaches Python as."""
+
+
+REBUILD = "force_reindex=true"
+FAULTS = [
+    (
+        RuntimeError("lance error: LanceError(IO): No space left on device (os error 28)"),
+        StoreError,
+        "free some space",
+    ),
+    (
+        RuntimeError("lance error: Read-only file system (os error 30)"),
+        StoreError,
+        "set VECTOR_INDEX_LANCEDB_URI",
+    ),
+    (
+        PermissionError(13, "Permission denied", "/index"),
+        StoreError,
+        "VECTOR_INDEX_LANCEDB_URI to a folder you may write",
+    ),
+    (RuntimeError("Too many open files (os error 24)"), StoreError, "ulimit -n"),
+    (RuntimeError("Disk quota exceeded (os error 122)"), StoreError, "free some space"),
+    (ValueError("Table 'chunks' was not found"), DamagedIndexError, REBUILD),
+    (
+        RuntimeError("lance error: Not found: index/chunks.lance/data/1.lance"),
+        DamagedIndexError,
+        REBUILD,
+    ),
+    (RuntimeError("Invalid range 0..0 for object of size 0 bytes"), DamagedIndexError, REBUILD),
+    (RuntimeError("lance error: file size is too small"), DamagedIndexError, REBUILD),
+    (RuntimeError("failed to decode Protobuf message"), DamagedIndexError, REBUILD),
+    (RuntimeError("failed to fill whole buffer"), DamagedIndexError, REBUILD),
+    (RuntimeError("Commit conflict for version 698"), StoreError, REBUILD),
+    (ValueError("something about a schema"), StoreError, REBUILD),
+    (OSError("Input/output error"), StoreError, REBUILD),
+    (RustPanic("index out of bounds"), DamagedIndexError, REBUILD),
+    (PanicException("called unwrap on a None"), DamagedIndexError, REBUILD),
+]
+
+
+@pytest.mark.parametrize(("fault", "kind", "remedy"), FAULTS, ids=lambda value: str(value)[:30])
+def test_a_fault_becomes_our_error_with_its_remedy_and_its_cause(fault, kind, remedy):
+    with pytest.raises(StoreError) as caught, translated("writing"):
+        raise fault
+    assert type(caught.value) is kind
+    assert str(caught.value).startswith("writing the index failed")
+    assert remedy in str(caught.value)
+    assert caught.value.__cause__ is fault
+
+
+def test_a_long_message_is_told_in_one_short_line():
+    with pytest.raises(StoreError) as caught, translated("reading"):
+        raise RuntimeError("lance error:\n\n  " + "very long\n" * 500)
+    assert len(str(caught.value)) < 500
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "other", [KeyError("x"), TypeError("x"), KeyboardInterrupt(), SystemExit(1)]
+)
+def test_what_is_not_a_fault_of_the_store_passes_unchanged(other):
+    with pytest.raises(type(other)) as caught, translated("writing"):
+        raise other
+    assert caught.value is other
+
+
+def document(key, *texts):
+    chunks = tuple(Chunk(text, line, line) for line, text in enumerate(texts, 1))
+    return Document(key, f"/project/{key}", "hash", 1.5, "python", "", chunks)
+
+
+@pytest.mark.anyio
+async def test_a_full_disk_is_named_and_leaves_the_index_as_it_was(small_disk):
+    index = await Index.create(str(small_disk / "index"), Manifest(owner="/p", chunker="lines-1"))
+    store = index.store
+    stored = document("a", "word one", "word two")
+    await store.replace([stored], 1, {})
+    await store.put_records([FileRecord("a", (1, 2, 3), "hash", 2, "indexed", "")])
+    before = await store.holdings(), await store.records()
+    noise = random.Random(1)
+    large = document("b", *(noise.randbytes(5_000).hex() for _ in range(80)))
+
+    filler = small_disk / "filler"
+    free = shutil.disk_usage(small_disk).free
+    filler.write_bytes(b"\0" * (free - 300_000))
+    with pytest.raises(StoreError, match="the disk is full; free some space") as caught:
+        await store.replace([large], 2, {})
+    assert not isinstance(caught.value, DamagedIndexError)
+    assert (await store.holdings(), await store.records()) == before
+    assert len(await store.matching(["word"], 5)) == 2
+
+    filler.write_bytes(b"\0" * (filler.stat().st_size + shutil.disk_usage(small_disk).free))
+    for attempt in (
+        store.replace([stored], 3, {}),
+        store.put_records([FileRecord("c", (1, 2, 3), "", 0, "skipped", "why")]),
+        store.delete(["a"]),
+        store.set_dimension(4),
+        store.maintain(),
+        index.adopt("/elsewhere"),
+    ):
+        with pytest.raises(StoreError, match="the disk is full; free some space"):
+            await attempt
+    assert (await store.holdings(), await store.records()) == before
+
+    filler.unlink()
+    await store.replace([large], 4, {})
+    assert await store.holdings() == {"a": Holding("hash", 2, 2), "b": Holding("hash", 80, 80)}
+    await store.maintain()
+    await index.adopt("/elsewhere")
+    index.close()
+    again = await Index.open(index.uri)
+    assert again.manifest.owner == "/elsewhere"
+    assert await again.store.count() == 82
+    again.close()

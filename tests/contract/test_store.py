@@ -1,0 +1,480 @@
+"""What a store promises, kept by the real LanceDB."""
+
+from pathlib import Path
+
+import anyio
+import numpy as np
+import pytest
+
+from vector_index_mcp.engine import rank
+from vector_index_mcp.engine.store import Store, schema
+from vector_index_mcp.engine.types import Chunk, Document, FileRecord, Holding
+
+pytestmark = pytest.mark.anyio
+
+DIMENSION = 4
+ODD_KEYS = [
+    "it's.py",
+    "''.py",
+    'say "hi".py',
+    "two\nlines.py",
+    "back\\slash.py",
+    "\\'.py",
+    "100%_of.py",
+    "emoji-🙂.py",
+    "ключ/用户.py",
+    "sp ace/tab\t.py",
+    "semi;colon -- comment.py",
+    "a\x00b.py",
+    "$1 {x} ?.py",
+]
+
+
+def document(key, *texts, content_hash="one"):
+    chunks = tuple(Chunk(text, line, line) for line, text in enumerate(texts, 1))
+    return Document(key, f"/project/{key}", content_hash, 1.5, "python", f"# {key}", chunks)
+
+
+def record(key, content_hash="one", chunk_count=1):
+    return FileRecord(key, (10, 2**62, -5), content_hash, chunk_count, "indexed", "")
+
+
+def vectors_of(*documents):
+    """A vector for each chunk, told apart by its direction."""
+    hashes = [schema.chunk_hash(d.context, c.text) for d in documents for c in d.chunks]
+    made = np.random.default_rng(7).normal(size=(len(hashes), DIMENSION)).astype("f4")
+    made /= np.linalg.norm(made, axis=1, keepdims=True)
+    return dict(zip(hashes, made, strict=True))
+
+
+@pytest.fixture
+async def store(tmp_path):
+    store = await Store.create(str(tmp_path), 0, DIMENSION)
+    yield store
+    store.close()
+
+
+@pytest.fixture
+async def vectorless(tmp_path):
+    store = await Store.create(str(tmp_path), 0, None)
+    yield store
+    store.close()
+
+
+async def test_a_new_store_is_empty(store):
+    assert await store.count() == 0
+    assert await store.records() == []
+    assert await store.holdings() == {}
+    assert await store.matching(["word"], 10) == []
+    assert await store.nearest(np.ones(DIMENSION, "f4"), 10) == []
+    assert not store.needs_maintenance
+
+
+async def test_what_was_stored_is_read_back_unchanged(store):
+    text = "def f():\r\n\treturn '\u2028 🙂 \x00'\n"
+    stored = document("a.py", text, "second")
+    await store.replace([stored], 3, {})
+    first, second = sorted(await store.matching(["py"], 10), key=lambda c: c.chunk_index)
+    assert (first.text, second.text) == (text, "second")
+    assert first.document_id == "a.py::0"
+    assert (first.key, first.original_path) == ("a.py", "/project/a.py")
+    assert (first.content_hash, first.modified, first.language) == ("one", 1.5, "python")
+    assert (second.chunk_index, second.total_chunks) == (1, 2)
+    assert (second.start_line, second.end_line, second.revision) == (2, 2, 3)
+    assert first.chunk_hash == schema.chunk_hash("# a.py", text)
+
+
+async def test_replacing_leaves_only_the_new_rows_of_a_file(store):
+    await store.replace(
+        [document("a", "old one", "old two", "old three"), document("b", "b")], 1, {}
+    )
+    await store.replace([document("a", "new", content_hash="two")], 2, {})
+    assert await store.holdings() == {"a": Holding("two", 1, 1), "b": Holding("one", 1, 1)}
+    assert await store.matching(["old"], 10) == []
+    assert [chunk.text for chunk in await store.matching(["new"], 10)] == ["new"]
+
+
+async def test_replacing_a_file_that_is_empty_now_leaves_no_rows(store):
+    await store.replace([document("a", "old")], 1, {})
+    await store.replace([document("a")], 2, {})
+    assert await store.holdings() == {}
+
+
+async def test_replacing_nothing_changes_nothing(store):
+    await store.replace([], 1, {})
+    await store.delete([])
+    await store.put_records([])
+    assert await store.count() == 0
+
+
+@pytest.mark.parametrize("key", ODD_KEYS)
+async def test_any_key_is_stored_found_replaced_and_deleted(store, key):
+    await store.replace([document(key, "old"), document("other", "word")], 1, {})
+    await store.put_records([record(key), record("other")])
+    await store.replace([document(key, "new", content_hash="two")], 2, {})
+    await store.put_records([record(key, "two")])
+    assert (await store.holdings())[key] == Holding("two", 1, 1)
+    assert {r.key: r.content_hash for r in await store.records()} == {key: "two", "other": "one"}
+    rows = await store.unembedded([key])
+    await store.fill(rows, vectors_of(document(key, "new")))
+    assert (await store.holdings())[key] == Holding("two", 1, 0)
+    await store.delete([key])
+    assert set(await store.holdings()) == {"other"}
+    assert [r.key for r in await store.records()] == ["other"]
+
+
+@pytest.mark.parametrize("count", [500, 501, 1203])
+async def test_any_number_of_files_is_replaced_filled_and_deleted_at_once(store, count):
+    documents = [document(f"it's/{number}.py", f"word{number}") for number in range(count)]
+    keys = [d.key for d in documents]
+    await store.replace(documents, 1, {})
+    await store.replace(documents, 2, {})
+    await store.put_records([record(key) for key in keys])
+    assert await store.count() == count
+    await store.fill(await store.unembedded(keys), vectors_of(*documents))
+    holdings = await store.holdings()
+    assert len(holdings) == count
+    assert {(h.rows, h.unembedded) for h in holdings.values()} == {(1, 0)}
+    await store.delete(keys[1:])
+    assert set(await store.holdings()) == {r.key for r in await store.records()} == {keys[0]}
+
+
+async def test_records_are_read_back_as_they_were_put(store):
+    records = [
+        record("a"),
+        FileRecord("b", (0, 0, 0), "", 0, "skipped", "binary ' file\n🙂"),
+        FileRecord("c", (2**40, 2**62, 2**62), "ff", 2**31 - 1, "failed", "why"),
+    ]
+    await store.put_records(records)
+    assert sorted(await store.records(), key=lambda r: r.key) == records
+
+
+async def test_a_record_put_again_replaces_the_first(store):
+    await store.put_records([record("a"), record("b")])
+    await store.put_records([record("b", "two"), record("c")])
+    found = {r.key: r.content_hash for r in await store.records()}
+    assert found == {"a": "one", "b": "two", "c": "one"}
+
+
+@pytest.mark.parametrize(
+    "words", [["parse"], ["parse", "nowhere"], ["getusername"], ["a", "parse", "py"]]
+)
+async def test_any_word_of_a_query_is_enough_to_match(store, words):
+    await store.replace([document("a.py", "getUserName parse")], 1, {})
+    assert [chunk.key for chunk in await store.matching(words, 5)] == ["a.py"]
+
+
+async def test_a_rare_word_outweighs_a_common_one(store):
+    documents = [document(f"{number}.txt", "common common words") for number in range(20)]
+    await store.replace([*documents, document("x.txt", "rare words")], 1, {})
+    assert (await store.matching(["common", "rare"], 5))[0].key == "x.txt"
+
+
+async def test_a_file_is_found_by_the_words_of_its_path(store):
+    await store.replace([document("src/userStore.py", "x"), document("b.py", "y")], 1, {})
+    assert [c.key for c in await store.matching(["userstore"], 5)] == ["src/userStore.py"]
+
+
+@pytest.mark.parametrize("word", ['"', "(", "AND", "*", "a:b", "\x00", "'", "🙂", "x" * 5000])
+async def test_no_word_is_syntax(store, word):
+    await store.replace([document("a", "text")], 1, {})
+    assert await store.matching([word], 5) == []
+
+
+async def test_the_nearest_vector_comes_first(store):
+    documents = [document(str(number), f"text {number}") for number in range(10)]
+    vectors = vectors_of(*documents)
+    await store.replace(documents, 1, vectors)
+    for wanted in documents:
+        vector = vectors[schema.chunk_hash(wanted.context, wanted.chunks[0].text)]
+        found = await store.nearest(vector, 3)
+        assert len(found) == 3
+        assert found[0].key == wanted.key
+        assert (await store.nearest(vector * 100, 1))[0].key == wanted.key
+
+
+async def test_a_chunk_without_a_vector_is_matched_but_not_near(store):
+    await store.replace([document("a", "text")], 1, {})
+    assert [c.key for c in await store.matching(["text"], 5)] == ["a"]
+    assert await store.nearest(np.ones(DIMENSION, "f4"), 5) == []
+
+
+async def test_a_vector_of_another_length_is_near_to_nothing(store):
+    await store.replace([document("a", "text")], 1, vectors_of(document("a", "text")))
+    assert await store.nearest(np.ones(DIMENSION + 1, "f4"), 5) == []
+
+
+@pytest.mark.parametrize("limit", [1, 7])
+async def test_no_more_is_found_than_asked_for(store, limit):
+    documents = [document(str(number), "text") for number in range(10)]
+    await store.replace(documents, 1, vectors_of(*documents))
+    assert len(await store.matching(["text"], limit)) == limit
+    assert len(await store.nearest(np.ones(DIMENSION, "f4"), limit)) == limit
+
+
+async def test_filling_gives_vectors_and_keeps_everything_else(store):
+    stored = document("a", "one", "two")
+    await store.replace([stored], 4, {})
+    before = sorted(await store.matching(["one", "two"], 5), key=lambda c: c.chunk_index)
+    await store.fill(await store.unembedded(["a"]), vectors_of(stored))
+    after = sorted(await store.matching(["one", "two"], 5), key=lambda c: c.chunk_index)
+    assert after == before
+    assert await store.holdings() == {"a": Holding("one", 2, 0)}
+    assert (await store.unembedded(["a"])).num_rows == 0
+    assert len(await store.nearest(np.ones(DIMENSION, "f4"), 5)) == 2
+
+
+async def test_filling_some_of_the_vectors_loses_no_row(store):
+    stored = document("a", "one", "two", "three")
+    await store.replace([stored], 1, {})
+    first = dict(list(vectors_of(stored).items())[:1])
+    await store.fill(await store.unembedded(["a"]), first)
+    assert await store.holdings() == {"a": Holding("one", 3, 2)}
+    await store.fill(await store.unembedded(["a"]), {})
+    assert await store.holdings() == {"a": Holding("one", 3, 2)}
+
+
+async def test_filling_touches_no_other_file_with_the_same_text(store):
+    await store.replace([document("a", "same"), document("b", "same")], 1, {})
+    rows = await store.unembedded(["a"])
+    await store.fill(rows, vectors_of(document("a", "same")))
+    holdings = await store.holdings()
+    assert (holdings["a"].unembedded, holdings["b"].unembedded) == (0, 1)
+
+
+async def test_only_the_named_files_are_asked_for_vectors(store):
+    await store.replace([document("a", "x"), document("b", "y", "z")], 1, {})
+    assert (await store.unembedded(["b"])).num_rows == 2
+    assert (await store.unembedded(["nowhere"])).num_rows == 0
+
+
+async def test_without_a_dimension_the_words_are_searched_all_the_same(vectorless):
+    stored = document("a", "text")
+    await vectorless.replace([stored], 1, vectors_of(stored))
+    await vectorless.fill(await vectorless.unembedded(["a"]), vectors_of(stored))
+    assert vectorless.dimension is None
+    assert [c.key for c in await vectorless.matching(["text"], 5)] == ["a"]
+    assert await vectorless.nearest(np.ones(DIMENSION, "f4"), 5) == []
+    assert await vectorless.holdings() == {"a": Holding("one", 1, 1)}
+
+
+async def test_vectors_are_filled_in_once_the_dimension_is_known(vectorless):
+    stored = document("a", "text")
+    await vectorless.replace([stored], 1, {})
+    await vectorless.set_dimension(DIMENSION)
+    await vectorless.fill(await vectorless.unembedded(["a"]), vectors_of(stored))
+    assert [c.key for c in await vectorless.nearest(np.ones(DIMENSION, "f4"), 5)] == ["a"]
+
+
+async def test_rows_read_before_the_dimension_was_known_can_be_filled(vectorless):
+    stored = document("a", "text")
+    await vectorless.replace([stored], 1, {})
+    rows = await vectorless.unembedded(["a"])
+    await vectorless.set_dimension(DIMENSION)
+    await vectorless.fill(rows, vectors_of(stored))
+    assert await vectorless.holdings() == {"a": Holding("one", 1, 0)}
+
+
+@pytest.mark.parametrize("dimension", [DIMENSION, 7])
+async def test_setting_the_dimension_drops_the_vectors_and_keeps_the_rows(store, dimension):
+    stored = document("a", "text")
+    await store.replace([stored], 1, vectors_of(stored))
+    await store.set_dimension(dimension)
+    assert store.dimension == dimension
+    assert await store.holdings() == {"a": Holding("one", 1, 1)}
+    assert await store.nearest(np.ones(dimension, "f4"), 5) == []
+    assert [c.key for c in await store.matching(["text"], 5)] == ["a"]
+
+
+@pytest.mark.parametrize("dimension", [None, DIMENSION])
+async def test_a_store_opens_again_as_it_was(tmp_path, dimension):
+    first = await Store.create(str(tmp_path), 3, dimension)
+    stored = document("a", "text")
+    await first.replace([stored], 1, vectors_of(stored))
+    await first.put_records([record("a")])
+    before = await first.holdings()
+    first.close()
+    again = await Store.open(str(tmp_path), 3)
+    assert (again.dimension, again.generation) == (dimension, 3)
+    assert await again.holdings() == before
+    assert await again.records() == [record("a")]
+    again.close()
+
+
+async def test_rows_left_unindexed_by_a_killed_process_are_maintained_by_the_next(tmp_path):
+    first = await Store.create(str(tmp_path), 0, None)
+    await first.replace([document("a", *(f"text {number}" for number in range(2_000)))], 1, {})
+    first.close()
+    again = await Store.open(str(tmp_path), 0)
+    assert again.needs_maintenance
+    await again.maintain()
+    again.close()
+    after = await Store.open(str(tmp_path), 0)
+    assert not after.needs_maintenance
+    after.close()
+
+
+async def test_the_last_revision_is_that_of_the_newest_row(store):
+    assert await store.last_revision() == 0
+    await store.replace([document("a", "x"), document("b", "x")], 7, {})
+    await store.replace([document("a", "y")], 9, {})
+    assert await store.last_revision() == 9
+
+
+async def test_creating_replaces_what_an_interrupted_build_left(tmp_path):
+    left = await Store.create(str(tmp_path), 1, DIMENSION)
+    await left.replace([document("a", "text")], 1, {})
+    left.close()
+    store = await Store.create(str(tmp_path), 1, None)
+    assert await store.count() == 0
+    assert store.dimension is None
+    store.close()
+
+
+async def test_an_interrupted_replace_shows_and_is_healed_by_the_next(store):
+    await store.replace([document("a", "old", content_hash="old")], 1, {})
+    new = document("a", "new one", "new two", content_hash="new")
+    rows = schema.with_vectors(schema.chunk_rows([new], 2), {}, DIMENSION)
+    await store._add(rows)  # and here the process was killed
+    assert await store.holdings() == {"a": Holding("", 3, 3)}
+    await store.replace([new], 3, {})
+    assert await store.holdings() == {"a": Holding("new", 2, 2)}
+
+
+async def test_an_interrupted_replace_by_the_same_text_shows_in_the_number_of_rows(store):
+    stored = document("a", "text")
+    await store.replace([stored], 1, {})
+    await store._add(schema.with_vectors(schema.chunk_rows([stored], 2), {}, DIMENSION))
+    assert await store.holdings() == {"a": Holding("one", 2, 2)}
+    await store.replace([stored], 3, {})
+    assert await store.holdings() == {"a": Holding("one", 1, 1)}
+
+
+async def test_an_interrupted_fill_shows_and_is_healed_by_the_next_replace(store):
+    stored = document("a", "text")
+    await store.replace([stored], 1, {})
+    rows = await store.unembedded(["a"])
+    await store._add(schema.with_vectors(rows, vectors_of(stored), DIMENSION))
+    assert (await store.holdings())["a"].rows == 2
+    await store.replace([stored], 2, vectors_of(stored))
+    assert await store.holdings() == {"a": Holding("one", 1, 0)}
+
+
+async def test_of_two_generations_met_by_a_search_the_newer_is_ranked(store):
+    old, new = document("a", "word old"), document("a", "word new")
+    await store.replace([old], 1, {})
+    await store._add(schema.with_vectors(schema.chunk_rows([new], 2), {}, DIMENSION))
+    found = await store.matching(["word"], 10)
+    assert sorted(chunk.text for chunk in found) == ["word new", "word old"]
+    assert [hit.chunk.text for hit in rank.fuse([found])] == ["word new"]
+
+
+async def test_a_reader_of_its_own_sees_every_commit_at_once(store, tmp_path):
+    reader = await Store.open(str(tmp_path), 0)
+    for number in range(3):
+        await store.replace([document(str(number), "word")], number + 1, {})
+        assert len(await reader.matching(["word"], 10)) == number + 1
+        assert await reader.count() == number + 1
+    reader.close()
+
+
+async def test_maintenance_changes_nothing_that_can_be_read(store):
+    documents = [document(str(number), f"word text{number}") for number in range(30)]
+    vectors = vectors_of(*documents)
+    for number, stored in enumerate(documents):
+        await store.replace([stored], number + 1, vectors)
+        await store.put_records([record(stored.key)])
+    query = vectors[schema.chunk_hash(documents[7].context, documents[7].chunks[0].text)]
+    before = await store.holdings(), await store.nearest(query, 5), await store.count()
+    await store.maintain()
+    assert (await store.holdings(), await store.nearest(query, 5), await store.count()) == before
+    assert len(await store.matching(["word"], 50)) == 30
+    assert [c.key for c in await store.matching(["text7"], 5)] == ["7"]
+
+
+async def test_maintenance_is_due_after_many_commits_or_rows_and_then_done(store):
+    await store.replace([document("a", "x")], 1, {})
+    assert not store.needs_maintenance
+    await store.replace([document("b", *(f"text {number}" for number in range(2_000)))], 2, {})
+    assert store.needs_maintenance
+    await store.maintain()
+    assert not store.needs_maintenance
+    for number in range(50):
+        await store.put_records([record(str(number))])
+    assert store.needs_maintenance
+
+
+async def test_maintenance_is_overdue_after_very_many_rows(store):
+    await store.replace([document("a", *(f"text {number}" for number in range(19_999)))], 1, {})
+    assert not store.is_overdue
+    await store.replace([document("b", "x")], 2, {})
+    assert store.is_overdue
+    await store.maintain()
+    assert not store.is_overdue
+
+
+async def test_searches_answer_while_maintenance_reopens(store):
+    documents = [document(str(number), "word") for number in range(20)]
+    vectors = vectors_of(*documents)
+    await store.replace(documents, 1, vectors)
+    answers = []
+
+    async def search_until(done):
+        while not done.is_set():
+            words, near = await store.matching(["word"], 50), await store.nearest(query, 50)
+            answers.append({len({c.key for c in words}), len({c.key for c in near})})
+
+    query, done = np.ones(DIMENSION, "f4"), anyio.Event()
+    with anyio.fail_after(60):
+        async with anyio.create_task_group() as tasks:
+            for _ in range(3):
+                tasks.start_soon(search_until, done)
+            for revision in range(2, 12):
+                await store.replace(documents[:5], revision, vectors)
+                await store.maintain()
+            done.set()
+    assert len(answers) > 10
+    assert all(answer == {20} for answer in answers)
+
+
+def open_descriptors():
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="counts descriptors in /proc")
+async def test_maintenance_leaks_no_descriptors(store):
+    async def round_trip(revision):
+        documents = [document(f"{revision}/{number}", "word", "text") for number in range(20)]
+        await store.replace(documents, revision, vectors_of(*documents))
+        await store.maintain()
+        assert len(await store.matching(["word"], 5)) == 5
+        assert len(await store.nearest(np.ones(DIMENSION, "f4"), 5)) == 5
+
+    for revision in range(1, 6):
+        await round_trip(revision)
+    before = open_descriptors()
+    for revision in range(6, 36):
+        await round_trip(revision)
+    assert open_descriptors() <= before + 10
+
+
+async def test_many_updates_leave_few_fragments_behind(store, tmp_path):
+    documents = [document(str(number), f"word {number}") for number in range(5)]
+    for update in range(1, 201):
+        await store.replace([documents[update % 5]], update, {})
+        if store.needs_maintenance:
+            await store.maintain()
+    await store.maintain()
+    stats = await store._handles.chunks.stats()
+    assert stats["fragment_stats"]["num_fragments"] <= 2
+    assert await store._unindexed_rows() == 0
+    assert await store.count() == 5
+
+
+async def test_the_writing_of_one_generation_is_not_seen_in_another(store, tmp_path):
+    other = await Store.create(str(tmp_path), 1, DIMENSION)
+    await other.replace([document("a", "word")], 1, {})
+    await other.put_records([record("a")])
+    assert await store.count() == 0
+    assert await store.records() == []
+    other.close()

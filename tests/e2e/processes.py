@@ -1,0 +1,383 @@
+"""The real program as a process: how the end-to-end tests start it and talk to it."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import anyio
+import anyio.abc
+import anyio.to_thread
+import psutil
+import pytest
+from anyio.streams.buffered import BufferedByteReceiveStream
+from mcp import Client, StdioServerParameters
+from mcp.client.stdio import stdio_client
+from mcp_types import CallToolResult
+
+from vector_index_mcp.background import greeting, relay
+from vector_index_mcp.background.endpoint import Endpoint
+from vector_index_mcp.codebase import wire
+from vector_index_mcp.engine.model import OFFLINE_PACKAGE
+
+COMMAND = (sys.executable, "-m", "vector_index_mcp")
+CHANGE_SECONDS = 5.0  # for a change on disk to be searchable
+ANSWER_SECONDS = 60.0  # for the process to start and answer, on a machine that does much else
+MODEL_SECONDS = 100.0  # for the model to be loaded as well
+NO_MODEL = {"VECTOR_INDEX_EMBEDDING_MODEL": "./no-such-model"}
+"""Settings with which the program searches by words only, and says so."""
+MAX_LINE_BYTES = 10_000_000
+_POLL_SECONDS = 0.02
+_REAPING_SECONDS = 0.1  # an ended process may stay a zombie for as long as its parent likes
+
+needs_model = pytest.mark.skipif(
+    find_spec(OFFLINE_PACKAGE) is None, reason="the extra `offline` is not installed"
+)
+posix_only = pytest.mark.skipif(sys.platform == "win32", reason="uses POSIX signals or modes")
+linux_only = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+
+
+def write(project: Path, files: dict[str, str]) -> Path:
+    """Write `files` below `project`; returns it."""
+    for name, content in files.items():
+        path = project / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content, encoding="utf-8")
+    return project
+
+
+def environment(folder: Path, **settings: str) -> dict[str, str]:
+    """The variables of a process that has nothing to do with this machine's user and network."""
+    inherited = {k: v for k, v in os.environ.items() if not k.startswith(("VECTOR_INDEX_", "XDG_"))}
+    home = folder / "home"
+    home.mkdir(exist_ok=True)
+    return {
+        **inherited,
+        "HOME": str(home),
+        "HF_HUB_OFFLINE": "1",
+        "PYTHONIOENCODING": "utf-8",
+        "VECTOR_INDEX_EMBEDDING_CACHE_DIR": str(folder / "cache"),
+        "VECTOR_INDEX_RUNTIME_DIR": str(folder / "run"),
+        **settings,
+    }
+
+
+def with_import_hook(folder: Path, code: str, variables: dict[str, str]) -> dict[str, str]:
+    """`variables` of a process that runs `code` before anything else is imported."""
+    folder.mkdir()
+    (folder / "sitecustomize.py").write_text(code, encoding="utf-8")
+    path = os.pathsep.join(filter(None, [str(folder), variables.get("PYTHONPATH", "")]))
+    return {**variables, "PYTHONPATH": path}
+
+
+# Stands in for the embedding worker: the same frames, no model, ready at once.
+FAKE_WORKER = """
+import sys
+if "vector_index_mcp.engine.worker" in sys.orig_argv:
+    import hashlib, json, math, os, struct
+    def send(header, payload=b""):
+        sys.stdout.buffer.write(json.dumps(header).encode() + bytes([10]) + payload)
+        sys.stdout.buffer.flush()
+    def vector(text):
+        numbers = [byte - 127.5 for byte in hashlib.sha256(text.encode()).digest()]
+        length = math.sqrt(sum(n * n for n in numbers))
+        return struct.pack("<32f", *(n / length for n in numbers))
+    send({"event": "model", "name": "fake", "digest": "fa", "dimension": 32})
+    send({"event": "ready", "precision": "float32"})
+    for line in sys.stdin.buffer:
+        request = json.loads(line)
+        texts = request["texts"]
+        header = {"id": request["id"], "rows": len(texts), "dimension": 32}
+        send(header, b"".join(map(vector, texts)))
+    os._exit(0)
+"""
+
+
+# -- commands --------------------------------------------------------------------------------
+
+
+def run(
+    *arguments: str | Path, cwd: Path, variables: dict[str, str], **options: Any
+) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end."""
+    options = {"stdin": subprocess.DEVNULL} | options
+    return subprocess.run(
+        [*COMMAND, *map(str, arguments)],
+        cwd=cwd,
+        env=variables,
+        capture_output=True,
+        encoding="utf-8",
+        timeout=MODEL_SECONDS,
+        check=False,
+        **options,
+    )
+
+
+def foreground(project: Path) -> tuple[str, ...]:
+    """The arguments of a server of `project` with no other process involved."""
+    return ("serve", str(project), "--foreground")
+
+
+# -- a real client ---------------------------------------------------------------------------
+
+
+@dataclass
+class Session:
+    """A server and the client connected to it."""
+
+    client: Client
+    project: Path
+    server: psutil.Process
+
+    async def call(self, tool: str, **arguments: Any) -> CallToolResult:
+        """What the tool answers, be it an error."""
+        return await self.client.call_tool(tool, arguments)
+
+    async def search(self, query: str, top_k: int = 100) -> wire.SearchResult:
+        result = await self.call("search_index", query=query, top_k=top_k)
+        assert not result.is_error, result.content
+        return wire.SearchResult.model_validate(result.structured_content)
+
+    async def status(self) -> wire.IndexStatus:
+        result = await self.call("get_status")
+        assert not result.is_error, result.content
+        return wire.IndexStatus.model_validate(result.structured_content)
+
+    async def trigger(self, **arguments: Any) -> wire.TriggerResult:
+        result = await self.call("trigger_index", **arguments)
+        assert not result.is_error, result.content
+        return wire.TriggerResult.model_validate(result.structured_content)
+
+    async def status_when(
+        self, holds: Callable[[wire.IndexStatus], bool], seconds: float = ANSWER_SECONDS
+    ) -> wire.IndexStatus:
+        """The first status that `holds`; asked again and again."""
+        status = None
+        try:
+            with anyio.fail_after(seconds):
+                while not holds(status := await self.status()):
+                    pass
+        except TimeoutError:
+            pytest.fail(f"still {status}")
+        return status
+
+    async def converges(self, word: str, *expected: str) -> None:
+        """Wait until `word` is found in the `expected` files and no others, and in them as it is.
+
+        A hit by meaning need not hold the word, so hits without it do not count.
+        """
+        found: dict[str, bool] = {}
+        try:
+            with anyio.fail_after(CHANGE_SECONDS):
+                while found != dict.fromkeys(expected, False):
+                    hits = (await self.search(word)).results
+                    found = {
+                        h.file_path: h.is_stale for h in hits if word in h.extracted_text_chunk
+                    }
+        except TimeoutError:
+            pytest.fail(f"{word} is found in (by file, whether stale) {found}")
+
+
+@asynccontextmanager
+async def session(
+    project: Path, variables: dict[str, str], mode: Any = "auto"
+) -> AsyncIterator[Session]:
+    """A server on `project` for as long as this lasts, with a client of the protocol era `mode`."""
+    command, *arguments = [*COMMAND, *foreground(project)]
+    parameters = StdioServerParameters(
+        command=command, args=arguments, env=variables, cwd=project.parent
+    )
+    before = set(psutil.Process().children())
+    with (project.parent / "stderr.txt").open("a", encoding="utf-8") as stderr:
+        transport = stdio_client(parameters, errlog=stderr)
+        async with Client(transport, mode=mode, read_timeout_seconds=MODEL_SECONDS) as client:
+            [server] = set(psutil.Process().children()) - before
+            yield Session(client, project, server)
+
+
+# -- no client, just lines -------------------------------------------------------------------
+
+
+@dataclass
+class Wire:
+    """A server whose lines a test writes and reads itself."""
+
+    process: anyio.abc.Process
+    received: list[bytes] = field(default_factory=list)
+    """Every line it has written."""
+
+    def __post_init__(self) -> None:
+        assert self.process.stdout is not None
+        self._stdout = BufferedByteReceiveStream(self.process.stdout)
+        self._number = 0
+
+    async def send(self, message: dict[str, Any] | bytes) -> None:
+        assert self.process.stdin is not None
+        line = message if isinstance(message, bytes) else json.dumps(message).encode()
+        await self.process.stdin.send(line + b"\n")
+
+    async def ask(self, method: str, **params: Any) -> dict[str, Any]:
+        """The answer to a request, `result` or `error` and all."""
+        self._number += 1
+        request = {"jsonrpc": "2.0", "id": self._number, "method": method, "params": params}
+        await self.send(request)
+        with anyio.fail_after(ANSWER_SECONDS):
+            while True:
+                line = await self._stdout.receive_until(b"\n", MAX_LINE_BYTES)
+                self.received.append(line)
+                message = json.loads(line)
+                if message.get("id") == self._number:
+                    return message
+
+    async def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        """The structured result of a tool."""
+        answer = await self.ask("tools/call", name=tool, arguments=arguments)
+        return answer["result"]["structuredContent"]
+
+    async def initialize(self) -> dict[str, Any]:
+        answer = await self.ask(
+            "initialize",
+            protocolVersion="2025-06-18",
+            capabilities={},
+            clientInfo={"name": "test", "version": "0"},
+        )
+        await self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        return answer["result"]
+
+    async def rest(self) -> list[bytes]:
+        """Every line until the end of its output, those already read included."""
+        data = b""
+        with anyio.fail_after(ANSWER_SECONDS):
+            try:
+                while True:
+                    data += await self._stdout.receive()
+            except anyio.EndOfStream:
+                pass
+        self.received += data.splitlines()
+        return self.received
+
+    async def exit_status(self) -> int:
+        with anyio.fail_after(ANSWER_SECONDS):
+            return await self.process.wait()
+
+
+@asynccontextmanager
+async def wired(
+    *arguments: str | Path, cwd: Path, variables: dict[str, str]
+) -> AsyncIterator[Wire]:
+    """The server that `arguments` start; killed at the end if it is still there."""
+    with (cwd / "stderr.txt").open("ab") as stderr:
+        process = await anyio.open_process(
+            [*COMMAND, *map(str, arguments)], env=variables, cwd=cwd, stderr=stderr
+        )
+    try:
+        yield Wire(process)
+    finally:
+        if process.returncode is None:
+            process.kill()
+        with anyio.CancelScope(shield=True):
+            await process.aclose()
+
+
+async def those_left(processes: Sequence[psutil.Process]) -> list[psutil.Process]:
+    """Which of `processes` do not end in time."""
+    wait = partial(psutil.wait_procs, processes, timeout=CHANGE_SECONDS)
+    _, left = await anyio.to_thread.run_sync(wait)
+    return [p for p in left if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
+
+
+# -- the background service --------------------------------------------------------------------
+
+
+async def until(condition: Callable[[], Any], seconds: float = ANSWER_SECONDS) -> Any:
+    """Wait until `condition` returns something true; returns that."""
+    with anyio.fail_after(seconds):
+        while not (value := condition()):  # noqa: ASYNC110 - other processes set no events
+            await anyio.sleep(_POLL_SECONDS)
+    return value
+
+
+def is_gone(process: psutil.Process) -> bool:
+    """Whether a process has ended, be it that nobody has asked for its exit status yet."""
+    try:
+        return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
+@dataclass
+class Place:
+    """A project with a background service of its own, and what its processes are told."""
+
+    folder: Path
+    project: Path
+    variables: dict[str, str]
+
+    @property
+    def runtime(self) -> Path:
+        return Path(self.variables["VECTOR_INDEX_RUNTIME_DIR"])
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """Where the service of the only project is met."""
+        [lock] = self.runtime.glob("*.lock")
+        return Endpoint(self.runtime, lock.stem)
+
+    def report(self) -> dict[str, Any]:
+        """What the service says of itself; empty if there is none."""
+        if not any(self.runtime.glob("*.lock")):
+            return {}
+        return relay.ask(self.endpoint, greeting.REPORT) or {}
+
+    def service(self) -> psutil.Process:
+        return psutil.Process(self.report()["pid"])
+
+    def relayed(self, path: str | Path = "") -> AbstractAsyncContextManager[Wire]:
+        """A front end; killed at the end if it is still there."""
+        return wired(path or self.project, cwd=self.folder, variables=self.variables)
+
+    async def run(
+        self, *arguments: str | Path, options: dict[str, Any] | None = None, **variables: str
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a command to its end."""
+        settings = self.variables | variables
+        command = partial(run, *arguments, cwd=self.folder, variables=settings, **(options or {}))
+        return await anyio.to_thread.run_sync(command)
+
+    def processes(self) -> list[psutil.Process]:
+        """Everything that was started with our variables and is still there, but us."""
+        found = []
+        for process in psutil.process_iter():
+            try:
+                variables = process.environ()
+                is_ours = variables.get("VECTOR_INDEX_RUNTIME_DIR") == str(self.runtime)
+                if is_ours and process.status() != psutil.STATUS_ZOMBIE:
+                    found.append(process)
+            except psutil.Error:  # somebody else's, or it has just ended
+                continue
+        return found
+
+
+@contextmanager
+def place_of(files: dict[str, str], **settings: str) -> Iterator[Place]:
+    """A place whose processes are killed at the end; sockets need a short path."""
+    with TemporaryDirectory(prefix="vi") as name:
+        folder = Path(name).resolve()
+        project = write(folder / "project", files)
+        place = Place(folder, project, environment(folder, **settings))
+        try:
+            yield place
+        finally:
+            while left := place.processes():
+                for process in left:
+                    with suppress(psutil.Error):
+                        process.kill()
+                psutil.wait_procs(left, timeout=_REAPING_SECONDS)

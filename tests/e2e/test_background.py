@@ -1,0 +1,580 @@
+"""One background service per project, and the front ends that clients start."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import AsyncExitStack
+
+import anyio
+import psutil
+import pytest
+from processes import (
+    ANSWER_SECONDS,
+    FAKE_WORKER,
+    MODEL_SECONDS,
+    NO_MODEL,
+    Place,
+    Wire,
+    foreground,
+    is_gone,
+    needs_model,
+    place_of,
+    until,
+    wired,
+    with_import_hook,
+    write,
+)
+
+from vector_index_mcp import __version__
+from vector_index_mcp.background import greeting
+
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.skipif(sys.platform == "win32", reason="uses POSIX signals and modes"),
+]
+
+PROJECT = {
+    "load.py": "def parse_config(path):\n    return read_settings(path)\n",
+    "server/listen.py": "def accept_connections(port):\n    bind(port)\n",
+    "README.md": "# Weather\n\nShows whether it rains.\n",
+}
+CLIENTS = 8
+MANY_FILES = 1_500
+SHORT_MINUTES = 0.02
+ANOTHER_VERSION = """
+import vector_index_mcp
+vector_index_mcp.__version__ = "0.0.1"
+"""
+# What a front end has imported when its client has left it.
+TELL_MODULES = """
+import sys
+from vector_index_mcp.cli import run
+status = run(sys.argv[1:])
+sys.stderr.write(" ".join(sys.modules))
+sys.exit(status)
+"""
+
+
+@pytest.fixture
+def place() -> Iterator[Place]:
+    """A project without a service."""
+    with place_of(PROJECT, **NO_MODEL) as place:
+        yield place
+
+
+@pytest.fixture
+def embedding() -> Iterator[Place]:
+    """The same with vectors, of a worker that is ready at once."""
+    with place_of(PROJECT) as place:
+        place.variables = with_import_hook(place.folder / "hook", FAKE_WORKER, place.variables)
+        yield place
+
+
+@pytest.fixture(scope="module")
+async def served():
+    """A project with a running service and a client, for the tests that leave it alone."""
+    with place_of(PROJECT, **NO_MODEL) as place:
+        async with place.relayed() as client:
+            await client.initialize()
+            await indexed(client)
+            yield place
+
+
+async def indexed(client: Wire, files: int = len(PROJECT)) -> dict:
+    """The status once all files are indexed."""
+    with anyio.fail_after(ANSWER_SECONDS):
+        while True:
+            status = await client.call("get_status")
+            if status["indexed_file_count"] == files and status["status"] == "WATCHING":
+                return status
+
+
+async def files_found(client: Wire, query: str) -> list[str]:
+    found = await client.call("search_index", query=query)
+    return [hit["file_path"] for hit in found["results"]]
+
+
+async def found_by_meaning(client: Wire, query: str) -> dict:
+    """The first result that the model has taken part in."""
+    with anyio.fail_after(MODEL_SECONDS):
+        while True:
+            found = await client.call("search_index", query=query)
+            if found["mode"] == "hybrid":
+                return found
+
+
+async def have_ended(*processes: psutil.Process) -> bool:
+    return await until(lambda: all(map(is_gone, processes)))
+
+
+async def worker_of(place: Place) -> psutil.Process:
+    """The embedding worker, once it is there."""
+    [worker] = await until(place.service().children)
+    return worker
+
+
+# -- many clients ----------------------------------------------------------------------------
+
+
+@needs_model
+async def test_eight_clients_at_once_share_a_service_a_worker_and_a_writer():
+    with place_of(PROJECT) as place:
+        answers, writers = [], []
+        async with AsyncExitStack() as stack:
+            clients = [await stack.enter_async_context(place.relayed()) for _ in range(CLIENTS)]
+
+            async def use(client: Wire) -> None:
+                await client.initialize()
+                assert (await client.call("trigger_index"))["complete"]
+                found = await found_by_meaning(client, "which port is listened on")
+                answers.append(found["results"][0]["file_path"])
+                writers.append((await client.call("get_status"))["is_writer"])
+
+            async with anyio.create_task_group() as tasks:
+                for client in clients:
+                    tasks.start_soon(use, client)
+            assert answers == ["server/listen.py"] * CLIENTS
+            assert writers == [True] * CLIENTS
+            service = place.service()
+            assert place.report()["clients"] == CLIENTS
+            [worker] = service.children()
+            front_ends = [psutil.Process(client.process.pid) for client in clients]
+            await until(lambda: set(place.processes()) == {service, worker, *front_ends})
+            for client in clients:
+                await client.process.stdin.aclose()
+                assert await client.exit_status() == 0
+        await until(lambda: place.report()["clients"] == 0)
+
+
+async def test_progress_goes_to_the_client_that_asked(served):
+    async with served.relayed() as asking, served.relayed() as other:
+        for client in (asking, other):
+            await client.initialize()
+        await asking.ask(
+            "tools/call",
+            name="trigger_index",
+            arguments={"force_reindex": True},
+            _meta={"progressToken": "mine"},
+        )
+        assert await files_found(other, "parse_config") == ["load.py"]
+    assert any(b"notifications/progress" in line for line in asking.received)
+    assert not any(b"notifications/progress" in line for line in other.received)
+
+
+async def test_a_client_that_leaves_does_not_stop_the_first_indexing(place):
+    write(place.project, {f"{i}.py": f"value_{i} = {i}\n" for i in range(MANY_FILES)})
+    async with place.relayed() as client:
+        await client.initialize()
+        with anyio.fail_after(ANSWER_SECONDS):
+            while not (run := (await client.call("get_status"))["current_run"]):
+                pass
+            assert run["files_done"] < MANY_FILES
+        service = place.service()
+        await client.process.stdin.aclose()
+        assert await client.exit_status() == 0
+    await until(lambda: place.report()["state"] == "WATCHING")
+    assert place.report()["clients"] == 0
+    async with place.relayed() as client:
+        await client.initialize()
+        status = await client.call("get_status")
+        assert status["indexed_file_count"] == MANY_FILES + len(PROJECT)
+        assert status["last_run"]["kind"] == run["kind"]  # the one that the first client has seen
+        assert place.service() == service
+
+
+async def test_every_path_to_a_folder_reaches_the_same_service(served):
+    link = served.folder / "link"
+    link.symlink_to(served.project)
+    before = served.report()
+    for path in (link, f"{served.project}/", "project", "project/server/.."):
+        async with served.relayed(path) as client:
+            await client.initialize()
+            assert await files_found(client, "parse_config") == ["load.py"]
+            assert served.report()["clients"] == before["clients"] + 1
+        await until(lambda: served.report()["clients"] == before["clients"])
+    assert served.report()["pid"] == before["pid"]
+    assert len(list(served.runtime.glob("*.lock"))) == 1
+
+
+# -- commands --------------------------------------------------------------------------------
+
+
+async def test_ps_lists_a_running_service(served):
+    ran = await served.run("ps")
+    assert (ran.returncode, ran.stderr) == (0, "")
+    heading, line = ran.stdout.splitlines()
+    assert heading.split() == ["PID", "STATE", "CLIENTS", "MEMORY", "UPTIME", "PROJECT"]
+    pid = served.report()["pid"]
+    expected = rf" *{pid} +WATCHING +1 +\d+ MB +\d+ (s|min) +{re.escape(str(served.project))}"
+    assert re.fullmatch(expected, line)
+
+
+async def test_logs_shows_what_the_service_has_logged(served):
+    ran = await served.run("logs", served.project)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert f"the service of {served.project} listens, version {__version__}" in ran.stdout
+
+
+async def test_logs_with_follow_goes_on_until_it_is_interrupted(place):
+    await place.run(place.project)
+    async with wired(
+        "logs", place.project, "--follow", cwd=place.folder, variables=place.variables
+    ) as logs:
+        told = b""
+        with anyio.fail_after(ANSWER_SECONDS):
+            while b"listens" not in told:
+                told += await logs.process.stdout.receive()
+            await place.run("stop", place.project)
+            while b"ends" not in told:
+                told += await logs.process.stdout.receive()
+        logs.process.send_signal(signal.SIGINT)
+        assert await logs.exit_status() == 130
+
+
+async def test_logs_of_a_project_that_never_had_a_service_says_so(place):
+    ran = await place.run("logs", place.project)
+    assert (ran.returncode, ran.stdout) == (1, "")
+    assert "there is no log yet" in ran.stderr
+
+
+async def test_stop_ends_a_service_and_says_when_there_is_none(place):
+    assert (await place.run(place.project)).returncode == 0
+    service = place.service()
+    ran = await place.run("stop", place.project)
+    assert (ran.returncode, ran.stdout) == (0, f"ended the service of {place.project}\n")
+    assert await have_ended(service)
+    assert {path.suffix for path in place.runtime.iterdir()} == {".lock", ".log"}
+    ran = await place.run("stop", place.project)
+    assert ran.returncode == 0
+    assert ran.stdout == "no background service is running for this project\n"
+    ran = await place.run("ps")
+    assert (ran.returncode, ran.stdout) == (0, "no background service is running\n")
+
+
+async def test_stop_all_ends_every_service(place):
+    other = write(place.folder / "other", PROJECT)
+    for project in (place.project, other):
+        assert (await place.run(project)).returncode == 0
+    services = place.processes()
+    assert len(services) == 2
+    ran = await place.run("stop", "--all")
+    assert ran.returncode == 0
+    assert all(f"ended the service of {p}\n" in ran.stdout for p in (place.project, other))
+    assert await have_ended(*services)
+    ran = await place.run("stop", "--all")
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize("arguments", [[], ["project", "--all"]])
+async def test_stop_wants_either_a_path_or_all(place, arguments):
+    ran = await place.run("stop", *arguments)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert "give a PATH, or --all" in ran.stderr
+
+
+async def test_commands_ask_the_running_service(served):
+    commands = {
+        "search": ["bind port", "--top-k", "2", "--json"],
+        "status": ["--json"],
+        "index": [],
+    }
+    ran = {}
+
+    async def run(command: str) -> None:
+        ran[command] = await served.run(command, served.project, *commands[command])
+
+    async with served.relayed() as client:
+        await client.initialize()
+        async with anyio.create_task_group() as tasks:
+            for command in commands:
+                tasks.start_soon(run, command)
+        assert {c: r.returncode for c, r in ran.items()} == dict.fromkeys(commands, 0), ran
+        tool = await client.call("search_index", query="bind port", top_k=2)
+        assert json.loads(ran["search"].stdout) == tool
+        status, printed = await client.call("get_status"), json.loads(ran["status"].stdout)
+        assert printed["is_writer"]  # so it is the service's own word
+        assert list(printed) == list(status)
+        assert printed["indexed_chunk_count"] == status["indexed_chunk_count"] == 3
+        assert ran["index"].stdout.startswith("3 files seen; nothing had changed in ")
+        assert status["last_run"]["kind"] == "request"
+
+
+async def test_what_the_service_refuses_is_told_by_the_command(served):
+    ran = await served.run("search", served.project, " ")
+    assert (ran.returncode, ran.stdout) == (1, "")
+    assert ran.stderr.startswith("vector-index-mcp: the query is empty; say in words")
+
+
+async def test_commands_start_no_service(place):
+    ran = await place.run("search", place.project, "parse_config")
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.startswith("1. load.py:1-2 ")
+    assert not list(place.runtime.glob("*.lock"))
+    assert place.processes() == []
+
+
+async def test_a_server_in_the_foreground_starts_no_service(place):
+    arguments = foreground(place.project)
+    async with wired(*arguments, cwd=place.folder, variables=place.variables) as server:
+        await server.initialize()
+        assert await files_found(server, "parse_config") == ["load.py"]
+        assert not place.runtime.exists()
+        others = [p for p in place.processes() if p.pid != server.process.pid]
+        assert all("vector_index_mcp.engine.worker" in p.cmdline() for p in others)
+
+
+# -- ends ------------------------------------------------------------------------------------
+
+
+async def test_an_idle_service_ends_but_not_while_a_client_is_connected(place):
+    place.variables["VECTOR_INDEX_SERVICE_IDLE_MINUTES"] = str(SHORT_MINUTES)
+    async with place.relayed() as client:
+        await client.initialize()
+        await indexed(client)
+        service = place.service()
+        started = place.report()["started"]
+        await until(lambda: time.time() - started > 2 * 60 * SHORT_MINUTES)
+        assert place.service() == service
+        assert await files_found(client, "parse_config") == ["load.py"]
+        await client.process.stdin.aclose()
+        assert await client.exit_status() == 0
+    await until(lambda: not place.processes())
+    assert {path.suffix for path in place.runtime.iterdir()} == {".lock", ".log"}
+
+
+async def test_an_idle_worker_ends_and_comes_back_on_demand(embedding):
+    embedding.variables["VECTOR_INDEX_WORKER_IDLE_MINUTES"] = str(SHORT_MINUTES)
+    async with embedding.relayed() as client:
+        await client.initialize()
+        await found_by_meaning(client, "parse_config")
+        service = embedding.service()
+        await until(lambda: not service.children())
+        assert (await client.call("get_status"))["model"]["state"] == "off"
+        found = await client.call("search_index", query="parse_config")
+        assert found["mode"] == "lexical"
+        assert "the embedding model is still loading" in found["note"]
+        assert found["results"][0]["file_path"] == "load.py"
+        found = await found_by_meaning(client, "parse_config")
+        assert found["note"] is None
+        assert len(service.children()) == 1
+
+
+@pytest.mark.parametrize("is_connected", [True, False], ids=["with a client", "without"])
+async def test_sigterm_ends_the_service_and_its_worker(embedding, is_connected):
+    async with embedding.relayed() as client:
+        await client.initialize()
+        await found_by_meaning(client, "parse_config")
+        service, worker = embedding.service(), await worker_of(embedding)
+        if not is_connected:
+            await client.process.stdin.aclose()
+            assert await client.exit_status() == 0
+        service.terminate()
+        assert await have_ended(service, worker)
+        assert await client.exit_status() == 0
+    assert {path.suffix for path in embedding.runtime.iterdir()} == {".lock", ".log"}
+
+
+# -- kills -----------------------------------------------------------------------------------
+
+
+async def test_a_killed_service_leaves_nobody_and_is_replaced_for_the_next_client(embedding):
+    async with embedding.relayed() as client:
+        await client.initialize()
+        await found_by_meaning(client, "parse_config")
+        service, worker = embedding.service(), await worker_of(embedding)
+        service.kill()
+        assert await have_ended(service, worker)
+        await client.exit_status()
+    assert embedding.processes() == []
+    assert embedding.endpoint.socket_path.exists()
+    assert embedding.endpoint.read_record()["pid"] == service.pid
+    async with embedding.relayed() as client:
+        await client.initialize()
+        found = await found_by_meaning(client, "accept_connections")
+        assert found["results"][0]["file_path"] == "server/listen.py"
+        assert embedding.service() != service
+        assert (await client.call("get_status"))["model"]["chunks_embedded"] == 0
+
+
+async def test_files_that_a_service_never_wrote_do_not_mislead(place):
+    assert (await place.run(place.project)).returncode == 0
+    assert (await place.run("stop", place.project)).returncode == 0
+    endpoint = place.endpoint
+    endpoint.socket_path.write_text("no socket", "utf-8")
+    endpoint.record.write_text('{"project": ', "utf-8")
+    for command in (["ps"], ["stop", "--all"], ["stop", place.project]):
+        ran = await place.run(*command)
+        assert (ran.returncode, ran.stderr) == (0, "")
+    async with place.relayed() as client:
+        await client.initialize()
+        assert await files_found(client, "parse_config") == ["load.py"]
+    assert endpoint.read_record()["pid"] == place.service().pid
+
+
+async def test_a_killed_front_end_is_counted_out_and_the_service_lives(served):
+    before = served.report()
+    async with served.relayed() as client:
+        await client.initialize()
+        await client.send({"jsonrpc": "2.0", "id": 99, "method": "tools/list"})
+        assert served.report()["clients"] == before["clients"] + 1
+        client.process.kill()
+        await until(lambda: served.report()["clients"] == before["clients"])
+    assert served.report()["pid"] == before["pid"]
+    async with served.relayed() as client:
+        await client.initialize()
+        assert await files_found(client, "parse_config") == ["load.py"]
+
+
+# -- replacement -----------------------------------------------------------------------------
+
+
+async def test_a_service_of_another_version_is_replaced(place):
+    old = with_import_hook(place.folder / "hook", ANOTHER_VERSION, place.variables)
+    async with wired(place.project, cwd=place.folder, variables=old) as client:
+        await client.initialize()
+        await indexed(client)
+        service = place.service()
+        assert place.endpoint.read_record()["version"] == "0.0.1"
+        async with place.relayed() as newer:
+            assert (await newer.initialize())["serverInfo"]["version"] == __version__
+            assert await files_found(newer, "parse_config") == ["load.py"]
+            assert (await indexed(newer))["last_run"]["files_read"] == 0
+            assert await have_ended(service)
+            assert place.service() != service
+        await client.exit_status()
+
+
+async def test_a_second_service_of_a_project_ends_at_once(served):
+    reading, writing = os.pipe()
+    before = served.report()
+    ran = await served.run(
+        "host", "--report", str(writing), served.project, options={"pass_fds": [writing]}
+    )
+    os.close(writing)
+    with os.fdopen(reading, encoding="utf-8") as report:
+        assert report.read() == "busy\n"
+    assert ran.returncode == 0
+    assert served.report()["pid"] == before["pid"]
+
+
+# -- refusals --------------------------------------------------------------------------------
+
+
+async def test_a_wrong_setting_is_told_by_the_front_end(place):
+    ran = await place.run(place.project, VECTOR_INDEX_CHUNK_MAX_CHARS="many")
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr.startswith("vector-index-mcp: VECTOR_INDEX_CHUNK_MAX_CHARS='many': ")
+    await until(lambda: not place.processes())
+
+
+async def test_a_path_that_nobody_wants_indexed_is_refused_by_the_front_end(place):
+    ran = await place.run("/")
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert "/ is a whole drive or home folder" in ran.stderr
+    await until(lambda: not place.processes())
+
+
+async def test_only_the_user_can_reach_a_service(served):
+    endpoint = served.endpoint
+    assert served.runtime.stat().st_mode & 0o777 == 0o700
+    for path in (endpoint.socket_path, endpoint.record, endpoint.lock):
+        assert path.stat().st_mode & 0o777 == 0o600
+
+
+async def test_a_runtime_folder_that_is_open_to_others_is_refused(place):
+    place.runtime.mkdir(mode=0o700)
+    place.runtime.chmod(0o770)
+    await is_refused(place)
+
+
+async def test_a_runtime_folder_that_is_a_link_is_refused(place):
+    (place.folder / "elsewhere").mkdir(mode=0o700)
+    place.runtime.symlink_to(place.folder / "elsewhere")
+    await is_refused(place)
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="only root gives files away")
+async def test_a_runtime_folder_of_somebody_else_is_refused(place):
+    place.runtime.mkdir(mode=0o700)
+    os.chown(place.runtime, 12_345, -1)
+    await is_refused(place)
+
+
+async def is_refused(place: Place) -> None:
+    for arguments in ([place.project], ["ps"], ["stop", "--all"]):
+        ran = await place.run(*arguments)
+        assert (ran.returncode, ran.stdout) == (2, "")
+        assert "is not a folder for your eyes only" in ran.stderr
+        assert "Traceback" not in ran.stderr
+    assert list(place.runtime.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"\xff\xfe\x00\n",
+        b"[]\n",
+        b"\n",
+        b"x" * (greeting.LONGEST_LINE_BYTES + 10),
+        b"[" * 60_000 + b"\n",
+        greeting.hello(greeting.MCP, "wrong"),
+        greeting.hello(greeting.STOP, ""),
+        greeting.hello(greeting.REPORT, "wrong"),
+        greeting.line({"secret": 7, "wants": None}),
+    ],
+    ids=range(10),
+)
+async def test_a_connection_that_does_not_know_the_secret_gets_nothing(served, words):
+    before = served.report()
+    answer = await answer_to(served, words)
+    assert answer in {b"", greeting.line({"refused": "the secret is wrong"})}
+    assert served.report() | {"memory_bytes": 0} == before | {"memory_bytes": 0}
+
+
+async def test_a_wish_that_nobody_knows_is_refused(served):
+    secret = served.endpoint.read_record()["secret"]
+    assert b"refused" in await answer_to(served, greeting.hello("moon", secret))
+    assert b"refused" in await answer_to(served, greeting.hello("", secret))
+
+
+async def test_bytes_that_are_no_messages_do_no_harm(served):
+    before = served.report()
+    secret = served.endpoint.read_record()["secret"]
+    noise = b"\xff\x00{not json\n[]\n\n" + b"y" * 100_000
+    await answer_to(served, greeting.hello(greeting.MCP, secret) + noise)
+    await until(lambda: served.report()["clients"] == before["clients"])
+    assert served.report()["pid"] == before["pid"]
+
+
+async def answer_to(place: Place, words: bytes) -> bytes:
+    """Everything the service sends to a connection that says these words and no more."""
+    answer = b""
+    async with await anyio.connect_unix(place.endpoint.socket_path) as stream:
+        with anyio.fail_after(ANSWER_SECONDS):
+            try:
+                await stream.send(words)
+                await stream.send_eof()
+                while True:
+                    answer += await stream.receive()
+            except (anyio.EndOfStream, anyio.BrokenResourceError):
+                return answer
+
+
+# -- costs -----------------------------------------------------------------------------------
+
+
+async def test_a_front_end_imports_the_standard_library_alone(served):
+    command = [sys.executable, "-c", TELL_MODULES, str(served.project)]
+    ran = await anyio.run_process(
+        command, env=served.variables, cwd=served.folder, stdin=subprocess.DEVNULL
+    )
+    loaded = {name.partition(".")[0] for name in ran.stderr.decode().split()}
+    assert "vector_index_mcp" in loaded
+    unwanted = {"mcp", "anyio", "pydantic", "psutil", "filelock", "numpy", "lancedb", "torch"}
+    assert loaded & unwanted == set()

@@ -1,0 +1,424 @@
+"""The command line as somebody types it: what is printed where, and the exit status."""
+
+import ctypes
+import json
+import os
+import re
+import signal
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio
+import psutil
+import pytest
+from anyio.streams.text import TextReceiveStream
+from processes import (
+    ANSWER_SECONDS,
+    COMMAND,
+    NO_MODEL,
+    environment,
+    foreground,
+    needs_model,
+    posix_only,
+    run,
+    those_left,
+    wired,
+    write,
+)
+
+from vector_index_mcp import __version__
+from vector_index_mcp.codebase import wire
+
+PROJECT = {
+    "load.py": "def parse_config(path):\n    return read_settings(path)\n",
+    "server/listen.py": "def accept_connections(port):\n    bind(port)\n",
+    "README.md": "# Weather\n\nShows whether it rains.\n",
+}
+REMEDY = "give the path of "
+_PR_CAPBSET_DROP, _CAP_DAC_OVERRIDE, _CAP_DAC_READ_SEARCH = 24, 1, 2
+
+
+@dataclass
+class Place:
+    """A project, and a folder to run commands in."""
+
+    folder: Path
+    project: Path
+
+    def run(self, *arguments, cwd=None, options=None, **variables):
+        """Run a command that searches by words only."""
+        settings = environment(self.folder, **NO_MODEL, **variables)
+        return run(*arguments, cwd=cwd or self.folder, variables=settings, **(options or {}))
+
+
+@pytest.fixture
+def place(tmp_path) -> Place:
+    return Place(tmp_path, write(tmp_path / "project", PROJECT))
+
+
+@dataclass
+class Indexed(Place):
+    """A project that the first command run on it has indexed."""
+
+    first: subprocess.CompletedProcess[str]
+
+
+@pytest.fixture(scope="module")
+def indexed(tmp_path_factory) -> Indexed:
+    """One for the tests that change nothing."""
+    folder = tmp_path_factory.mktemp("cli")
+    place = Place(folder, write(folder / "project", PROJECT))
+    return Indexed(folder, place.project, place.run("index", "project"))
+
+
+# -- index -----------------------------------------------------------------------------------
+
+
+def test_index_tells_what_it_did_on_stdout(indexed):
+    assert indexed.first.returncode == 0
+    assert "3 files seen; 3 indexed in " in indexed.first.stdout
+    assert "3 chunks of 3 files" in indexed.first.stdout
+    assert "no-such-model" in indexed.first.stdout  # and so there are no vectors
+
+
+def test_index_without_a_terminal_shows_its_progress_in_plain_lines(indexed):
+    lines = indexed.first.stderr.splitlines()
+    assert "indexing files: 3 of 3" in lines
+    assert all(re.fullmatch(r"(indexing files|embedding chunks): \d+ of \d+", x) for x in lines)
+
+
+@posix_only
+def test_index_on_a_terminal_shows_a_bar(place):
+    ours, theirs = os.openpty()
+    command = [*COMMAND, "index", str(place.project)]
+    variables = environment(place.folder, TERM="xterm", COLUMNS="100", **NO_MODEL)
+    with subprocess.Popen(
+        command, env=variables, cwd=place.folder, stdout=subprocess.PIPE, stderr=theirs
+    ) as process:
+        os.close(theirs)
+        shown = everything_shown(ours)
+        out, _ = process.communicate(timeout=ANSWER_SECONDS)
+    assert process.returncode == 0
+    assert b"3 indexed" in out
+    assert "━" in shown
+    assert "indexing files" in shown
+    assert "3/3" in shown
+    assert "3 of 3" not in shown
+
+
+def everything_shown(terminal: int) -> str:
+    """What is written to a terminal until nobody holds it any more."""
+    shown = b""
+    with os.fdopen(terminal, "rb", buffering=0) as reading:
+        try:
+            while data := reading.read(65_536):
+                shown += data
+        except OSError:  # how Linux tells the end
+            pass
+    return shown.decode()
+
+
+def test_index_reads_what_changed_and_with_force_everything(indexed):
+    again = indexed.run("index", "project")
+    assert again.returncode == 0
+    assert again.stdout.startswith("3 files seen; nothing had changed in ")
+    forced = indexed.run("index", "--force", "project")
+    assert forced.returncode == 0
+    assert forced.stdout.startswith("3 files seen; 3 indexed in ")
+
+
+def obey_file_modes() -> None:
+    """Make even root, and what it runs from now on, unable to read what a mode forbids."""
+    for capability in (_CAP_DAC_OVERRIDE, _CAP_DAC_READ_SEARCH):
+        ctypes.CDLL(None).prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)
+
+
+@posix_only
+def test_index_fails_when_a_file_failed_and_indexes_the_others(place):
+    forbidden = place.project / "load.py"
+    forbidden.chmod(0)
+    options = {"preexec_fn": obey_file_modes} if os.geteuid() == 0 else {}
+    failed = place.run("index", "project", options=options)
+    assert failed.returncode == 1
+    assert "2 indexed, 1 failed" in failed.stdout
+    assert "failed: load.py: unreadable" in failed.stdout
+    forbidden.chmod(0o644)
+    mended = place.run("index", "project", options=options)
+    assert mended.returncode == 0
+    assert "1 indexed" in mended.stdout
+
+
+@needs_model
+@posix_only
+@pytest.mark.anyio
+async def test_index_ends_at_ctrl_c_and_leaves_no_process(place):
+    process = await anyio.open_process(
+        [*COMMAND, "index", str(place.project)],
+        env=environment(place.folder),
+        cwd=place.folder,
+        stdout=subprocess.DEVNULL,
+    )
+    async with process:
+        errors = TextReceiveStream(process.stderr)
+        with anyio.fail_after(ANSWER_SECONDS):
+            told = ""
+            while "embedding" not in told:
+                told += await errors.receive()
+            [worker] = psutil.Process(process.pid).children()
+            process.send_signal(signal.SIGINT)
+            told += "".join([text async for text in errors])
+            assert await process.wait() == 130
+    assert "Traceback" not in told
+    assert await those_left([worker]) == []
+
+
+# -- search and status -----------------------------------------------------------------------
+
+
+def test_search_prints_places_and_their_text(indexed):
+    ran = indexed.run("search", "project", "parseConfig readSettings bind", "--top-k", "1")
+    assert ran.returncode == 0
+    assert ran.stdout.startswith("1. load.py:1-2 (score ")
+    assert "    return read_settings(path)" in ran.stdout
+    assert "2. " not in ran.stdout
+    assert "Note: Searched by words only" in ran.stdout
+
+
+def test_search_indexes_what_changed_before_it_answers(place):
+    ran = place.run("search", "project", "accept connections", "--json")
+    assert ran.returncode == 0
+    result = wire.SearchResult.model_validate_json(ran.stdout)
+    assert [hit.file_path for hit in result.results] == ["server/listen.py"]
+    assert result.mode == "lexical"
+    assert "indexing files: 3 of 3" in ran.stderr.splitlines()
+
+
+def test_status_tells_what_the_index_holds(indexed):
+    ran = indexed.run("status", "project")
+    assert ran.returncode == 0
+    assert "3 chunks of 3 files" in ran.stdout
+    assert str(indexed.project) in ran.stdout
+
+
+@posix_only
+def test_output_that_nobody_reads_is_no_accident(indexed):
+    reading, writing = os.pipe()
+    os.close(reading)
+    ran = subprocess.run(
+        [*COMMAND, "status", str(indexed.project)],
+        env=environment(indexed.folder, PYTHONUNBUFFERED=""),
+        cwd=indexed.folder,
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        timeout=ANSWER_SECONDS,
+        check=False,
+    )
+    os.close(writing)
+    assert (ran.returncode, ran.stderr) == (1, b"")
+
+
+def test_status_of_a_project_without_an_index_changes_nothing(place):
+    ran = place.run("status", "project")
+    assert ran.returncode == 0
+    assert "not indexed yet" in ran.stdout
+    assert not (place.project / ".lancedb").exists()
+
+
+def test_what_is_printed_survives_a_terminal_that_lacks_its_characters(place):
+    write(place.project, {"naïve.py": "größenword = '✓'\n"})
+    ran = place.run("search", "project", "größenword", PYTHONIOENCODING="ascii")
+    assert ran.returncode == 0
+    assert "na\\xefve.py" in ran.stdout
+
+
+@pytest.mark.parametrize("count", ["0", "101", "x", "-1"])
+def test_a_number_of_results_out_of_range_is_refused(place, count):
+    ran = place.run("search", "project", "query", "--top-k", count)
+    assert ran.returncode == 2
+    assert f"--top-k: {count!r} is not a number from 1 to 100" in ran.stderr
+
+
+def test_an_empty_query_is_refused(indexed):
+    ran = indexed.run("search", "project", " ")
+    assert (ran.returncode, ran.stdout) == (1, "")
+    assert "\nvector-index-mcp: the query is empty; say in words" in ran.stderr
+    assert "Traceback" not in ran.stderr
+
+
+# -- PATH ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("path", "problem", "remedy"),
+    [
+        ("missing", "missing does not exist", REMEDY),
+        ("project/load.py", "project/load.py is a file", "give the path of the folder"),
+        ("/", "/ is a whole drive or home folder", REMEDY),
+        ("~", "is a whole drive or home folder", "VECTOR_INDEX_ALLOW_BROAD_PATH=true"),
+        ("home/..", "is a whole drive or home folder", REMEDY),
+        ("~nobody-of-this-name/x", "", REMEDY),
+    ],
+)
+def test_a_path_that_is_no_project_is_refused_with_the_remedy(place, path, problem, remedy):
+    ran = place.run("status", path)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr.startswith("vector-index-mcp: ")
+    assert problem in ran.stderr
+    assert remedy in ran.stderr
+    assert "Traceback" not in ran.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments", [["missing"], ["index", "missing"], ["search", "missing", "x"]]
+)
+def test_every_command_refuses_a_path_that_does_not_exist(place, arguments):
+    ran = place.run(*arguments)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert REMEDY in ran.stderr
+
+
+def test_a_home_folder_is_a_project_if_that_is_meant(place):
+    ran = place.run("status", "~", "--json", VECTOR_INDEX_ALLOW_BROAD_PATH="true")
+    assert ran.returncode == 0
+    assert json.loads(ran.stdout)["project_path"] == str(place.folder / "home")
+
+
+async def serves(folder: Path, *arguments: str) -> list[str]:
+    """The files found by the server that these arguments start."""
+    async with wired(*arguments, variables=environment(folder, **NO_MODEL), cwd=folder) as server:
+        assert (await server.initialize())["serverInfo"]["name"] == "vector-index-mcp"
+        found = await server.call("search_index", query="parse_config")
+        await server.process.stdin.aclose()
+        assert await server.exit_status() == 0
+    return [hit["file_path"] for hit in found["results"]]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("arguments", [["--env-file", "e.env", "./index"], ["serve", "index"]])
+async def test_a_path_is_served_even_if_it_is_named_like_a_command(place, arguments):
+    place.project.rename(place.folder / "index")
+    (place.folder / "e.env").touch()
+    assert await serves(place.folder, *arguments, "--foreground") == ["load.py"]
+
+
+@pytest.mark.parametrize("content", [None, b"\n"], ids=["nothing", "a line"])
+def test_a_server_whose_input_is_a_file_ends_with_it(place, content):
+    source = Path(os.devnull) if content is None else place.folder / "input"
+    if content is not None:
+        source.write_bytes(content)
+    with source.open("rb") as reading:
+        ran = place.run(*foreground(place.project), options={"stdin": reading})
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
+
+
+# -- help ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["-h"], ["-h", "project"]])
+def test_help_tells_of_every_command(place, arguments):
+    ran = place.run(*arguments)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    for command in ("serve", "index", "search", "status"):
+        assert re.search(rf"^ +{command} .*\w", ran.stdout, re.MULTILINE), command
+    for line in ("vector-index-mcp PATH ", "vector-index-mcp index PATH ", "--env-file FILE"):
+        assert line in ran.stdout
+    assert "mcpServers" in ran.stdout
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("serve", ["PATH"]),
+        ("index", ["PATH", "--force"]),
+        ("search", ["PATH", "QUERY", "--top-k N", "--json"]),
+        ("status", ["PATH", "--json"]),
+    ],
+)
+def test_help_of_a_command_tells_of_its_arguments(place, command, words):
+    ran = place.run(command, "--help")
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert all(word in ran.stdout for word in words)
+
+
+def test_the_version_is_printed(place):
+    ran = place.run("--version")
+    assert (ran.returncode, ran.stdout) == (0, f"vector-index-mcp {__version__}\n")
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["index"], ["search", "project"], ["project", "more"], ["--no-such", "x"]]
+)
+def test_a_mistyped_command_is_told_how_it_is_written(place, arguments):
+    ran = place.run(*arguments)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr.startswith("usage: vector-index-mcp ")
+
+
+# -- settings --------------------------------------------------------------------------------
+
+
+def test_a_wrong_setting_is_refused_by_its_variable(place):
+    ran = place.run("status", "project", VECTOR_INDEX_CHUNK_MAX_CHARS="many")
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr.startswith("vector-index-mcp: VECTOR_INDEX_CHUNK_MAX_CHARS='many': ")
+
+
+def is_refused(ran: subprocess.CompletedProcess[str], variable: str) -> bool:
+    return ran.returncode == 2 and variable in ran.stderr
+
+
+WRONG = {"wrong.env": "VECTOR_INDEX_RESCAN_SECONDS=1\n"}
+OTHER = {"other.env": "VECTOR_INDEX_MAX_FILE_BYTES=0\n"}
+
+
+def test_an_env_file_is_read_from_where_the_option_says(place):
+    write(place.folder, WRONG | OTHER)
+    ran = place.run("--env-file", "wrong.env", "status", "project")
+    assert is_refused(ran, "VECTOR_INDEX_RESCAN_SECONDS='1'")
+    # The option comes before the variable.
+    ran = place.run("--env-file=wrong.env", "status", "project", VECTOR_INDEX_ENV_FILE="other.env")
+    assert is_refused(ran, "VECTOR_INDEX_RESCAN_SECONDS='1'")
+    assert "MAX_FILE_BYTES" not in ran.stderr
+
+
+def test_an_env_file_is_read_from_where_the_variable_says(place):
+    write(place.folder, WRONG)
+    ran = place.run("status", "project", VECTOR_INDEX_ENV_FILE=str(place.folder / "wrong.env"))
+    assert is_refused(ran, "VECTOR_INDEX_RESCAN_SECONDS='1'")
+
+
+def test_a_missing_env_file_is_refused_by_its_path(place):
+    ran = place.run("--env-file", "missing.env", "status", "project")
+    assert is_refused(ran, "the env file missing.env")
+
+
+def test_an_empty_variable_names_no_env_file(place):
+    ran = place.run("status", "missing", VECTOR_INDEX_ENV_FILE="")
+    assert "missing does not exist" in ran.stderr
+
+
+def test_the_environment_comes_before_the_env_file(place):
+    write(place.folder, WRONG)
+    ran = place.run(
+        "--env-file", "wrong.env", "status", "missing", VECTOR_INDEX_RESCAN_SECONDS="60"
+    )
+    assert "missing does not exist" in ran.stderr
+
+
+def test_the_projects_own_env_file_is_never_read(place):
+    write(place.project, {".env": "VECTOR_INDEX_LANCEDB_URI=/elsewhere\nVECTOR_INDEX_LOG_LEVEL=x"})
+    ran = place.run("status", ".", "--json", cwd=place.project)
+    assert ran.returncode == 0, ran.stderr
+    status = wire.IndexStatus.model_validate_json(ran.stdout)
+    assert status.index_location == str(place.project / ".lancedb")
+
+
+def test_patterns_to_ignore_and_a_place_for_the_index_are_obeyed(place):
+    patterns, uri = "*.md, server/", str(place.folder / "elsewhere")
+    ran = place.run(
+        "index", "project", VECTOR_INDEX_IGNORE_PATTERNS=patterns, VECTOR_INDEX_LANCEDB_URI=uri
+    )
+    assert ran.stdout.startswith("1 files seen; 1 indexed")
+    assert any(Path(uri).iterdir())
+    assert not (place.project / ".lancedb").exists()

@@ -1,0 +1,301 @@
+"""What goes wrong around a running service is told with its remedy and loses nothing."""
+
+import shutil
+
+import pytest
+from fakes import FakeEmbedder
+from serving import (
+    call,
+    codebase_of,
+    contents,
+    eventually,
+    failing_call,
+    found,
+    fresh_contents,
+    serving,
+    settled,
+    status_of,
+    write,
+)
+
+from vector_index_mcp.engine import chunk
+
+pytestmark = pytest.mark.anyio
+
+FILES = {f"sub/{i}.py": f"def number_{i}():\n    return {i}\n" for i in range(12)}
+
+
+@pytest.fixture
+def project(tmp_path):
+    root = tmp_path / "project"
+    root.mkdir()
+    write(root, FILES | {"one.py": "apple = 1\n"})
+    return root
+
+
+@pytest.fixture
+def embedder():
+    return FakeEmbedder()
+
+
+async def first_found(client, query, path):
+    """Wait until `path` is the first answer to `query`, also over passing errors."""
+
+    async def is_first():
+        result = await client.call_tool("search_index", {"query": query})
+        if result.is_error:
+            return False
+        return [hit["file_path"] for hit in result.structured_content["results"]][:1] == [path]
+
+    await eventually(is_first)
+
+
+async def is_as_fresh(client, project, embedder, uri=None):
+    await settled(client)
+    kept = await contents(uri or project / ".lancedb")
+    assert kept == await fresh_contents(project, embedder, project.parent / "fresh")
+
+
+async def test_without_a_model_all_is_found_by_words_and_the_remedy_is_told(project, embedder):
+    embedder.absent = "there is no model; download one"
+    async with serving(codebase_of(project, embedder)) as client:
+        report = await call(client, "trigger_index")
+        assert not report["complete"]
+        assert "there is no model; download one" in report["message"]
+        answer = await call(client, "search_index", query="apple")
+        assert answer["mode"] == "lexical"
+        assert "there is no model; download one" in answer["note"]
+        assert answer["results"][0]["file_path"] == "one.py"
+        status = await status_of(client)
+        assert status["status"] == "WATCHING"
+        assert status["model"]["state"] == "unavailable"
+        assert status["model"]["reason"] == "there is no model; download one"
+        assert (status["indexed_file_count"], status["embedded_chunk_count"]) == (13, 0)
+
+        embedder.absent = ""
+        assert (await call(client, "trigger_index"))["complete"]
+        assert (await call(client, "search_index", query="apple"))["mode"] == "hybrid"
+
+
+async def test_a_model_that_is_gone_at_a_restart_costs_no_vector(project, embedder):
+    async with serving(codebase_of(project, embedder)) as client:
+        await settled(client)
+    before = await contents(project / ".lancedb")
+    without = FakeEmbedder()
+    without.absent = "there is no model; download one"
+    async with serving(codebase_of(project, without)) as client:
+        await call(client, "search_index", query="apple")
+        answer = await call(client, "search_index", query="apple")
+        assert answer["mode"] == "lexical"
+        assert "download one" in answer["note"]
+        await call(client, "trigger_index")
+    assert await contents(project / ".lancedb") == before
+
+
+async def test_a_text_that_cannot_be_embedded_costs_the_others_nothing(project, embedder):
+    embedder.poison = "apple"
+    async with serving(codebase_of(project, embedder)) as client:
+
+        async def are_the_others_embedded():
+            return (await status_of(client))["embedded_chunk_count"] == 12
+
+        await eventually(are_the_others_embedded)
+        report = await call(client, "trigger_index")
+        assert report["complete"]
+        assert (report["indexed_chunk_count"], report["embedded_chunk_count"]) == (13, 12)
+        assert "one.py" in await found(client, "one")
+        write(project, {"one.py": "pear = 1\n"})  # a text without the poison
+        await first_found(client, "pear", "one.py")
+        assert (await settled(client))["embedded_chunk_count"] == 13
+
+
+async def test_a_failed_request_to_the_model_is_made_again(project, embedder):
+    embedder.failing_calls = {1}
+    async with serving(codebase_of(project, embedder)) as client:
+        assert (await settled(client))["embedded_chunk_count"] == 13
+
+
+async def test_files_that_vanish_while_they_are_embedded_cost_nothing(project, embedder):
+    embedder.hold()
+    async with serving(codebase_of(project, embedder)) as client:
+
+        async def is_embedding():
+            return embedder.calls
+
+        await eventually(is_embedding)
+        shutil.rmtree(project / "sub")
+        (project / "one.py").unlink()
+
+        async def are_forgotten():
+            return (await status_of(client))["indexed_file_count"] == 0
+
+        await eventually(are_forgotten)
+        embedder.release()
+        write(project, {"two.py": "banana = 1\n"})
+        await first_found(client, "banana", "two.py")
+        assert (await settled(client))["embedded_chunk_count"] == 1
+
+
+async def test_a_file_that_breaks_the_chunker_is_told_of_and_costs_no_other(
+    project, embedder, monkeypatch
+):
+    cut = chunk.chunk_lines
+
+    def breaking(text, max_chars):
+        if "apple" in text:
+            raise RecursionError("too deep")
+        return cut(text, max_chars)
+
+    monkeypatch.setattr(chunk, "chunk_lines", breaking)
+    async with serving(codebase_of(project, embedder)) as client:
+        status = await settled(client)
+        assert status["failed"] == {"one.py": "internal error, see the log"}
+        assert (status["indexed_file_count"], status["error_message"]) == (12, None)
+        assert (await call(client, "trigger_index"))["run"]["files_failed"] == 1
+        monkeypatch.setattr(chunk, "chunk_lines", cut)
+        report = await call(client, "trigger_index")
+        assert (report["run"]["files_failed"], report["run"]["files_indexed"]) == (0, 1)
+        await is_as_fresh(client, project, embedder)
+
+
+async def test_a_full_disk_is_told_and_the_index_goes_on_when_there_is_space(
+    project, embedder, small_disk
+):
+    uri = small_disk / "index"
+    async with serving(codebase_of(project, embedder, uri=str(uri))) as client:
+        await settled(client)
+        filler = small_disk / "filler"
+        filler.write_bytes(b"\0" * shutil.disk_usage(small_disk).free)
+        write(project, {"two.py": "banana = 1\n"})
+        (project / "sub/0.py").unlink()
+
+        async def is_error():
+            status = await status_of(client)
+            return status["status"] == "ERROR" and status
+
+        status = await eventually(is_error)
+        assert "the disk is full; free some space" in status["error_message"]
+        assert status["indexed_file_count"] == 13
+        assert (await found(client, "apple"))[0] == "one.py"
+        message = await failing_call(client, "trigger_index", force_reindex=True)
+        assert "the disk is full; free some space" in message
+        assert (await found(client, "apple"))[0] == "one.py"
+
+        filler.unlink()
+        await first_found(client, "banana", "two.py")
+        await is_as_fresh(client, project, embedder, uri)
+
+
+@pytest.mark.parametrize("trigger", [False, True])
+async def test_an_index_location_that_cannot_be_written_is_told(project, embedder, trigger):
+    (project.parent / "file").write_text("not a folder", encoding="utf-8")
+    codebase = codebase_of(project, embedder, uri=str(project.parent / "file" / "index"))
+    async with serving(codebase) as client:
+        if trigger:
+            message = await failing_call(client, "trigger_index")
+        else:
+            status = await status_of(client)
+            assert status["status"] == "ERROR"
+            message = status["error_message"]
+        assert "cannot be written" in message
+        assert "set VECTOR_INDEX_LANCEDB_URI to a folder you may write" in message
+        assert "set VECTOR_INDEX_LANCEDB_URI" in await failing_call(
+            client, "search_index", query="apple"
+        )
+
+
+def damage(folder, pattern, how):
+    """Damage every file below `folder` that matches; at least one."""
+    victims = sorted(folder.glob(pattern))
+    assert victims
+    for victim in victims:
+        if how == "truncated":
+            victim.write_bytes(victim.read_bytes()[: victim.stat().st_size // 2])
+        elif how == "emptied":
+            victim.write_bytes(b"")
+        elif how == "garbled":
+            victim.write_bytes(b"\xa5" * victim.stat().st_size)
+        else:
+            victim.unlink()
+
+
+DAMAGES = [
+    (pattern, how)
+    for pattern in (
+        "chunks.lance/data/*",
+        "chunks.lance/_versions/*",
+        "files.lance/data/*",
+        "manifest.lance/data/*",
+        "manifest.lance/_versions/*",
+    )
+    for how in ("truncated", "emptied", "garbled", "deleted")
+]
+
+
+@pytest.mark.parametrize(("pattern", "how"), DAMAGES)
+async def test_an_index_found_damaged_is_built_anew(project, embedder, pattern, how):
+    async with serving(codebase_of(project, embedder)) as client:
+        await settled(client)
+    damage(project / ".lancedb", pattern, how)
+    async with serving(codebase_of(project, embedder)) as client:
+        await first_found(client, "apple", "one.py")
+        await is_as_fresh(client, project, embedder)
+        assert (await status_of(client))["error_message"] is None
+
+
+@pytest.mark.parametrize("how", ["truncated", "emptied", "garbled", "deleted"])
+async def test_an_index_damaged_under_the_running_service_is_built_anew(project, embedder, how):
+    async with serving(codebase_of(project, embedder)) as client:
+        await settled(client)
+        damage(project / ".lancedb", "chunks*.lance/data/*", how)
+        write(project, {"two.py": "banana = 1\n"})
+        await first_found(client, "banana", "two.py")
+        await first_found(client, "number_3", "sub/3.py")
+        await call(client, "trigger_index", force_reindex=True)
+        await is_as_fresh(client, project, embedder)
+
+
+@pytest.mark.parametrize("query_first", [True, False])
+async def test_an_index_deleted_under_the_running_service_is_built_anew(
+    project, embedder, query_first
+):
+    async with serving(codebase_of(project, embedder)) as client:
+        await settled(client)
+        shutil.rmtree(project / ".lancedb")
+        if not query_first:
+            write(project, {"two.py": "banana = 1\n"})
+            await first_found(client, "banana", "two.py")
+        await first_found(client, "apple", "one.py")
+        await is_as_fresh(client, project, embedder)
+        assert (project / ".lancedb" / ".gitignore").read_text(encoding="utf-8") == "*\n"
+
+
+@pytest.mark.parametrize("uri", [".lancedb", "../index"])
+async def test_a_project_moved_away_and_back_is_not_forgotten(project, embedder, uri):
+    codebase = codebase_of(project, embedder, uri=uri)
+    async with serving(codebase) as client:
+        await settled(client)
+        before = await contents(codebase.uri)
+        away = project.rename(project.parent / "away")
+
+        async def is_error():
+            await client.call_tool("search_index", {"query": "apple"})
+            status = await status_of(client)
+            return status["status"] == "ERROR" and status
+
+        status = await eventually(is_error)
+        assert "the index is kept and goes on when the folder is back" in status["error_message"]
+        message = await failing_call(client, "trigger_index", force_reindex=True)
+        assert "the index is kept" in message
+        assert not project.exists()
+
+        away.rename(project)
+        await call(client, "trigger_index")
+        status = await settled(client)
+        assert status["error_message"] is None
+        assert status["indexed_file_count"] == 13
+        await first_found(client, "apple", "one.py")
+        assert (await contents(codebase.uri))[0] == before[0]
+        write(project, {"two.py": "banana = 1\n"})
+        await first_found(client, "banana", "two.py")
+    assert len(embedder.texts) == 14

@@ -1,0 +1,172 @@
+"""Whatever happens to the files, the index follows by itself."""
+
+import shutil
+
+import pytest
+from fakes import FakeEmbedder
+from serving import (
+    codebase_of,
+    contents,
+    eventually,
+    found,
+    fresh_contents,
+    replace_at_once,
+    serving,
+    settled,
+    status_of,
+    write,
+)
+
+pytestmark = pytest.mark.anyio
+
+FILES = {
+    "one.py": "apple\n",
+    "sub/two.py": "banana\n",
+    "sub/deep/three.py": "cherry\n",
+    "build/out.py": "damson\n",
+    ".gitignore": "build/\n",
+}
+
+
+@pytest.fixture
+def project(tmp_path):
+    root = tmp_path / "project"
+    root.mkdir()
+    write(root, FILES)
+    return root
+
+
+@pytest.fixture
+def embedder():
+    return FakeEmbedder()
+
+
+@pytest.fixture
+async def client(project, embedder):
+    """Without a model: only the words of a text find it."""
+    embedder.absent = "no model here"
+    async with serving(codebase_of(project, embedder)) as client:
+        await eventually(lambda: is_found(client, "cherry", ["sub/deep/three.py"]))
+        yield client
+
+
+async def is_found(client, query, files):
+    return sorted(await found(client, query)) == sorted(files)
+
+
+async def holds(client, query, *files):
+    """Wait until `files` are the answer to `query`."""
+    await eventually(lambda: is_found(client, query, files))
+
+
+async def test_a_new_file_is_found(client, project):
+    write(project, {"new/place/four.py": "elderberry\n"})
+    await holds(client, "elderberry", "new/place/four.py")
+
+
+async def test_a_saved_file_is_found_by_its_new_text_only(client, project):
+    write(project, {"one.py": "fig\n"})
+    await holds(client, "fig", "one.py")
+    await holds(client, "apple")
+
+
+async def test_a_file_saved_by_renaming_over_it_is_found_by_its_new_text_only(client, project):
+    replace_at_once(project / "one.py", "fig\n")
+    await holds(client, "fig", "one.py")
+    await holds(client, "apple")
+    assert "one.py~" not in await found(client, "one.py~")
+
+
+async def test_a_deleted_file_is_forgotten(client, project):
+    (project / "one.py").unlink()
+    await holds(client, "apple")
+
+    async def is_counted():
+        return (await status_of(client))["indexed_file_count"] == 3
+
+    await eventually(is_counted)
+
+
+async def test_a_renamed_file_is_found_at_its_new_place_only(client, project):
+    (project / "one.py").rename(project / "sub" / "uno.py")
+    await holds(client, "apple", "sub/uno.py")
+
+
+async def test_a_renamed_folder_is_found_at_its_new_place_only(client, project):
+    (project / "sub").rename(project / "moved")
+    await holds(client, "banana", "moved/two.py")
+    await holds(client, "cherry", "moved/deep/three.py")
+    write(project, {"moved/deep/three.py": "grape\n"})  # the folder is watched at its new place
+    await holds(client, "grape", "moved/deep/three.py")
+
+
+async def test_a_folder_moved_in_and_out_of_the_project_is_followed(client, project):
+    outside = project.parent / "outside"
+    (project / "sub").rename(outside)
+    await holds(client, "banana")
+    outside.rename(project / "back")
+    await holds(client, "banana", "back/two.py")
+
+
+async def test_a_deleted_folder_is_forgotten(client, project):
+    shutil.rmtree(project / "sub")
+    await holds(client, "banana")
+    await holds(client, "cherry")
+
+
+async def test_a_file_replaced_by_a_folder_and_back_is_followed(client, project):
+    (project / "one.py").unlink()
+    write(project, {"one.py/inside.py": "huckleberry\n"})
+    await holds(client, "huckleberry", "one.py/inside.py")
+    await holds(client, "apple")
+    shutil.rmtree(project / "one.py")
+    write(project, {"one.py": "kiwi\n"})
+    await holds(client, "kiwi", "one.py")
+    await holds(client, "huckleberry")
+
+
+async def test_an_edit_of_gitignore_takes_files_out_and_lets_them_in(client, project):
+    assert await found(client, "damson") == []
+    write(project, {".gitignore": "sub/deep/\n"})
+    await holds(client, "damson", "build/out.py")
+    await holds(client, "cherry")
+    write(project, {"build/out.py": "lemon\n"})  # the folder is watched now
+    await holds(client, "lemon", "build/out.py")
+    (project / ".gitignore").unlink()
+    await holds(client, "cherry", "sub/deep/three.py")
+
+
+async def test_a_gitignore_in_a_folder_holds_for_that_folder(client, project):
+    write(project, {"sub/.gitignore": "two.py\n"})
+    await holds(client, "banana")
+    assert await found(client, "apple") == ["one.py"]
+    write(project, {"sub/.gitignore": "\n"})
+    await holds(client, "banana", "sub/two.py")
+
+
+async def test_a_text_that_becomes_binary_is_dropped_and_told_of(client, project):
+    (project / "one.py").write_bytes(b"\x00\x01\xff" * 50)
+    await holds(client, "apple")
+    assert (await settled(client, with_vectors=False))["skipped"] == {"binary": 1}
+    write(project, {"one.py": "mango\n"})
+    await holds(client, "mango", "one.py")
+    assert (await settled(client, with_vectors=False))["skipped"] == {}
+
+
+async def test_a_storm_of_changes_ends_as_a_fresh_index(project, embedder):
+    async with serving(codebase_of(project, embedder)) as client:
+        await settled(client)
+        for turn in range(5):
+            write(project, {f"storm/{turn}/{i}.txt": f"nectarine {turn * i}" for i in range(40)})
+            (project / "storm" / str(turn)).rename(project / f"calm-{turn}")
+        shutil.rmtree(project / "calm-3")
+        write(project, {"last.txt": "orange"})
+
+        async def is_complete():
+            status = await status_of(client)
+            return status["indexed_file_count"] == 4 + 4 * 40 + 1
+
+        await eventually(is_complete)
+        await settled(client)
+    kept = await contents(project / ".lancedb")
+    assert kept == await fresh_contents(project, embedder, project.parent / "fresh")

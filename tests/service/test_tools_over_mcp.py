@@ -1,0 +1,399 @@
+"""The three tools as a client sees them."""
+
+from itertools import pairwise
+
+import anyio
+import pytest
+from fakes import FakeEmbedder
+from mcp import Client
+from serving import (
+    Gate,
+    call,
+    codebase_of,
+    contents,
+    converged,
+    eventually,
+    failing_call,
+    found,
+    serving,
+    settled,
+    status_of,
+    write,
+)
+
+from vector_index_mcp.codebase.service import Role
+from vector_index_mcp.codebase.wire import search_result
+from vector_index_mcp.server import Lazily, build_server
+
+pytestmark = pytest.mark.anyio
+
+FILES = {
+    "shop/cart.py": "class ShoppingCart:\n    def addItem(self, car):\n        return car\n",
+    "shop/http_client.py": "def fetch_with_retry(url):\n    return url\n",
+    "docs/guide.md": "# Guide\n\nHow the warehouse is heated in winter.\n",
+}
+
+
+@pytest.fixture
+def embedder():
+    return FakeEmbedder()
+
+
+@pytest.fixture
+def project(tmp_path):
+    root = tmp_path / "project"
+    root.mkdir()
+    write(root, FILES)
+    return root
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+async def test_a_client_meets_a_server_with_three_tools(project, embedder, mode):
+    async with serving(codebase_of(project, embedder), mode) as client:
+        assert client.server_info.name == "vector-index-mcp"
+        assert client.server_capabilities.tools is not None
+        assert client.server_capabilities.resources is not None
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+        assert set(tools) == {"trigger_index", "get_status", "search_index"}
+        assert all(name in client.instructions for name in tools)
+        assert (await settled(client))["indexed_file_count"] == 3
+        assert "shop/cart.py" in await found(client, "shopping cart")
+
+
+async def test_the_schemas_are_those_of_the_contract(project, embedder):
+    async with serving(codebase_of(project, embedder)) as client:
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+    assert tools["get_status"].input_schema == {
+        "type": "object",
+        "properties": {},
+        "title": "get_status_toolArguments",
+    }
+    force = tools["trigger_index"].input_schema["properties"]["force_reindex"]
+    assert (force["type"], force["default"]) == ("boolean", False)
+    search = tools["search_index"].input_schema
+    assert search["required"] == ["query"]
+    top_k = search["properties"]["top_k"]
+    assert (top_k["type"], top_k["default"]) == ("integer", 5)
+    assert (top_k["minimum"], top_k["maximum"]) == (1, 100)
+    assert all(tool.output_schema["type"] == "object" for tool in tools.values())
+    assert tools["search_index"].annotations.read_only_hint
+    assert tools["get_status"].annotations.read_only_hint
+    assert not tools["trigger_index"].annotations.read_only_hint
+
+
+async def test_a_hit_tells_where_its_text_stands(project, embedder):
+    async with serving(codebase_of(project, embedder)) as client:
+        await settled(client)
+        answer = await call(client, "search_index", query="ShoppingCart")
+        hit = answer["results"][0]
+        stored = (await contents(project / ".lancedb"))[0]["shop/cart.py::0"]
+    text = FILES["shop/cart.py"]
+    assert (answer["mode"], answer["note"]) == ("hybrid", None)
+    assert hit["extracted_text_chunk"] == text
+    assert (hit["file_path"], hit["start_line"], hit["end_line"]) == ("shop/cart.py", 1, 3)
+    assert hit["document_id"] == "shop/cart.py::0"
+    assert hit["content_hash"] == stored["content_hash"]
+    assert hit["last_modified_timestamp"] == (project / "shop/cart.py").stat().st_mtime_ns / 1e9
+    assert (hit["chunk_index"], hit["total_chunks"]) == (0, 1)
+    assert hit["metadata"] == {"original_path": "shop/cart.py"}
+    assert (hit["language"], hit["is_stale"]) == ("python", False)
+    assert 0 < hit["score"] <= 1
+    assert "vector" not in hit
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["addItem", "add_item", "ADD-ITEM", "AddItem", "add item", "additem"],
+)
+async def test_an_identifier_is_found_in_any_spelling(project, query):
+    embedder = FakeEmbedder()
+    embedder.absent = "no model here"  # so that only the words can find it
+    async with serving(codebase_of(project, embedder)) as client:
+        assert await found(client, query) == ["shop/cart.py"]
+
+
+async def test_a_text_is_found_by_its_meaning(project, embedder):
+    async with serving(codebase_of(project, embedder)) as client:
+        await settled(client)
+        assert (await found(client, "automobile"))[0] == "shop/cart.py"
+        assert embedder.queries == ["automobile"]
+
+
+async def test_without_vectors_the_answer_is_lexical_and_says_so(project, embedder):
+    embedder.hold()
+    async with serving(codebase_of(project, embedder)) as client:
+        answer = await call(client, "search_index", query="retry")
+        assert answer["mode"] == "lexical"
+        assert [hit["file_path"] for hit in answer["results"]] == ["shop/http_client.py"]
+        assert "by words only" in answer["note"]
+        embedder.release()
+        await settled(client)
+        assert (await call(client, "search_index", query="retry"))["mode"] == "hybrid"
+
+
+async def test_while_the_model_loads_the_answer_is_lexical_and_says_so(project, embedder):
+    async with serving(codebase_of(project, embedder)) as client:
+        await settled(client)
+    again = FakeEmbedder()
+    again.keep_loading()
+    async with serving(codebase_of(project, again)) as client:
+        answer = await call(client, "search_index", query="retry")
+        assert answer["mode"] == "lexical"
+        assert "still loading" in answer["note"]
+        assert (await status_of(client))["model"]["state"] == "loading"
+        again.finish_loading()
+        assert (await call(client, "search_index", query="retry"))["mode"] == "hybrid"
+
+
+async def test_no_more_results_than_asked_for(project, embedder):
+    write(project, {f"many/{i}.txt": f"common words number {i}" for i in range(20)})
+    async with serving(codebase_of(project, embedder)) as client:
+        await settled(client)
+        for top_k in (1, 7):
+            answer = await call(client, "search_index", query="common words", top_k=top_k)
+            assert len(answer["results"]) == top_k
+        scores = [hit["score"] for hit in answer["results"]]
+        assert scores == sorted(scores, reverse=True)
+
+
+@pytest.mark.parametrize("top_k", [0, 101, -1, "x", 2.5])
+async def test_a_top_k_out_of_range_is_refused_by_name_and_range(project, embedder, top_k):
+    async with serving(codebase_of(project, embedder)) as client:
+        message = await failing_call(client, "search_index", query="cart", top_k=top_k)
+        assert "top_k" in message
+        assert "1 to 100" in message
+
+
+@pytest.mark.parametrize("query", ["", "   ", "\n\t"])
+async def test_an_empty_query_is_refused_with_the_remedy(project, embedder, query):
+    async with serving(codebase_of(project, embedder)) as client:
+        message = await failing_call(client, "search_index", query=query)
+        assert "the query is empty; say in words or identifiers" in message
+
+
+async def test_a_query_of_signs_only_finds_nothing_and_breaks_nothing(project, embedder):
+    async with serving(codebase_of(project, embedder)) as client:
+        await settled(client)
+        for query in ("()", "'; --", "\x00", "🙂", 'a"b\\c', "NOT ()"):
+            assert "results" in await call(client, "search_index", query=query)
+
+
+async def test_trigger_joins_the_run_under_way_and_reports_its_progress(project, embedder):
+    codebase = codebase_of(project, embedder)
+    gate = Gate(codebase)
+    told, results = [], []
+
+    async def on_progress(progress, total, message):
+        told.append((progress, total, message))
+
+    async with serving(codebase) as client:
+
+        async def trigger(**options):
+            results.append(await client.call_tool("trigger_index", {}, **options))
+
+        async with anyio.create_task_group() as calls:
+            calls.start_soon(lambda: trigger(progress_callback=on_progress))
+            calls.start_soon(trigger)
+            await gate.wait()
+            status = await status_of(client)
+            assert status["status"] == "SCANNING"
+            assert status["current_run"]["kind"] == "start"
+            embedder.hold()
+            gate.open()
+
+            async def is_being_embedded():
+                return any("chunks embedded" in message for *_, message in told)
+
+            await eventually(is_being_embedded)
+            embedder.release()
+    for result in results:
+        assert not result.is_error
+        report = result.structured_content
+        assert report["complete"]
+        assert report["run"]["kind"] == "start"
+        assert report["run"]["files_indexed"] == 3
+        assert (report["indexed_file_count"], report["embedded_chunk_count"]) == (3, 3)
+    assert all(before[0] < after[0] <= after[1] for before, after in pairwise(told))
+
+
+async def test_a_cancelled_trigger_leaves_the_run_going(project, embedder):
+    codebase = codebase_of(project, embedder)
+    gate = Gate(codebase)
+    async with serving(codebase) as client:
+        async with anyio.create_task_group() as calls:
+            calls.start_soon(client.call_tool, "trigger_index", {})
+            await gate.wait()
+            calls.cancel_scope.cancel()
+        assert (await status_of(client))["status"] == "SCANNING"
+        gate.open()
+        assert (await settled(client))["last_run"]["files_indexed"] == 3
+
+
+async def test_trigger_finds_what_no_event_told(project, embedder):
+    async with serving(codebase_of(project, embedder)) as client:
+        await settled(client)
+        nothing = await call(client, "trigger_index")
+        assert (nothing["run"]["kind"], nothing["run"]["files_to_do"]) == ("request", 0)
+        assert nothing["run"]["files_seen"] == 3
+        assert nothing["complete"]
+
+
+async def test_force_reindex_reads_everything_into_a_new_generation(project, embedder):
+    codebase = codebase_of(project, embedder)
+    rebuilding = Gate(codebase, lambda store: store.generation == 1)
+    async with serving(codebase) as client:
+        await settled(client)
+        before = await contents(project / ".lancedb")
+        embedded = len(embedder.texts)
+        results = []
+
+        async def trigger():
+            results.append(await call(client, "trigger_index", force_reindex=True))
+
+        async with anyio.create_task_group() as calls:
+            calls.start_soon(trigger)
+            await rebuilding.wait()
+            status = await status_of(client)
+            assert (status["status"], status["indexed_file_count"]) == ("SCANNING", 3)
+            assert status["current_run"]["kind"] == "rebuild"
+            assert (await found(client, "retry"))[0] == "shop/http_client.py"
+            assert codebase.indexer.live.index.manifest.generation == 0
+            rebuilding.open()
+        assert results[0]["run"]["kind"] == "rebuild"
+        assert (results[0]["run"]["files_read"], results[0]["run"]["files_indexed"]) == (3, 3)
+        assert results[0]["complete"]
+        assert codebase.indexer.live.index.manifest.generation == 1
+        assert len(embedder.texts) == embedded
+        assert await contents(project / ".lancedb") == before
+        assert (await call(client, "search_index", query="retry"))["mode"] == "hybrid"
+
+
+async def test_what_changes_during_a_rebuild_is_in_the_new_index(project, embedder):
+    # More than one batch, so that files read early can change before the last ones are read.
+    write(project, {f"many/{i:03}.txt": f"filler number {i}" for i in range(150)})
+    codebase = codebase_of(project, embedder, quiet_seconds=0.0)
+    rebuilding = Gate(codebase, lambda store: store.generation == 1)
+    async with serving(codebase) as client:
+        await settled(client)
+        async with anyio.create_task_group() as calls:
+            calls.start_soon(client.call_tool, "trigger_index", {"force_reindex": True})
+            await rebuilding.wait()
+            write(project, {"docs/guide.md": "glacier", "new.txt": "volcano"})
+            (project / "shop/cart.py").unlink()
+
+            async def are_noticed():
+                return (await status_of(client))["pending_path_count"] >= 3
+
+            await eventually(are_noticed)
+            rebuilding.open()
+        await settled(client)
+        assert codebase.indexer.live.index.manifest.generation == 1
+        assert (await found(client, "glacier"))[0] == "docs/guide.md"
+        assert (await found(client, "volcano"))[0] == "new.txt"
+        rows, records = await contents(project / ".lancedb")
+        assert not any("warehouse" in row["extracted_text_chunk"] for row in rows.values())
+        assert "shop/cart.py" not in records
+        assert len(records) == 153
+
+
+async def test_force_reindex_during_a_run_begins_when_that_one_has_ended(project, embedder):
+    codebase = codebase_of(project, embedder)
+    gate = Gate(codebase)
+    async with serving(codebase) as client:
+        results = []
+
+        async def trigger():
+            results.append(await call(client, "trigger_index", force_reindex=True))
+
+        async with anyio.create_task_group() as calls:
+            calls.start_soon(trigger)
+            await gate.wait()
+            gate.open()
+        assert results[0]["run"]["kind"] == "rebuild"
+        assert codebase.indexer.live.index.manifest.generation == 1
+
+
+async def test_the_status_tells_what_is_not_indexed_and_why(project, embedder):
+    (project / "logo.dat").write_bytes(b"\x00\x01\x02" * 100)
+    write(project, {".env": "TOKEN=1", "empty.txt": ""})
+    async with serving(codebase_of(project, embedder)) as client:
+        status = await settled(client)
+    assert status["project_path"] == str(project)
+    assert status["status"] == "WATCHING"
+    assert status["error_message"] is None
+    assert status["last_scan_start_time"] <= status["last_scan_end_time"]
+    assert (status["indexed_chunk_count"], status["embedded_chunk_count"]) == (3, 3)
+    assert status["indexed_file_count"] == 4
+    assert status["skipped"] == {"binary": 1, "may hold secrets": 1}
+    assert status["failed"] == {}
+    assert status["watcher"] == {"mode": "events", "problem": None}
+    assert status["is_writer"]
+    assert status["model"]["name"] == "fake"
+    assert status["model"]["dimension"] == 64
+    assert status["model"]["chunks_embedded"] == 3
+    assert status["index_location"] == str(project / ".lancedb")
+    assert status["index_bytes"] > 0
+    assert status["last_run"]["finished"]
+    assert status["current_run"] is None
+
+
+async def test_an_empty_project_is_watched_and_answers_with_nothing(tmp_path, embedder):
+    root = tmp_path / "empty"
+    root.mkdir()
+    async with serving(codebase_of(root, embedder)) as client:
+        status = await settled(client)
+        assert (status["indexed_file_count"], status["indexed_chunk_count"]) == (0, 0)
+        assert await found(client, "anything") == []
+        rebuilt = await call(client, "trigger_index", force_reindex=True)
+        assert rebuilt["complete"]
+        write(root, {"first.txt": "anything at all"})
+
+        async def is_found():
+            return await found(client, "anything") == ["first.txt"]
+
+        await eventually(is_found)
+
+
+async def test_a_changed_file_among_the_hits_is_flagged_until_it_is_indexed(project, embedder):
+    codebase = codebase_of(project, embedder)
+    async with codebase.running(Role.VISITOR):  # without a watcher, so only the search can notice
+        await converged(codebase)
+        write(project, {"shop/cart.py": "class ShoppingCart:\n    emptied = True\n"})
+        (project / "docs/guide.md").unlink()
+
+        async def search():
+            return search_result(await codebase.search("ShoppingCart warehouse", 5)).results
+
+        hits = await search()
+        assert [hit.file_path for hit in hits if hit.is_stale] == ["shop/cart.py"]
+        assert "docs/guide.md" not in {hit.file_path for hit in hits}
+
+        async def is_fresh():
+            hit = (await search())[0]
+            is_forgotten = codebase.ledger.get("docs/guide.md") is None
+            return "emptied" in hit.extracted_text_chunk and not hit.is_stale and is_forgotten
+
+        await eventually(is_fresh)
+
+
+async def test_the_service_is_loaded_after_the_first_answer_and_not_before(project, embedder):
+    loaded = []
+
+    def load():
+        loaded.append(True)
+        return codebase_of(project, embedder)
+
+    service = Lazily(load)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(service.run)
+        server = build_server(service)
+        await anyio.wait_all_tasks_blocked()
+        assert loaded == []
+        async with Client(server, mode="legacy"):
+
+            async def is_loaded():
+                return loaded
+
+            await eventually(is_loaded)  # although no tool was called
+        tasks.cancel_scope.cancel()
+    assert loaded == [True]

@@ -1,0 +1,161 @@
+"""A codebase served to an MCP client in memory, and what tests ask of it."""
+
+from contextlib import asynccontextmanager
+
+import anyio
+from mcp import Client
+
+from vector_index_mcp.codebase.pipeline import Recipe
+from vector_index_mcp.codebase.service import Codebase, Options
+from vector_index_mcp.engine.cache import EmbeddingCache
+from vector_index_mcp.engine.store import Index
+from vector_index_mcp.engine.store.store import connect, table_names
+from vector_index_mcp.server import Lazily, build_server
+
+PATIENCE_SECONDS = 10
+_POLL_SECONDS = 0.005
+
+
+def codebase_of(root, embedder, *, uri=".lancedb", chunk_max_chars=1_200, **options):
+    """The service of the project at `root`; its cache and state lie beside the project."""
+    beside = root.parent
+    chosen = {
+        "lancedb_uri": uri,
+        "recipe": Recipe(1_000_000, chunk_max_chars),
+        "ignore_patterns": (),
+        "quiet_seconds": 0.01,
+        "longest_seconds": 0.1,
+        "rescan_seconds": 3_600.0,  # what events miss is not healed behind a test's back
+        "state_folder": beside / "state",
+    }
+    cache = EmbeddingCache(beside / "cache", 100_000_000)
+    return Codebase(root, Options(**chosen | options), embedder, cache)
+
+
+@asynccontextmanager
+async def serving(codebase, mode="legacy"):
+    """A client of `codebase`, which runs meanwhile."""
+    service = Lazily(lambda: codebase)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(service.run)
+        async with Client(build_server(service), mode=mode) as client:
+            yield client
+        tasks.cancel_scope.cancel()
+
+
+async def call(client, tool, **arguments):
+    """The structured result of a tool that is expected to succeed."""
+    result = await client.call_tool(tool, arguments)
+    assert not result.is_error, result.content
+    return result.structured_content
+
+
+async def failing_call(client, tool, **arguments):
+    """The message of a tool error."""
+    result = await client.call_tool(tool, arguments)
+    assert result.is_error, result.structured_content
+    return result.content[0].text
+
+
+async def status_of(client):
+    return await call(client, "get_status")
+
+
+async def found(client, query, **arguments):
+    """The files of the hits, best first, each once."""
+    results = (await call(client, "search_index", query=query, **arguments))["results"]
+    return list(dict.fromkeys(hit["file_path"] for hit in results))
+
+
+async def eventually(condition):
+    """Wait until the coroutine function `condition` returns something true; returns that."""
+    with anyio.fail_after(PATIENCE_SECONDS):
+        while not (value := await condition()):  # noqa: ASYNC110 - the disk sets no events
+            await anyio.sleep(_POLL_SECONDS)
+    return value
+
+
+async def settled(client, *, with_vectors=True):
+    """The status once nothing is left to be done and, if wanted, every chunk has its vector."""
+
+    async def status_if_settled():
+        status = await status_of(client)
+        done = status["status"] == "WATCHING" and not status["pending_path_count"]
+        complete = status["embedded_chunk_count"] == status["indexed_chunk_count"]
+        return done and (complete or not with_vectors) and status
+
+    return await eventually(status_if_settled)
+
+
+async def converged(codebase):
+    """Wait until no run is under way and no chunk waits for its vector."""
+    with anyio.fail_after(PATIENCE_SECONDS):
+        while (run := await codebase.catching_up()) is not None:
+            await run.finished.wait()
+        while codebase.lacks_vectors:
+            await codebase.embedding_progressed()
+
+
+async def contents(uri):
+    """Everything an index holds that does not depend on how it came about: rows and records."""
+    index = await Index.open(str(uri))
+    assert index is not None
+    records = {record.key: record for record in await index.store.records()}
+    index.close()
+    db = await connect(str(uri))
+    table = await db.open_table(table_names(index.manifest.generation)[0])
+    rows = (await table.query().to_arrow()).to_pylist()
+    db.close()
+    for row in rows:
+        del row["revision"]
+    by_id = {row["document_id"]: row for row in rows}
+    assert len(by_id) == len(rows), "two generations of a file lie side by side"
+    return by_id, records
+
+
+async def fresh_contents(root, embedder, place, **options):
+    """The contents of an index of the same tree, built from scratch at `place`."""
+    codebase = codebase_of(root, embedder, uri=str(place), **options)
+    async with codebase.running():
+        await converged(codebase)
+    return await contents(place)
+
+
+def write(root, files):
+    """Write `files`, given as texts by path."""
+    for path, text in files.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text, encoding="utf-8")
+
+
+def replace_at_once(path, text):
+    """Replace a file as editors do: written beside it, then renamed over it."""
+    beside = path.with_name(path.name + "~")
+    beside.write_text(text, encoding="utf-8")
+    beside.replace(path)
+
+
+class Gate:
+    """Stops the pipeline after a batch, so that a test can look at the state in between."""
+
+    def __init__(self, codebase, stops_at=lambda store: True):
+        """Stop `codebase` after the first batch into a store for which `stops_at` is true."""
+        self.reached = anyio.Event()
+        self.opened = anyio.Event()
+        index_batch = codebase.pipeline.index_batch
+
+        async def stopping(store, *arguments):
+            outcome = await index_batch(store, *arguments)
+            if stops_at(store) and not self.reached.is_set():
+                self.reached.set()
+                await self.opened.wait()
+            return outcome
+
+        codebase.pipeline.index_batch = stopping
+
+    async def wait(self):
+        with anyio.fail_after(PATIENCE_SECONDS):
+            await self.reached.wait()
+
+    def open(self):
+        self.opened.set()

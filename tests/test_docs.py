@@ -1,0 +1,112 @@
+"""What the documents promise is what the program has."""
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from vector_index_mcp import cli
+from vector_index_mcp.settings import PREFIX, Settings
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+ARCHITECTURE = (ROOT / "vector_index_mcp" / "ARCHITECTURE.md").read_text(encoding="utf-8")
+SETTINGS = {PREFIX + name.upper(): field for name, field in Settings.model_fields.items()}
+
+
+def shown(default: object) -> str:
+    return str(default).lower() if isinstance(default, bool) else str(default or "")
+
+
+def code_blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+
+
+def test_the_readme_has_every_setting_with_its_default_and_no_other():
+    rows = re.findall(rf"^\| `({PREFIX}\w+)` \| (.+?) \| (.+?) \|$", README, re.MULTILINE)
+    expected = [
+        (name, f"`{shown(field.default)}`" if shown(field.default) else "empty", field.description)
+        for name, field in SETTINGS.items()
+    ]
+    assert rows == expected
+
+
+def test_the_env_example_has_every_setting_with_its_default_and_no_other():
+    lines = (ROOT / ".env.example").read_text(encoding="utf-8").splitlines()
+    assignments = [line.split("=", 1) for line in lines if line and not line.startswith("#")]
+    assert assignments == [[name, shown(field.default)] for name, field in SETTINGS.items()]
+
+
+def test_the_env_example_can_be_used_as_it_is():
+    assert Settings(_env_file=ROOT / ".env.example") == Settings()
+
+
+@pytest.mark.parametrize("block", code_blocks("json"))
+def test_json_in_the_readme_parses(block):
+    json.loads(block)
+
+
+def readme_commands() -> list[str]:
+    return [
+        line
+        for block in code_blocks("sh")
+        for line in block.splitlines()
+        if line.startswith("vector-index-mcp ")
+    ]
+
+
+@pytest.mark.parametrize("line", readme_commands())
+def test_commands_in_the_readme_are_understood(line):
+    arguments = shlex.split(line)[1:]
+    assert cli.parse(arguments).command == arguments[0]
+
+
+def test_make_targets_in_the_readme_exist():
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    wanted = set(re.findall(r"^make (\w+)", "\n".join(code_blocks("sh")), re.MULTILINE))
+    assert wanted == set(re.findall(r"^(\w+):.*##", makefile, re.MULTILINE)) - {"clean"}
+
+
+def test_every_tool_is_in_the_readme():
+    tools = (ROOT / "vector_index_mcp" / "codebase" / "tools.py").read_text(encoding="utf-8")
+    names = re.findall(r'name="(\w+)"', tools)
+    assert len(names) == 3
+    for name in names:
+        assert f"| `{name}` |" in README
+
+
+def test_documents_keep_to_their_length():
+    assert len(README.splitlines()) <= 200
+    assert len(ARCHITECTURE.splitlines()) <= 150
+
+
+def test_the_architecture_names_every_module():
+    package = ROOT / "vector_index_mcp"
+    for module in package.rglob("*.py"):
+        name = module.parent.name if module.stem == "__init__" else module.stem
+        if name not in {"__main__", "vector_index_mcp"}:
+            assert re.search(rf"`[\w./]*\b{name}\b", ARCHITECTURE), name
+
+
+def newest_result(name: str) -> tuple[str, dict]:
+    newest = max((ROOT / "benchmarks" / "results").glob(f"{name}-*.json"))
+    return newest.name, json.loads(newest.read_text(encoding="utf-8"))
+
+
+def test_the_answers_counted_in_the_readme_are_those_of_a_kept_result():
+    file, result = newest_result("questions")
+    for name in ("questions", "identifiers"):
+        ranks = result[name].values()
+        assert f"{sum(0 < rank <= 5 for rank in ranks)} of {len(ranks)}" in README
+    assert f"{result['files']} files" in README
+    assert f"{result['seconds_from_save_to_found_median']} s" in README
+    assert file in README
+
+
+def test_the_costs_in_the_readme_are_those_of_a_kept_result():
+    file, result = newest_result("background")
+    assert file in README
+    for what, figure in result["table"]:
+        assert f"| {what} | {figure} |" in README

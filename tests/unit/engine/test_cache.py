@@ -1,0 +1,301 @@
+"""The embedding cache remembers, stays bounded, and never costs more than time."""
+
+import os
+import sqlite3
+import subprocess
+import sys
+from hashlib import sha256
+
+import numpy as np
+import pytest
+
+from vector_index_mcp.engine.cache import EmbeddingCache
+from vector_index_mcp.engine.types import ModelIdentity
+
+MODEL = ModelIdentity("model", "ab" * 32, 8)
+OTHER_MODEL = ModelIdentity("model", "cd" * 32, 8)
+FILE = "embeddings-1.sqlite3"
+ENOUGH = 100_000_000
+
+
+def key(text):
+    return sha256(str(text).encode()).hexdigest()
+
+
+def vectors(texts, dimension=8):
+    return {
+        key(text): np.full(dimension, number, dtype="f4") for number, text in enumerate(texts, 1)
+    }
+
+
+@pytest.fixture
+def opened():
+    """Make caches that are closed at the end."""
+    caches = []
+
+    def make(folder, max_bytes=ENOUGH):
+        caches.append(EmbeddingCache(folder, max_bytes))
+        return caches[-1]
+
+    yield make
+    for cache in caches:
+        cache.close()
+
+
+def rows(folder, query, *values):
+    """What a query of the cache's file answers, for a look from outside."""
+    connection = sqlite3.connect(folder / FILE)
+    try:
+        with connection:
+            return connection.execute(query, values).fetchall()
+    finally:
+        connection.close()
+
+
+def test_what_was_put_is_got_and_nothing_else(tmp_path, opened):
+    cache = opened(tmp_path)
+    known = vectors("abc")
+    cache.put(MODEL, known)
+    found = cache.get(MODEL, [key("a"), key("c"), key("z"), key("a")])
+    assert set(found) == {key("a"), key("c")}
+    for name, vector in found.items():
+        assert vector.dtype == np.float32
+        np.testing.assert_array_equal(vector, known[name])
+
+
+def test_what_was_put_outlives_the_process_that_put_it(tmp_path, opened):
+    first = opened(tmp_path)
+    first.put(MODEL, vectors("a"))
+    first.close()
+    assert set(opened(tmp_path).get(MODEL, [key("a")])) == {key("a")}
+
+
+def test_a_closed_cache_opens_again_when_used(tmp_path, opened):
+    cache = opened(tmp_path)
+    cache.close()
+    cache.put(MODEL, vectors("a"))
+    cache.close()
+    assert set(cache.get(MODEL, [key("a")])) == {key("a")}
+
+
+def test_the_vectors_of_another_model_are_not_found(tmp_path, opened):
+    cache = opened(tmp_path)
+    cache.put(MODEL, vectors("a"))
+    assert cache.get(OTHER_MODEL, [key("a")]) == {}
+
+
+def test_a_vector_put_again_replaces_the_first(tmp_path, opened):
+    cache = opened(tmp_path)
+    cache.put(MODEL, {key("a"): np.zeros(8, "f4")})
+    cache.put(MODEL, {key("a"): np.ones(8, "f4")})
+    np.testing.assert_array_equal(cache.get(MODEL, [key("a")])[key("a")], np.ones(8, "f4"))
+
+
+def test_a_vector_of_another_length_is_not_found(tmp_path, opened):
+    cache = opened(tmp_path)
+    cache.put(MODEL, vectors("a", dimension=4))
+    assert cache.get(MODEL, [key("a")]) == {}
+
+
+@pytest.mark.parametrize("count", [0, 1, 499, 500, 501, 1700])
+def test_any_number_of_vectors_is_got_at_once(tmp_path, opened, count):
+    cache = opened(tmp_path)
+    cache.put(MODEL, vectors(range(count)))
+    assert len(cache.get(MODEL, map(key, range(count + 3)))) == count
+
+
+@pytest.mark.parametrize("per_put", [1, 10, 200])
+def test_the_vectors_take_no_more_than_the_bound(tmp_path, opened, per_put):
+    bound = 200_000
+    cache = opened(tmp_path, bound)
+    for start in range(0, 1000, per_put):
+        batch = range(start, start + per_put)
+        cache.put(MODEL, vectors(batch, dimension=384))
+    stored = rows(tmp_path, "SELECT count(*), sum(length(vector)) FROM vectors")
+    assert 0 < stored[0][1] <= bound
+    assert stored[0][0] > 10
+
+
+def test_one_batch_larger_than_the_bound_does_not_stay_whole(tmp_path, opened):
+    bound = 200_000
+    cache = opened(tmp_path, bound)
+    cache.put(MODEL, vectors(range(1000), dimension=384))
+    assert rows(tmp_path, "SELECT sum(length(vector)) FROM vectors")[0][0] <= bound
+
+
+def test_the_longest_unused_vectors_are_dropped_first(tmp_path, opened):
+    cache = opened(tmp_path, 400_000)
+    model = ModelIdentity("model", MODEL.digest, 384)
+    cache.put(model, vectors(range(60), dimension=384))
+    rows(tmp_path, "UPDATE vectors SET used = used - 30")
+    still_used = list(map(key, range(20)))
+    assert len(cache.get(model, still_used)) == 20
+    for added in range(1000, 1300):
+        cache.put(model, vectors([added], dimension=384))
+        if len(rows(tmp_path, "SELECT chunk FROM vectors")) < 61 + added - 1000:
+            break
+    else:
+        pytest.fail("nothing was ever dropped")
+    assert len(cache.get(model, still_used)) == 20
+    assert len(cache.get(model, map(key, range(1000, added + 1)))) == 1 + added - 1000
+
+
+def test_a_use_counts_as_of_its_day(tmp_path, opened):
+    cache = opened(tmp_path)
+    cache.put(MODEL, vectors("ab"))
+    ((today,),) = rows(tmp_path, "SELECT DISTINCT used FROM vectors")
+    rows(tmp_path, "UPDATE vectors SET used = 3")
+    cache.get(MODEL, [key("a")])
+    days = dict(rows(tmp_path, "SELECT chunk, used FROM vectors"))
+    assert {chunk.hex(): day for chunk, day in days.items()} == {key("a"): today, key("b"): 3}
+
+
+DAMAGES = {
+    "not a database": lambda path: path.write_bytes(b"this is not a database file" * 100),
+    "overwritten from the first page on": lambda path: path.write_bytes(
+        path.read_bytes()[:100] + b"\xff" * (path.stat().st_size - 100)
+    ),
+    "cut off": lambda path: os.truncate(path, 5000),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_a_damaged_file_is_replaced(tmp_path, opened, damage):
+    cache = opened(tmp_path)
+    cache.put(MODEL, vectors(range(200)))
+    cache.close()
+    damage(tmp_path / FILE)
+    cache.get(MODEL, map(key, range(200)))
+    cache.put(MODEL, vectors("ab"))
+    cache.put(MODEL, vectors("ab"))
+    assert set(cache.get(MODEL, [key("a"), key("b")])) == {key("a"), key("b")}
+
+
+def test_an_empty_file_is_a_cache_that_is_still_empty(tmp_path, opened):
+    (tmp_path / FILE).touch()
+    cache = opened(tmp_path)
+    cache.put(MODEL, vectors("a"))
+    assert set(cache.get(MODEL, [key("a")])) == {key("a")}
+
+
+def _below_a_file(tmp_path):
+    (tmp_path / "file").touch()
+    return tmp_path / "file" / "cache"
+
+
+def _with_a_folder_in_the_place_of_its_file(tmp_path):
+    (tmp_path / FILE).mkdir()
+    return tmp_path
+
+
+@pytest.mark.parametrize("folder_of", [_below_a_file, _with_a_folder_in_the_place_of_its_file])
+def test_a_folder_that_cannot_be_used_is_harmless(tmp_path, opened, caplog, folder_of):
+    cache = opened(folder_of(tmp_path))
+    cache.put(MODEL, vectors("a"))
+    assert cache.get(MODEL, [key("a")]) == {}
+    assert "the embedding cache" in caplog.text
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is forbidden to root")
+def test_a_damaged_file_in_a_read_only_folder_is_harmless(tmp_path, opened):
+    folder = tmp_path / "cache"
+    folder.mkdir()
+    (folder / FILE).write_bytes(b"this is not a database file" * 100)
+    folder.chmod(0o500)
+    try:
+        cache = opened(folder)
+        cache.put(MODEL, vectors("a"))
+        assert cache.get(MODEL, [key("a")]) == {}
+    finally:
+        folder.chmod(0o700)
+
+
+@pytest.mark.parametrize("max_bytes", [0, -1])
+def test_a_bound_of_zero_turns_it_off(tmp_path, opened, max_bytes):
+    cache = opened(tmp_path / "cache", max_bytes)
+    cache.put(MODEL, vectors("a"))
+    assert cache.get(MODEL, [key("a")]) == {}
+    assert not (tmp_path / "cache").exists()
+
+
+def test_making_one_touches_no_file(tmp_path, opened):
+    opened(tmp_path / "cache")
+    assert not (tmp_path / "cache").exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX permissions")
+def test_the_cache_is_for_the_users_eyes_only(tmp_path, opened):
+    before = os.umask(0)
+    try:
+        opened(tmp_path / "cache").put(MODEL, vectors("a"))
+    finally:
+        os.umask(before)
+    assert (tmp_path / "cache").stat().st_mode & 0o777 == 0o700
+    modes = {path.name: path.stat().st_mode & 0o777 for path in (tmp_path / "cache").iterdir()}
+    assert modes[FILE] == 0o600
+    assert set(modes.values()) == {0o600}
+
+
+PUT_MANY = """
+import sys
+from pathlib import Path
+from hashlib import sha256
+import numpy as np
+from vector_index_mcp.engine.cache import EmbeddingCache
+from vector_index_mcp.engine.types import ModelIdentity
+
+name, folder = sys.argv[1:]
+cache = EmbeddingCache(Path(folder), 100_000_000)
+sys.stdout.write("ready\\n")
+sys.stdout.flush()
+sys.stdin.readline()
+for number in range(200):
+    text = f"{name}{number}"
+    vector = np.full(8, number, "f4")
+    cache.put(ModelIdentity("m", "ab" * 32, 8), {sha256(text.encode()).hexdigest(): vector})
+cache.close()
+"""
+
+
+def put_many_at_once(folder, names):
+    """Let one process for each of `names` put 200 vectors, all beginning at the same moment."""
+    writers = [
+        subprocess.Popen(
+            [sys.executable, "-c", PUT_MANY, name, str(folder)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for name in names
+    ]
+    try:
+        for writer in writers:
+            assert writer.stdout.readline() == "ready\n"
+    finally:
+        for writer in writers:
+            writer.stdin.write("go\n")
+            writer.stdin.flush()
+        for writer in writers:
+            writer.communicate(timeout=60)
+    assert {writer.returncode for writer in writers} == {0}
+    return [key(f"{name}{number}") for name in names for number in range(200)]
+
+
+def test_two_processes_write_one_cache_at_once(tmp_path, opened):
+    cache = opened(tmp_path)
+    cache.put(MODEL, vectors("z"))
+    expected = put_many_at_once(tmp_path, "ab")
+    assert set(cache.get(MODEL, expected)) == set(expected)
+
+
+def test_processes_that_create_the_cache_at_once_lose_a_batch_at_most(tmp_path, opened):
+    expected = put_many_at_once(tmp_path, "abc")
+    assert len(opened(tmp_path).get(MODEL, expected)) >= len(expected) - len("abc")
+
+
+def test_the_bound_is_spent_on_vectors(tmp_path, opened):
+    cache = opened(tmp_path, 4_000_000)
+    for start in range(0, 3000, 100):
+        cache.put(MODEL, vectors(range(start, start + 100), dimension=384))
+    ((size,),) = rows(tmp_path, "SELECT sum(length(vector)) FROM vectors")
+    assert 1_600_000 < size <= 4_000_000

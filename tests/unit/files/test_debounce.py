@@ -1,0 +1,103 @@
+"""When a batch of dirty paths is ready. No clock: the tests pass the time in."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vector_index_mcp.files.debounce import Debouncer
+
+QUIET = 2.0
+LONGEST = 10.0
+
+
+def debouncer() -> Debouncer:
+    return Debouncer(QUIET, LONGEST)
+
+
+@pytest.mark.parametrize(
+    ("touched_at", "due"),
+    [
+        ([], None),
+        ([0], 2),
+        ([5], 7),
+        ([0, 1], 3),
+        ([0, 1.5, 3, 4.5], 6.5),
+        ([0, 2, 4, 6, 8], 10),
+        ([0, 2, 4, 6, 9.9], 10),
+        ([3, 4, 5, 6, 7, 8, 9, 10, 11, 12], 13),
+    ],
+)
+def test_a_batch_is_due_when_it_is_quiet_or_the_first_change_is_long_ago(
+    touched_at: list[float], due: float | None
+) -> None:
+    waiting = debouncer()
+    for now in touched_at:
+        waiting.touch(["a"], now)
+    assert waiting.due == due
+
+
+@pytest.mark.parametrize(("now", "batch"), [(1.999, []), (2, ["a"]), (99, ["a"])])
+def test_a_batch_is_handed_out_from_the_moment_it_is_due(now: float, batch: list[str]) -> None:
+    waiting = debouncer()
+    waiting.touch(["a"], 0)
+    assert waiting.take(now) == batch
+    assert len(waiting) == 1 - len(batch)
+
+
+def test_a_batch_keeps_the_order_of_the_first_changes() -> None:
+    waiting = debouncer()
+    waiting.touch(["b", "a"], 0)
+    waiting.touch(["c", "b"], 1)
+    waiting.touch(["a"], 1)
+    assert waiting.take(3) == ["b", "a", "c"]
+
+
+def test_there_is_no_batch_of_nothing() -> None:
+    waiting = debouncer()
+    assert waiting.take(1_000) == []
+    waiting.touch([], 0)
+    assert (waiting.due, waiting.take(1_000), len(waiting)) == (None, [], 0)
+
+
+def test_a_new_batch_counts_from_its_own_first_change() -> None:
+    waiting = debouncer()
+    waiting.touch(["a"], 0)
+    assert waiting.take(2) == ["a"]
+    assert (waiting.due, waiting.take(1_000)) == (None, [])
+    waiting.touch(["a"], 50)
+    assert waiting.due == 52
+
+
+def test_a_touch_of_nothing_does_not_put_a_batch_off() -> None:
+    waiting = debouncer()
+    waiting.touch(["a"], 0)
+    waiting.touch([], 1)
+    assert waiting.due == QUIET
+
+
+steps = st.lists(
+    st.tuples(st.integers(0, 6), st.lists(st.sampled_from("abcd"), max_size=3)), max_size=40
+)
+
+
+@given(steps, st.integers(0, 5), st.integers(0, 20))
+def test_no_path_is_lost_handed_out_twice_or_kept_longer_than_longest(
+    script: list[tuple[int, list[str]]], quiet: int, longest: int
+) -> None:
+    waiting = Debouncer(quiet, longest)
+    pending: dict[str, int] = {}  # path -> time of the change it waits for
+    now = 0
+    for pause, paths in script:
+        for moment in range(now, now + pause + 1):
+            batch = waiting.take(moment)
+            assert batch == (list(pending) if batch else [])
+            if batch:
+                pending.clear()
+            assert len(waiting) == len(pending)
+            assert all(moment - since < longest for since in pending.values())
+        now += pause
+        waiting.touch(paths, now)
+        for path in paths:
+            pending.setdefault(path, now)
+    assert waiting.take(now + max(quiet, longest)) == list(pending)
+    assert waiting.take(now + 1_000) == []

@@ -1,0 +1,58 @@
+"""The language of a file, by its name alone."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vector_index_mcp.files import language
+from vector_index_mcp.files.language import OTHER, is_prose, language_of
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("a.py", "python"),
+        ("x/y/a.PY", "python"),
+        ("a.test.ts", "typescript"),
+        ("a.tsx", "tsx"),
+        ("a.h", "c"),
+        ("a.c++", "cpp"),
+        ("Makefile", "make"),
+        ("x/CMakeLists.txt", "cmake"),
+        ("notes.txt", "text"),
+        ("Dockerfile", "dockerfile"),
+        ("Dockerfile.dev", "dockerfile"),
+        ("dev.dockerfile", "dockerfile"),
+        ("BUILD", "python"),
+        (".gitignore", "ini"),
+        ("x.py/README", OTHER),
+        ("py", OTHER),
+        ("a.", OTHER),
+        ("a.unheard", OTHER),
+        ("", OTHER),
+    ],
+)
+def test_the_name_tells_the_language(path: str, expected: str) -> None:
+    assert language_of(path) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("markdown", True), ("text", True), ("python", False), ("html", False), (OTHER, False)],
+)
+def test_prose_is_told_from_code(name: str, expected: bool) -> None:
+    assert is_prose(name) is expected
+
+
+def test_no_ending_stands_for_two_languages() -> None:
+    endings = [ending for all_of in language._BY_SUFFIX.values() for ending in all_of.split()]
+    assert len(endings) == len(set(endings))
+
+
+def test_what_is_called_prose_is_a_known_language() -> None:
+    assert set(language._BY_SUFFIX) >= language._PROSE
+
+
+@given(st.text(max_size=20))
+def test_every_path_has_a_language_in_lower_case(path: str) -> None:
+    assert language_of(path) == language_of(path).lower() != ""

@@ -1,0 +1,389 @@
+"""Which files there are and which of them changed: real files in a temporary folder."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from vector_index_mcp.errors import ProjectError
+from vector_index_mcp.files.ignore import Ignore
+from vector_index_mcp.files.scan import Changes, Stamp, Tree, compare, look, stamp_of, walk
+
+OLD: Stamp = (1, 1, 1)
+NEW: Stamp = (1, 1, 2)
+WALK_AS_NOBODY = """
+import os, pathlib
+from vector_index_mcp.files.ignore import Ignore
+from vector_index_mcp.files.scan import walk
+ignore = Ignore(pathlib.Path.cwd())
+os.setgroups([])
+os.setgid(65534)
+os.setuid(65534)
+tree = walk(pathlib.Path(), ignore)
+print(sorted(tree.files), tree.unreadable)
+"""
+
+
+def write(root: Path, path: str, text: str = "x") -> None:
+    file = root / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, encoding="utf-8")
+
+
+def files(root: Path) -> dict[str, Stamp]:
+    return walk(root, Ignore(root)).files
+
+
+def seen(root: Path, known: dict[str, Stamp], *paths: str) -> tuple[set[str], set[str]]:
+    """What `look` says of `paths`, checked against what a whole walk says."""
+    changes = look(root, Ignore(root), paths, known)
+    assert len(changes.dirty) == len(set(changes.dirty))
+    assert len(changes.gone) == len(set(changes.gone))
+    whole = compare(walk(root, Ignore(root)), known)
+    assert (set(changes.dirty), set(changes.gone)) == (set(whole.dirty), set(whole.gone))
+    return set(changes.dirty), set(changes.gone)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A few files; the tests change one thing each."""
+    for path in ("a.py", "x/a.py", "x/y/a.py", "x-1/a.py", "x0/a.py", "z/a.txt"):
+        write(tmp_path, path)
+    return tmp_path
+
+
+def test_a_walk_finds_every_file_with_its_stamp(project: Path) -> None:
+    found = files(project)
+    assert set(found) == {"a.py", "x/a.py", "x/y/a.py", "x-1/a.py", "x0/a.py", "z/a.txt"}
+    for path, stamp in found.items():
+        status = (project / path).stat()
+        assert stamp == (status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+
+
+def test_a_walk_of_a_folder_finds_what_is_below_it(project: Path) -> None:
+    assert set(walk(project, Ignore(project), "x").files) == {"x/a.py", "x/y/a.py"}
+
+
+@pytest.mark.parametrize(
+    ("tree", "known", "expected"),
+    [
+        pytest.param(Tree(), {}, Changes(), id="nothing"),
+        pytest.param(Tree({"a": NEW}), {}, Changes(["a"]), id="created"),
+        pytest.param(Tree({"a": NEW}), {"a": OLD}, Changes(["a"]), id="changed"),
+        pytest.param(Tree({"a": OLD}), {"a": OLD}, Changes(), id="same"),
+        pytest.param(Tree(), {"a": OLD}, Changes([], ["a"]), id="deleted"),
+        pytest.param(Tree({}, ["x/"]), {"x/a": OLD}, Changes(), id="in an unreadable folder"),
+        pytest.param(
+            Tree({}, ["x/"]), {"x": OLD, "x1/a": OLD}, Changes([], ["x", "x1/a"]), id="beside one"
+        ),
+    ],
+)
+def test_a_walk_is_compared_with_what_is_known(
+    tree: Tree, known: dict[str, Stamp], expected: Changes
+) -> None:
+    assert compare(tree, known) == expected
+
+
+def test_nothing_changed_is_no_work(project: Path) -> None:
+    assert seen(project, files(project), "a.py", "x", "") == (set(), set())
+
+
+def test_a_new_file_is_dirty(project: Path) -> None:
+    known = files(project)
+    write(project, "x/new.py")
+    assert seen(project, known, "x/new.py") == ({"x/new.py"}, set())
+
+
+def test_a_changed_file_is_dirty(project: Path) -> None:
+    known = files(project)
+    write(project, "x/a.py", "longer")
+    assert seen(project, known, "x/a.py") == ({"x/a.py"}, set())
+
+
+def test_an_edit_that_puts_size_and_time_back_is_dirty(project: Path) -> None:
+    known = files(project)
+    size, mtime, ctime = known["a.py"]
+    file = project / "a.py"
+    now = ctime
+    while now == ctime:  # the clock of the file system advances in steps
+        file.write_text("y", encoding="utf-8")
+        os.utime(file, ns=(mtime, mtime))
+        now = file.stat().st_ctime_ns
+    assert stamp_of(file.stat())[:2] == (size, mtime)
+    assert seen(project, known, "a.py") == ({"a.py"}, set())
+
+
+def test_a_deleted_file_is_gone(project: Path) -> None:
+    known = files(project)
+    (project / "a.py").unlink()
+    assert seen(project, known, "a.py") == (set(), {"a.py"})
+
+
+def test_a_deleted_folder_takes_its_files_along_and_no_neighbours(project: Path) -> None:
+    known = files(project)
+    shutil.rmtree(project / "x")
+    assert seen(project, known, "x") == (set(), {"x/a.py", "x/y/a.py"})
+
+
+def test_a_folder_in_the_place_of_a_file_replaces_it(project: Path) -> None:
+    known = files(project)
+    (project / "a.py").unlink()
+    write(project, "a.py/inner.py")
+    assert seen(project, known, "a.py") == ({"a.py/inner.py"}, {"a.py"})
+
+
+def test_a_file_in_the_place_of_a_folder_replaces_its_files(project: Path) -> None:
+    known = files(project)
+    shutil.rmtree(project / "x")
+    write(project, "x")
+    assert seen(project, known, "x") == ({"x"}, {"x/a.py", "x/y/a.py"})
+
+
+def test_a_path_below_a_file_is_gone(project: Path) -> None:
+    known = files(project) | {"a.py/inner.py": OLD}
+    assert seen(project, known, "a.py/inner.py") == (set(), {"a.py/inner.py"})
+
+
+def test_a_renamed_folder_is_found_by_both_names(project: Path) -> None:
+    known = files(project)
+    (project / "x").rename(project / "w")
+    assert seen(project, known, "x", "w") == (
+        {"w/a.py", "w/y/a.py"},
+        {"x/a.py", "x/y/a.py"},
+    )
+
+
+@pytest.mark.parametrize("name", [".gitignore", ".vectorindexignore"])
+def test_an_edited_ignore_file_widens_the_look_to_its_folder(project: Path, name: str) -> None:
+    known = files(project)
+    write(project, f"x/{name}", "y/\n")
+    rules = f"x/{name}"
+    assert seen(project, known, rules) == ({rules}, {"x/y/a.py"})
+    known = files(project)
+    (project / rules).unlink()
+    assert seen(project, known, rules) == ({"x/y/a.py"}, {rules})
+
+
+def test_an_ignore_file_of_the_project_widens_the_look_to_everything(project: Path) -> None:
+    known = files(project)
+    write(project, ".gitignore", "a.py\n!x0/a.py\n")
+    assert seen(project, known, ".gitignore") == (
+        {".gitignore"},
+        {"a.py", "x/a.py", "x/y/a.py", "x-1/a.py"},
+    )
+
+
+def test_what_became_ignored_is_gone(project: Path) -> None:
+    known = files(project)
+    write(project, ".gitignore", "x/\n*.txt\n")
+    changes = look(project, Ignore(project), ["x", "z/a.txt", "x/y", "a.py"], known)
+    assert (changes.dirty, set(changes.gone)) == ([], {"x/a.py", "x/y/a.py", "z/a.txt"})
+
+
+def test_a_path_named_twice_is_told_once(project: Path) -> None:
+    known = files(project)
+    write(project, "x/y/new.py")
+    shutil.rmtree(project / "x0")
+    paths = ["x", "x/y", "x/y/new.py", "x/y/new.py", "x0", "x0/a.py"]
+    assert seen(project, known, *paths) == ({"x/y/new.py"}, {"x0/a.py"})
+
+
+def test_links_are_not_listed_and_not_followed(
+    project: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    outside = tmp_path_factory.mktemp("outside")
+    write(outside, "secret.py")
+    known = files(project)
+    links = {
+        "to_file": project / "a.py",
+        "to_folder": project / "x",
+        "x/loop": project,
+        "out_file": outside / "secret.py",
+        "out_folder": outside,
+        "nowhere": project / "missing",
+        "self": project / "self",
+    }
+    for name, target in links.items():
+        (project / name).symlink_to(target)
+    assert files(project) == known
+    assert seen(project, known, *links, "to_folder/a.py", "x/loop/a.py") == (set(), set())
+
+
+def test_a_link_in_the_place_of_a_file_or_a_folder_makes_them_gone(project: Path) -> None:
+    known = files(project)
+    (project / "a.py").unlink()
+    (project / "a.py").symlink_to("x/a.py")
+    shutil.rmtree(project / "x0")
+    (project / "x0").symlink_to("x")
+    assert seen(project, known, "a.py", "x0") == (set(), {"a.py", "x0/a.py"})
+
+
+def test_files_behind_a_link_in_the_place_of_their_folder_are_gone(project: Path) -> None:
+    known = files(project)
+    (project / "x").rename(project / "w")
+    (project / "x").symlink_to("w")
+    paths = ["x", "x/a.py", "x/y", "x/y/a.py", "w"]
+    assert seen(project, known, *paths) == ({"w/a.py", "w/y/a.py"}, {"x/a.py", "x/y/a.py"})
+
+
+def test_a_project_that_is_reached_through_a_link_is_looked_at(project: Path) -> None:
+    known = files(project)
+    link = project.parent / f"{project.name}-link"
+    link.symlink_to(project)
+    write(project, "x/a.py", "longer")
+    assert seen(link, known, "x/a.py") == ({"x/a.py"}, set())
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
+def test_what_is_neither_file_nor_folder_is_not_listed(project: Path) -> None:
+    known = files(project)
+    os.mkfifo(project / "pipe.py")
+    assert seen(project, known, "pipe.py") == (set(), set())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems allow fewer names")
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param('it\'s "quoted" `x` $HOME; --', id="quotes"),
+        pytest.param("two\nlines\r", id="newline"),
+        pytest.param("naïve 😀 e\u0301 \u202e", id="emoji"),
+        pytest.param("n" * 255, id="255 bytes"),
+        pytest.param(os.fsdecode(b"\xff\xfe latin \xe9"), id="invalid UTF-8"),
+        pytest.param(" space ", id="spaces around"),
+        pytest.param("back\\slash*?[", id="wildcards"),
+        pytest.param("%s{0}\x01\x7f", id="control"),
+    ],
+)
+def test_odd_names_are_found_and_forgotten_like_others(tmp_path: Path, name: str) -> None:
+    for path in (name, f"{name}.d/{name}" if len(name) < 250 else f"{name[:9]}/{name}"):
+        known = files(tmp_path)
+        write(tmp_path, path)
+        assert seen(tmp_path, known, path) == ({path}, set())
+        known = files(tmp_path)
+        (tmp_path / path).unlink()
+        assert seen(tmp_path, known, path) == (set(), {path})
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="the system has no user numbers")
+def test_an_unreadable_folder_is_told_and_does_not_end_the_walk(project: Path) -> None:
+    (project / "x/y").chmod(0)
+    try:
+        if os.geteuid() != 0:
+            tree = walk(project, Ignore(project))
+            told = f"{sorted(tree.files)} {tree.unreadable}"
+        else:  # to root everything is readable
+            project.chmod(0o755)
+            told = subprocess.run(
+                [sys.executable, "-c", WALK_AS_NOBODY],
+                cwd=project,
+                capture_output=True,
+                text=True,
+                check=True,
+            ).stdout.strip()
+    finally:
+        (project / "x/y").chmod(0o755)
+    expected = ["a.py", "x-1/a.py", "x/a.py", "x0/a.py", "z/a.txt"]
+    assert told == f"{expected} ['x/y/']"
+
+
+def test_a_project_that_is_not_there_is_an_error_that_keeps_the_index(project: Path) -> None:
+    known = files(project)
+    shutil.rmtree(project)
+    with pytest.raises(ProjectError, match="the index is kept"):
+        walk(project, Ignore(project))
+    with pytest.raises(ProjectError, match="the index is kept"):
+        look(project, Ignore(project), [""], known)
+
+
+def test_a_folder_that_is_gone_before_it_is_listed_holds_nothing(project: Path) -> None:
+    assert walk(project, Ignore(project), "missing") == Tree()
+
+
+# Short names that meet often: a file becomes a folder, a folder is a prefix of its neighbour.
+NAMES = ["a", "b", "a-", "a0"]
+paths = st.lists(st.sampled_from(NAMES), min_size=1, max_size=3).map("/".join)
+edits = st.one_of(
+    st.tuples(st.just("write"), paths, st.text("xy", max_size=2)),
+    st.tuples(st.just("remove"), paths, st.just("")),
+    st.tuples(st.just("rename"), paths, paths),
+    st.tuples(
+        st.just("rules"),
+        st.one_of(st.just(""), paths),
+        st.sampled_from(["", "a\n", "b/\n!a\n", "/a/b\n", "*\n!b\n"]),
+    ),
+)
+
+
+def remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def make_folder(root: Path, path: str) -> list[str]:
+    """Make the folder at `path`, whatever is there, and tell what was touched."""
+    touched = []
+    parts = path.split("/") if path else []
+    for depth in range(1, len(parts) + 1):
+        here = "/".join(parts[:depth])
+        if not (root / here).is_dir():
+            remove(root / here)
+            (root / here).mkdir()
+            touched.append(here)
+    return touched
+
+
+def apply_edit(root: Path, kind: str, path: str, other: str) -> list[str]:
+    """Change the disk, and tell the paths a watcher would tell."""
+    if kind == "rules":
+        touched = make_folder(root, path)
+        rules = f"{path}/.gitignore".lstrip("/")
+        (root / rules).write_text(other, encoding="utf-8")
+        return [*touched, rules]
+    if kind == "remove":
+        if os.path.lexists(root / path):
+            remove(root / path)
+        return [path]
+    if kind == "rename":
+        if not os.path.lexists(root / path) or f"{other}/".startswith(f"{path}/"):
+            return []
+        if f"{path}/".startswith(f"{other}/"):
+            return []
+        touched = make_folder(root, other.rpartition("/")[0])
+        if not os.path.lexists(root / path):  # it was in the way
+            return touched
+        remove(root / other)
+        (root / path).rename(root / other)
+        return [*touched, path, other]
+    touched = make_folder(root, path.rpartition("/")[0])
+    if (root / path).is_dir():
+        remove(root / path)
+    (root / path).write_text(other, encoding="utf-8")
+    return [*touched, path]
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.lists(edits, min_size=1, max_size=4), min_size=1, max_size=5))
+def test_looking_at_the_touched_paths_knows_what_a_fresh_walk_knows(
+    batches: list[list[tuple[str, str, str]]],
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        known: dict[str, Stamp] = {}
+        for batch in batches:
+            touched = [path for edit in batch for path in apply_edit(root, *edit)]
+            changes = look(root, Ignore(root), touched, known)
+            assert not set(changes.dirty) & set(changes.gone)
+            for path in changes.gone:
+                del known[path]
+            for path in changes.dirty:
+                known[path] = stamp_of((root / path).lstat())
+            assert known == walk(root, Ignore(root)).files

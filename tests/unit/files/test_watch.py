@@ -1,0 +1,423 @@
+"""The observer: real files, and waiting for the event itself. A wait that fails ends after 5 s."""
+
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from watchdog.observers.api import EventEmitter
+
+from vector_index_mcp.errors import ProjectError
+from vector_index_mcp.files.watch import EVENTS_LOST, WATCH_LIMIT, Watch
+
+LONGEST_WAIT_SECONDS = 5
+MOST_EVENTS_TO_CAUSE = 50_000
+linux_only = pytest.mark.skipif(sys.platform != "linux", reason="looks at inotify")
+
+
+class Recorder:
+    """What a watch told, and a way to wait for it."""
+
+    def __init__(self) -> None:
+        self.ignored: set[str] = set()
+        self._told: set[str] = set()
+        self._problems: list[str] = []
+        self._changed = threading.Condition()
+
+    def is_ignored_folder(self, path: str) -> bool:
+        return any(path == name or path.startswith(name + "/") for name in self.ignored)
+
+    def on_dirty(self, paths: list[str]) -> None:
+        with self._changed:
+            self._told.update(paths)
+            self._changed.notify_all()
+
+    def on_problem(self, problem: str) -> None:
+        with self._changed:
+            self._problems.append(problem)
+            self._changed.notify_all()
+
+    def forget(self) -> None:
+        with self._changed:
+            self._told.clear()
+
+    def wait_for(self, *paths: str) -> set[str]:
+        """All paths told, as soon as `paths` are among them."""
+        self._wait(lambda: self._told >= set(paths), f"{paths}")
+        return set(self._told)
+
+    def wait_for_problem(self, problem: str) -> None:
+        self._wait(lambda: problem in self._problems, problem)
+
+    def _wait(self, condition: Callable[[], bool], what: str) -> None:
+        with self._changed:
+            arrived = self._changed.wait_for(condition, LONGEST_WAIT_SECONDS)
+            assert arrived, f"waited for {what}, told were {self._told} and {self._problems}"
+
+
+@pytest.fixture
+def recorder() -> Recorder:
+    return Recorder()
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    for path in ("a.py", "x/a.py", "x/y/a.py", "skip/deep/a.py"):
+        write(tmp_path, path)
+    return tmp_path
+
+
+@pytest.fixture
+def watch(project: Path, recorder: Recorder) -> Iterator[Watch]:
+    """A started watch of the project, in which the folder `skip` is ignored."""
+    recorder.ignored.add("skip")
+    watch = Watch(project, recorder.is_ignored_folder, recorder.on_dirty, recorder.on_problem)
+    watch.start()
+    yield watch
+    watch.stop()
+
+
+def write(root: Path, path: str, text: str = "x") -> None:
+    file = root / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, encoding="utf-8")
+
+
+def watched(root: Path) -> set[str]:
+    """The folders of `root` the kernel watches for this process, by the kernel's own word."""
+    numbers = set()
+    for link in Path("/proc/self/fd").iterdir():
+        try:
+            if str(link.readlink()) != "anon_inode:inotify":
+                continue
+            lines = Path(f"/proc/self/fdinfo/{link.name}").read_text(encoding="ascii").splitlines()
+        except FileNotFoundError:  # closed since it was listed
+            continue
+        watches = [line for line in lines if line.startswith("inotify wd")]
+        numbers |= {int(line.split("ino:")[1].split()[0], 16) for line in watches}
+    folders = [root, *(path for path in root.rglob("*") if path.is_dir())]
+    return {f.relative_to(root).as_posix() for f in folders if f.lstat().st_ino in numbers}
+
+
+def inotify_count() -> int:
+    links = []
+    for link in Path("/proc/self/fd").iterdir():
+        try:
+            links.append(str(link.readlink()))
+        except FileNotFoundError:  # closed since it was listed
+            continue
+    return links.count("anon_inode:inotify")
+
+
+@pytest.mark.parametrize("path", ["new.py", "x/new.py", "x/y/new.py", "x/it's 😀.py"])
+def test_a_new_file_is_told(project: Path, watch: Watch, recorder: Recorder, path: str) -> None:
+    write(project, path)
+    recorder.wait_for(path)
+
+
+def test_a_changed_file_is_told(project: Path, watch: Watch, recorder: Recorder) -> None:
+    write(project, "x/y/a.py", "longer")
+    assert recorder.wait_for("x/y/a.py") == {"x/y/a.py"}
+
+
+def test_a_file_that_is_only_read_is_not_told(
+    project: Path, watch: Watch, recorder: Recorder
+) -> None:
+    (project / "a.py").read_bytes()
+    write(project, "x/last.py")
+    assert recorder.wait_for("x/last.py") == {"x/last.py"}
+
+
+def test_a_file_saved_by_renaming_is_told(project: Path, watch: Watch, recorder: Recorder) -> None:
+    write(project, "x/a.py.tmp", "longer")
+    recorder.wait_for("x/a.py.tmp")
+    recorder.forget()
+    (project / "x/a.py.tmp").replace(project / "x/a.py")
+    recorder.wait_for("x/a.py.tmp", "x/a.py")
+
+
+def test_a_file_moved_in_from_elsewhere_is_told(
+    project: Path, watch: Watch, recorder: Recorder, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    write(elsewhere, "a.py")
+    (elsewhere / "a.py").rename(project / "x/moved.py")
+    recorder.wait_for("x/moved.py")
+
+
+def test_what_is_moved_out_is_told(
+    project: Path, watch: Watch, recorder: Recorder, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    (project / "x").rename(tmp_path_factory.mktemp("elsewhere") / "x")
+    recorder.wait_for("x")
+
+
+def test_a_deleted_file_is_told(project: Path, watch: Watch, recorder: Recorder) -> None:
+    (project / "x/a.py").unlink()
+    recorder.wait_for("x/a.py")
+
+
+def test_a_deleted_folder_is_told(project: Path, watch: Watch, recorder: Recorder) -> None:
+    shutil.rmtree(project / "x")
+    recorder.wait_for("x")
+
+
+def test_a_folder_made_again_is_watched_again(
+    project: Path, watch: Watch, recorder: Recorder
+) -> None:
+    for _ in range(3):
+        shutil.rmtree(project / "x")
+        write(project, "x/y/a.py")
+        recorder.wait_for("x", "x/y/a.py")
+        recorder.forget()
+    write(project, "x/y/last.py")
+    recorder.wait_for("x/y/last.py")
+
+
+def test_a_renamed_folder_is_told_by_both_names_and_watched_by_the_new_one(
+    project: Path, watch: Watch, recorder: Recorder
+) -> None:
+    (project / "x").rename(project / "w")
+    recorder.wait_for("x", "w", "x/a.py", "w/a.py", "x/y", "w/y", "x/y/a.py", "w/y/a.py")
+    recorder.forget()
+    write(project, "w/y/a.py", "longer")
+    assert recorder.wait_for("w/y/a.py") == {"w/y/a.py"}
+
+
+def test_files_in_a_brand_new_deep_folder_are_told(
+    project: Path, watch: Watch, recorder: Recorder
+) -> None:
+    paths = [f"new/{i}/b/c/d/e/a.py" for i in range(20)]
+    for path in paths:
+        write(project, path)
+    recorder.wait_for(*paths)
+    recorder.forget()
+    write(project, "new/7/b/c/d/e/late.py")
+    recorder.wait_for("new/7/b/c/d/e/late.py")
+
+
+@linux_only
+def test_an_ignored_folder_gets_no_watch(project: Path, watch: Watch, recorder: Recorder) -> None:
+    assert watched(project) == {".", "x", "x/y"}
+    recorder.ignored.add("x/out")
+    write(project, "x/out/deep/a.py")
+    write(project, "x/in/a.py")
+    write(project, "last.py")
+    recorder.wait_for("x/in/a.py", "last.py")
+    assert watched(project) == {".", "x", "x/y", "x/in"}
+
+
+def test_files_of_an_ignored_folder_are_not_told(
+    project: Path, watch: Watch, recorder: Recorder
+) -> None:
+    write(project, "skip/new.py")
+    write(project, "skip/deep/a.py", "longer")
+    write(project, "x/last.py")
+    assert recorder.wait_for("x/last.py") == {"x/last.py"}
+
+
+def test_a_folder_renamed_out_of_an_ignored_name_is_watched(
+    project: Path, watch: Watch, recorder: Recorder
+) -> None:
+    (project / "skip").rename(project / "shown")
+    recorder.wait_for("shown")
+    write(project, "shown/deep/new.py")
+    recorder.wait_for("shown/deep/new.py")
+
+
+def test_files_of_a_folder_renamed_to_an_ignored_name_are_not_told(
+    project: Path, watch: Watch, recorder: Recorder
+) -> None:
+    recorder.ignored.add("out")
+    (project / "x").rename(project / "out")
+    recorder.wait_for("x", "out", "x/y/a.py")
+    write(project, "out/y/a.py", "longer")
+    write(project, "last.py")
+    assert not any(path.startswith("out/") for path in recorder.wait_for("last.py"))
+
+
+@linux_only
+def test_a_link_to_a_folder_gets_no_watch(
+    project: Path, watch: Watch, recorder: Recorder, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    outside = tmp_path_factory.mktemp("outside")
+    (project / "out").symlink_to(outside)
+    (project / "x/loop").symlink_to(project)
+    write(project, "last.py")
+    recorder.wait_for("last.py")
+    watch.resync()
+    assert watched(project) == {".", "x", "x/y"}
+    assert watched(outside) == set()
+
+
+@linux_only
+def test_resync_follows_changed_rules(project: Path, watch: Watch, recorder: Recorder) -> None:
+    recorder.ignored = {"x/y"}
+    watch.resync()
+    assert watched(project) == {".", "x", "skip", "skip/deep"}
+    write(project, "skip/deep/new.py")
+    recorder.wait_for("skip/deep/new.py")
+    recorder.ignored = {"skip"}
+    watch.resync()
+    assert watched(project) == {".", "x", "x/y"}
+    write(project, "x/y/new.py")
+    recorder.wait_for("x/y/new.py")
+
+
+def test_stop_ends_all_threads_and_gives_the_watches_back(
+    project: Path, recorder: Recorder
+) -> None:
+    threads = set(threading.enumerate())
+    count = inotify_count() if sys.platform == "linux" else 0
+    watch = Watch(project, recorder.is_ignored_folder, recorder.on_dirty, recorder.on_problem)
+    assert not watch.is_alive
+    watch.start()
+    assert watch.is_alive
+    assert set(threading.enumerate()) > threads
+    watch.stop()
+    watch.stop()
+    watch.resync()
+    assert not watch.is_alive
+    assert set(threading.enumerate()) == threads
+    if sys.platform == "linux":
+        assert inotify_count() == count
+        assert watched(project) == set()
+
+
+def test_a_watch_can_be_started_again(project: Path, watch: Watch, recorder: Recorder) -> None:
+    watch.stop()
+    watch.start()
+    write(project, "x/new.py")
+    recorder.wait_for("x/new.py")
+
+
+@linux_only
+def test_a_watch_of_a_deleted_project_tells_it_and_is_not_alive(
+    project: Path, watch: Watch, recorder: Recorder
+) -> None:
+    shutil.rmtree(project)
+    recorder.wait_for("")
+    for thread in threading.enumerate():
+        if isinstance(thread, EventEmitter):
+            thread.join(LONGEST_WAIT_SECONDS)
+    assert not watch.is_alive
+
+
+def test_a_start_that_fails_says_why_and_leaves_no_threads(
+    tmp_path: Path, recorder: Recorder
+) -> None:
+    threads = set(threading.enumerate())
+    watch = Watch(
+        tmp_path / "missing", recorder.is_ignored_folder, recorder.on_dirty, recorder.on_problem
+    )
+    with pytest.raises(ProjectError, match="cannot be watched"):
+        watch.start()
+    assert not watch.is_alive
+    assert set(threading.enumerate()) == threads
+    if sys.platform == "linux":
+        assert inotify_count() == 0
+    watch.stop()
+
+
+@linux_only
+def test_an_overflow_of_the_queue_is_told_and_the_folders_there_are_get_watched(
+    project: Path, recorder: Recorder
+) -> None:
+    size = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text(encoding="ascii"))
+    if size > MOST_EVENTS_TO_CAUSE:
+        pytest.skip(f"the queue holds {size} events")
+    asked, goes_on = threading.Event(), threading.Event()
+
+    def is_ignored_folder(path: str) -> bool:
+        if path == "stop":  # holds the thread that empties the queue
+            asked.set()
+            goes_on.wait(LONGEST_WAIT_SECONDS)
+        return False
+
+    watch = Watch(project, is_ignored_folder, recorder.on_dirty, recorder.on_problem)
+    watch.start()
+    try:
+        (project / "stop").mkdir()
+        assert asked.wait(LONGEST_WAIT_SECONDS)
+        for i in range(size + 10):  # two files in turn: the kernel joins repeated events
+            os.close(os.open(project / ("a.py", "x/a.py")[i % 2], os.O_WRONLY))
+        write(project, "late/deep/a.py")
+        (project / "x").rename(project / "w")
+        goes_on.set()
+        recorder.wait_for_problem(EVENTS_LOST)
+        assert {"late", "late/deep", "stop", "w", "w/y"} <= watched(project)
+        write(project, "late/deep/new.py")
+        write(project, "w/y/new.py")
+        recorder.wait_for("late/deep/new.py", "w/y/new.py")
+    finally:
+        goes_on.set()
+        watch.stop()
+
+
+# The limit of a user namespace is its own. Writing it is tried only where that is seen to be so.
+WITH_LIMIT = """
+limit=/proc/sys/user/max_inotify_watches
+[ "$(readlink /proc/self/ns/user)" != "$1" ] && [ "$(cat $limit)" != "$2" ] || exit 77
+echo "$3" > $limit || exit 77
+shift 3
+exec "$@"
+"""
+START_AND_TELL = """
+import pathlib, sys, threading
+from vector_index_mcp.errors import ProjectError
+from vector_index_mcp.files.watch import Watch
+problems = []
+watch = Watch(pathlib.Path(sys.argv[1]), lambda path: False, lambda paths: None, problems.append)
+try:
+    watch.start()
+    print(watch.is_alive, sorted(set(problems)))
+    watch.stop()
+except ProjectError as error:
+    print(error)
+print(threading.active_count())
+"""
+
+
+def start_with_limit(project: Path, limit: int) -> list[str]:
+    if shutil.which("unshare") is None:
+        pytest.skip("there is no unshare")
+    outside = Path("/proc/sys/user/max_inotify_watches")
+    if not outside.exists():
+        pytest.skip("the kernel has no limit of watches per user namespace")
+    before = outside.read_text(encoding="ascii").strip()
+    namespace = Path("/proc/self/ns/user").readlink()
+    shell = ["unshare", "-Ur", "sh", "-c", WITH_LIMIT, "sh", str(namespace)]
+    program = [sys.executable, "-c", START_AND_TELL, str(project)]
+    outcome = subprocess.run(
+        [*shell, before, str(limit), *program],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert outside.read_text(encoding="ascii").strip() == before
+    if outcome.returncode == 77 or "unshare" in outcome.stderr:
+        pytest.skip(f"no user namespace with a limit of its own: {outcome.stderr.strip()}")
+    assert outcome.returncode == 0, outcome.stderr
+    return outcome.stdout.splitlines()
+
+
+@linux_only
+def test_a_reached_watch_limit_is_told_and_the_rest_is_watched(project: Path) -> None:
+    assert start_with_limit(project, 3) == [f"True ['{WATCH_LIMIT}']", "1"]
+
+
+@linux_only
+def test_enough_watches_are_no_problem(project: Path) -> None:
+    assert start_with_limit(project, 50) == ["True []", "1"]
+
+
+@linux_only
+def test_no_watch_at_all_is_an_error_that_says_what_to_do(project: Path) -> None:
+    message, threads = start_with_limit(project, 0)
+    assert "raise fs.inotify" in message
+    assert "No space left on device" in message
+    assert threads == "1"

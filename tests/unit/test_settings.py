@@ -1,0 +1,254 @@
+"""The settings: what each is by default, what it may be, and what is said when it may not."""
+
+import dataclasses
+
+import pytest
+from pydantic import ValidationError
+
+from vector_index_mcp.errors import SettingsError
+from vector_index_mcp.settings import PREFIX, Settings, load
+
+
+@dataclasses.dataclass
+class Case:
+    """One field: its default, texts with what they mean, and texts that are refused."""
+
+    default: object
+    accepted: dict[str, object]
+    refused: dict[str, str]
+    """By text, a part of the reason."""
+
+
+NOT_A_NUMBER = {"x": "valid integer", "1.5": "valid integer", "": "valid integer"}
+FIELDS = {
+    "lancedb_uri": Case(
+        ".lancedb",
+        {"/srv/index": "/srv/index", "s3://bucket/a b": "s3://bucket/a b"},
+        {"": "at least 1 character"},
+    ),
+    "embedding_model": Case(
+        "all-MiniLM-L6-v2",
+        {"owner/name": "owner/name", "./folder": "./folder"},
+        {"": "at least 1 character"},
+    ),
+    "embedding_device": Case("cpu", {"cuda:1": "cuda:1"}, {}),
+    "embedding_cache_dir": Case("", {"~/cache": "~/cache"}, {}),
+    "embedding_cache_max_mb": Case(
+        1024,
+        {"0": 0, "5": 5},
+        {"-1": "greater than or equal to 0", **NOT_A_NUMBER},
+    ),
+    "ignore_patterns": Case(
+        (),
+        {
+            "": (),
+            "*.log": ("*.log",),
+            " *.log , build/ ,, ": ("*.log", "build/"),
+            "!keep.log,# no comment": ("!keep.log", "# no comment"),
+            '["*.log", "with,comma", " with space "]': ("*.log", "with,comma", " with space "),
+            ' ["one"]\n': ("one",),
+            "[]": (),
+        },
+        {
+            "[abc].py": "starts with [ but is not a JSON list",
+            "[1]": "valid string",
+            '[["nested"]]': "valid string",
+        },
+    ),
+    "max_file_bytes": Case(
+        1_000_000,
+        {"1": 1, "5000000": 5_000_000},
+        {"0": "greater than or equal to 1", **NOT_A_NUMBER},
+    ),
+    "chunk_max_chars": Case(
+        1_200,
+        {"100": 100, "20000": 20_000},
+        {
+            "99": "greater than or equal to 100",
+            "20001": "less than or equal to 20000",
+            **NOT_A_NUMBER,
+        },
+    ),
+    "debounce_quiet_ms": Case(
+        200,
+        {"0": 0, "60000": 60_000},
+        {
+            "-1": "greater than or equal to 0",
+            "60001": "less than or equal to 60000",
+            **NOT_A_NUMBER,
+        },
+    ),
+    "debounce_longest_ms": Case(
+        2_000,
+        {"0": 0, "600000": 600_000},
+        {
+            "-1": "greater than or equal to 0",
+            "600001": "less than or equal to 600000",
+            **NOT_A_NUMBER,
+        },
+    ),
+    "rescan_seconds": Case(
+        300,
+        {"5": 5, "86400": 86_400},
+        {"4": "greater than or equal to 5", **NOT_A_NUMBER},
+    ),
+    "service_idle_minutes": Case(
+        30,
+        {"0.5": 0.5, "1440": 1440.0},
+        {"0": "greater than 0", "nan": "greater than 0", "long": "valid number"},
+    ),
+    "worker_idle_minutes": Case(
+        10,
+        {"0.5": 0.5, "60": 60.0},
+        {"0": "greater than 0", "-1": "greater than 0", "": "valid number"},
+    ),
+    "allow_broad_path": Case(
+        False,
+        {"true": True, "1": True, "no": False, "0": False},
+        {"perhaps": "valid boolean", "": "valid boolean"},
+    ),
+    "log_level": Case(
+        "WARNING",
+        {"DEBUG": "DEBUG", "info": "INFO", "Error": "ERROR", "critical": "CRITICAL"},
+        {"loud": "'DEBUG', 'INFO', 'WARNING', 'ERROR' or 'CRITICAL'", "": "'DEBUG'"},
+    ),
+}
+ACCEPTED = [(name, *pair) for name, case in FIELDS.items() for pair in case.accepted.items()]
+REFUSED = [(name, *pair) for name, case in FIELDS.items() for pair in case.refused.items()]
+
+
+@pytest.fixture(autouse=True)
+def unset(monkeypatch):
+    """No setting, as on a machine where nobody set one."""
+    for name in Settings.model_fields:
+        monkeypatch.delenv(PREFIX + name.upper(), raising=False)
+
+
+@pytest.fixture
+def set_variable(monkeypatch):
+    def set_variable(name, value):
+        monkeypatch.setenv(PREFIX + name.upper(), value)
+
+    return set_variable
+
+
+@pytest.fixture
+def env_file(tmp_path):
+    def write(content):
+        path = tmp_path / "settings.env"
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return str(path)
+
+    return write
+
+
+def test_every_field_is_tested_here():
+    assert set(FIELDS) == set(Settings.model_fields)
+
+
+def test_every_field_is_described():
+    for name, field in Settings.model_fields.items():
+        assert field.description, name
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_an_unset_variable_means_the_default(name):
+    assert getattr(load(), name) == FIELDS[name].default
+
+
+@pytest.mark.parametrize(("name", "text", "value"), ACCEPTED)
+def test_a_variable_sets_its_field(set_variable, name, text, value):
+    set_variable(name, text)
+    loaded = load()
+    assert getattr(loaded, name) == value
+    assert type(getattr(loaded, name)) is type(value)
+
+
+@pytest.mark.parametrize(("name", "text", "value"), ACCEPTED)
+def test_a_variable_sets_no_other_field(set_variable, name, text, value):
+    set_variable(name, text)
+    others = load().model_dump(exclude={name})
+    assert others == {other: case.default for other, case in FIELDS.items() if other != name}
+
+
+@pytest.mark.parametrize(("name", "text", "reason"), REFUSED)
+def test_a_wrong_value_is_refused_by_its_variable(set_variable, name, text, reason):
+    set_variable(name, text)
+    with pytest.raises(SettingsError) as caught:
+        load()
+    message = str(caught.value)
+    assert message.startswith(PREFIX + name.upper() + "=")
+    assert reason in message
+    assert message.endswith("(correct the variable, or unset it to use the default)")
+    assert "\n" not in message
+
+
+def test_the_wrong_value_is_shown(set_variable):
+    set_variable("max_file_bytes", "big")
+    with pytest.raises(SettingsError, match="^VECTOR_INDEX_MAX_FILE_BYTES='big': input should be"):
+        load()
+
+
+def test_every_wrong_variable_is_named_at_once(set_variable):
+    set_variable("max_file_bytes", "big")
+    set_variable("log_level", "loud")
+    with pytest.raises(SettingsError) as caught:
+        load()
+    assert "VECTOR_INDEX_MAX_FILE_BYTES='big'" in str(caught.value)
+    assert "VECTOR_INDEX_LOG_LEVEL='LOUD'" in str(caught.value)
+
+
+def test_a_variable_without_the_prefix_is_not_ours(monkeypatch):
+    monkeypatch.setenv("LOG_LEVEL", "DEBUG")
+    monkeypatch.setenv("VECTOR_INDEX_NO_SUCH_SETTING", "1")
+    assert load().log_level == "WARNING"
+
+
+def test_settings_cannot_be_changed_afterwards():
+    settings = load()
+    with pytest.raises(ValidationError, match="frozen"):
+        settings.log_level = "DEBUG"
+
+
+def test_an_env_file_sets_fields(env_file):
+    path = env_file(
+        "# comment\nVECTOR_INDEX_LOG_LEVEL=debug\n"
+        "export VECTOR_INDEX_LANCEDB_URI='/srv/größe'\n"
+        "VECTOR_INDEX_IGNORE_PATTERNS=a,b\nOTHER=1\n"
+    )
+    settings = load(path)
+    assert settings.log_level == "DEBUG"
+    assert settings.lancedb_uri == "/srv/größe"
+    assert settings.ignore_patterns == ("a", "b")
+
+
+def test_the_environment_comes_before_the_env_file(set_variable, env_file):
+    set_variable("log_level", "error")
+    settings = load(env_file("VECTOR_INDEX_LOG_LEVEL=debug\nVECTOR_INDEX_RESCAN_SECONDS=7\n"))
+    assert (settings.log_level, settings.rescan_seconds) == ("ERROR", 7)
+
+
+def test_a_wrong_line_of_the_env_file_names_its_variable(env_file):
+    with pytest.raises(SettingsError, match="^VECTOR_INDEX_RESCAN_SECONDS='1': "):
+        load(env_file("VECTOR_INDEX_RESCAN_SECONDS=1\n"))
+
+
+def test_a_dotenv_in_the_working_folder_is_not_read(monkeypatch, tmp_path):
+    (tmp_path / ".env").write_text("VECTOR_INDEX_LOG_LEVEL=DEBUG\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert load().log_level == "WARNING"
+
+
+@pytest.mark.parametrize("name", ["missing.env", "", "."])
+def test_an_env_file_that_is_none_is_refused_by_its_path(monkeypatch, tmp_path, name):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SettingsError, match="give the path of a .env file"):
+        load(name)
+
+
+def test_an_env_file_that_is_no_text_is_refused_by_its_path(env_file):
+    path = env_file(b"VECTOR_INDEX_LOG_LEVEL=\xff\xfe\n")
+    with pytest.raises(SettingsError) as caught:
+        load(path)
+    assert path in str(caught.value)
+    assert str(caught.value).endswith("make it a UTF-8 file you may read")
