@@ -1,0 +1,19 @@
+"""Results on disk: `results/<what>-<date>-<machine>.json`."""
+
+import datetime
+import json
+import os
+import platform
+from pathlib import Path
+from typing import Any
+
+RESULTS = Path(__file__).parent / "results"
+
+
+def keep(what: str, found: dict[str, Any]) -> Path:
+    """Write what was measured, with the command that measures it again."""
+    found["command"] = f"python benchmarks/{what}.py --keep"
+    date = datetime.date.today().isoformat()
+    target = RESULTS / f"{what}-{date}-{platform.machine()}-{os.cpu_count()}cores.json"
+    target.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+    return target
