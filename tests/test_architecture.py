@@ -70,7 +70,7 @@ HOMES = {
     "huggingface_hub": {"engine/model.py"},
     "watchdog": {"files/watch.py"},
     "pathspec": {"files/ignore.py"},
-    "filelock": {"codebase/opening.py", "background/host.py"},
+    "filelock": {"codebase/opening.py", "background/host.py", "engine/cache.py"},
     "psutil": {"codebase/wire.py", "server.py"},
     "mcp": {"codebase/tools.py", "server.py", "transport.py", "remote.py"},
     "mcp_types": {"codebase/tools.py", "remote.py"},

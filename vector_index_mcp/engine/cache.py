@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+import filelock
 import numpy as np
 
 from vector_index_mcp.engine.types import ModelIdentity, Vector
@@ -101,12 +102,16 @@ def _connect(path: Path) -> sqlite3.Connection:
     # Vectors tell something about the texts they were made of: for the user's eyes only.
     path.touch(mode=0o600)
     connection = sqlite3.connect(path, timeout=_WAIT_FOR_OTHERS_SECONDS, check_same_thread=False)
+    lock = filelock.FileLock(f"{path}.lock", timeout=_WAIT_FOR_OTHERS_SECONDS, mode=0o600)
     try:
-        connection.execute(f"PRAGMA page_size = {_PAGE_BYTES}")
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = OFF")  # a cache: losing it costs time only
-        connection.executescript(_TABLES)
-    except sqlite3.Error:
+        # SQLite does not wait for another process that switches the journal at the same moment: it
+        # fails at once, "database is locked".
+        with lock:
+            connection.execute(f"PRAGMA page_size = {_PAGE_BYTES}")
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = OFF")  # a cache: losing it costs time only
+            connection.executescript(_TABLES)
+    except (sqlite3.Error, OSError):  # a lock not had in time is an OSError
         connection.close()
         raise
     return connection
