@@ -4,12 +4,15 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from vector_index_mcp.codebase.run import Run
-from vector_index_mcp.codebase.service import Codebase
+
+if TYPE_CHECKING:  # a command that asks a running service needs no LanceDB
+    from vector_index_mcp.codebase.service import Codebase
 
 Show = Callable[[str, int, int], None]
 """Shows how much of what is done: (what, done, total)."""
@@ -35,7 +38,7 @@ async def follow_text(show: Show, run: Run) -> None:
     show("indexing files", run.files_done, run.files_to_do)
 
 
-async def follow_vectors(show: Show, codebase: Codebase) -> None:
+async def follow_vectors(show: Show, codebase: "Codebase") -> None:
     """Show the embedding until every chunk has its vector, or no more will get one."""
     while True:
         ledger = codebase.ledger

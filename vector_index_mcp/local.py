@@ -1,0 +1,47 @@
+"""A command about one index, with the index opened here: no service of the project runs."""
+
+import argparse
+from pathlib import Path
+
+from vector_index_mcp import output, progress
+from vector_index_mcp.codebase import wire
+from vector_index_mcp.codebase.service import Codebase, Role
+from vector_index_mcp.server import load_codebase
+from vector_index_mcp.settings import Settings
+
+
+async def run(parsed: argparse.Namespace, project: Path, settings: Settings) -> int:
+    """Run the command that was parsed; returns the exit status."""
+    codebase = load_codebase(project, settings)
+    if parsed.command == "index":
+        return await _index(codebase, parsed.force)
+    if parsed.command == "search":
+        result = await _search(codebase, parsed)
+        return output.of_search(result, as_json=parsed.json)
+    async with codebase.running(Role.READER):
+        return output.of_status(await wire.index_status(codebase), as_json=parsed.json)
+
+
+async def _index(codebase: Codebase, force: bool) -> int:
+    async with codebase.running(Role.VISITOR):
+        indexing = await codebase.trigger(force_reindex=force)
+        with progress.shown() as bar:
+            await progress.follow_text(bar, indexing)
+            await progress.follow_vectors(bar, codebase)
+        status = await wire.index_status(codebase)
+    return output.of_index(wire.run_report(indexing), status)
+
+
+async def _search(codebase: Codebase, parsed: argparse.Namespace) -> wire.SearchResult:
+    async with codebase.running(Role.VISITOR):
+        if indexing := await codebase.catching_up():
+            with progress.shown() as bar:
+                await progress.follow_text(bar, indexing)
+        answer = await codebase.search(
+            parsed.query,
+            parsed.top_k,
+            path=parsed.glob,
+            language=parsed.language,
+            wait_for_model=True,
+        )
+    return wire.search_result(answer, parsed.max_tokens)
