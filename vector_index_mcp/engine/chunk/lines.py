@@ -40,8 +40,11 @@ def chunk_lines(text: str, max_chars: int) -> list[Chunk]:
     Returns:
         The chunks in order; their texts joined are `text`. Nothing for a text of white space.
     """
-    if not text.strip():
-        return []
+    return cut_lines(text, max_chars) if text.strip() else []
+
+
+def cut_lines(text: str, max_chars: int) -> list[Chunk]:
+    """The same, for a text that may be a part of a larger one: white space makes chunks too."""
     pieces = list(_pieces(text, max_chars))
     chunks = []
     start = 0

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from vector_index_mcp.engine.chunk import chunk_lines
+from vector_index_mcp.engine.chunk.lines import chunk_lines
 
 _LINES = st.one_of(
     st.text(max_size=40),

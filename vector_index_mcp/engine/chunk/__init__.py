@@ -1,0 +1,12 @@
+"""Text to chunks: along the syntax tree, along headings, or along blank lines and indentation.
+
+    text ── outline (syntax | headings | cells) ──▶ cut ──▶ chunks
+
+The outline says where definitions begin and end; `cut` packs lines into chunks so that definitions
+stay whole where they fit. A text without an outline, or with a broken one, is cut by its lines.
+"""
+
+from vector_index_mcp.engine.chunk.cut import chunk_text
+from vector_index_mcp.engine.chunk.outline import VERSION
+
+__all__ = ["VERSION", "chunk_text"]

@@ -1,0 +1,97 @@
+"""The sections of prose: Markdown, reStructuredText and AsciiDoc by their headings. Pure."""
+
+import re
+from collections.abc import Callable, Iterator
+
+from vector_index_mcp.engine.chunk.parts import Part
+
+_Heading = tuple[int, int, str]
+"""(0-based line, level, title)."""
+
+_ATX = re.compile(r" {0,3}(#{1,6})\s+(\S.*)$")
+_FENCE = re.compile(r" {0,3}(```+|~~~+)")
+_SETEXT = re.compile(r" {0,3}(=+|-+)\s*$")
+_ADORNMENT = re.compile(r"""([=\-`:'"~^_*+#<>.])\1{2,}\s*$""")
+_ASCIIDOC = re.compile(r"(={1,6})\s+(\S.*)$")
+_MAX_TITLE_CHARS = 120
+
+
+def sections(text: str, language: str) -> list[Part]:
+    """The sections of `text`, nested by the level of their headings."""
+    lines = text.split("\n")
+    last = len(lines) - 1
+    roots: list[Part] = []
+    open_parts: list[tuple[int, Part]] = []
+    for line, level, title in STYLES[language](lines):
+        while open_parts and open_parts[-1][0] >= level:
+            open_parts.pop()[1].end = line - 1
+        part = Part(title[:_MAX_TITLE_CHARS], "section", line, last, line, is_symbol=False)
+        (open_parts[-1][1].parts if open_parts else roots).append(part)
+        open_parts.append((level, part))
+    return roots
+
+
+def _markdown(lines: list[str]) -> Iterator[_Heading]:
+    fence = ""
+    first = _front_matter(lines)
+    for number, line in enumerate(lines[first:], first):
+        mark = _FENCE.match(line)
+        if mark and (not fence or line.strip().startswith(fence)):
+            fence = "" if fence else mark[1]
+        elif fence:
+            continue
+        elif heading := _ATX.match(line):
+            yield number, len(heading[1]), _without_closing(heading[2])
+        elif number > first and (under := _SETEXT.match(line)) and _is_title(lines[number - 1]):
+            yield number - 1, 1 if under[1][0] == "=" else 2, lines[number - 1].strip()
+
+
+def _front_matter(lines: list[str]) -> int:
+    """How many lines at the top hold settings."""
+    if lines[0].rstrip() != "---":
+        return 0
+    return next((n + 1 for n, line in enumerate(lines) if n and line.rstrip() == "---"), 0)
+
+
+def _without_closing(title: str) -> str:
+    """`Title` of `Title ##`, but `C#` of `C#`."""
+    title = title.rstrip()
+    bare = title.rstrip("#")
+    return bare.rstrip() if bare != bare.rstrip() else title
+
+
+def _is_title(line: str) -> bool:
+    return line[:1].isalnum() and "|" not in line
+
+
+def _restructured_text(lines: list[str]) -> Iterator[_Heading]:
+    levels: list[str] = []  # adornments, in the order in which the text first uses them
+    for number in range(1, len(lines)):
+        under, title = _ADORNMENT.match(lines[number]), lines[number - 1]
+        if not under or not title.strip() or _ADORNMENT.match(title):
+            continue
+        over = number >= 2 and lines[number - 2].rstrip() == lines[number].rstrip()
+        if len(lines[number].rstrip()) < len(title.rstrip()) or (title[0].isspace() and not over):
+            continue
+        style = under[1] * (2 if over else 1)
+        if style not in levels:
+            levels.append(style)
+        yield number - (2 if over else 1), levels.index(style) + 1, title.strip()
+
+
+def _asciidoc(lines: list[str]) -> Iterator[_Heading]:
+    block = ""
+    for number, line in enumerate(lines):
+        mark = line.rstrip()
+        if len(mark) >= 4 and mark in {c * len(mark) for c in "-.=+/"}:
+            block = "" if block == mark else block or mark
+        elif not block and (heading := _ASCIIDOC.match(line)):
+            yield number, len(heading[1]), heading[2].strip()
+
+
+STYLES: dict[str, Callable[[list[str]], Iterator[_Heading]]] = {
+    "markdown": _markdown,
+    "rst": _restructured_text,
+    "asciidoc": _asciidoc,
+}
+"""The languages whose texts have headings."""

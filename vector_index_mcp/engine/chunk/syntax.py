@@ -1,0 +1,364 @@
+"""The definitions of a text, from its syntax tree. The only importer of tree-sitter.
+
+Grammars come with a package and are loaded when their language is first met; nothing is fetched.
+A grammar that cannot be loaded, a text that is too large or takes too long costs the outline,
+never an error.
+"""
+
+import logging
+import re
+import time
+from collections.abc import Iterator
+from functools import cache
+
+import tree_sitter
+from semble_grammars import get_language
+
+from vector_index_mcp.engine.chunk.grammars import FUNCTIONS, GRAMMARS, SCRIPTS, Grammar
+from vector_index_mcp.engine.chunk.parts import Part
+
+_log = logging.getLogger(__name__)
+
+_Extent = tuple[int, int]
+"""(0-based first line, 0-based last line)."""
+
+# tree-sitter parses about 10 MB/s and holds the interpreter's lock meanwhile.
+_MAX_BYTES = 1_000_000
+_MAX_SECONDS = 1.0
+_MAX_DEPTH = 200  # of syntax nodes: what lies deeper is data, or an attack
+_MAX_KEY_DEPTH = 3  # of keys and elements: deeper ones tell nothing to who reads a result
+_MAX_NAME_CHARS = 80
+_READ_BYTES = 1 << 16
+
+_NAME_FIELDS = (
+    *("name", "declarator", "pattern", "bound_identifier", "left", "property", "function", "key"),
+)
+_NAME_TYPES = re.compile(
+    r"identifier|^(\w+_)?name$|^(word|constant|alias|atom|constructor|object_reference)$"
+)
+_WRITABLE = re.compile(r"(?=.*[^\W\d])[^\s(){}\[\],;\"'`]+")
+_QUOTED = re.compile(r"""(["'])([^"']*)\1""")
+_GENERICS = re.compile(r"<[^<>]*>|\s+")
+_PROTOTYPES = frozenset({"declaration", "field_declaration"})
+"""In C and C++: variables are defined there, functions only announced."""
+_INNERMOST_LAST = frozenset({"reference_declarator", "parenthesized_declarator"})
+"""Declarators of C and C++ that hold another one without a field's name."""
+_TYPED = frozenset({"property_declaration", "field_declaration", "event_field_declaration"})
+_NAME_HOLDERS = (  # of what is typed: Kotlin and C#, Objective-C
+    *("variable_declaration", "variable_declarator", "struct_declaration", "struct_declarator"),
+)
+_NAMELESS = frozenset(
+    "struct_specifier union_specifier enum_specifier class_specifier singleton_class "
+    "test_declaration operator_declaration conversion_operator_declaration indexer_declaration "
+    "companion_object secondary_constructor extension_definition".split()
+)
+"""Named by a field or not at all: the names inside belong to something else."""
+_WRAPPERS = frozenset(
+    "decorated_definition export_statement template_declaration method_signature".split()
+)
+"""What holds a definition with its decorators, its template parameters, …"""
+_QUALIFIED = frozenset(
+    "qualified_identifier qualified_name member_expression dot_index_expression "
+    "method_index_expression".split()
+)
+_ASSIGNMENTS = {
+    "assignment_expression": ("left", "right"),
+    "assignment_statement": None,  # Lua: a list of names and a list of values
+    "variable_declarator": ("name", "value"),
+    "field_definition": ("property", "value"),
+    "public_field_definition": ("name", "value"),
+    "pair": ("key", "value"),
+}
+_FUNCTION_VALUES = frozenset(
+    "function_expression arrow_function generator_function class function_definition".split()
+)
+_NEEDED_FIELDS = {
+    # Without a body, `struct stat *buffer` names a type that is defined elsewhere.
+    **dict.fromkeys(("struct_specifier", "union_specifier", "enum_specifier"), "body"),
+    "class_specifier": "body",
+    # Without a name they are values like any other.
+    **dict.fromkeys(("function_expression", "class"), "name"),
+    "function": "name",  # in Haskell also the type of one
+}
+_ANONYMOUS = _FUNCTION_VALUES - {"class"}
+_LISTS = frozenset({"assignment_statement", "expression_list"})
+_IMPORTS = re.compile(rb"(await\s+)?@?(require|import|__import__)\b")
+_ELIXIR_KINDS = {
+    "defmodule": "module",
+    "defprotocol": "protocol",
+    "defimpl": "implementation",
+    "def": "function",
+    "defp": "function",
+    "defmacro": "macro",
+    "defmacrop": "macro",
+    "defguard": "guard",
+    "defguardp": "guard",
+    "defdelegate": "function",
+}
+
+
+def definitions(text: str, language: str) -> list[Part]:
+    """What `text` defines, nested; nothing when it cannot be parsed."""
+    grammar = GRAMMARS[language]
+    tree = _parse(text.encode("utf-8", "replace"), grammar.name)
+    if tree is None:
+        return []
+    parts = _Walk(grammar).parts_of(tree.root_node)
+    if language in SCRIPTS:
+        for script in _scripts(tree.root_node):
+            parts = _with_script(parts, script, SCRIPTS[language])
+    return parts
+
+
+@cache
+def _parser(name: str) -> tree_sitter.Parser | None:
+    try:
+        return tree_sitter.Parser(get_language(name))
+    except Exception as error:  # noqa: BLE001  # whatever is wrong, text is still cut by its lines
+        _log.warning("no syntax for %s: %s", name, error)
+        return None
+
+
+def _parse(source: bytes, name: str) -> tree_sitter.Tree | None:
+    parser = _parser(name) if len(source) <= _MAX_BYTES else None
+    if parser is None:
+        return None
+    deadline = time.perf_counter() + _MAX_SECONDS
+    try:
+        tree = parser.parse(
+            lambda offset, _: source[offset : offset + _READ_BYTES],
+            progress_callback=lambda *_: time.perf_counter() > deadline,
+        )
+    except ValueError:
+        parser.reset()  # or the next text would be taken for the rest of this one
+        return None
+    return None if tree.root_node.type == "ERROR" else tree
+
+
+class _Walk:
+    """From the nodes of one tree to parts."""
+
+    def __init__(self, grammar: Grammar) -> None:
+        self._grammar = grammar
+
+    def parts_of(self, root: tree_sitter.Node) -> list[Part]:
+        """The parts below `root`, in order."""
+        found: list[Part] = []
+        # What lies in a function is local to it: only further functions and classes count there.
+        waiting = [(*child, found, False, 1) for child in _children(root, _lines(root))]
+        while waiting:
+            node, extent, siblings, in_function, depth = waiting.pop()
+            part = self._part(node, extent, in_function)
+            inside = siblings
+            if part is not None:
+                siblings.append(part)
+                inside = part.parts
+            holder = part.kind in FUNCTIONS if part is not None else node.type in _ANONYMOUS
+            in_function = in_function or holder
+            deepest = _MAX_DEPTH if self._grammar.is_code else _MAX_DEPTH // 4
+            if depth < deepest and node.named_child_count:
+                waiting += [
+                    (*child, inside, in_function, depth + 1) for child in _children(node, extent)
+                ]
+        return found
+
+    def _part(self, node: tree_sitter.Node, extent: _Extent, in_function: bool) -> Part | None:
+        kind = self._kind(node, in_function)
+        if kind is None:
+            return None
+        if self._grammar.is_code:
+            named = _name_node(node, kind)
+            name = _name(named) if named else ""
+            if not name and node.type not in self._grammar.structures:
+                return None
+        else:
+            named, name = node, _first_line(node)
+        is_symbol = bool(name) and self._grammar.is_code and not _belongs_elsewhere(node)
+        named_at = (named or node).start_point.row
+        return Part(name, kind, *extent, named_at, is_symbol)
+
+    def _kind(self, node: tree_sitter.Node, in_function: bool) -> str | None:
+        type_ = node.type
+        if self._grammar.name == "elixir":
+            return _elixir_kind(node) if type_ == "call" else None
+        kind = self._grammar.structures.get(type_)
+        if kind is not None:
+            lacks = _NEEDED_FIELDS.get(type_)
+            if lacks and not node.child_by_field_name(lacks):
+                return None
+            return kind if kind != "cell" or _is_cell(node) else None
+        if type_ in _ASSIGNMENTS and (value := _function_value(node)):
+            return "class" if value.type == "class" else "function"
+        kind = None if in_function else self._grammar.values.get(type_)
+        if type_ == "variable_declaration" and any(
+            child.type in _ASSIGNMENTS and _function_value(child) for child in node.named_children
+        ):
+            return None  # Lua: the function inside has the name
+        if kind is None or _is_import(node) or (type_ in _PROTOTYPES and _is_prototype(node)):
+            return None
+        return kind
+
+
+def _elixir_kind(node: tree_sitter.Node) -> str | None:
+    target = node.child_by_field_name("target")
+    return _ELIXIR_KINDS.get(_text(target)) if target else None
+
+
+def _function_value(node: tree_sitter.Node) -> tree_sitter.Node | None:
+    """The function or class that `node` gives a name to."""
+    fields = _ASSIGNMENTS[node.type]
+    if fields is None:
+        values = node.named_children[-1].named_children if node.named_child_count else []
+        value = values[0] if values else None
+    else:
+        value = node.child_by_field_name(fields[1])
+    return value if value is not None and value.type in _FUNCTION_VALUES else None
+
+
+def _is_cell(node: tree_sitter.Node) -> bool:
+    """Whether this object of a notebook is a cell, and not an output or metadata."""
+    keys = (pair.child_by_field_name("key") for pair in node.named_children)
+    return any(key is not None and _text(key) == '"cell_type"' for key in keys)
+
+
+def _is_prototype(node: tree_sitter.Node) -> bool:
+    declarator = node.child_by_field_name("declarator")
+    while declarator is not None:
+        inner = declarator.child_by_field_name("declarator")
+        if declarator.type == "function_declarator" and (
+            inner is None or inner.type != "parenthesized_declarator"  # a pointer to a function
+        ):
+            return True
+        declarator = inner or _innermost_last(declarator)
+    return False
+
+
+def _is_import(node: tree_sitter.Node) -> bool:
+    """Whether this binds what another file defines: `const fs = require("fs")`."""
+    last = node.named_children[-1] if node.named_child_count else node
+    while last.type in _LISTS and last.named_child_count:  # Lua
+        last = last.named_children[-1]
+    return last.type != "identifier" and bool(_IMPORTS.match((last.text or b"")[:40]))
+
+
+def _belongs_elsewhere(node: tree_sitter.Node) -> bool:
+    """Whether this adds to something that is defined elsewhere: an `impl`, an `extension`."""
+    return node.type in {"impl_item", "instance"} or any(
+        child.type == "extension" for child in node.children[:2]
+    )
+
+
+def _name_node(node: tree_sitter.Node, kind: str) -> tree_sitter.Node | None:
+    """The node that holds the name of the definition `node`."""
+    if node.type == "call":  # Elixir
+        arguments = node.named_children[1].named_children if node.named_child_count > 1 else []
+        return _elixir_name(arguments[0]) if arguments else None
+    if node.type == "impl_item":
+        return node.child_by_field_name("type")
+    if node.type == "subscript_declaration":  # Swift calls its types names
+        return None
+    current = node
+    for _ in range(12):  # declarators of C nest: an array of pointers to functions
+        following = next(
+            (child for name in _NAME_FIELDS if (child := current.child_by_field_name(name))),
+            _innermost_last(current),
+        )
+        if following is None or current.type in _QUALIFIED:
+            break
+        current = following
+    if current is not node:
+        return current
+    return None if node.type in _NAMELESS else next(_identifiers_below(node), None)
+
+
+def _innermost_last(node: tree_sitter.Node) -> tree_sitter.Node | None:
+    """What the declarator `node` refers to: `get()` of `&get()`."""
+    return node.named_children[-1] if node.type in _INNERMOST_LAST else None
+
+
+def _elixir_name(node: tree_sitter.Node) -> tree_sitter.Node:
+    while (
+        inner := node.child_by_field_name("left") or node.child_by_field_name("target")
+    ) is not None:
+        node = inner
+    return node
+
+
+def _identifiers_below(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
+    """Nodes that look like names, nearest first."""
+    level = node.named_children
+    for type_ in _NAME_HOLDERS if node.type in _TYPED else ():
+        level = next((child.named_children for child in level if child.type == type_), level)
+    for _ in range(3):
+        for child in level:
+            if _NAME_TYPES.search(child.type):
+                yield child
+        level = [inner for child in level for inner in child.named_children[:6]]
+
+
+def _name(node: tree_sitter.Node) -> str:
+    """The name as people write it: `Foo::bar`, without generics, quotes or sigils."""
+    text = _GENERICS.sub("", _text(node)[: 4 * _MAX_NAME_CHARS])
+    text = text.removeprefix("$").strip("'\"`:")
+    return text if len(text) <= _MAX_NAME_CHARS and _WRITABLE.fullmatch(text) else ""
+
+
+def _first_line(node: tree_sitter.Node) -> str:
+    line = _text(node)[: 4 * _MAX_NAME_CHARS].partition("\n")[0]
+    name = line.strip(" \t\r{}[]<>=:,")
+    quoted = _QUOTED.fullmatch(name)
+    return (quoted[2] if quoted else name)[:_MAX_NAME_CHARS]
+
+
+def _text(node: tree_sitter.Node) -> str:
+    return (node.text or b"").decode("utf-8", "replace")
+
+
+def _children(
+    node: tree_sitter.Node, extent: _Extent
+) -> Iterator[tuple[tree_sitter.Node, _Extent]]:
+    """The children of `node`, the last one first, each with the lines that belong to it."""
+    body_end = None
+    for child in reversed(node.named_children):
+        start, end = extent if node.type in _WRAPPERS else _lines(child)
+        yield child, (start, body_end or end)
+        body_end = end if child.type == "function_body" else None  # Dart: next to the signature
+
+
+def _lines(node: tree_sitter.Node) -> _Extent:
+    start, end = node.start_point.row, node.end_point.row
+    if end > start and node.end_point.column == 0:
+        end -= 1
+    return start, end
+
+
+def _scripts(root: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
+    """The texts of the scripts in a page."""
+    waiting = [root]
+    while waiting:
+        element = waiting.pop()
+        if element.type == "script_element":
+            yield from (child for child in element.named_children if child.type == "raw_text")
+        else:
+            waiting += (child for child in reversed(element.named_children) if child.children)
+
+
+def _with_script(parts: list[Part], script: tree_sitter.Node, language: str) -> list[Part]:
+    """`parts` with the definitions of `script` in the element that holds it."""
+    row = script.start_point.row
+    tree = _parse(script.text or b"", GRAMMARS[language].name)
+    inside = _Walk(GRAMMARS[language]).parts_of(tree.root_node) if tree else []
+    for part in _flat(inside):
+        part.start += row
+        part.end += row
+        part.named_at += row
+    holder = next((p for p in _flat(parts) if p.start <= row <= p.end and not p.parts), None)
+    if holder is not None:
+        holder.parts = inside
+    return parts
+
+
+def _flat(parts: list[Part]) -> Iterator[Part]:
+    for part in parts:
+        yield part
+        yield from _flat(part.parts)
