@@ -85,7 +85,7 @@ def test_what_is_not_a_fault_of_the_store_passes_unchanged(other):
 
 def document(key, *texts):
     chunks = tuple(Chunk(text, line, line) for line, text in enumerate(texts, 1))
-    return Document(key, f"/project/{key}", "hash", 1.5, "python", "", chunks)
+    return Document(key, f"/project/{key}", "hash", 1.5, "python", chunks)
 
 
 @pytest.mark.anyio

@@ -11,6 +11,7 @@ import pytest
 
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.store.index import Manifest, discard, is_local
+from vector_index_mcp.engine.store.schema import FORMAT
 from vector_index_mcp.engine.types import Chunk, Document, FileRecord, ModelIdentity
 from vector_index_mcp.errors import DamagedIndexError, StoreError
 
@@ -22,7 +23,7 @@ MANIFEST = Manifest(owner="/project", chunker="lines-1", model=MODEL)
 
 def document(key, *texts):
     chunks = tuple(Chunk(text, line, line) for line, text in enumerate(texts, 1))
-    return Document(key, f"/project/{key}", "hash", 1.5, "python", "", chunks)
+    return Document(key, f"/project/{key}", "hash", 1.5, "python", chunks)
 
 
 def tables(folder):
@@ -49,7 +50,7 @@ async def index(uri):
 
 
 async def keys_found(store):
-    return sorted(chunk.key for chunk in await store.matching(["word"], 10))
+    return sorted(found.chunk.key for found in await store.matching(["word"], 10))
 
 
 async def reopened(uri):
@@ -246,7 +247,7 @@ async def write_manifest(uri, *rows):
 
 
 @pytest.mark.parametrize("fields", [{}, {"owner": 1, "unheard of": [2]}])
-@pytest.mark.parametrize("number", [0, 2, 99, "2"])
+@pytest.mark.parametrize("number", [0, FORMAT - 1, FORMAT + 1, 99, str(FORMAT)])
 async def test_an_index_of_another_format_is_none(index, uri, number, fields):
     await write_manifest(uri, json.dumps({"format": number, **fields}))
     assert await Index.open(uri) is None
@@ -262,9 +263,9 @@ async def test_an_index_of_another_format_is_none(index, uri, number, fields):
         ["7"],
         ["null"],
         ["{}"],
-        ['{"format": 1}'],
-        ['{"format": 1, "owner": "", "chunker": "", "model": {"name": "x"}}'],
-        ['{"format": 1, "owner": "", "chunker": "", "model": null, "colour": 1}'],
+        [f'{{"format": {FORMAT}}}'],
+        [f'{{"format": {FORMAT}, "owner": "", "chunker": "", "model": {{"name": "x"}}}}'],
+        [f'{{"format": {FORMAT}, "owner": "", "chunker": "", "model": null, "colour": 1}}'],
     ],
 )
 async def test_a_manifest_that_makes_no_sense_is_damage(index, uri, rows):

@@ -1,14 +1,25 @@
 """What a store promises, kept by the real LanceDB."""
 
+import re
 from pathlib import Path
 
 import anyio
 import numpy as np
 import pytest
 
-from vector_index_mcp.engine import rank
+from vector_index_mcp.engine.query import Query
+from vector_index_mcp.engine.rank import rank
 from vector_index_mcp.engine.store import Store, schema
-from vector_index_mcp.engine.types import Chunk, Document, FileRecord, Holding
+from vector_index_mcp.engine.texts import chunk_hash
+from vector_index_mcp.engine.types import (
+    NO_FILTERS,
+    Chunk,
+    Document,
+    FileRecord,
+    Filters,
+    Holding,
+)
+from vector_index_mcp.files.glob import regex_of
 
 pytestmark = pytest.mark.anyio
 
@@ -30,9 +41,9 @@ ODD_KEYS = [
 ]
 
 
-def document(key, *texts, content_hash="one"):
-    chunks = tuple(Chunk(text, line, line) for line, text in enumerate(texts, 1))
-    return Document(key, f"/project/{key}", content_hash, 1.5, "python", f"# {key}", chunks)
+def document(key, *texts, content_hash="one", language="python", scope="", symbols=()):
+    chunks = tuple(Chunk(text, line, line, scope, symbols) for line, text in enumerate(texts, 1))
+    return Document(key, f"/project/{key}", content_hash, 1.5, language, chunks)
 
 
 def record(key, content_hash="one", chunk_count=1):
@@ -41,10 +52,26 @@ def record(key, content_hash="one", chunk_count=1):
 
 def vectors_of(*documents):
     """A vector for each chunk, told apart by its direction."""
-    hashes = [schema.chunk_hash(d.context, c.text) for d in documents for c in d.chunks]
+    hashes = [chunk_hash(d.key, c.scope, c.text) for d in documents for c in d.chunks]
     made = np.random.default_rng(7).normal(size=(len(hashes), DIMENSION)).astype("f4")
     made /= np.linalg.norm(made, axis=1, keepdims=True)
     return dict(zip(hashes, made, strict=True))
+
+
+def vector_of(document, vectors):
+    """That of the only chunk of `document`."""
+    [chunk] = document.chunks
+    return vectors[chunk_hash(document.key, chunk.scope, chunk.text)]
+
+
+async def matched(store, words, limit=10, filters=NO_FILTERS):
+    """The chunks that full text finds for `words`, best first."""
+    return [found.chunk for found in await store.matching(words, limit, filters)]
+
+
+async def near(store, vector, limit=10, filters=NO_FILTERS):
+    """The chunks that are near to `vector`, nearest first."""
+    return [found.chunk for found in await store.nearest(vector, limit, filters)]
 
 
 @pytest.fixture
@@ -65,23 +92,26 @@ async def test_a_new_store_is_empty(store):
     assert await store.count() == 0
     assert await store.records() == []
     assert await store.holdings() == {}
-    assert await store.matching(["word"], 10) == []
-    assert await store.nearest(np.ones(DIMENSION, "f4"), 10) == []
+    assert await matched(store, ["word"], 10) == []
+    assert await near(store, np.ones(DIMENSION, "f4"), 10) == []
     assert not store.needs_maintenance
 
 
 async def test_what_was_stored_is_read_back_unchanged(store):
     text = "def f():\r\n\treturn '\u2028 🙂 \x00'\n"
-    stored = document("a.py", text, "second")
+    stored = document(
+        "a.py", text, "second", scope="class Foo › function f", symbols=("f", "Foo::g")
+    )
     await store.replace([stored], 3, {})
-    first, second = sorted(await store.matching(["py"], 10), key=lambda c: c.chunk_index)
+    first, second = sorted(await matched(store, ["py"], 10), key=lambda c: c.chunk_index)
     assert (first.text, second.text) == (text, "second")
     assert first.document_id == "a.py::0"
     assert (first.key, first.original_path) == ("a.py", "/project/a.py")
     assert (first.content_hash, first.modified, first.language) == ("one", 1.5, "python")
     assert (second.chunk_index, second.total_chunks) == (1, 2)
     assert (second.start_line, second.end_line, second.revision) == (2, 2, 3)
-    assert first.chunk_hash == schema.chunk_hash("# a.py", text)
+    assert (first.scope, first.symbols) == ("class Foo › function f", ("f", "Foo::g"))
+    assert first.chunk_hash == chunk_hash("a.py", first.scope, text)
 
 
 async def test_replacing_leaves_only_the_new_rows_of_a_file(store):
@@ -90,8 +120,8 @@ async def test_replacing_leaves_only_the_new_rows_of_a_file(store):
     )
     await store.replace([document("a", "new", content_hash="two")], 2, {})
     assert await store.holdings() == {"a": Holding("two", 1, 1), "b": Holding("one", 1, 1)}
-    assert await store.matching(["old"], 10) == []
-    assert [chunk.text for chunk in await store.matching(["new"], 10)] == ["new"]
+    assert await matched(store, ["old"], 10) == []
+    assert [chunk.text for chunk in await matched(store, ["new"], 10)] == ["new"]
 
 
 async def test_replacing_a_file_that_is_empty_now_leaves_no_rows(store):
@@ -161,24 +191,24 @@ async def test_a_record_put_again_replaces_the_first(store):
 )
 async def test_any_word_of_a_query_is_enough_to_match(store, words):
     await store.replace([document("a.py", "getUserName parse")], 1, {})
-    assert [chunk.key for chunk in await store.matching(words, 5)] == ["a.py"]
+    assert [chunk.key for chunk in await matched(store, words, 5)] == ["a.py"]
 
 
 async def test_a_rare_word_outweighs_a_common_one(store):
     documents = [document(f"{number}.txt", "common common words") for number in range(20)]
     await store.replace([*documents, document("x.txt", "rare words")], 1, {})
-    assert (await store.matching(["common", "rare"], 5))[0].key == "x.txt"
+    assert (await matched(store, ["common", "rare"], 5))[0].key == "x.txt"
 
 
 async def test_a_file_is_found_by_the_words_of_its_path(store):
     await store.replace([document("src/userStore.py", "x"), document("b.py", "y")], 1, {})
-    assert [c.key for c in await store.matching(["userstore"], 5)] == ["src/userStore.py"]
+    assert [c.key for c in await matched(store, ["userstore"], 5)] == ["src/userStore.py"]
 
 
 @pytest.mark.parametrize("word", ['"', "(", "AND", "*", "a:b", "\x00", "'", "🙂", "x" * 5000])
 async def test_no_word_is_syntax(store, word):
     await store.replace([document("a", "text")], 1, {})
-    assert await store.matching([word], 5) == []
+    assert await matched(store, [word], 5) == []
 
 
 async def test_the_nearest_vector_comes_first(store):
@@ -186,42 +216,42 @@ async def test_the_nearest_vector_comes_first(store):
     vectors = vectors_of(*documents)
     await store.replace(documents, 1, vectors)
     for wanted in documents:
-        vector = vectors[schema.chunk_hash(wanted.context, wanted.chunks[0].text)]
-        found = await store.nearest(vector, 3)
+        vector = vector_of(wanted, vectors)
+        found = await near(store, vector, 3)
         assert len(found) == 3
         assert found[0].key == wanted.key
-        assert (await store.nearest(vector * 100, 1))[0].key == wanted.key
+        assert (await near(store, vector * 100, 1))[0].key == wanted.key
 
 
 async def test_a_chunk_without_a_vector_is_matched_but_not_near(store):
     await store.replace([document("a", "text")], 1, {})
-    assert [c.key for c in await store.matching(["text"], 5)] == ["a"]
-    assert await store.nearest(np.ones(DIMENSION, "f4"), 5) == []
+    assert [c.key for c in await matched(store, ["text"], 5)] == ["a"]
+    assert await near(store, np.ones(DIMENSION, "f4"), 5) == []
 
 
 async def test_a_vector_of_another_length_is_near_to_nothing(store):
     await store.replace([document("a", "text")], 1, vectors_of(document("a", "text")))
-    assert await store.nearest(np.ones(DIMENSION + 1, "f4"), 5) == []
+    assert await near(store, np.ones(DIMENSION + 1, "f4"), 5) == []
 
 
 @pytest.mark.parametrize("limit", [1, 7])
 async def test_no_more_is_found_than_asked_for(store, limit):
     documents = [document(str(number), "text") for number in range(10)]
     await store.replace(documents, 1, vectors_of(*documents))
-    assert len(await store.matching(["text"], limit)) == limit
-    assert len(await store.nearest(np.ones(DIMENSION, "f4"), limit)) == limit
+    assert len(await matched(store, ["text"], limit)) == limit
+    assert len(await near(store, np.ones(DIMENSION, "f4"), limit)) == limit
 
 
 async def test_filling_gives_vectors_and_keeps_everything_else(store):
     stored = document("a", "one", "two")
     await store.replace([stored], 4, {})
-    before = sorted(await store.matching(["one", "two"], 5), key=lambda c: c.chunk_index)
+    before = sorted(await matched(store, ["one", "two"], 5), key=lambda c: c.chunk_index)
     await store.fill(await store.unembedded(["a"]), vectors_of(stored))
-    after = sorted(await store.matching(["one", "two"], 5), key=lambda c: c.chunk_index)
+    after = sorted(await matched(store, ["one", "two"], 5), key=lambda c: c.chunk_index)
     assert after == before
     assert await store.holdings() == {"a": Holding("one", 2, 0)}
     assert (await store.unembedded(["a"])).num_rows == 0
-    assert len(await store.nearest(np.ones(DIMENSION, "f4"), 5)) == 2
+    assert len(await near(store, np.ones(DIMENSION, "f4"), 5)) == 2
 
 
 async def test_filling_some_of_the_vectors_loses_no_row(store):
@@ -253,8 +283,8 @@ async def test_without_a_dimension_the_words_are_searched_all_the_same(vectorles
     await vectorless.replace([stored], 1, vectors_of(stored))
     await vectorless.fill(await vectorless.unembedded(["a"]), vectors_of(stored))
     assert vectorless.dimension is None
-    assert [c.key for c in await vectorless.matching(["text"], 5)] == ["a"]
-    assert await vectorless.nearest(np.ones(DIMENSION, "f4"), 5) == []
+    assert [c.key for c in await matched(vectorless, ["text"], 5)] == ["a"]
+    assert await near(vectorless, np.ones(DIMENSION, "f4"), 5) == []
     assert await vectorless.holdings() == {"a": Holding("one", 1, 1)}
 
 
@@ -263,7 +293,7 @@ async def test_vectors_are_filled_in_once_the_dimension_is_known(vectorless):
     await vectorless.replace([stored], 1, {})
     await vectorless.set_dimension(DIMENSION)
     await vectorless.fill(await vectorless.unembedded(["a"]), vectors_of(stored))
-    assert [c.key for c in await vectorless.nearest(np.ones(DIMENSION, "f4"), 5)] == ["a"]
+    assert [c.key for c in await near(vectorless, np.ones(DIMENSION, "f4"), 5)] == ["a"]
 
 
 async def test_rows_read_before_the_dimension_was_known_can_be_filled(vectorless):
@@ -282,8 +312,8 @@ async def test_setting_the_dimension_drops_the_vectors_and_keeps_the_rows(store,
     await store.set_dimension(dimension)
     assert store.dimension == dimension
     assert await store.holdings() == {"a": Holding("one", 1, 1)}
-    assert await store.nearest(np.ones(dimension, "f4"), 5) == []
-    assert [c.key for c in await store.matching(["text"], 5)] == ["a"]
+    assert await near(store, np.ones(dimension, "f4"), 5) == []
+    assert [c.key for c in await matched(store, ["text"], 5)] == ["a"]
 
 
 @pytest.mark.parametrize("dimension", [None, DIMENSION])
@@ -365,15 +395,15 @@ async def test_of_two_generations_met_by_a_search_the_newer_is_ranked(store):
     await store.replace([old], 1, {})
     await store._add(schema.with_vectors(schema.chunk_rows([new], 2), {}, DIMENSION))
     found = await store.matching(["word"], 10)
-    assert sorted(chunk.text for chunk in found) == ["word new", "word old"]
-    assert [hit.chunk.text for hit in rank.fuse([found])] == ["word new"]
+    assert sorted(c.chunk.text for c in found) == ["word new", "word old"]
+    assert [hit.chunk.text for hit in rank(Query("word"), found, [])] == ["word new"]
 
 
 async def test_a_reader_of_its_own_sees_every_commit_at_once(store, tmp_path):
     reader = await Store.open(str(tmp_path), 0)
     for number in range(3):
         await store.replace([document(str(number), "word")], number + 1, {})
-        assert len(await reader.matching(["word"], 10)) == number + 1
+        assert len(await matched(reader, ["word"], 10)) == number + 1
         assert await reader.count() == number + 1
     reader.close()
 
@@ -384,12 +414,12 @@ async def test_maintenance_changes_nothing_that_can_be_read(store):
     for number, stored in enumerate(documents):
         await store.replace([stored], number + 1, vectors)
         await store.put_records([record(stored.key)])
-    query = vectors[schema.chunk_hash(documents[7].context, documents[7].chunks[0].text)]
-    before = await store.holdings(), await store.nearest(query, 5), await store.count()
+    query = vector_of(documents[7], vectors)
+    before = await store.holdings(), await near(store, query, 5), await store.count()
     await store.maintain()
-    assert (await store.holdings(), await store.nearest(query, 5), await store.count()) == before
-    assert len(await store.matching(["word"], 50)) == 30
-    assert [c.key for c in await store.matching(["text7"], 5)] == ["7"]
+    assert (await store.holdings(), await near(store, query, 5), await store.count()) == before
+    assert len(await matched(store, ["word"], 50)) == 30
+    assert [c.key for c in await matched(store, ["text7"], 5)] == ["7"]
 
 
 async def test_maintenance_is_due_after_many_commits_or_rows_and_then_done(store):
@@ -421,8 +451,8 @@ async def test_searches_answer_while_maintenance_reopens(store):
 
     async def search_until(done):
         while not done.is_set():
-            words, near = await store.matching(["word"], 50), await store.nearest(query, 50)
-            answers.append({len({c.key for c in words}), len({c.key for c in near})})
+            words, nearby = await matched(store, ["word"], 50), await near(store, query, 50)
+            answers.append({len({c.key for c in words}), len({c.key for c in nearby})})
 
     query, done = np.ones(DIMENSION, "f4"), anyio.Event()
     with anyio.fail_after(60):
@@ -447,8 +477,8 @@ async def test_maintenance_leaks_no_descriptors(store):
         documents = [document(f"{revision}/{number}", "word", "text") for number in range(20)]
         await store.replace(documents, revision, vectors_of(*documents))
         await store.maintain()
-        assert len(await store.matching(["word"], 5)) == 5
-        assert len(await store.nearest(np.ones(DIMENSION, "f4"), 5)) == 5
+        assert len(await matched(store, ["word"], 5)) == 5
+        assert len(await near(store, np.ones(DIMENSION, "f4"), 5)) == 5
 
     for revision in range(1, 6):
         await round_trip(revision)
@@ -478,3 +508,150 @@ async def test_the_writing_of_one_generation_is_not_seen_in_another(store, tmp_p
     assert await store.count() == 0
     assert await store.records() == []
     other.close()
+
+
+# -- filters ---------------------------------------------------------------------------------
+
+TREE = {
+    "src/app.py": "python",
+    "src/web/app.ts": "typescript",
+    "src/web/it's.ts": "typescript",
+    "tests/test_app.py": "python",
+    "docs/app.md": "markdown",
+    "notes.x": "it's odd",
+}
+
+
+async def with_tree(store):
+    """`store` with a file for each of TREE, all of the same text."""
+    documents = [document(key, "word", language=language) for key, language in TREE.items()]
+    await store.replace(documents, 1, vectors_of(*documents))
+    return store
+
+
+both_searches = pytest.mark.parametrize(
+    "search",
+    [
+        lambda store, filters: matched(store, ["word"], 50, filters),
+        lambda store, filters: near(store, np.ones(DIMENSION, "f4"), 50, filters),
+    ],
+    ids=["matching", "nearest"],
+)
+
+
+@both_searches
+@pytest.mark.parametrize(
+    ("filters", "expected"),
+    [
+        (Filters(), TREE),
+        (Filters(languages=("python",)), ["src/app.py", "tests/test_app.py"]),
+        (Filters(languages=("it's odd",)), ["notes.x"]),
+        (Filters(languages=("klingon",)), []),
+        (Filters(languages=("' OR '1' = '1",)), []),
+        (Filters(path="^src/"), ["src/app.py", "src/web/app.ts", "src/web/it's.ts"]),
+        (Filters(path="it's"), ["src/web/it's.ts"]),
+        (Filters(path="x' OR '1' = '1"), []),
+        (Filters(path="^(?:.+/)?app[.]"), ["src/app.py", "src/web/app.ts", "docs/app.md"]),
+        (Filters(path="^src/", languages=("python",)), ["src/app.py"]),
+        (Filters(path="^docs/", languages=("python",)), []),
+    ],
+)
+async def test_a_search_is_limited_to_what_the_filters_let_through(
+    store, search, filters, expected
+):
+    await with_tree(store)
+    assert sorted(chunk.key for chunk in await search(store, filters)) == sorted(expected)
+
+
+@both_searches
+@pytest.mark.parametrize(
+    "glob",
+    ["*.py", "src/", "src/**/*.ts", "app.*", "/app.py", "*.{md,x}", "it's.ts", "**", "[a-n]*.x"]
+    + ["[]a].py", "a+b (c)$^|~#&-.py", "ключ", "*\U0001f642*", "tab\t*", "?[!z]*", "\\'.py"],
+)  # fmt: skip
+async def test_a_glob_lets_through_what_its_regular_expression_says(store, search, glob):
+    await with_tree(store)
+    documents = [document(key, "word") for key in ODD_KEYS]
+    await store.replace(documents, 2, vectors_of(*documents))
+    found = {chunk.key for chunk in await search(store, Filters(path=regex_of(glob)))}
+    assert found == {key for key in [*TREE, *ODD_KEYS] if re.search(regex_of(glob), key)}
+
+
+@both_searches
+@pytest.mark.parametrize("maintained", [False, True])
+async def test_filters_apply_before_the_best_are_chosen(store, search, maintained):
+    better = [document(f"{number}.py", "word word word") for number in range(60)]
+    wanted = document("wanted.ts", "a word among many others", language="typescript")
+    vectors = vectors_of(*better) | {
+        chunk_hash("wanted.ts", "", wanted.chunks[0].text): -np.ones(DIMENSION, "f4") / 2
+    }
+    await store.replace([*better, wanted], 1, vectors)
+    if maintained:
+        await store.maintain()
+    for filters in (Filters(languages=("typescript",)), Filters(path=regex_of("*.ts"))):
+        assert [chunk.key for chunk in await search(store, filters)] == ["wanted.ts"]
+
+
+async def test_candidates_tell_how_good_they_are(store):
+    documents = [document("much.txt", "rare rare words"), document("less.txt", "rare and words")]
+    vectors = vectors_of(*documents)
+    await store.replace([*documents, document("none.txt", "words")], 1, vectors)
+    by_words = await store.matching(["rare"], 5)
+    assert [found.chunk.key for found in by_words] == ["much.txt", "less.txt"]
+    assert by_words[0].score > by_words[1].score > 0
+    wanted = vector_of(documents[0], vectors)
+    nearest, other = await store.nearest(wanted, 5)
+    assert nearest.score == pytest.approx(1.0, abs=1e-5)
+    assert other.score == pytest.approx(float(wanted @ vector_of(documents[1], vectors)), abs=1e-5)
+
+
+# -- words -----------------------------------------------------------------------------------
+
+SPELLINGS = ["parseCookie", "parse_cookie", "PARSE_COOKIE", "parse-cookie", "ParseCookie"]
+
+
+@pytest.mark.parametrize("maintained", [False, True])
+@pytest.mark.parametrize("symbol", SPELLINGS[:3])
+async def test_an_identifier_in_any_spelling_finds_its_definition_first(store, symbol, maintained):
+    uses = [document(f"use{n}.py", f"x = {symbol}(1)\ny = {symbol}(2)") for n in range(20)]
+    defining = document("jar.py", f"def {symbol}(text): ...", symbols=(f"Jar::{symbol}",))
+    await store.replace([*uses, defining], 1, {})
+    if maintained:
+        await store.maintain()
+    for spelling in SPELLINGS:
+        found = await matched(store, Query(spelling).matched)
+        assert found[0].key == "jar.py", spelling
+
+
+@pytest.mark.parametrize(
+    ("word", "other"),
+    [
+        ("authentication", "authenticate"),
+        ("authenticated", "authenticating"),
+        ("retries", "retry"),
+        ("parser", "parsers"),
+        ("handled", "handling"),
+        ("connections", "connect"),
+        ("indexes", "indexing"),
+    ],
+)
+@pytest.mark.parametrize("maintained", [False, True])
+async def test_inflections_of_a_word_find_each_other(store, word, other, maintained):
+    await store.replace([document("a", f"some {word} here"), document("b", "nothing")], 1, {})
+    if maintained:
+        await store.maintain()
+    assert [chunk.key for chunk in await matched(store, [other])] == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("word", "other"), [("car", "care"), ("user", "use"), ("indices", "index"), ("ran", "run")]
+)
+async def test_words_of_another_stem_do_not(store, word, other):
+    await store.replace([document("a", f"some {word} here")], 1, {})
+    assert await matched(store, [other]) == []
+
+
+async def test_no_word_is_too_common_or_too_long_to_be_found(store):
+    await store.replace([document("a", f"the if not {'x' * 64}")], 1, {})
+    for word in ("the", "if", "not", "x" * 64):
+        assert [chunk.key for chunk in await matched(store, [word])] == ["a"]

@@ -1,46 +1,124 @@
-"""Candidate lists to one ranking. Pure."""
+"""The candidates of both searches to one ranking. Pure."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 
-from vector_index_mcp.engine.types import Hit, StoredChunk
+from vector_index_mcp.engine.query import Query
+from vector_index_mcp.engine.signals import SIGNALS, Weights, context
+from vector_index_mcp.engine.types import Candidate, Hit, StoredChunk
 
-RRF_K = 60  # Cormack, Clarke, Buettcher: Reciprocal Rank Fusion (SIGIR 2009), section 3
-MAX_PER_FILE = 3  # a fourth chunk of one file tells less than the first of another
+WEIGHTS = Weights()
+# A cosine this far below the best is worth nothing. The last candidate's takes its place where it
+# is lower; in a small project it is not, and all its chunks are candidates.
+_LEAST_SPAN = 0.3
+STEPS = frozenset({"support", "spread"})
+"""What a ranking does beside applying SIGNALS; can be left out like these."""
 
 
-def fuse(rankings: Sequence[Sequence[StoredChunk]]) -> list[Hit]:
-    """Merge rankings by reciprocal rank fusion, best first.
+def rank(
+    query: Query,
+    lexical: Sequence[Candidate],
+    semantic: Sequence[Candidate],
+    *,
+    weights: Weights = WEIGHTS,
+    without: Collection[str] = (),
+) -> list[Hit]:
+    """All candidates, best first.
 
-    score(d) = sum over the rankings that hold d of 1 / (k + rank(d)), as a share of the highest
-    possible sum, so that 1.0 is "first everywhere". A chunk met twice, because its file was being
-    replaced while the search ran, counts once and in its newest generation.
+    Args:
+        query: What was asked.
+        lexical: What full-text search found, best first.
+        semantic: What vector search found, best first; empty when there was none.
+        weights: How strong the signals are.
+        without: Names of SIGNALS and STEPS to leave out.
+
+    Returns:
+        Hits with scores from 1 (the best) down to 0. A chunk met twice, because its file was being
+        replaced while the search ran, counts in its newest generation.
     """
+    lexical, semantic = _newest(lexical, semantic)
+    share = weights.semantic_for_symbols if query.is_symbol else weights.semantic
+    scores = _fused(lexical, semantic, share)
+    found = sorted((c.chunk for c in (*lexical, *semantic)), key=_place)
+    chunks = {chunk.document_id: chunk for chunk in found}
+    ctx = context(query, weights, list(chunks.values()))
+    for name, signal in SIGNALS.items():
+        if name not in without:
+            for id_, chunk in chunks.items():
+                scores[id_] *= signal(ctx, chunk)
+    if "support" not in without:
+        _support(scores, chunks, weights.support)
+    if "spread" not in without:
+        _spread(scores, chunks, weights.repeated)
+    highest = max(scores.values(), default=0.0) or 1.0
+    hits = [Hit(chunks[id_], score / highest) for id_, score in scores.items()]
+    return sorted(hits, key=lambda hit: (-hit.score, *_place(hit.chunk)))
+
+
+def _place(chunk: StoredChunk) -> tuple[str, int]:
+    """What decides between equals, so that an answer does not depend on the searches' order."""
+    return chunk.key, chunk.chunk_index
+
+
+def _newest(*rankings: Sequence[Candidate]) -> list[list[Candidate]]:
+    """`rankings` without the chunks of a file of which a later generation was met."""
     newest: dict[str, int] = {}
     for ranking in rankings:
-        for chunk in ranking:
+        for candidate in ranking:
+            chunk = candidate.chunk
             newest[chunk.key] = max(newest.get(chunk.key, 0), chunk.revision)
-    chunks: dict[str, StoredChunk] = {}
-    scores: dict[str, float] = {}
-    for ranking in rankings:
-        current = {c.document_id: c for c in ranking if c.revision == newest[c.key]}
-        for rank, (document_id, chunk) in enumerate(current.items(), start=1):
-            chunks[document_id] = chunk
-            scores[document_id] = scores.get(document_id, 0.0) + 1.0 / (RRF_K + rank)
-    highest = len(rankings) / (RRF_K + 1)
-    hits = [Hit(chunks[i], min(1.0, score / highest)) for i, score in scores.items()]
-    return sorted(hits, key=lambda hit: (-hit.score, hit.chunk.key, hit.chunk.chunk_index))
+    return [[c for c in ranking if c.chunk.revision == newest[c.chunk.key]] for ranking in rankings]
 
 
-def spread(hits: Sequence[Hit], limit: int, per_file: int = MAX_PER_FILE) -> list[Hit]:
-    """The first `limit` hits with at most `per_file` of one file.
+def _fused(
+    lexical: Sequence[Candidate], semantic: Sequence[Candidate], share: float
+) -> dict[str, float]:
+    """Scores by document_id: a convex combination of both scores, each scaled to 0…1.
 
-    What the cap held back fills the end when nothing else is left.
+    It beats reciprocal rank fusion once its one parameter is chosen: Bruch, Gai, Ingber, An
+    Analysis of Fusion Functions for Hybrid Retrieval (TOIS 2023), section 5. A BM25 score has a
+    natural lowest value, 0; the cosines of the last candidates are far from theirs.
     """
-    taken: list[Hit] = []
-    held_back: list[Hit] = []
-    count: dict[str, int] = {}
-    for hit in hits:
-        key = hit.chunk.key
-        count[key] = count.get(key, 0) + 1
-        (taken if count[key] <= per_file else held_back).append(hit)
-    return (taken + held_back)[:limit]
+    if not semantic:
+        share = 0.0
+    elif not lexical:
+        share = 1.0
+    scores: dict[str, float] = {}
+    if lexical:
+        highest = max(c.score for c in lexical) or 1.0
+        for c in lexical:
+            scores[c.chunk.document_id] = (1 - share) * c.score / highest
+    if semantic:
+        highest = semantic[0].score
+        lowest = min(semantic[-1].score, highest - _LEAST_SPAN)
+        for c in semantic:
+            scaled = (c.score - lowest) / (highest - lowest)
+            scores[c.chunk.document_id] = scores.get(c.chunk.document_id, 0.0) + share * scaled
+    return scores
+
+
+def _support(scores: dict[str, float], chunks: dict[str, StoredChunk], weight: float) -> None:
+    """Raise the best chunk of each file by what the file's candidates are worth together.
+
+    A file with five good places is more likely what is looked for than one with a single place.
+    """
+    together: Counter[str] = Counter()
+    best: dict[str, str] = {}
+    for id_, chunk in chunks.items():
+        key, score = chunk.key, scores[id_]
+        together[key] += score  # type: ignore[assignment]  # a Counter of floats
+        if key not in best or score > scores[best[key]]:
+            best[key] = id_
+    highest, most = max(scores.values(), default=0.0), max(together.values(), default=0)
+    if most > 0:
+        for key, id_ in best.items():
+            scores[id_] += weight * highest * together[key] / most
+
+
+def _spread(scores: dict[str, float], chunks: dict[str, StoredChunk], left: float) -> None:
+    """Lower each chunk once for every better one of its file: another file tells more."""
+    better: Counter[str] = Counter()
+    for id_ in sorted(chunks, key=lambda id_: -scores[id_]):
+        key = chunks[id_].key
+        scores[id_] *= left ** better[key]
+        better[key] += 1

@@ -25,6 +25,10 @@ class Chunk:
     """1-based, inclusive."""
     end_line: int
     """1-based, inclusive."""
+    scope: str = ""
+    """The definitions or sections it lies in, outermost first: `class Foo › function bar`."""
+    symbols: tuple[str, ...] = ()
+    """The names it defines, in order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +44,6 @@ class Document:
     modified: float
     """mtime, Unix seconds."""
     language: str
-    context: str
-    """What is embedded before each chunk's text; empty for none."""
     chunks: tuple[Chunk, ...]
 
 
@@ -86,7 +88,32 @@ class StoredChunk:
     start_line: int
     end_line: int
     language: str
+    scope: str
+    """The definitions it lies in, outermost first: `class Foo › function bar`."""
+    symbols: tuple[str, ...]
+    """The names it defines."""
     revision: int
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """Which chunks a search is limited to; empty values limit nothing."""
+
+    path: str = ""
+    """A regular expression that the file's key matches."""
+    languages: tuple[str, ...] = ()
+
+
+NO_FILTERS = Filters()
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A chunk that one search proposes."""
+
+    chunk: StoredChunk
+    score: float
+    """Of full-text search the BM25 score, of vector search the cosine."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 MAX_WORD_CHARS = 64  # longer runs are hashes, base64 and the like: nobody searches for them
 
 _IDENTIFIER = re.compile(r"[^\W_]+(?:[_-]+[^\W_]+)*")
+_SEPARATOR = re.compile(r"::|[.#:/\\]")
 _PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W\d_a-zA-Z]+")
 # Scripts written without spaces: a run is cut into pairs of characters, the usual remedy.
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]+")
@@ -51,6 +52,16 @@ def query_words(query: str) -> list[str]:
         word.lower() for word in joined if len(word) <= MAX_WORD_CHARS
     ]
     return list(dict.fromkeys(found))
+
+
+def joined(identifier: str) -> str:
+    """`identifier` as one word, the same for all its spellings."""
+    return "".join(_PART.findall(identifier)).lower()
+
+
+def last_name(symbol: str) -> str:
+    """The name itself of a qualified one: `bar` of `Foo::bar`, `Foo.bar` and `foo#bar`."""
+    return _SEPARATOR.split(symbol)[-1] or symbol
 
 
 def _words(text: str) -> Iterator[str]:

@@ -1,15 +1,14 @@
 """What is stored: the schemas of the two tables, and documents as rows of them."""
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
+from vector_index_mcp.engine.texts import chunk_hash, matched_text
 from vector_index_mcp.engine.types import Document, FileRecord, StoredChunk, Vector
-from vector_index_mcp.engine.words import words
 
-FORMAT = 1
+FORMAT = 2
 """Changes when an older program could not read what this one writes, or the other way round."""
 
 CHUNKS = pa.schema(
@@ -26,6 +25,8 @@ CHUNKS = pa.schema(
         pa.field("start_line", pa.int32(), nullable=False),
         pa.field("end_line", pa.int32(), nullable=False),
         pa.field("language", pa.string(), nullable=False),
+        pa.field("scope", pa.string(), nullable=False),
+        pa.field("symbols", pa.list_(pa.string()), nullable=False),
         pa.field("search_text", pa.string(), nullable=False),
         # Grows with every commit: of two generations of a file, the higher one is current.
         pa.field("revision", pa.int64(), nullable=False),
@@ -56,21 +57,10 @@ def vector_field(dimension: int) -> pa.Field:
     return pa.field("vector", pa.list_(pa.float32(), dimension), nullable=True)
 
 
-def embedded_text(context: str, text: str) -> str:
-    """What the model sees of a chunk."""
-    return f"{context}\n{text}" if context else text
-
-
-def chunk_hash(context: str, text: str) -> str:
-    """SHA-256 of what is embedded, in hex: equal hash, equal vector."""
-    return hashlib.sha256(embedded_text(context, text).encode("utf-8", "replace")).hexdigest()
-
-
 def chunk_rows(documents: Sequence[Document], revision: int) -> pa.Table:
     """The rows of `documents`, in order, without vectors."""
     columns: dict[str, list[object]] = {name: [] for name in CHUNKS.names}
     for document in documents:
-        path_words = " ".join(words(document.key))
         total = len(document.chunks)
         for index, chunk in enumerate(document.chunks):
             row = (
@@ -82,11 +72,13 @@ def chunk_rows(documents: Sequence[Document], revision: int) -> pa.Table:
                 total,
                 chunk.text,
                 {"original_path": document.original_path},
-                chunk_hash(document.context, chunk.text),
+                chunk_hash(document.key, chunk.scope, chunk.text),
                 chunk.start_line,
                 chunk.end_line,
                 document.language,
-                f"{path_words} {' '.join(words(chunk.text))}",
+                chunk.scope,
+                chunk.symbols,
+                matched_text(document.key, chunk),
                 revision,
             )
             for column, value in zip(columns.values(), row, strict=True):
@@ -119,6 +111,8 @@ def stored_chunks(rows: list[dict[str, Any]]) -> list[StoredChunk]:
             start_line=row["start_line"],
             end_line=row["end_line"],
             language=row["language"],
+            scope=row["scope"],
+            symbols=tuple(row["symbols"]),
             revision=row["revision"],
         )
         for row in rows

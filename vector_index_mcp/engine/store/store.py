@@ -22,7 +22,15 @@ from lancedb.query import MatchQuery
 
 from vector_index_mcp.engine.store import schema
 from vector_index_mcp.engine.store.faults import translated
-from vector_index_mcp.engine.types import Document, FileRecord, Holding, StoredChunk, Vector
+from vector_index_mcp.engine.types import (
+    NO_FILTERS,
+    Candidate,
+    Document,
+    FileRecord,
+    Filters,
+    Holding,
+    Vector,
+)
 
 # Every read sees the latest commit, of this process or another; measured to cost nothing locally.
 _CONSISTENCY = timedelta(0)
@@ -39,7 +47,7 @@ _COMMITS_WORTH_TIDYING = 5
 _WORDS_INDEX = FTS(
     base_tokenizer="whitespace",  # search_text holds prepared words (engine.words)
     lower_case=False,
-    stem=False,
+    stem=True,
     remove_stop_words=False,
     ascii_folding=False,
     max_token_length=None,
@@ -113,29 +121,41 @@ class Store:
 
     # -- reading ---------------------------------------------------------------------------
 
-    async def matching(self, words: Sequence[str], limit: int) -> list[StoredChunk]:
+    async def matching(
+        self, words: Sequence[str], limit: int, filters: Filters = NO_FILTERS
+    ) -> list[Candidate]:
         """The chunks that hold any of `words`, best first by BM25."""
         if not words:
             return []
         match = MatchQuery(" ".join(words), "search_text")  # type: ignore[call-arg]  # has defaults
         with translated("searching"):
             query = self._handles.chunks.query().nearest_to_text(match)
-        return await self._ranked(query, "_score", limit)
+        rows = await self._best(query, "_score", limit, filters)
+        chunks = schema.stored_chunks(rows)
+        return [Candidate(c, row["_score"]) for c, row in zip(chunks, rows, strict=True)]
 
-    async def nearest(self, vector: Vector, limit: int) -> list[StoredChunk]:
+    async def nearest(
+        self, vector: Vector, limit: int, filters: Filters = NO_FILTERS
+    ) -> list[Candidate]:
         """The chunks whose embeddings are nearest to `vector` by cosine, nearest first."""
         if self.dimension != len(vector):
             return []
         with translated("searching"):
             query = self._handles.chunks.query().nearest_to(vector).distance_type("cosine")
-        return await self._ranked(query, "_distance", limit)
+        rows = await self._best(query, "_distance", limit, filters)
+        chunks = schema.stored_chunks(rows)
+        return [Candidate(c, 1 - row["_distance"]) for c, row in zip(chunks, rows, strict=True)]
 
-    async def _ranked(self, query: Any, rank_column: str, limit: int) -> list[StoredChunk]:
+    async def _best(
+        self, query: Any, rank_column: str, limit: int, filters: Filters
+    ) -> list[dict[str, Any]]:
         # The rank column is named because lance warns on stderr when it adds it by itself.
         columns = [*schema.STORED_CHUNK_COLUMNS, rank_column]
+        if where := _where(filters):
+            query = query.where(where)
         with translated("searching"):
-            rows = await query.select(columns).limit(limit).to_list()
-        return schema.stored_chunks(rows)
+            rows: list[dict[str, Any]] = await query.select(columns).limit(limit).to_list()
+        return rows
 
     async def last_revision(self) -> int:
         """The highest revision of any row; 0 if there is none."""
@@ -322,10 +342,24 @@ def _count_by(table: pa.Table, columns: list[str]) -> dict[tuple[str, ...], int]
     return dict(zip(keys, groups.column("count_all").to_pylist(), strict=True))
 
 
+def _where(filters: Filters) -> str:
+    """`filters` as a predicate of LanceDB's SQL."""
+    terms = []
+    if filters.languages:
+        terms.append(_in("language", filters.languages))
+    if filters.path:
+        terms.append(f"regexp_like(file_path, {_quoted(filters.path)})")
+    return " AND ".join(terms)
+
+
+def _quoted(value: str) -> str:
+    """A string of LanceDB's SQL: quotes are doubled, nothing else is special."""
+    return "'" + value.replace("'", "''") + "'"
+
+
 def _in(column: str, values: Iterable[str]) -> str:
-    """A predicate of LanceDB's SQL; quotes in `values` are doubled, nothing else is special."""
-    quoted = ", ".join("'" + value.replace("'", "''") + "'" for value in values)
-    return f"{column} IN ({quoted})"
+    """A predicate of LanceDB's SQL."""
+    return f"{column} IN ({', '.join(map(_quoted, values))})"
 
 
 def _portions(values: Iterable[str]) -> Iterator[list[str]]:

@@ -1,0 +1,129 @@
+"""What a search promises, over the real LanceDB."""
+
+import anyio
+import numpy as np
+import pytest
+
+from vector_index_mcp.engine.search import FEWEST_CANDIDATES, search
+from vector_index_mcp.engine.store import Store
+from vector_index_mcp.engine.texts import chunk_hash
+from vector_index_mcp.engine.types import NO_FILTERS, Chunk, Document, Filters
+from vector_index_mcp.errors import StoreError
+
+pytestmark = pytest.mark.anyio
+
+ABOUT_BIRDS = np.array([1, 0], "f4")
+ABOUT_FISH = np.array([0, 1], "f4")
+
+
+@pytest.fixture
+async def store(tmp_path):
+    store = await Store.create(str(tmp_path), 0, 2)
+    yield store
+    store.close()
+
+
+def document(key, text, *, symbols=(), language="python"):
+    return Document(key, key, "hash", 1.5, language, (Chunk(text, 1, 1, "", symbols),))
+
+
+async def put(store, documents):
+    """Store documents, given with their vectors."""
+    vectors = {
+        chunk_hash(document.key, "", document.chunks[0].text): vector
+        for document, vector in documents.items()
+    }
+    await store.replace(list(documents), 1, vectors)
+
+
+async def ask(store, text, vector, limit, filters=NO_FILTERS):
+    """Search with a query whose embedding is known."""
+
+    async def embed():
+        return vector
+
+    return await search(store, text, embed, limit, filters)
+
+
+def keys(hits):
+    return [hit.chunk.key for hit in hits]
+
+
+async def test_words_and_meaning_are_both_searched(store):
+    by_words, by_meaning = document("a.py", "sparrow"), document("b.py", "crow")
+    await put(store, {by_words: ABOUT_FISH, by_meaning: ABOUT_BIRDS})
+    assert sorted(keys(await ask(store, "sparrow", ABOUT_BIRDS, 5))) == ["a.py", "b.py"]
+
+
+async def test_without_a_vector_words_alone_are_searched(store):
+    await put(
+        store, {document("a.py", "sparrow"): ABOUT_FISH, document("b.py", "crow"): ABOUT_BIRDS}
+    )
+    assert keys(await ask(store, "sparrow", None, 5)) == ["a.py"]
+
+
+async def test_without_words_meaning_alone_is_searched(store):
+    await put(store, {document("a.py", "sparrow"): ABOUT_FISH})
+    assert keys(await ask(store, "???", ABOUT_BIRDS, 5)) == ["a.py"]
+    assert await ask(store, "???", None, 5) == []
+
+
+@pytest.mark.parametrize("filters", [Filters(languages=("go",)), Filters(path=r"[.]go$")])
+async def test_filters_limit_both_searches(store, filters):
+    birds = {document(f"{n}.py", f"sparrow {n}"): ABOUT_BIRDS for n in range(3)}
+    words = document("words.go", "sparrow", language="go")
+    meaning = document("meaning.go", "crow", language="go")
+    await put(store, birds | {words: ABOUT_FISH, meaning: ABOUT_BIRDS})
+    found = keys(await ask(store, "sparrow", ABOUT_BIRDS, 50, filters))
+    assert sorted(found) == ["meaning.go", "words.go"]
+
+
+@pytest.mark.parametrize("limit", [0, 1, 7])
+async def test_no_more_hits_than_asked_for(store, limit):
+    await put(store, {document(f"{n}.py", f"sparrow {n}"): ABOUT_BIRDS for n in range(20)})
+    assert len(await ask(store, "sparrow", ABOUT_BIRDS, limit)) == limit
+
+
+async def test_as_many_hits_as_asked_for(store):
+    count = 2 * FEWEST_CANDIDATES
+    await put(store, {document(f"{n}.py", f"sparrow {n}"): ABOUT_BIRDS for n in range(count)})
+    assert len(await ask(store, "sparrow", None, count)) == count
+
+
+@pytest.mark.parametrize("query", ["parse_cookie", "ParseCookie", "where is parse_cookie defined"])
+async def test_a_definition_is_found_among_more_uses_than_there_are_candidates(store, query):
+    use = "parse_cookie(parse_cookie) defined " * 5
+    uses = {document(f"{n}.py", f"{use} {n}"): ABOUT_BIRDS for n in range(2 * FEWEST_CANDIDATES)}
+    body = "\n".join(f"    step_{number}()" for number in range(100))
+    text = f"def parse_cookie(header):\n{body}"
+    defining = document("jar.py", text, symbols=("parse_cookie",))
+    await put(store, uses | {defining: ABOUT_FISH})
+    assert keys(await ask(store, query, None, 5))[0] == "jar.py"
+
+
+async def test_the_query_is_embedded_while_its_words_are_searched(store, monkeypatch):
+    await put(store, {document("a.py", "sparrow"): ABOUT_BIRDS})
+    is_embedding, matching = anyio.Event(), store.matching
+
+    async def matching_later(*arguments):
+        await is_embedding.wait()
+        return await matching(*arguments)
+
+    async def embed():
+        is_embedding.set()
+        return ABOUT_BIRDS
+
+    monkeypatch.setattr(store, "matching", matching_later)
+    with anyio.fail_after(10):
+        assert keys(await search(store, "sparrow", embed, 5)) == ["a.py"]
+
+
+@pytest.mark.parametrize("failing", [["matching"], ["nearest"], ["matching", "nearest"]])
+async def test_what_fails_in_a_search_is_told_as_it_is(store, monkeypatch, failing):
+    async def fail(*arguments):
+        raise StoreError("the disk is gone")
+
+    for method in failing:
+        monkeypatch.setattr(store, method, fail)
+    with pytest.raises(StoreError, match="the disk is gone"):
+        await ask(store, "sparrow", ABOUT_BIRDS, 5)

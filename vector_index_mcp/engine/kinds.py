@@ -1,0 +1,78 @@
+"""What kind of file a path names, as far as convention tells: test, example, generated, … Pure."""
+
+import re
+from functools import lru_cache
+
+TEST = "test"
+EXAMPLE = "example"
+DOCS = "docs"
+GENERATED = "generated"
+VENDORED = "vendored"
+DEPRECATED = "deprecated"
+DECLARATIONS = "declarations"
+BARREL = "barrel"
+DATA = "data"
+
+_BY_PATH = {
+    TEST: re.compile(
+        r"(^|/)(tests?|testing|testsuite|specs?|__tests__|__mocks__|e2e|fixtures?|mocks?|testdata"
+        r"|benchmarks?|benches|androidTest|\w+[._-]tests?|[\w.]*[._-]Tests?|\w*[a-z]Tests?|Tests?)/"
+        r"|(^|/)(test_[^/]*|tests\.\w+|conftest\.py|[^/]*[._-](tests?|specs?|bench|stories)\.[^/]+)$"
+        r"|[a-z\d](Tests?|Specs?|TestCase)\.\w+$"
+    ),
+    EXAMPLE: re.compile(
+        r"(^|/)(examples?|samples?|demos?|tutorials?|playgrounds?|cookbook)/", re.IGNORECASE
+    ),
+    VENDORED: re.compile(
+        r"(^|/)(vendor|vendored|_vendor|third[-_]?party|node_modules|externals?|extern|deps|Pods)/",
+        re.IGNORECASE,
+    ),
+    GENERATED: re.compile(
+        r"(^|/)(generated|__generated__|dist|build|autogen)/"
+        r"|[._](pb|pb2|pb2_grpc|g|gen|generated|designer|min|umd)\.\w+$|_pb\.\w+$|\.(lock|map|snap)$"
+        r"|(^|/)(package-lock|pnpm-lock|yarn)\.\w+$",
+        re.IGNORECASE,
+    ),
+    DEPRECATED: re.compile(
+        r"(^|[/_.-])(deprecated|legacy|obsolete|compat|old)([/_.-]|$)", re.IGNORECASE
+    ),
+    DECLARATIONS: re.compile(r"\.d\.[mc]?ts$|\.pyi$"),
+    BARREL: re.compile(r"(^|/)(__init__\.py|index\.[mc]?[jt]sx?|mod\.rs|__main__\.py)$"),
+    DOCS: re.compile(
+        r"(^|/)((docs?|documentation)/|(changelogs?|changes|history|news)$)", re.IGNORECASE
+    ),
+}
+_BY_LANGUAGE = {
+    **dict.fromkeys("markdown rst asciidoc org latex text".split(), DOCS),
+    **dict.fromkeys(
+        "json yaml toml ini xml csv diff other html css scss cmake make batch".split(), DATA
+    ),
+}
+_ASKED_BY = {
+    TEST: "test tests tested testing testcase spec specs fixture fixtures mock mocks benchmark "
+    "benchmarks",
+    EXAMPLE: "example examples sample samples demo demos tutorial usage",
+    DOCS: "docs doc documentation documented readme changelog guide manual tutorial changes "
+    "release notes",
+    GENERATED: "generated protobuf lockfile lock",
+    VENDORED: "vendor vendored third-party thirdparty",
+    DEPRECATED: "deprecated deprecation legacy obsolete compat compatibility old",
+    DECLARATIONS: "declaration declarations typings stub stubs types",
+    DATA: "config configuration settings json yaml toml xml css html style styles stylesheet "
+    "makefile cmake build workflow pipeline dependencies",
+}
+_ASKING = {kind: frozenset(words.split()) for kind, words in _ASKED_BY.items()}
+
+
+@lru_cache(maxsize=8_192)
+def kinds_of(path: str, language: str) -> frozenset[str]:
+    """The kinds of the file at `path`; none for ordinary code, sometimes several."""
+    kinds = {kind for kind, pattern in _BY_PATH.items() if pattern.search(path)}
+    if language in _BY_LANGUAGE:
+        kinds.add(_BY_LANGUAGE[language])
+    return frozenset(kinds)
+
+
+def kinds_asked_for(words: frozenset[str]) -> frozenset[str]:
+    """The kinds that a query of these words asks for."""
+    return frozenset(kind for kind, asking in _ASKING.items() if asking & words)

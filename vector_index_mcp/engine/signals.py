@@ -1,0 +1,133 @@
+"""What makes one candidate a better answer than another: one function per signal. Pure.
+
+Each takes the query and a candidate and gives a factor for the candidate's score; 1 changes
+nothing. What each is worth is measured by benchmarks/quality.py, which leaves them out one by one.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from vector_index_mcp.engine import kinds
+from vector_index_mcp.engine.query import Query
+from vector_index_mcp.engine.types import StoredChunk
+from vector_index_mcp.engine.words import joined, last_name, words
+
+_STEM_CHARS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """How strong the signals are. Chosen on the tuning half of benchmarks/labels."""
+
+    semantic: float = 0.6
+    """Share of vector search in the score of a sentence; full text has the rest."""
+    semantic_for_symbols: float = 0.2
+    defines: float = 1.0
+    path: float = 0.5
+    coverage: float = 0.5
+    named: float = 3.0
+    quoted: float = 3.0
+    support: float = 0.3
+    repeated: float = 0.3
+    """What is left of a score for each better chunk of the same file."""
+    test: float = 0.3
+    example: float = 0.5
+    docs: float = 0.4
+    generated: float = 0.4
+    vendored: float = 0.5
+    deprecated: float = 0.8
+    declarations: float = 0.5
+    barrel: float = 0.8
+    data: float = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """One query over its candidates."""
+
+    query: Query
+    weights: Weights
+    rarity: dict[str, float]
+    """By the stem of each query word: how much it tells."""
+
+    def share(self, stems: Iterable[str]) -> float:
+        """How much of the query `stems` cover, 0 to 1, rare words counting more."""
+        total = sum(self.rarity.values())
+        return sum(self.rarity.get(s, 0.0) for s in set(stems)) / total if total else 0.0
+
+
+Signal = Callable[[Context, StoredChunk], float]
+
+
+def context(query: Query, weights: Weights, chunks: Sequence[StoredChunk]) -> Context:
+    """`query` with the rarity of its words among `chunks`."""
+    stems = list(dict.fromkeys(map(stem, query.subject)))
+    texts = [chunk.text.lower() for chunk in chunks]
+    rarity = {
+        s: math.log(1 + (len(texts) + 1) / (sum(s in text for text in texts) + 0.5)) for s in stems
+    }
+    return Context(query, weights, rarity)
+
+
+def stem(word: str) -> str:
+    """The beginning of `word`, by which its inflections meet.
+
+    Cutting off after five letters does for signals what a stemmer does: McNamee, Mayfield,
+    Character N-Gram Tokenization for European Language Text Retrieval (2004), section 2.
+    """
+    return word[:_STEM_CHARS]
+
+
+def defines(ctx: Context, chunk: StoredChunk) -> float:
+    """It defines what is asked for: the first thing somebody wants to see of an identifier."""
+    wanted = ctx.query.symbols
+    if not wanted or wanted.isdisjoint(joined(last_name(name)) for name in chunk.symbols):
+        return 1.0
+    written = {last_name(token) for token in ctx.query.identifiers}
+    in_that_spelling = not written.isdisjoint(last_name(name) for name in chunk.symbols)
+    return 1 + ctx.weights.defines * (1 if in_that_spelling else 0.7)
+
+
+def path(ctx: Context, chunk: StoredChunk) -> float:
+    """Its file or its folders are called what is asked for: nothing sums up a file better."""
+    folders, _, name = chunk.key.rpartition("/")
+    return 1 + ctx.weights.path * ctx.share(_stems(f"{folders}/{name.partition('.')[0]}"))
+
+
+def coverage(ctx: Context, chunk: StoredChunk) -> float:
+    """It holds most of the query, not one word of it often."""
+    text = chunk.text.lower()
+    covered = ctx.share(s for s in ctx.rarity if s in text)
+    return 1 + ctx.weights.coverage * covered * covered
+
+
+def named(ctx: Context, chunk: StoredChunk) -> float:
+    """The query names this very file."""
+    is_named = any(f"/{chunk.key}".endswith(f"/{path}") for path in ctx.query.paths)
+    return 1 + ctx.weights.named * is_named
+
+
+def quoted(ctx: Context, chunk: StoredChunk) -> float:
+    """It holds what the query has in quotes, to the letter."""
+    return 1 + ctx.weights.quoted * any(phrase in chunk.text for phrase in ctx.query.phrases)
+
+
+def kind_of_file(ctx: Context, chunk: StoredChunk) -> float:
+    """Tests, docs, generated and vendored code yield to the real thing, unless asked for."""
+    factor = 1.0
+    for kind in kinds.kinds_of(chunk.key, chunk.language) - ctx.query.kinds:
+        factor *= getattr(ctx.weights, kind)
+    return factor
+
+
+SIGNALS: dict[str, Signal] = {
+    signal.__name__: signal for signal in (defines, path, coverage, named, quoted, kind_of_file)
+}
+"""By name, for whoever wants to leave one out."""
+
+
+@lru_cache(maxsize=20_000)
+def _stems(text: str) -> frozenset[str]:
+    return frozenset(map(stem, words(text)))

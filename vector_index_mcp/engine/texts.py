@@ -1,0 +1,59 @@
+"""What the two searches see of a chunk: the embedded text and the matched words. Pure.
+
+Both see more than the chunk's own text: where it stands and what it defines. What a search returns
+is the chunk's own text only.
+"""
+
+import hashlib
+from collections.abc import Iterator
+
+from vector_index_mcp.engine.types import Chunk
+from vector_index_mcp.engine.words import joined, last_name, words
+
+# How often a word counts that stands in another field than the text. Repeating the words of a
+# field is BM25F with these weights: Robertson, Zaragoza, Taylor, Simple BM25 Extension to Multiple
+# Weighted Fields (CIKM 2004). Chosen with benchmarks/quality.py.
+STEM_WEIGHT = 2
+FOLDER_WEIGHT = 1
+SYMBOL_WEIGHT = 2
+SCOPE_WEIGHT = 1
+_FOLDERS = 3  # the nearest ones: the outer ones are the same for every file
+
+VERSION = "texts-1"
+"""Changes whenever the same chunk would be embedded or matched differently."""
+
+
+def embedded_text(key: str, scope: str, text: str) -> str:
+    """What the model sees of a chunk: the file's name, not its folders, and what encloses it.
+
+    So that moving a folder embeds nothing anew.
+    """
+    name = key.rpartition("/")[2]
+    return f"{name} {scope}\n{text}" if scope else f"{name}\n{text}"
+
+
+def chunk_hash(key: str, scope: str, text: str) -> str:
+    """SHA-256 of what is embedded, in hex: equal hash, equal vector."""
+    return hashlib.sha256(embedded_text(key, scope, text).encode("utf-8", "replace")).hexdigest()
+
+
+def matched_text(key: str, chunk: Chunk) -> str:
+    """The words that full-text search sees of a chunk, separated by spaces."""
+    return " ".join(_matched_words(key, chunk))
+
+
+def symbol_word(name: str) -> str:
+    """The word under which the definition of `name` is found, in any spelling of it."""
+    return f"={joined(name)}"
+
+
+def _matched_words(key: str, chunk: Chunk) -> Iterator[str]:
+    folders, _, name = key.rpartition("/")
+    yield from words(name.partition(".")[0]) * STEM_WEIGHT
+    yield from words(name)
+    yield from words(" ".join(folders.split("/")[-_FOLDERS:])) * FOLDER_WEIGHT
+    yield from words(chunk.scope) * SCOPE_WEIGHT
+    for symbol in chunk.symbols:
+        yield from words(symbol) * SYMBOL_WEIGHT
+        yield symbol_word(last_name(symbol))
+    yield from words(chunk.text)
