@@ -7,7 +7,7 @@ import argparse
 import logging
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from vector_index_mcp import __version__
@@ -193,15 +193,34 @@ def _parser() -> argparse.ArgumentParser:
     _add_commands_of_services(commands)
     for command in (serve, index, search, status):
         command.add_argument("path", metavar="PATH", help="the project's folder")
-    search.add_argument("query", metavar="QUERY", help="a question, an identifier, or both")
-    search.add_argument(
-        "--top-k", type=_top_k, default=5, metavar="N", help="how many results, 1 to 100 (5)"
-    )
+    _add_search_options(search)
     for command in (search, status):
         command.add_argument(
             "--json", action="store_true", help="print the MCP tool's structured result"
         )
     return parser
+
+
+def _add_search_options(search: argparse.ArgumentParser) -> None:
+    search.add_argument("query", metavar="QUERY", help="a question, an identifier, or both")
+    search.add_argument(
+        "--top-k",
+        type=_number(1, 100),
+        default=5,
+        metavar="N",
+        help="how many results, 1 to 100 (5)",
+    )
+    search.add_argument(
+        "--glob", default="", metavar="GLOB", help='only files that match it: "src/**", "*.py"'
+    )
+    search.add_argument("--language", default="", metavar="NAME", help="only files in it: python")
+    search.add_argument(
+        "--max-tokens",
+        type=_number(500, 100_000),
+        default=8_000,
+        metavar="N",
+        help="about how long the answer may be (8000)",
+    )
 
 
 def _add_commands_of_services(
@@ -232,10 +251,13 @@ def _add_commands_of_services(
     host.add_argument("path", metavar="PATH", help="the project's folder")
 
 
-def _top_k(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= 100:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to 100")
-    return int(text)
+def _number(lowest: int, highest: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        if not text.isdecimal() or not lowest <= int(text) <= highest:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a number from {lowest} to {highest}")
+        return int(text)
+
+    return parse
 
 
 def _log_to_stderr(level: str) -> None:

@@ -28,7 +28,7 @@ async def run(parsed: argparse.Namespace, connection: socket.socket) -> int:
         if parsed.command == "index":
             report = await _index(client, parsed.force)
         elif parsed.command == "search":
-            result = await _search(client, parsed.query, parsed.top_k)
+            result = await _search(client, parsed)
         status = await _status(client)
     # Printed after the session has ended: a reader like `head` may break off here.
     if parsed.command == "index":
@@ -52,9 +52,15 @@ async def _index(client: Client, force: bool) -> RunReport:
     return result.run if result.run.kind == first.run.kind else first.run
 
 
-async def _search(client: Client, query: str, top_k: int) -> SearchResult:
+async def _search(client: Client, parsed: argparse.Namespace) -> SearchResult:
     """Search; a person would rather wait for the model than be answered by words alone."""
-    arguments = {"query": query, "top_k": top_k}
+    arguments = {
+        "query": parsed.query,
+        "top_k": parsed.top_k,
+        "path": parsed.glob,
+        "language": parsed.language,
+        "max_tokens": parsed.max_tokens,
+    }
     result = SearchResult.model_validate(await _call(client, "search_index", arguments))
     with anyio.move_on_after(_LOADING_PATIENCE_SECONDS):
         while result.mode == "lexical" and (await _status(client)).model.state == "loading":

@@ -232,6 +232,42 @@ def test_what_is_printed_survives_a_terminal_that_lacks_its_characters(place):
     assert "na\\xefve.py" in ran.stdout
 
 
+@pytest.mark.parametrize(
+    ("option", "expected"),
+    [
+        (("--glob", "server/"), ["server/listen.py"]),
+        (("--glob", "*.{md,rst}"), ["README.md"]),
+        (("--language", "py", "--glob", "/*"), ["load.py", "server/listen.py"]),
+        (("--language", "markdown"), ["README.md"]),
+    ],
+)
+def test_search_is_limited_to_the_files_asked_for(indexed, option, expected):
+    ran = indexed.run("search", "project", "config connections rains", *option, "--json")
+    assert ran.returncode == 0
+    result = wire.SearchResult.model_validate_json(ran.stdout)
+    assert sorted(hit.file_path for hit in result.results) == expected
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        (("--language", "klingon"), "language is not known: 'klingon'; use a name like python"),
+        (("--glob", "{}"), "path is not a glob that matches files: '{}'; examples:"),
+    ],
+)
+def test_a_filter_that_means_nothing_is_refused_with_the_remedy(indexed, option, message):
+    ran = indexed.run("search", "project", "config", *option)
+    assert (ran.returncode, ran.stdout) == (1, "")
+    assert f"\nvector-index-mcp: {message}" in ran.stderr
+
+
+@pytest.mark.parametrize("count", ["499", "100001", "x"])
+def test_a_length_of_the_answer_out_of_range_is_refused(place, count):
+    ran = place.run("search", "project", "query", "--max-tokens", count)
+    assert ran.returncode == 2
+    assert f"--max-tokens: {count!r} is not a number from 500 to 100000" in ran.stderr
+
+
 @pytest.mark.parametrize("count", ["0", "101", "x", "-1"])
 def test_a_number_of_results_out_of_range_is_refused(place, count):
     ran = place.run("search", "project", "query", "--top-k", count)
@@ -331,7 +367,10 @@ def test_help_tells_of_every_command(place, arguments):
     [
         ("serve", ["PATH"]),
         ("index", ["PATH", "--force"]),
-        ("search", ["PATH", "QUERY", "--top-k N", "--json"]),
+        (
+            "search",
+            ["PATH", "QUERY", "--top-k N", "--glob GLOB", "--language", "--max-tokens N", "--json"],
+        ),
         ("status", ["PATH", "--json"]),
     ],
 )

@@ -214,7 +214,7 @@ async def test_the_commands_print_the_structured_results_of_the_tools(indexed):
     # A file that has no vector yet, so that this waits for the model.
     write(shared.project, {"printed.py": "printed = True\n"})
     assert (await shared.trigger()).complete
-    query = "how do I set up the program"
+    query = "guide to set up the program"
     tool = await shared.call("search_index", query=query, top_k=2)
     printed = await printed_by(indexed, "search", shared.project, query, "--top-k", "2", "--json")
     assert json.loads(printed) == tool.structured_content

@@ -139,20 +139,20 @@ async def test_files_that_vanish_while_they_are_embedded_cost_nothing(project, e
 async def test_a_file_that_breaks_the_chunker_is_told_of_and_costs_no_other(
     project, embedder, monkeypatch
 ):
-    cut = chunk.chunk_lines
+    cut = chunk.chunk_text
 
-    def breaking(text, max_chars):
+    def breaking(text, language, max_chars):
         if "apple" in text:
             raise RecursionError("too deep")
-        return cut(text, max_chars)
+        return cut(text, language, max_chars)
 
-    monkeypatch.setattr(chunk, "chunk_lines", breaking)
+    monkeypatch.setattr(chunk, "chunk_text", breaking)
     async with serving(codebase_of(project, embedder)) as client:
         status = await settled(client)
         assert status["failed"] == {"one.py": "internal error, see the log"}
         assert (status["indexed_file_count"], status["error_message"]) == (12, None)
         assert (await call(client, "trigger_index"))["run"]["files_failed"] == 1
-        monkeypatch.setattr(chunk, "chunk_lines", cut)
+        monkeypatch.setattr(chunk, "chunk_text", cut)
         report = await call(client, "trigger_index")
         assert (report["run"]["files_failed"], report["run"]["files_indexed"]) == (0, 1)
         await is_as_fresh(client, project, embedder)
@@ -298,4 +298,5 @@ async def test_a_project_moved_away_and_back_is_not_forgotten(project, embedder,
         assert (await contents(codebase.uri))[0] == before[0]
         write(project, {"two.py": "banana = 1\n"})
         await first_found(client, "banana", "two.py")
+        await settled(client)
     assert len(embedder.texts) == 14

@@ -75,6 +75,10 @@ async def test_the_schemas_are_those_of_the_contract(project, embedder):
     top_k = search["properties"]["top_k"]
     assert (top_k["type"], top_k["default"]) == ("integer", 5)
     assert (top_k["minimum"], top_k["maximum"]) == (1, 100)
+    max_tokens = search["properties"]["max_tokens"]
+    assert (max_tokens["type"], max_tokens["default"]) == ("integer", 8_000)
+    assert (max_tokens["minimum"], max_tokens["maximum"]) == (500, 100_000)
+    assert set(search["properties"]) == {"query", "top_k", "path", "language", "max_tokens"}
     assert all(tool.output_schema["type"] == "object" for tool in tools.values())
     assert tools["search_index"].annotations.read_only_hint
     assert tools["get_status"].annotations.read_only_hint
@@ -96,7 +100,8 @@ async def test_a_hit_tells_where_its_text_stands(project, embedder):
     assert hit["last_modified_timestamp"] == (project / "shop/cart.py").stat().st_mtime_ns / 1e9
     assert (hit["chunk_index"], hit["total_chunks"]) == (0, 1)
     assert hit["metadata"] == {"original_path": "shop/cart.py"}
-    assert (hit["language"], hit["is_stale"]) == ("python", False)
+    assert (hit["language"], hit["is_stale"], hit["is_cut"]) == ("python", False, False)
+    assert (hit["scope"], hit["symbols"]) == ("", ["ShoppingCart", "addItem"])
     assert 0 < hit["score"] <= 1
     assert "vector" not in hit
 
@@ -162,6 +167,16 @@ async def test_a_top_k_out_of_range_is_refused_by_name_and_range(project, embedd
         message = await failing_call(client, "search_index", query="cart", top_k=top_k)
         assert "top_k" in message
         assert "1 to 100" in message
+
+
+@pytest.mark.parametrize("max_tokens", [499, 100_001, -1, "x", 2.5])
+async def test_a_max_tokens_out_of_range_is_refused_by_name_and_range(
+    project, embedder, max_tokens
+):
+    async with serving(codebase_of(project, embedder)) as client:
+        message = await failing_call(client, "search_index", query="cart", max_tokens=max_tokens)
+        assert "max_tokens" in message
+        assert "500 to 100000" in message
 
 
 @pytest.mark.parametrize("query", ["", "   ", "\n\t"])
@@ -362,7 +377,8 @@ async def test_a_changed_file_among_the_hits_is_flagged_until_it_is_indexed(proj
         (project / "docs/guide.md").unlink()
 
         async def search():
-            return search_result(await codebase.search("ShoppingCart warehouse", 5)).results
+            answer = await codebase.search("ShoppingCart warehouse", 5)
+            return search_result(answer, 8_000).results
 
         hits = await search()
         assert [hit.file_path for hit in hits if hit.is_stale] == ["shop/cart.py"]

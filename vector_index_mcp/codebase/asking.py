@@ -9,8 +9,10 @@ from vector_index_mcp.codebase.ledger import Ledger
 from vector_index_mcp.codebase.run import Kind, Run
 from vector_index_mcp.engine.embed import Embedder
 from vector_index_mcp.engine.store import Index
-from vector_index_mcp.engine.types import Hit, Vector
-from vector_index_mcp.errors import EmbeddingError
+from vector_index_mcp.engine.types import Filters, Hit, Vector
+from vector_index_mcp.errors import EmbeddingError, QueryError
+from vector_index_mcp.files.glob import regex_of
+from vector_index_mcp.files.language import languages_meant_by
 from vector_index_mcp.files.scan import stamp_of
 
 _QUERY_PATIENCE_SECONDS = 1.0  # for the query's vector, while the worker is busy
@@ -38,27 +40,61 @@ class Verdict:
     stale: frozenset[str]
 
 
-async def embed_query(
-    embedder: Embedder, text: str, index: Index, ledger: Ledger, *, wait_for_model: bool
-) -> tuple[Vector | None, str]:
-    """The query's vector; or None, and what is lacking."""
-    if index.manifest.model is None or ledger.unembedded_count >= ledger.chunk_count:
-        return None, embedder.reason or "no chunk has been embedded yet"
-    if embedder.state != "ready" and not wait_for_model:
-        embedder.start()
-        return None, embedder.reason or "the embedding model is still loading"
-    patience = _LOADING_PATIENCE_SECONDS if wait_for_model else _QUERY_PATIENCE_SECONDS
-    try:
-        with anyio.fail_after(patience):
-            [vector] = await embedder.embed([text], urgent=True)
-            identity = await embedder.identity()
-    except EmbeddingError as error:
-        return None, str(error)
-    except TimeoutError:
-        return None, "the embedding model is busy"
-    if identity.digest != index.manifest.model.digest:
-        return None, "the index holds vectors of another model and is being embedded anew"
-    return vector, ""
+class Question:
+    """A query that is embedded once, if that is possible now."""
+
+    def __init__(
+        self, embedder: Embedder, text: str, index: Index, ledger: Ledger, *, wait_for_model: bool
+    ) -> None:
+        self.text = text
+        self.lack = ""
+        """Why there is no vector; empty before `embed`, and if there is one."""
+        self._embedder = embedder
+        self._index = index
+        self._ledger = ledger
+        self._wait_for_model = wait_for_model
+        self._vector: Vector | None = None
+
+    async def embed(self) -> Vector | None:
+        """The query's vector; None if something is lacking."""
+        if self._vector is None and not self.lack:
+            self._vector, self.lack = await self._embed()
+        return self._vector
+
+    async def _embed(self) -> tuple[Vector | None, str]:
+        embedder, model = self._embedder, self._index.manifest.model
+        if model is None or self._ledger.unembedded_count >= self._ledger.chunk_count:
+            return None, embedder.reason or "no chunk has been embedded yet"
+        if embedder.state != "ready" and not self._wait_for_model:
+            embedder.start()
+            return None, embedder.reason or "the embedding model is still loading"
+        patience = _LOADING_PATIENCE_SECONDS if self._wait_for_model else _QUERY_PATIENCE_SECONDS
+        try:
+            with anyio.fail_after(patience):
+                [vector] = await embedder.embed([self.text], urgent=True)
+                identity = await embedder.identity()
+        except EmbeddingError as error:
+            return None, str(error)
+        except TimeoutError:
+            return None, "the embedding model is busy"
+        if identity.digest != model.digest:
+            return None, "the index holds vectors of another model and is being embedded anew"
+        return vector, ""
+
+
+def filters_of(path: str, language: str) -> Filters:
+    """The filters that somebody asked for.
+
+    Raises:
+        QueryError: If there is no such language, or the glob matches nothing by its form.
+    """
+    languages = languages_meant_by(language) if language.strip() else ()
+    if languages is None:
+        raise QueryError(
+            f"language is not known: {language!r}; use a name like python, typescript or csharp, "
+            'or an extension like "py", or filter by path instead'
+        )
+    return Filters(regex_of(path) if path.strip() else "", languages)
 
 
 def check_against_disk(root: Path, ledger: Ledger, hits: list[Hit]) -> Verdict:

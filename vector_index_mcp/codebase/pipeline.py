@@ -14,11 +14,11 @@ import anyio.to_thread
 
 from vector_index_mcp.codebase.ledger import FAILED, INDEXED, SKIPPED, Ledger
 from vector_index_mcp.codebase.run import Outcome
-from vector_index_mcp.engine import chunk
+from vector_index_mcp.engine import chunk, texts
 from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.engine.embed import Embedder
 from vector_index_mcp.engine.store import Index, Store
-from vector_index_mcp.engine.store.schema import chunk_hash, embedded_text
+from vector_index_mcp.engine.texts import chunk_hash, embedded_text
 from vector_index_mcp.engine.types import Document, FileRecord, ModelIdentity, Vector
 from vector_index_mcp.errors import EmbeddingError, ModelNotFoundError
 from vector_index_mcp.files import read
@@ -30,7 +30,7 @@ _log = logging.getLogger(__name__)
 # chunks a second of two cores, 16 chunks are 0.2 to 0.6 s.
 _CHUNKS_PER_REQUEST = 16
 _CHUNKS_PER_FILL = 256  # a commit costs 10 ms and a fragment; a new change ends a fill early
-_TEXT = "extracted_text_chunk"
+_EMBEDDED = ("file_path", "scope", "extracted_text_chunk")  # as `embedded_text` takes them
 UNSTORABLE_NAME = "name is not valid Unicode"
 
 
@@ -44,7 +44,8 @@ class Recipe:
     @property
     def version(self) -> str:
         """Differs whenever the same file would become other chunks."""
-        return f"{chunk.VERSION} chars={self.chunk_max_chars} bytes={self.max_file_bytes}"
+        limits = f"chars={self.chunk_max_chars} bytes={self.max_file_bytes}"
+        return f"{chunk.VERSION} {texts.VERSION} {limits}"
 
 
 @dataclass(slots=True)
@@ -112,7 +113,7 @@ class Pipeline:
         self, store: Store, ledger: Ledger, model: ModelIdentity | None, prepared: _Prepared
     ) -> None:
         hashes = {
-            document.key: [chunk_hash(document.context, c.text) for c in document.chunks]
+            document.key: [chunk_hash(document.key, c.scope, c.text) for c in document.chunks]
             for document in prepared.documents
         }
         vectors: dict[str, Vector] = {}
@@ -174,14 +175,14 @@ class Pipeline:
         )
 
     def _document(self, key: str, text: read.Text) -> Document:
+        language = language_of(key)
         return Document(
             key=key,
             original_path=key.replace("/", os.sep),
             content_hash=text.content_hash,
             modified=text.stamp[1] / 1e9,
-            language=language_of(key),
-            context=_context(key),
-            chunks=tuple(chunk.chunk_lines(text.text, self._recipe.chunk_max_chars)),
+            language=language,
+            chunks=tuple(chunk.chunk_text(text.text, language, self._recipe.chunk_max_chars)),
         )
 
     async def embed_batch(
@@ -260,16 +261,8 @@ class Pipeline:
 async def _texts_by_hash(store: Store, keys: Sequence[str]) -> dict[str, str]:
     """What is to be embedded for `keys`: no more than one fill's worth, even of one huge file."""
     rows = (await store.unembedded(keys)).slice(0, _CHUNKS_PER_FILL)
-    columns = (rows.column(n).to_pylist() for n in ("chunk_hash", "file_path", _TEXT))
-    return {h: embedded_text(_context(key), text) for h, key, text in zip(*columns, strict=True)}
-
-
-def _context(key: str) -> str:
-    """What is embedded before every chunk: the name, not the folders.
-
-    So that moving a folder embeds nothing anew.
-    """
-    return key.rpartition("/")[2]
+    columns = (rows.column(name).to_pylist() for name in ("chunk_hash", *_EMBEDDED))
+    return {hash_: embedded_text(*parts) for hash_, *parts in zip(*columns, strict=True)}
 
 
 def _portions(hashes: list[str]) -> list[list[str]]:

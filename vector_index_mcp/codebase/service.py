@@ -14,7 +14,13 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 
-from vector_index_mcp.codebase.asking import Answer, check_against_disk, embed_query, note
+from vector_index_mcp.codebase.asking import (
+    Answer,
+    Question,
+    check_against_disk,
+    filters_of,
+    note,
+)
 from vector_index_mcp.codebase.freshness import Freshness
 from vector_index_mcp.codebase.indexer import Indexer
 from vector_index_mcp.codebase.ledger import Ledger
@@ -29,7 +35,7 @@ from vector_index_mcp.engine.embed import Embedder
 from vector_index_mcp.engine.search import search
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.store.index import is_local
-from vector_index_mcp.engine.types import Hit, Vector
+from vector_index_mcp.engine.types import Filters, Hit
 from vector_index_mcp.errors import BusyError, DamagedIndexError, QueryError, StoreError
 from vector_index_mcp.files.ignore import Ignore
 
@@ -248,30 +254,39 @@ class Codebase:
         finally:
             index.close()
 
-    async def search(self, query: str, limit: int, *, wait_for_model: bool = False) -> Answer:
+    async def search(
+        self,
+        query: str,
+        limit: int,
+        *,
+        path: str = "",
+        language: str = "",
+        wait_for_model: bool = False,
+    ) -> Answer:
         """The best chunks for `query`.
 
         Args:
             query: Words, identifiers or a sentence.
             limit: How many hits at most.
+            path: A glob that the hits' paths match; empty for all.
+            language: The language they are written in; empty for all.
             wait_for_model: Whether to wait until the model is loaded. Otherwise it is loaded in
                 the background and the full text alone must do meanwhile.
 
         Raises:
-            QueryError: If the query is empty.
+            QueryError: If the query is empty or a filter means nothing.
             StoreError: If there is no index that could be read.
         """
         text = query.strip()
         if not text:
             raise QueryError("the query is empty; say in words or identifiers what to look for")
+        filters = filters_of(path, language)
         await self._wait_for_first_scan()
         if self.indexer is not None:
             self.indexer.vectors.check_model()
         async with self.reading() as (index, ledger):
-            vector, lack = await embed_query(
-                self.embedder, text, index, ledger, wait_for_model=wait_for_model
-            )
-            hits = await self._search(index, text, vector, limit + _SPARE_HITS)
+            question = Question(self.embedder, text, index, ledger, wait_for_model=wait_for_model)
+            hits = await self._search(index, question, limit + _SPARE_HITS, filters)
         stale: frozenset[str] = frozenset()
         if self.indexer is not None:
             # Our ledger may be newer than the one the search began with: it tells of the commits.
@@ -282,8 +297,8 @@ class Codebase:
             hits = [hit for hit in hits if hit.chunk.key not in verdict.gone]
             stale = verdict.stale
         run = self.indexer.run if self.indexer is not None else None
-        mode = "lexical" if vector is None else "hybrid"
-        return Answer(hits[:limit], stale, mode, note(lack, ledger, run))
+        mode = "lexical" if question.lack else "hybrid"
+        return Answer(hits[:limit], stale, mode, note(question.lack, ledger, run))
 
     async def _wait_for_first_scan(self) -> None:
         """Let an index that has just been opened catch up, for a moment."""
@@ -300,15 +315,15 @@ class Codebase:
             await run.finished.wait()
 
     async def _search(
-        self, index: Index, text: str, vector: Vector | None, limit: int
+        self, index: Index, question: Question, limit: int, filters: Filters
     ) -> list[Hit]:
         store = index.store
         try:
-            return await search(store, text, vector, limit)
+            return await search(store, question.text, question.embed, limit, filters)
         except DamagedIndexError:
             current = self.indexer.live.index if self.indexer is not None else index
             if current.store is not store:  # it has been replaced under our hands
-                return await search(current.store, text, vector, limit)
+                return await search(current.store, question.text, question.embed, limit, filters)
             if self.indexer is not None:
                 self.indexer.begin_run(Kind.REBUILD)
             raise

@@ -8,11 +8,13 @@ def of_search(result: SearchResult) -> str:
     blocks = []
     for number, hit in enumerate(result.results, start=1):
         stale = ", changed since it was indexed" if hit.is_stale else ""
+        scope = f" in {hit.scope}" if hit.scope else ""
+        cut = "\n…" if hit.is_cut else ""
         fence = _fence(hit.extracted_text_chunk)
         blocks.append(
-            f"{number}. {hit.file_path}:{hit.start_line}-{hit.end_line} "
+            f"{number}. {hit.file_path}:{hit.start_line}-{hit.end_line}{scope} "
             f"(score {hit.score:.2f}{stale})\n"
-            f"{fence}{hit.language}\n{hit.extracted_text_chunk.rstrip()}\n{fence}"
+            f"{fence}{hit.language}\n{hit.extracted_text_chunk.rstrip()}{cut}\n{fence}"
         )
     if not blocks:
         blocks.append("Nothing found. Try other words, or fewer.")

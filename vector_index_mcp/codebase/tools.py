@@ -17,6 +17,8 @@ from vector_index_mcp.errors import VectorIndexError
 if TYPE_CHECKING:  # the service imports lancedb, which takes a second
     from vector_index_mcp.codebase.service import Codebase
 
+DEFAULT_MAX_TOKENS = 8_000  # clients reject answers from 10,000 to 25,000 tokens on
+_Validator = Callable[[object, Callable[[object], int]], int]
 GetService = Callable[[], Awaitable["Codebase"]]
 
 INSTRUCTIONS = """\
@@ -35,6 +37,19 @@ shows an error, or with force_reindex=true to build the index anew.\
 _TRIGGER_PATIENCE_SECONDS = 45.0
 _LONGEST_QUERY_CHARS = 10_000
 _READ_ONLY = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
+
+
+def _names_its_range(name: str, lowest: int, highest: int) -> _Validator:
+    """Name both ends of the range; pydantic's own message names one, or none."""
+
+    def validate_in_range(value: object, validate: Callable[[object], int]) -> int:
+        try:
+            return validate(value)
+        except ValidationError:
+            message = f"{name} must be a whole number from {lowest} to {highest}"
+            raise ValueError(message) from None
+
+    return validate_in_range
 
 
 def register(server: MCPServer, get_service: GetService) -> None:
@@ -104,8 +119,25 @@ def register(server: MCPServer, get_service: GetService) -> None:
         top_k: Annotated[
             int,
             Field(description="How many results, 1 to 100", ge=1, le=100),
-            WrapValidator(_name_the_range),
+            WrapValidator(_names_its_range("top_k", 1, 100)),
         ] = 5,
+        path: Annotated[
+            str | None,
+            Field(description='Only files that match this glob: "src/**", "*.py", "tests/"'),
+        ] = None,
+        language: Annotated[
+            str | None, Field(description='Only files in this language: "python", "ts", "c++"')
+        ] = None,
+        max_tokens: Annotated[
+            int,
+            Field(
+                description="About how long the answer may be, 500 to 100000; texts are shortened "
+                "before results are left out",
+                ge=500,
+                le=100_000,
+            ),
+            WrapValidator(_names_its_range("max_tokens", 500, 100_000)),
+        ] = DEFAULT_MAX_TOKENS,
     ) -> Annotated[CallToolResult, wire.SearchResult]:
         """Find the places in this project that answer a question or hold an identifier.
 
@@ -113,17 +145,10 @@ def register(server: MCPServer, get_service: GetService) -> None:
         "where is the retry delay computed", "parse_config", "websocket reconnect after timeout".
         """
         with _tool_errors():
-            answer = await (await get_service()).search(query, top_k)
-            result = wire.search_result(answer)
+            codebase = await get_service()
+            answer = await codebase.search(query, top_k, path=path or "", language=language or "")
+            result = wire.search_result(answer, max_tokens)
         return _answer(text.of_search(result), result)
-
-
-def _name_the_range(value: object, validate: Callable[[object], int]) -> int:
-    """Name both ends of the range; pydantic's own message names one, or none."""
-    try:
-        return validate(value)
-    except ValidationError:
-        raise ValueError("top_k must be a whole number from 1 to 100") from None
 
 
 @contextmanager

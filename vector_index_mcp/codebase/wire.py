@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import psutil
 from pydantic import BaseModel, Field
 
+from vector_index_mcp.codebase import budget
 from vector_index_mcp.codebase.ledger import FAILED, INDEXED, SKIPPED, Ledger
 from vector_index_mcp.codebase.run import Run
 from vector_index_mcp.errors import StoreError
@@ -16,7 +17,6 @@ from vector_index_mcp.errors import StoreError
 if TYPE_CHECKING:  # tools.py needs the models at once, and the service imports lancedb
     from vector_index_mcp.codebase.asking import Answer
     from vector_index_mcp.codebase.service import Codebase
-    from vector_index_mcp.engine.types import Hit
 
 _MOST_FAILED_LISTED = 20
 
@@ -35,8 +35,15 @@ class SearchHit(BaseModel):
     end_line: int = Field(description="Last line of the chunk, inclusive")
     score: float = Field(description="0 to 1; comparable within one answer only")
     language: str
+    scope: str = Field(
+        description="The definitions or sections it lies in: class Foo › function bar"
+    )
+    symbols: list[str] = Field(description="The names this chunk defines")
     is_stale: bool = Field(
         description="Whether the file changed since it was indexed; it is being indexed anew"
+    )
+    is_cut: bool = Field(
+        description="Whether the text was shortened to fit max_tokens; the file has the rest"
     )
     extracted_text_chunk: str = Field(description="The chunk, exactly as in the file")
     document_id: str
@@ -134,25 +141,35 @@ class IndexStatus(BaseModel):
     worker_memory_bytes: int | None
 
 
-def search_result(answer: "Answer") -> SearchResult:
+def search_result(answer: "Answer", max_tokens: int) -> SearchResult:
     """The hits of `answer`, as they go out."""
+    shown = budget.fit(answer.hits, max_tokens)
+    notes = [answer.note] if answer.note else []
+    if any(one.is_cut for one in shown):
+        notes.append("Texts were shortened to fit max_tokens; the files have the rest.")
+    if len(shown) < len(answer.hits):
+        left_out = len(answer.hits) - len(shown)
+        notes.append(f"{left_out} more results did not fit max_tokens.")
     return SearchResult(
-        results=[_hit(hit, hit.chunk.key in answer.stale) for hit in answer.hits],
+        results=[_hit(one, one.hit.chunk.key in answer.stale) for one in shown],
         mode="hybrid" if answer.mode == "hybrid" else "lexical",
-        note=answer.note or None,
+        note=" ".join(notes) or None,
     )
 
 
-def _hit(hit: "Hit", is_stale: bool) -> SearchHit:
-    chunk = hit.chunk
+def _hit(shown: budget.Shown, is_stale: bool) -> SearchHit:
+    chunk, hit = shown.hit.chunk, shown.hit
     return SearchHit(
         file_path=chunk.key,
         start_line=chunk.start_line,
         end_line=chunk.end_line,
         score=round(hit.score, 4),
         language=chunk.language,
+        scope=chunk.scope,
+        symbols=list(chunk.symbols),
         is_stale=is_stale,
-        extracted_text_chunk=chunk.text,
+        is_cut=shown.is_cut,
+        extracted_text_chunk=shown.text,
         document_id=chunk.document_id,
         content_hash=chunk.content_hash,
         last_modified_timestamp=chunk.modified,

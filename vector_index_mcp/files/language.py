@@ -99,6 +99,19 @@ _NAMES = {
     ".gitignore": "ini",
     ".editorconfig": "ini",
 }
+_SYNONYMS = {
+    "c#": "csharp",
+    "f#": "fsharp",
+    "golang": "go",
+    "objective-c": "objc",
+    "shell": "bash",
+    "sh": "bash",
+    "restructuredtext": "rst",
+    "jupyter": "notebook",
+    "docker": "dockerfile",
+    "makefile": "make",
+}
+_DIALECTS = {"typescript": ("tsx",)}
 _PROSE = frozenset({"markdown", "rst", "asciidoc", "org", "latex", "text"})
 OTHER = "other"
 
@@ -111,6 +124,20 @@ def language_of(path: str) -> str:
     if name.startswith("dockerfile."):
         return "dockerfile"
     return _SUFFIXES.get(name.rsplit(".", 1)[-1], OTHER) if "." in name else OTHER
+
+
+def known_language(name: str) -> str | None:
+    """The language that somebody means by `name`: its own name, an extension, a usual synonym."""
+    wanted = name.strip().lower().removeprefix(".")
+    if wanted in _BY_SUFFIX or wanted == OTHER:
+        return wanted
+    return _SYNONYMS.get(wanted) or _SUFFIXES.get(wanted)
+
+
+def languages_meant_by(name: str) -> tuple[str, ...] | None:
+    """`known_language` with its dialects, which nobody means to leave out."""
+    known = known_language(name)
+    return None if known is None else (known, *_DIALECTS.get(known, ()))
 
 
 def is_prose(language: str) -> bool:

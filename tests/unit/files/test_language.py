@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vector_index_mcp.files import language
-from vector_index_mcp.files.language import OTHER, is_prose, language_of
+from vector_index_mcp.files.language import OTHER, is_prose, known_language, language_of
 
 
 @pytest.mark.parametrize(
@@ -56,3 +56,47 @@ def test_what_is_called_prose_is_a_known_language() -> None:
 @given(st.text(max_size=20))
 def test_every_path_has_a_language_in_lower_case(path: str) -> None:
     assert language_of(path) == language_of(path).lower() != ""
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("python", "python"),
+        ("Python", "python"),
+        (" py ", "python"),
+        (".py", "python"),
+        ("ts", "typescript"),
+        ("tsx", "tsx"),
+        ("c", "c"),
+        ("C++", "cpp"),
+        ("c#", "csharp"),
+        ("cs", "csharp"),
+        ("F#", "fsharp"),
+        ("golang", "go"),
+        ("objective-c", "objc"),
+        ("shell", "bash"),
+        ("sh", "bash"),
+        ("jupyter", "notebook"),
+        ("docker", "dockerfile"),
+        ("makefile", "make"),
+        ("md", "markdown"),
+        ("r", "r"),
+        ("klingon", None),
+        ("", None),
+        ("python3.11", None),
+    ],
+)
+def test_a_language_is_known_by_its_name_an_extension_or_a_synonym(
+    name: str, expected: str | None
+) -> None:
+    assert known_language(name) == expected
+
+
+@pytest.mark.parametrize("path", ["a.py", "Makefile", "a.unheard", "a.h", "x.ipynb", "go.mod"])
+def test_the_language_that_a_hit_tells_can_be_asked_for(path: str) -> None:
+    assert known_language(language_of(path)) == language_of(path)
+
+
+def test_synonyms_mean_known_languages_and_hide_none() -> None:
+    assert set(language._SYNONYMS.values()) <= set(language._BY_SUFFIX)
+    assert not set(language._SYNONYMS) & set(language._BY_SUFFIX)
