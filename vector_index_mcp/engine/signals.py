@@ -15,6 +15,7 @@ from vector_index_mcp.engine.types import StoredChunk
 from vector_index_mcp.engine.words import joined, last_name, words
 
 _STEM_CHARS = 5
+_OTHER_SPELLING = 0.7  # of the worth of a definition in the very spelling of the query
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,8 @@ class Weights:
     """Share of vector search in the score of a sentence; full text has the rest."""
     semantic_for_symbols: float = 0.2
     defines: float = 1.0
+    """In a sentence; a query that is an identifier wants its definition and nothing else."""
+    defines_when_asked: float = 4.0
     path: float = 0.5
     coverage: float = 0.5
     named: float = 3.0
@@ -87,7 +90,9 @@ def defines(ctx: Context, chunk: StoredChunk) -> float:
         return 1.0
     written = {last_name(token) for token in ctx.query.identifiers}
     in_that_spelling = not written.isdisjoint(last_name(name) for name in chunk.symbols)
-    return 1 + ctx.weights.defines * (1 if in_that_spelling else 0.7)
+    asked = ctx.query.is_symbol
+    weight = ctx.weights.defines_when_asked if asked else ctx.weights.defines
+    return 1 + weight * (1 if in_that_spelling else _OTHER_SPELLING)
 
 
 def path(ctx: Context, chunk: StoredChunk) -> float:

@@ -17,7 +17,7 @@ from typing import Any, Self
 import anyio.to_thread
 import lancedb
 import pyarrow as pa
-from lancedb.index import FTS, BTree
+from lancedb.index import FTS, BTree, IvfRq
 from lancedb.query import MatchQuery
 
 from vector_index_mcp.engine.store import schema
@@ -44,6 +44,12 @@ _COMMITS_BEFORE_MAINTENANCE = 50
 _ROWS_BEFORE_OVERDUE = 20_000
 _COMMITS_WORTH_TIDYING = 5
 
+# A flat scan of 22,000 vectors takes 19 ms, with this index 6 ms; it is built in 0.24 s, costs
+# every maintenance 0.2 s, and finds all of the ten nearest and 98 % of the hundred nearest.
+_VECTORS_INDEX = IvfRq(distance_type="cosine")
+_REFINE_FACTOR = 5  # times as many candidates are compared by their full vectors
+_VECTORS_WORTH_AN_INDEX = 5_000
+_SHARE_STILL_MISSING = 0.01  # what the model cannot embed must not stand in the way
 _WORDS_INDEX = FTS(
     base_tokenizer="whitespace",  # search_text holds prepared words (engine.words)
     lower_case=False,
@@ -142,6 +148,7 @@ class Store:
             return []
         with translated("searching"):
             query = self._handles.chunks.query().nearest_to(vector).distance_type("cosine")
+            query = query.refine_factor(_REFINE_FACTOR)
         rows = await self._best(query, "_distance", limit, filters)
         chunks = schema.stored_chunks(rows)
         return [Candidate(c, 1 - row["_distance"]) for c, row in zip(chunks, rows, strict=True)]
@@ -279,17 +286,32 @@ class Store:
     async def maintain(self) -> None:
         """Compact, index what is not indexed, drop old versions; then reopen.
 
+        The vectors get an index once nearly all are there: trained on a part, it would have to be
+        trained again, and over deleted rows that takes ten times as long.
+
         Reopened because every optimize leaks descriptors in the connection that ran it (four a
         call, measured). Searches on the old handles end undisturbed; the last one frees them.
         """
         with translated("maintaining"):
             await self._handles.chunks.optimize(cleanup_older_than=_KEEP_VERSIONS_FOR)
             await self._handles.files.optimize(cleanup_older_than=_KEEP_VERSIONS_FOR)
+            await self._index_vectors()
         self._handles = await _open_handles(self._uri, self.generation)
         # What was committed a moment ago is too young to be dropped by this call.
         self._has_old_versions = self._commits_since_maintenance > 0
         self._rows_since_maintenance = 0
         self._commits_since_maintenance = 0
+
+    async def _index_vectors(self) -> None:
+        chunks = self._handles.chunks
+        rows = await chunks.count_rows()
+        if self.dimension is None or rows < _VECTORS_WORTH_AN_INDEX:
+            return
+        indexed = {column for index in await chunks.list_indices() for column in index.columns}
+        if "vector" in indexed:
+            return
+        if await chunks.count_rows("vector IS NULL") <= _SHARE_STILL_MISSING * rows:
+            await chunks.create_index("vector", config=_VECTORS_INDEX)
 
     async def _add(self, rows: pa.Table) -> None:
         if rows.num_rows == 0:

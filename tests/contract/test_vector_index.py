@@ -1,0 +1,99 @@
+"""The index over vectors: built once they are there, exact enough, never in the way."""
+
+import hashlib
+
+import numpy as np
+import pytest
+
+from vector_index_mcp.engine.store import Store
+from vector_index_mcp.engine.store import store as module
+from vector_index_mcp.engine.texts import chunk_hash
+from vector_index_mcp.engine.types import Chunk, Document
+
+DIMENSION = 64
+ROWS = 600
+
+pytestmark = pytest.mark.anyio
+
+
+def document(key, text="text"):
+    return Document(key, key, "hash", 1.5, "python", (Chunk(f"{text} {key}", 1, 1),))
+
+
+def vector_of(text):
+    seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:4])
+    made = np.random.default_rng(seed).normal(size=DIMENSION).astype("f4")
+    return made / np.linalg.norm(made)
+
+
+def vectors_of(documents):
+    texts = [(d.key, d.chunks[0].text) for d in documents]
+    return {chunk_hash(key, "", text): vector_of(text) for key, text in texts}
+
+
+async def indexed_columns(store):
+    indices = await store._handles.chunks.list_indices()
+    return {column for index in indices for column in index.columns}
+
+
+@pytest.fixture
+def documents():
+    return [document(f"{number}.py") for number in range(ROWS)]
+
+
+@pytest.fixture
+async def store(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "_VECTORS_WORTH_AN_INDEX", ROWS)
+    store = await Store.create(str(tmp_path), 0, DIMENSION)
+    yield store
+    store.close()
+
+
+async def nearest_keys(store, text, limit=5):
+    return [found.chunk.key for found in await store.nearest(vector_of(text), limit)]
+
+
+async def test_maintenance_indexes_the_vectors_of_a_large_project(store, documents):
+    await store.replace(documents, 1, vectors_of(documents))
+    await store.maintain()
+    assert "vector" in await indexed_columns(store)
+    for wanted in documents[::50]:
+        assert (await nearest_keys(store, wanted.chunks[0].text))[0] == wanted.key
+
+
+async def test_a_small_project_is_searched_without(store, documents):
+    await store.replace(documents[1:], 1, vectors_of(documents))
+    await store.maintain()
+    assert "vector" not in await indexed_columns(store)
+    assert (await nearest_keys(store, "text 7.py"))[0] == "7.py"
+
+
+async def test_vectors_are_indexed_once_nearly_all_are_there(store, documents):
+    vectors = vectors_of(documents)
+    known = dict(list(vectors.items())[: ROWS // 2])
+    await store.replace(documents, 1, known)
+    await store.maintain()
+    assert "vector" not in await indexed_columns(store)
+    await store.fill(await store.unembedded([d.key for d in documents]), vectors)
+    await store.maintain()
+    assert "vector" in await indexed_columns(store)
+
+
+async def test_what_comes_after_the_index_is_found_before_and_after_maintenance(store, documents):
+    await store.replace(documents, 1, vectors_of(documents))
+    await store.maintain()
+    changed = [document("7.py", "other"), document("new.py")]
+    await store.replace(changed, 2, vectors_of(changed))
+    for _ in range(2):
+        for wanted in changed:
+            assert (await nearest_keys(store, wanted.chunks[0].text))[0] == wanted.key
+        assert "7.py" not in await nearest_keys(store, "text 7.py", 1)
+        await store.maintain()
+
+
+async def test_another_model_begins_without_the_index(store, documents):
+    await store.replace(documents, 1, vectors_of(documents))
+    await store.maintain()
+    await store.set_dimension(DIMENSION)
+    assert "vector" not in await indexed_columns(store)
+    assert await nearest_keys(store, "text 7.py") == []
