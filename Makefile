@@ -1,12 +1,13 @@
 # The commands of this project; `make help` lists them.
 PROJECT ?= .
 PYTHON ?= python3
+BENCHMARKS ?= .benchmarks
 VENV := .venv
 BIN := $(VENV)/bin
 PROGRAM := $(abspath $(BIN)/vector-index-mcp)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint questions background clean
+.PHONY: help demo test lint quality latency questions background clean
 
 help: ## list the commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -31,6 +32,12 @@ lint: $(VENV)/installed-dev ## lint, format and type-check
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	$(BIN)/mypy
+
+quality: $(VENV)/installed-dev ## is the right file found? 531 labelled queries; SEMBLE=PYTHON to compare
+	$(BIN)/python benchmarks/quality.py --folder "$(BENCHMARKS)" --keep $(if $(SEMBLE),--semble $(SEMBLE))
+
+latency: $(VENV)/installed-dev ## how long does a query take? needs what quality has kept
+	$(BIN)/python benchmarks/latency.py --folder "$(BENCHMARKS)" --keep
 
 questions: $(VENV)/installed-dev ## ask ten questions of real sources; the results are kept
 	$(BIN)/python benchmarks/questions.py --keep

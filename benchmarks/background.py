@@ -29,6 +29,7 @@ from questions import QUESTIONS, copy_sources
 
 COMMAND = [sys.executable, "-m", "vector_index_mcp"]
 STARTS_WARM, STARTS_COLD, CLIENTS, WORKER_IDLE_SECONDS = 20, 5, 8, 6
+QUIET_SECONDS = 70  # a minute after the last change the service tidies up
 
 
 def environment(folder: Path) -> dict[str, str]:
@@ -129,6 +130,7 @@ async def measure(project: Path, variables: dict[str, str]) -> dict[str, Any]:
         found["worker_mb"] = megabytes(running["workers"])
     while processes(project)["workers"]:
         await anyio.sleep(0.5)
+    await anyio.sleep(QUIET_SECONDS)
     found["idle_service_mb"] = megabytes(processes(project)["services"])
     found["initialize_cold"] = []
     for _ in range(STARTS_COLD):

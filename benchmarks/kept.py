@@ -12,7 +12,7 @@ RESULTS = Path(__file__).parent / "results"
 
 def keep(what: str, found: dict[str, Any]) -> Path:
     """Write what was measured, with the command that measures it again."""
-    found["command"] = f"python benchmarks/{what}.py --keep"
+    found["command"] = f"make {what}"
     date = datetime.date.today().isoformat()
     target = RESULTS / f"{what}-{date}-{platform.machine()}-{os.cpu_count()}cores.json"
     target.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")

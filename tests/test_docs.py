@@ -95,14 +95,27 @@ def newest_result(name: str) -> tuple[str, dict]:
     return newest.name, json.loads(newest.read_text(encoding="utf-8"))
 
 
-def test_the_answers_counted_in_the_readme_are_those_of_a_kept_result():
-    file, result = newest_result("questions")
-    for name in ("questions", "identifiers"):
-        ranks = result[name].values()
-        assert f"{sum(0 < rank <= 5 for rank in ranks)} of {len(ranks)}" in README
-    assert f"{result['files']} files" in README
+def test_the_quality_in_the_readme_is_that_of_a_kept_result():
+    _, result = newest_result("quality")
+    for system in ("hybrid", "full text with ranking", "semble 0.7.0", "grep"):
+        values = result["systems"][system]
+        columns = ("all", "sentence", "architecture", "symbol", "recall@5")
+        figures = " | ".join(f"{values[column]:.3f}" for column in columns)
+        assert f"| {system} | {figures} |" in README
+    first = result["first"]["hybrid"]
+    for kind in ("symbol", "file name", "quotation"):
+        assert first[kind] in README
+
+
+def test_the_latencies_in_the_readme_are_those_of_a_kept_result():
+    _, result = newest_result("latency")
+    for mode in ("hybrid", "lexical"):
+        assert f"{result[mode]['median_ms']} ms, {result[mode]['p95_ms']} ms" in README
+
+
+def test_the_freshness_in_the_readme_is_that_of_a_kept_result():
+    _, result = newest_result("questions")
     assert f"{result['seconds_from_save_to_found_median']} s" in README
-    assert file in README
 
 
 def test_the_costs_in_the_readme_are_those_of_a_kept_result():

@@ -4,8 +4,10 @@ import logging
 from dataclasses import dataclass, field
 
 import anyio
+import anyio.to_thread
 
 from vector_index_mcp.codebase.ledger import Ledger
+from vector_index_mcp.engine import memory
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.errors import DamagedIndexError, StoreError
 
@@ -43,6 +45,8 @@ class Live:
         try:
             async with self.writing:
                 await store.maintain()
+            if in_quiet:
+                await anyio.to_thread.run_sync(memory.give_back)
         except DamagedIndexError:
             raise
         except StoreError as error:  # a full disk: searches are slower, nothing else is lost

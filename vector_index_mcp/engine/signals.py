@@ -30,7 +30,7 @@ class Weights:
     defines_when_asked: float = 4.0
     path: float = 0.5
     coverage: float = 0.5
-    named: float = 3.0
+    named: float = 5.0
     quoted: float = 3.0
     support: float = 0.3
     repeated: float = 0.3

@@ -224,9 +224,9 @@ def test_every_factor_is_finite_and_positive(query, chunk):
 
 @given(queries, chunks)
 def test_a_signal_of_no_strength_changes_nothing(query, chunk):
-    strengths = {field.name for field in fields(Weights)} & set(SIGNALS)
+    strengths = {f.name for f in fields(Weights) if f.name.split("_")[0] in SIGNALS}
     without = replace(WEIGHTS, **dict.fromkeys(strengths, 0.0))
-    for name in strengths:
+    for name in strengths & set(SIGNALS):
         assert factor(name, query, chunk, weights=without) == 1
 
 

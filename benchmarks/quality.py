@@ -1,0 +1,373 @@
+"""Is the right file among the first results? Labelled queries over released packages.
+
+The labels (labels/<corpus>.json) were written by reading the sources: a query, its category, the
+files that answer it and, where it is clear, the lines. Half of them, chosen by a hash of the query,
+is for tuning; only the other half is reported.
+
+    python benchmarks/quality.py --folder DIR [--half tune] [--semble PYTHON] [--keep]
+
+DIR keeps the fetched packages, their indexes and the embeddings between runs; the first run embeds
+everything, which takes some ten minutes. PYTHON is that of an environment with semble 0.7.0 and
+model2vec[distill] for the comparison.
+"""
+
+import argparse
+import hashlib
+import json
+import math
+import shutil
+import statistics
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import anyio
+import lancedb
+from corpora import CORPORA, Corpus, fetch
+from kept import keep
+
+from vector_index_mcp.codebase.budget import CHARS_PER_TOKEN
+from vector_index_mcp.codebase.service import Codebase, Role
+from vector_index_mcp.engine.query import Query
+from vector_index_mcp.engine.rank import STEPS, rank
+from vector_index_mcp.engine.search import FEWEST_CANDIDATES
+from vector_index_mcp.engine.signals import SIGNALS
+from vector_index_mcp.engine.types import Candidate, Hit, StoredChunk
+from vector_index_mcp.server import load_codebase
+from vector_index_mcp.settings import Settings
+
+LABELS = Path(__file__).parent / "labels"
+CATEGORIES = ("sentence", "architecture", "symbol")
+EVERYTHING = (*SIGNALS, *STEPS)
+SAMPLED_SYMBOLS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One labelled query with what both searches found for it."""
+
+    corpus: str
+    query: str
+    category: str
+    files: list[str]
+    lexical: list[Candidate]
+    semantic: list[Candidate]
+
+
+IsRight = Callable[[StoredChunk], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """An identifier, a file's name or a quotation: the first result has to be the right one."""
+
+    kind: str
+    text: str
+    is_right: IsRight
+    lexical: list[Candidate]
+    semantic: list[Candidate]
+
+    def is_first(self, *, vectors: bool = True, without: Sequence[str] = ()) -> bool:
+        """Whether it is."""
+        semantic = self.semantic if vectors else []
+        hits = rank(Query(self.text), self.lexical, semantic, without=without)
+        return bool(hits) and self.is_right(hits[0].chunk)
+
+
+@dataclass(slots=True)
+class Score:
+    """What one system reached."""
+
+    ndcg: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    recall: list[float] = field(default_factory=list)
+    tokens: list[float] = field(default_factory=list)
+
+    def add(self, case: Case, hits: Sequence[tuple[str, int]]) -> None:
+        """Note the hits of one query: files in order, and the length of each text."""
+        value = ndcg([file for file, _ in hits], case.files)
+        language = Path(case.files[0]).suffix.lstrip(".") or "none"
+        for group in ("all", case.category, f"corpus {case.corpus}", f"language {language}"):
+            self.ndcg[group].append(value)
+        first = {file for file, _ in hits[:5]}
+        self.recall.append(len(first & set(case.files)) / len(case.files))
+        self.tokens.append(sum(chars for _, chars in hits[:5]) / CHARS_PER_TOKEN)
+
+    def means(self) -> dict[str, float]:
+        """All figures by name."""
+        found = {name: statistics.fmean(values) for name, values in self.ndcg.items()}
+        found["recall@5"] = statistics.fmean(self.recall)
+        found["tokens"] = statistics.fmean(self.tokens)
+        return {name: round(value, 3) for name, value in found.items()}
+
+
+def ndcg(files: Sequence[str], relevant: Iterable[str], depth: int = 10) -> float:
+    """NDCG@10 with binary relevance; a file met again has used a place and gains nothing."""
+    wanted = set(relevant)
+    gains = 0.0
+    ideal = sum(1 / math.log2(place + 2) for place in range(min(depth, len(wanted))))
+    for place, file in enumerate(files[:depth]):
+        if file in wanted:
+            wanted.remove(file)
+            gains += 1 / math.log2(place + 2)
+    return gains / ideal
+
+
+def half_of(query: str) -> str:
+    """Which half a query belongs to; a hash, so that it never changes."""
+    return "tune" if hashlib.sha256(query.encode()).digest()[0] % 2 == 0 else "report"
+
+
+def labels_of(corpus: Corpus) -> list[dict[str, Any]]:
+    """The labelled queries of `corpus`."""
+    found: list[dict[str, Any]] = json.loads(
+        (LABELS / f"{corpus.name}.json").read_text(encoding="utf-8")
+    )
+    return found
+
+
+# -- our own searches ----------------------------------------------------------------------------
+
+
+async def indexed(codebase: Codebase) -> None:
+    """Wait until every chunk of `codebase` has its vector."""
+    run = await codebase.trigger(force_reindex=False)
+    await run.finished.wait()
+    while codebase.lacks_vectors:
+        await codebase.embedding_progressed()
+
+
+async def measure_corpus(corpus: Corpus, folder: Path) -> tuple[list[Case], list[Lookup]]:
+    """The labelled queries of one corpus and the lookups sampled from it, with their candidates."""
+    project = fetch(corpus, folder / "sources")
+    settings = Settings(
+        lancedb_uri=str(folder / "indexes" / corpus.name),
+        embedding_cache_dir=str(folder / "embeddings"),
+    )
+    codebase = load_codebase(project, settings)
+    async with codebase.running(Role.VISITOR):
+        await indexed(codebase)
+        cases = [
+            Case(
+                corpus.name,
+                label["query"],
+                label["category"],
+                label["files"],
+                *await candidates(codebase, label["query"]),
+            )
+            for label in labels_of(corpus)
+        ]
+        lookups = [
+            Lookup(kind, text, is_right, *await candidates(codebase, text))
+            for kind, text, is_right in await sampled_lookups(codebase)
+        ]
+    return cases, lookups
+
+
+async def candidates(codebase: Codebase, text: str) -> tuple[list[Candidate], list[Candidate]]:
+    """What full text and vectors propose for a query."""
+    [vector] = await codebase.embedder.embed([text])
+    async with codebase.reading() as (index, _):
+        lexical = await index.store.matching(Query(text).matched, FEWEST_CANDIDATES)
+        return lexical, await index.store.nearest(vector, FEWEST_CANDIDATES)
+
+
+async def sampled_lookups(codebase: Codebase) -> list[tuple[str, str, IsRight]]:
+    """Identifiers, file names and quotations of a corpus, each with how to tell its place."""
+    table = await (await lancedb.connect_async(codebase.uri)).open_table("chunks")
+    columns = ["document_id", "file_path", "symbols", "extracted_text_chunk"]
+    rows = await table.query().select(columns).to_list()
+    defining = defaultdict(list)
+    for row in rows:
+        for name in row["symbols"]:
+            defining[name].append(row["document_id"])
+    # Of a name with several definitions, nobody could tell which is meant.
+    alone = [name for name, places in defining.items() if len(places) == 1 and len(name) > 4]
+    symbols = _sampled(alone, SAMPLED_SYMBOLS // len(CORPORA) + 1)
+    names = _sampled({row["file_path"].rpartition("/")[2] for row in rows}, 4)
+    lines = {_longest_line(row["extracted_text_chunk"]) for row in rows}
+    quotations = _sampled({line for line in lines if len(line) >= 30}, 4)
+    return [
+        *(("symbol", name, partial(_is_chunk, defining[name][0])) for name in symbols),
+        *(("file name", name, partial(_is_in_file, name)) for name in names),
+        *(("quotation", f'"{line}"', partial(_holds, line)) for line in quotations),
+    ]
+
+
+def _is_chunk(document_id: str, chunk: StoredChunk) -> bool:
+    return chunk.document_id == document_id
+
+
+def _is_in_file(name: str, chunk: StoredChunk) -> bool:
+    return f"/{chunk.key}".endswith(f"/{name}")
+
+
+def _holds(line: str, chunk: StoredChunk) -> bool:
+    return line in chunk.text
+
+
+def _sampled(values: Iterable[str], count: int) -> list[str]:
+    """`count` of `values`, always the same ones."""
+    return sorted(values, key=lambda v: hashlib.sha256(v.encode()).digest())[:count]
+
+
+def _longest_line(text: str) -> str:
+    lines = [line.strip()[:80].strip() for line in text.split("\n") if '"' not in line]
+    return max(lines, key=len, default="")
+
+
+def _files(hits: Sequence[Hit | Candidate]) -> list[tuple[str, int]]:
+    return [(hit.chunk.key, len(hit.chunk.text)) for hit in hits[:10]]
+
+
+def _ranked(case: Case, *, vectors: bool, without: Sequence[str] = ()) -> list[tuple[str, int]]:
+    semantic = case.semantic if vectors else []
+    return _files(rank(Query(case.query), case.lexical, semantic, without=without))
+
+
+SYSTEMS: dict[str, Callable[[Case], list[tuple[str, int]]]] = {
+    "full text only (BM25)": lambda case: _files(case.lexical),
+    "vectors only": lambda case: _files(case.semantic),
+    "hybrid without ranking": partial(_ranked, vectors=True, without=EVERYTHING),
+    "full text with ranking": partial(_ranked, vectors=False),
+    "hybrid": partial(_ranked, vectors=True),
+    **{
+        f"{base} without {name}": partial(_ranked, vectors=vectors, without=[name])
+        for base, vectors in (("full text", False), ("hybrid", True))
+        for name in EVERYTHING
+    },
+}
+
+
+# -- the others ----------------------------------------------------------------------------------
+
+
+def grep(case: Case, project: Path) -> list[tuple[str, int]]:
+    """What an agent without an index does: the files that hold most of the words."""
+    counts: dict[str, int] = defaultdict(int)
+    tool = ["rg", "-il", "--no-messages"] if shutil.which("rg") else ["grep", "-rilI"]
+    for word in Query(case.query).subject[:12]:
+        listed = subprocess.run(
+            [*tool, "--", word, "."], cwd=project, capture_output=True, text=True, check=False
+        )
+        for line in listed.stdout.splitlines():
+            counts[line.removeprefix("./")] += 1
+    best = sorted(counts, key=lambda file: (-counts[file], file))[:10]
+    return [(file, (project / file).stat().st_size) for file in best]
+
+
+def ask_semble(python: str, cases: list[Case], folder: Path) -> dict[str, list[Any]]:
+    """What semble finds, by query, asked in an environment of its own."""
+    jobs = [
+        {
+            "project": str(folder / "sources" / f"{corpus.name}-{corpus.version}"),
+            "queries": [case.query for case in cases if case.corpus == corpus.name],
+        }
+        for corpus in CORPORA
+    ]
+    script = Path(__file__).with_name("semble_peer.py")
+    command = [python, str(script), str(folder / "semble-model")]
+    answered = subprocess.run(command, input=json.dumps(jobs), stdout=subprocess.PIPE, text=True)
+    found: dict[str, list[Any]] = json.loads(answered.stdout)
+    return found
+
+
+# -- the report ----------------------------------------------------------------------------------
+
+
+def evaluate(cases: list[Case], folder: Path, semble: str | None) -> dict[str, Score]:
+    scores: dict[str, Score] = defaultdict(Score)
+    projects = {c.name: folder / "sources" / f"{c.name}-{c.version}" for c in CORPORA}
+    for case in cases:
+        scores["ripgrep" if shutil.which("rg") else "grep"].add(
+            case, grep(case, projects[case.corpus])
+        )
+        for name, system in SYSTEMS.items():
+            scores[name].add(case, system(case))
+    if semble:
+        for name, answers in ask_semble(semble, cases, folder).items():
+            for case, hits in zip(_by_corpus(cases), answers, strict=True):
+                scores[name].add(case, [(file, chars) for file, chars in hits])
+    return scores
+
+
+def _by_corpus(cases: list[Case]) -> list[Case]:
+    order = {corpus.name: place for place, corpus in enumerate(CORPORA)}
+    return sorted(cases, key=lambda case: order[case.corpus])
+
+
+def table(means: dict[str, dict[str, float]]) -> str:
+    lines = [
+        "| system | NDCG@10 | sentence | architecture | symbol | recall@5 | tokens |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for name, values in means.items():
+        columns = [values[c] for c in ("all", *CATEGORIES, "recall@5")]
+        figures = " | ".join(f"{value:.3f}" for value in columns)
+        lines.append(f"| {name} | {figures} | {values['tokens']:.0f} |")
+    return "\n".join(lines)
+
+
+def lookup_table(lookups: list[Lookup]) -> dict[str, dict[str, str]]:
+    """How many of each kind are found first: by all signals, and without each of three."""
+    variants: dict[str, Callable[[Lookup], bool]] = {
+        "full text with ranking": lambda lookup: lookup.is_first(vectors=False),
+        "hybrid": lambda lookup: lookup.is_first(),
+    }
+    for name in ("defines", "named", "quoted"):
+        variants[f"hybrid without {name}"] = partial(Lookup.is_first, without=[name])
+    found = {}
+    for variant, is_first in variants.items():
+        firsts = defaultdict(list)
+        for lookup in lookups:
+            firsts[lookup.kind].append(is_first(lookup))
+        found[variant] = {k: f"{sum(v)} of {len(v)}" for k, v in firsts.items()}
+    return found
+
+
+async def measure(folder: Path, half: str) -> tuple[list[Case], list[Lookup]]:
+    cases: list[Case] = []
+    lookups: list[Lookup] = []
+    for corpus in CORPORA:
+        of_corpus, sampled = await measure_corpus(corpus, folder)
+        cases += [case for case in of_corpus if half in ("all", half_of(case.query))]
+        lookups += sampled
+        print(f"{corpus.name}: {len(of_corpus)} queries", file=sys.stderr, flush=True)
+    return cases, lookups
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--folder", type=Path, required=True, help="where everything is kept")
+    parser.add_argument("--half", choices=("tune", "report", "all"), default="report")
+    parser.add_argument("--semble", metavar="PYTHON", help="compare with semble")
+    parser.add_argument("--keep", action="store_true", help="write the results to results/")
+    arguments = parser.parse_args()
+    folder = arguments.folder.resolve()
+    (folder / "sources").mkdir(parents=True, exist_ok=True)
+    cases, lookups = anyio.run(measure, folder, arguments.half)
+    scores = evaluate(cases, folder, arguments.semble)
+    means = {name: score.means() for name, score in scores.items()}
+    print(f"{len(cases)} queries ({arguments.half}) over {len(CORPORA)} packages\n")
+    print(table(means))
+    firsts = lookup_table(lookups)
+    print("\n| found first | symbol | file name | quotation |\n|---|---|---|---|")
+    for variant, counts in firsts.items():
+        print(f"| {variant} | {' | '.join(counts.values())} |")
+    print()
+    hybrid = means["hybrid"]
+    for group in sorted(name for name in hybrid if name.startswith(("corpus", "language"))):
+        lexical = means["full text with ranking"][group]
+        print(f"{group}: hybrid {hybrid[group]:.3f}, full text {lexical:.3f}")
+    if arguments.keep:
+        found = {"half": arguments.half, "queries": len(cases), "systems": means, "first": firsts}
+        print(f"kept in {keep('quality', found).name}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

