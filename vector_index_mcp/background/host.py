@@ -141,6 +141,8 @@ class Host:
         self.clients += 1
         try:
             await self.serve_session(stream)
+        except Exception:  # noqa: BLE001  # whatever it is, the other clients go on
+            _log.exception("a session ended by an error")
         finally:
             self.clients -= 1
             self._last_seen = time.monotonic()

@@ -1,0 +1,58 @@
+"""The service's process, with sessions that misbehave."""
+
+from pathlib import Path
+
+import anyio
+import pytest
+
+from vector_index_mcp.background import greeting
+from vector_index_mcp.background.endpoint import FOLDER_VARIABLE, Endpoint, endpoint_of
+from vector_index_mcp.background.host import Host
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def endpoint(tmp_path, monkeypatch) -> Endpoint:
+    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path / "runtime"))
+    return endpoint_of(tmp_path)
+
+
+def ask(endpoint: Endpoint, wants: str) -> tuple[dict, bytes]:
+    """The answer to a greeting, and what follows it until the service ends the connection."""
+    secret = endpoint.read_record()["secret"]
+    with endpoint.connect() as connection:
+        answer = greeting.greet(connection, wants, secret)
+        rest = b"" if wants == greeting.REPORT else connection.recv(100)
+        return answer, rest
+
+
+async def test_an_error_in_one_session_ends_that_session_only(endpoint, tmp_path, caplog):
+    sessions = 0
+
+    async def serve_session(stream):
+        nonlocal sessions
+        sessions += 1
+        if sessions == 1:
+            raise ExceptionGroup("of a task group", [RuntimeError("unforeseen")])
+        await stream.send(b"served")
+
+    ready = anyio.Event()
+    host = Host(
+        project=Path(tmp_path),
+        endpoint=endpoint,
+        idle_seconds=60,
+        serve_session=serve_session,
+        is_busy=lambda: False,
+        report=lambda: {"state": "WATCHING"},
+    )
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(host.run, anyio.sleep_forever, lambda _: ready.set())
+        await ready.wait()
+        with anyio.fail_after(30):
+            assert (await anyio.to_thread.run_sync(ask, endpoint, greeting.MCP))[1] == b""
+            assert "unforeseen" in caplog.text
+            assert (await anyio.to_thread.run_sync(ask, endpoint, greeting.MCP))[1] == b"served"
+            report, _ = await anyio.to_thread.run_sync(ask, endpoint, greeting.REPORT)
+        assert (report["state"], report["clients"]) == ("WATCHING", 0)
+        tasks.cancel_scope.cancel()
