@@ -15,7 +15,7 @@ from vector_index_mcp.files.glob import regex_of
 from vector_index_mcp.files.language import languages_meant_by
 from vector_index_mcp.files.scan import stamp_of
 
-_QUERY_PATIENCE_SECONDS = 1.0  # for the query's vector, while the worker is busy
+_QUERY_PATIENCE_SECONDS = 0.4  # for the query's vector, while the worker is busy
 _LOADING_PATIENCE_SECONDS = 120.0  # for the model, of somebody who would rather wait
 
 
