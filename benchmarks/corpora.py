@@ -16,7 +16,9 @@ import urllib.parse
 import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+LABELS = Path(__file__).parent / "labels"
 _JSON = "application/vnd.pypi.simple.v1+json"
 
 
@@ -64,6 +66,14 @@ CORPORA = (
     Corpus("bats", "npm", "bats", "1.12.0"),
     Corpus("block-library", "npm", "@wordpress/block-library", "9.32.0", ("src",)),
 )
+
+
+def labels_of(corpus: Corpus) -> list[dict[str, Any]]:
+    """The labelled queries of `corpus`."""
+    found: list[dict[str, Any]] = json.loads(
+        (LABELS / f"{corpus.name}.json").read_text(encoding="utf-8")
+    )
+    return found
 
 
 def fetch(corpus: Corpus, folder: Path) -> Path:

@@ -6,7 +6,6 @@ DIR is that of quality.py, whose packages and embeddings are used: nothing is em
 """
 
 import argparse
-import json
 import os
 import shutil
 import statistics
@@ -17,12 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-from corpora import CORPORA, fetch
+from corpora import CORPORA, fetch, labels_of
 from kept import keep
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 
-LABELS = Path(__file__).parent / "labels"
 QUERIES = 200
 QUIET_SECONDS = 75  # after a minute of quiet the index is tidied, and its vectors indexed
 BYTES_PER_CHUNK = 900  # of the packages, with what is skipped
@@ -30,10 +28,7 @@ BYTES_PER_CHUNK = 900  # of the packages, with what is skipped
 
 def queries() -> list[str]:
     """Labelled queries of all packages in turn."""
-    of_corpora = [
-        [label["query"] for label in json.loads((LABELS / f"{c.name}.json").read_text("utf-8"))]
-        for c in CORPORA
-    ]
+    of_corpora = [[label["query"] for label in labels_of(corpus)] for corpus in CORPORA]
     longest = max(map(len, of_corpora))
     return [found[i] for i in range(longest) for found in of_corpora if i < len(found)][:QUERIES]
 
@@ -60,7 +55,7 @@ async def measure(project: Path, embeddings: Path, model: str, mode: str) -> dic
         while True:
             status = await status_of(client)
             chunks, embedded = status["indexed_chunk_count"], status["embedded_chunk_count"]
-            if status["status"] == "WATCHING" and chunks and mode in ("lexical", "hybrid"):
+            if status["status"] == "WATCHING" and chunks:
                 answer = await client.call_tool("search_index", {"query": "warm up"})
                 assert answer.structured_content is not None
                 is_complete = mode == "lexical" or embedded == chunks

@@ -28,7 +28,7 @@ from typing import Any
 
 import anyio
 import lancedb
-from corpora import CORPORA, Corpus, fetch
+from corpora import CORPORA, Corpus, fetch, labels_of
 from kept import keep
 
 from vector_index_mcp.codebase.budget import CHARS_PER_TOKEN
@@ -41,7 +41,6 @@ from vector_index_mcp.engine.types import Candidate, Hit, StoredChunk
 from vector_index_mcp.server import load_codebase
 from vector_index_mcp.settings import Settings
 
-LABELS = Path(__file__).parent / "labels"
 CATEGORIES = ("sentence", "architecture", "symbol")
 EVERYTHING = (*SIGNALS, *STEPS)
 SAMPLED_SYMBOLS = 200
@@ -120,14 +119,6 @@ def ndcg(files: Sequence[str], relevant: Iterable[str], depth: int = 10) -> floa
 def half_of(query: str) -> str:
     """Which half a query belongs to; a hash, so that it never changes."""
     return "tune" if hashlib.sha256(query.encode()).digest()[0] % 2 == 0 else "report"
-
-
-def labels_of(corpus: Corpus) -> list[dict[str, Any]]:
-    """The labelled queries of `corpus`."""
-    found: list[dict[str, Any]] = json.loads(
-        (LABELS / f"{corpus.name}.json").read_text(encoding="utf-8")
-    )
-    return found
 
 
 # -- our own searches ----------------------------------------------------------------------------

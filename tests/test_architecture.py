@@ -42,6 +42,7 @@ MAY_IMPORT = {
     "cli": {
         "errors",
         "settings",
+        "codebase.limits",
         "codebase.project",
         "background",
         "transport",

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from vector_index_mcp import __version__
+from vector_index_mcp.codebase.limits import DEFAULT_MAX_TOKENS, DEFAULT_TOP_K, MAX_TOKENS, TOP_K
 from vector_index_mcp.errors import ProjectError, SettingsError, VectorIndexError
 
 _COMMANDS = ("serve", "index", "search", "status", "ps", "stop", "logs", "host")
@@ -205,8 +206,8 @@ def _add_search_options(search: argparse.ArgumentParser) -> None:
     search.add_argument("query", metavar="QUERY", help="a question, an identifier, or both")
     search.add_argument(
         "--top-k",
-        type=_number(1, 100),
-        default=5,
+        type=_number(*TOP_K),
+        default=DEFAULT_TOP_K,
         metavar="N",
         help="how many results, 1 to 100 (5)",
     )
@@ -216,8 +217,8 @@ def _add_search_options(search: argparse.ArgumentParser) -> None:
     search.add_argument("--language", default="", metavar="NAME", help="only files in it: python")
     search.add_argument(
         "--max-tokens",
-        type=_number(500, 100_000),
-        default=8_000,
+        type=_number(*MAX_TOKENS),
+        default=DEFAULT_MAX_TOKENS,
         metavar="N",
         help="about how long the answer may be (8000)",
     )

@@ -17,6 +17,7 @@ from vector_index_mcp.codebase.run import Outcome
 from vector_index_mcp.engine import chunk, texts
 from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.engine.embed import Embedder
+from vector_index_mcp.engine.portions import portions
 from vector_index_mcp.engine.store import Index, Store
 from vector_index_mcp.engine.texts import chunk_hash, embedded_text
 from vector_index_mcp.engine.types import Document, FileRecord, ModelIdentity, Vector
@@ -233,7 +234,8 @@ class Pipeline:
         """
         vectors: dict[str, Vector] = {}
         # Sorted, because a batch is padded to the length of its longest text.
-        for portion in _portions(sorted(texts, key=lambda h: len(texts[h]))):
+        by_length = sorted(texts, key=lambda h: len(texts[h]))
+        for portion in portions(by_length, _CHUNKS_PER_REQUEST):
             if not is_newest():
                 break
             try:
@@ -264,13 +266,6 @@ async def _texts_by_hash(store: Store, keys: Sequence[str]) -> dict[str, str]:
     rows = (await store.unembedded(keys)).slice(0, _CHUNKS_PER_FILL)
     columns = (rows.column(name).to_pylist() for name in ("chunk_hash", *_EMBEDDED))
     return {hash_: embedded_text(*parts) for hash_, *parts in zip(*columns, strict=True)}
-
-
-def _portions(hashes: list[str]) -> list[list[str]]:
-    return [
-        hashes[start : start + _CHUNKS_PER_REQUEST]
-        for start in range(0, len(hashes), _CHUNKS_PER_REQUEST)
-    ]
 
 
 def _is_storable(key: str) -> bool:

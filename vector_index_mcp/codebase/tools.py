@@ -11,13 +11,13 @@ from mcp_types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import BaseModel, Field, ValidationError, WrapValidator
 
 from vector_index_mcp.codebase import text, wire
+from vector_index_mcp.codebase.limits import DEFAULT_MAX_TOKENS, DEFAULT_TOP_K, MAX_TOKENS, TOP_K
 from vector_index_mcp.codebase.run import Run
 from vector_index_mcp.errors import VectorIndexError
 
 if TYPE_CHECKING:  # the service imports lancedb, which takes a second
     from vector_index_mcp.codebase.service import Codebase
 
-DEFAULT_MAX_TOKENS = 8_000  # clients reject answers from 10,000 to 25,000 tokens on
 _Validator = Callable[[object, Callable[[object], int]], int]
 GetService = Callable[[], Awaitable["Codebase"]]
 
@@ -118,9 +118,9 @@ def register(server: MCPServer, get_service: GetService) -> None:
         ],
         top_k: Annotated[
             int,
-            Field(description="How many results, 1 to 100", ge=1, le=100),
-            WrapValidator(_names_its_range("top_k", 1, 100)),
-        ] = 5,
+            Field(description="How many results, 1 to 100", ge=TOP_K[0], le=TOP_K[1]),
+            WrapValidator(_names_its_range("top_k", *TOP_K)),
+        ] = DEFAULT_TOP_K,
         path: Annotated[
             str | None,
             Field(description='Only files that match this glob: "src/**", "*.py", "tests/"'),
@@ -133,10 +133,10 @@ def register(server: MCPServer, get_service: GetService) -> None:
             Field(
                 description="About how long the answer may be, 500 to 100000; texts are shortened "
                 "before results are left out",
-                ge=500,
-                le=100_000,
+                ge=MAX_TOKENS[0],
+                le=MAX_TOKENS[1],
             ),
-            WrapValidator(_names_its_range("max_tokens", 500, 100_000)),
+            WrapValidator(_names_its_range("max_tokens", *MAX_TOKENS)),
         ] = DEFAULT_MAX_TOKENS,
     ) -> Annotated[CallToolResult, wire.SearchResult]:
         """Find the places in this project that answer a question or hold an identifier.

@@ -17,6 +17,7 @@ from typing import TypeVar
 import filelock
 import numpy as np
 
+from vector_index_mcp.engine.portions import portions
 from vector_index_mcp.engine.types import ModelIdentity, Vector
 
 _log = logging.getLogger(__name__)
@@ -54,10 +55,9 @@ class EmbeddingCache:
 
     def get(self, model: ModelIdentity, hashes: Iterable[str]) -> dict[str, Vector]:
         """The vectors known for `hashes` (hex), by hash."""
-        wanted = list(dict.fromkeys(hashes))
+        wanted = dict.fromkeys(hashes)
         found: dict[str, Vector] = {}
-        for start in range(0, len(wanted), _HASHES_PER_QUERY):
-            portion = wanted[start : start + _HASHES_PER_QUERY]
+        for portion in portions(wanted, _HASHES_PER_QUERY):
             nothing: dict[str, Vector] = {}
             found |= self._transact(partial(_select, model=model, hashes=portion), nothing)
         return found

@@ -5,6 +5,7 @@ nothing. What each is worth is measured by benchmarks/quality.py, which leaves t
 """
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -54,11 +55,15 @@ class Context:
     weights: Weights
     rarity: dict[str, float]
     """By the stem of each query word: how much it tells."""
+    total: float
+    """Of all rarities."""
+    held: dict[StoredChunk, list[str]]
+    """By candidate: the stems its text holds."""
 
     def share(self, stems: Iterable[str]) -> float:
         """How much of the query `stems` cover, 0 to 1, rare words counting more."""
-        total = sum(self.rarity.values())
-        return sum(self.rarity.get(s, 0.0) for s in set(stems)) / total if total else 0.0
+        told = sum(self.rarity.get(s, 0.0) for s in set(stems))
+        return told / self.total if self.total else 0.0
 
 
 Signal = Callable[[Context, StoredChunk], float]
@@ -67,11 +72,13 @@ Signal = Callable[[Context, StoredChunk], float]
 def context(query: Query, weights: Weights, chunks: Sequence[StoredChunk]) -> Context:
     """`query` with the rarity of its words among `chunks`."""
     stems = list(dict.fromkeys(map(stem, query.subject)))
-    texts = [chunk.text.lower() for chunk in chunks]
-    rarity = {
-        s: math.log(1 + (len(texts) + 1) / (sum(s in text for text in texts) + 0.5)) for s in stems
-    }
-    return Context(query, weights, rarity)
+    held = {}
+    for chunk in chunks:
+        text = chunk.text.lower()
+        held[chunk] = [s for s in stems if s in text]
+    holding = Counter(s for found in held.values() for s in found)
+    rarity = {s: math.log(1 + (len(held) + 1) / (holding[s] + 0.5)) for s in stems}
+    return Context(query, weights, rarity, sum(rarity.values()), held)
 
 
 def stem(word: str) -> str:
@@ -103,8 +110,7 @@ def path(ctx: Context, chunk: StoredChunk) -> float:
 
 def coverage(ctx: Context, chunk: StoredChunk) -> float:
     """It holds most of the query, not one word of it often."""
-    text = chunk.text.lower()
-    covered = ctx.share(s for s in ctx.rarity if s in text)
+    covered = ctx.share(ctx.held[chunk])
     return 1 + ctx.weights.coverage * covered * covered
 
 

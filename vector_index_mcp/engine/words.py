@@ -42,14 +42,14 @@ def query_words(query: str) -> list[str]:
     spoken = [word for raw in query.split() if (word := raw.strip("?!.,;:\"'"))]
     plain = [word for word in spoken if word.lower() not in _STOP_WORDS]
     plain = plain or spoken
-    joined = [
+    together = [
         "".join(words_of_pair)
         for size in (2, 3)
         for words_of_pair in zip(*(plain[start:] for start in range(size)), strict=False)
         if all(word.isalnum() and word.isascii() for word in words_of_pair)
     ]
     found = words(" ".join(plain)) + [
-        word.lower() for word in joined if len(word) <= MAX_WORD_CHARS
+        word.lower() for word in together if len(word) <= MAX_WORD_CHARS
     ]
     return list(dict.fromkeys(found))
 

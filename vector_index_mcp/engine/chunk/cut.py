@@ -12,7 +12,7 @@ from itertools import accumulate, takewhile
 
 from vector_index_mcp.engine.chunk.lines import cut_lines
 from vector_index_mcp.engine.chunk.outline import outline
-from vector_index_mcp.engine.chunk.parts import Part
+from vector_index_mcp.engine.chunk.parts import Part, flat
 from vector_index_mcp.engine.types import Chunk
 
 _COMMENT_STARTS = ("#", "//", "/*", "*", "--", "@", ";", "%", "[", "<!--", "(*", "{-")
@@ -42,7 +42,7 @@ def chunk_text(text: str, language: str, max_chars: int) -> list[Chunk]:
     if not text.strip():
         return []
     parts = outline(text, language)
-    symbols = sorted({(p.named_at, p.name) for p in _flat(parts) if p.is_symbol})
+    symbols = sorted({(p.named_at, p.name) for p in flat(parts) if p.is_symbol})
     lines = [line for line, _ in symbols]
     chunks = []
     for chunk, scope in _Cutter(text, max_chars).cut(parts):
@@ -141,9 +141,3 @@ def _common(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
     """The definitions that hold both."""
     same = takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
     return tuple(label for label, _ in same)
-
-
-def _flat(parts: list[Part]) -> Iterator[Part]:
-    for part in parts:
-        yield part
-        yield from _flat(part.parts)

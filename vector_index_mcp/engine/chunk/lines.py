@@ -10,9 +10,6 @@ from dataclasses import dataclass
 
 from vector_index_mcp.engine.types import Chunk
 
-VERSION = "lines-1"
-"""Changes whenever the same text would be cut differently, so that old chunks are replaced."""
-
 TAB_COLUMNS = 4
 _CLOSERS = ("}", ")", "]", "end", "</")
 # How much a place is worth as the start of a chunk, in shares of a full chunk: a chunk may end
@@ -34,17 +31,12 @@ class _Piece:
     """Indentation; -1 for a blank line."""
 
 
-def chunk_lines(text: str, max_chars: int) -> list[Chunk]:
-    """Cut `text` into chunks of at most `max_chars` characters.
+def cut_lines(text: str, max_chars: int) -> list[Chunk]:
+    """Cut `text`, which may be a part of a larger one, into chunks of at most `max_chars`.
 
     Returns:
-        The chunks in order; their texts joined are `text`. Nothing for a text of white space.
+        The chunks in order; their texts joined are `text`, blank lines included.
     """
-    return cut_lines(text, max_chars) if text.strip() else []
-
-
-def cut_lines(text: str, max_chars: int) -> list[Chunk]:
-    """The same, for a text that may be a part of a larger one: white space makes chunks too."""
     pieces = list(_pieces(text, max_chars))
     chunks = []
     start = 0

@@ -1,5 +1,6 @@
 """What an outline is made of."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 
@@ -25,3 +26,10 @@ class Part:
     def label(self) -> str:
         """What it is called among the enclosing definitions of a chunk."""
         return f"{self.kind} {self.name}".rstrip()
+
+
+def flat(parts: list[Part]) -> Iterator[Part]:
+    """`parts` and all that lie inside them, each before what it holds."""
+    for part in parts:
+        yield part
+        yield from flat(part.parts)

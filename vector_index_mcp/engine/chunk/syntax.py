@@ -15,7 +15,7 @@ import tree_sitter
 from semble_grammars import get_language
 
 from vector_index_mcp.engine.chunk.grammars import FUNCTIONS, GRAMMARS, SCRIPTS, Grammar
-from vector_index_mcp.engine.chunk.parts import Part
+from vector_index_mcp.engine.chunk.parts import Part, flat
 
 _log = logging.getLogger(__name__)
 
@@ -105,7 +105,7 @@ def definitions(text: str, language: str) -> list[Part]:
     parts = _Walk(grammar).parts_of(tree.root_node)
     if language in SCRIPTS:
         for script in _scripts(tree.root_node):
-            parts = _with_script(parts, script, SCRIPTS[language])
+            _add_script(parts, script, SCRIPTS[language])
     return parts
 
 
@@ -166,7 +166,7 @@ class _Walk:
         if kind is None:
             return None
         if self._grammar.is_code:
-            named = _name_node(node, kind)
+            named = _name_node(node)
             name = _name(named) if named else ""
             if not name and node.type not in self._grammar.structures:
                 return None
@@ -247,7 +247,7 @@ def _belongs_elsewhere(node: tree_sitter.Node) -> bool:
     )
 
 
-def _name_node(node: tree_sitter.Node, kind: str) -> tree_sitter.Node | None:
+def _name_node(node: tree_sitter.Node) -> tree_sitter.Node | None:
     """The node that holds the name of the definition `node`."""
     if node.type == "call":  # Elixir
         arguments = node.named_children[1].named_children if node.named_child_count > 1 else []
@@ -342,22 +342,15 @@ def _scripts(root: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
             waiting += (child for child in reversed(element.named_children) if child.children)
 
 
-def _with_script(parts: list[Part], script: tree_sitter.Node, language: str) -> list[Part]:
-    """`parts` with the definitions of `script` in the element that holds it."""
+def _add_script(parts: list[Part], script: tree_sitter.Node, language: str) -> None:
+    """Put the definitions of `script` into the element that holds it."""
     row = script.start_point.row
     tree = _parse(script.text or b"", GRAMMARS[language].name)
     inside = _Walk(GRAMMARS[language]).parts_of(tree.root_node) if tree else []
-    for part in _flat(inside):
+    for part in flat(inside):
         part.start += row
         part.end += row
         part.named_at += row
-    holder = next((p for p in _flat(parts) if p.start <= row <= p.end and not p.parts), None)
+    holder = next((p for p in flat(parts) if p.start <= row <= p.end and not p.parts), None)
     if holder is not None:
         holder.parts = inside
-    return parts
-
-
-def _flat(parts: list[Part]) -> Iterator[Part]:
-    for part in parts:
-        yield part
-        yield from _flat(part.parts)

@@ -9,7 +9,7 @@ ranking keeps the newer.
 Callers serialise the writing methods among themselves; the reading ones may run at any time.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Self
@@ -20,6 +20,7 @@ import pyarrow as pa
 from lancedb.index import FTS, BTree, IvfRq
 from lancedb.query import MatchQuery
 
+from vector_index_mcp.engine.portions import portions
 from vector_index_mcp.engine.store import schema
 from vector_index_mcp.engine.store.faults import translated
 from vector_index_mcp.engine.types import (
@@ -215,7 +216,7 @@ class Store:
         if self.dimension is not None:
             rows = schema.with_vectors(rows, vectors, self.dimension)
         await self._add(rows)
-        for keys in _portions(document.key for document in documents):
+        for keys in portions((d.key for d in documents), _KEYS_PER_PREDICATE):
             await self._delete(f"{_in('file_path', keys)} AND revision < {revision}")
 
     async def fill(self, rows: pa.Table, vectors: Mapping[str, Vector]) -> None:
@@ -242,7 +243,7 @@ class Store:
 
     async def delete(self, keys: Iterable[str]) -> None:
         """Forget these files: rows first, records after."""
-        for portion in _portions(keys):
+        for portion in portions(keys, _KEYS_PER_PREDICATE):
             await self._delete(_in("file_path", portion))
             with translated("writing"):
                 await self._handles.files.delete(_in("file_path", portion))
@@ -382,15 +383,3 @@ def _quoted(value: str) -> str:
 def _in(column: str, values: Iterable[str]) -> str:
     """A predicate of LanceDB's SQL."""
     return f"{column} IN ({', '.join(map(_quoted, values))})"
-
-
-def _portions(values: Iterable[str]) -> Iterator[list[str]]:
-    """`values` in lists short enough for one predicate."""
-    portion: list[str] = []
-    for value in values:
-        portion.append(value)
-        if len(portion) == _KEYS_PER_PREDICATE:
-            yield portion
-            portion = []
-    if portion:
-        yield portion

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from vector_index_mcp.engine.chunk.lines import chunk_lines
+from vector_index_mcp.engine.chunk import chunk_text
 
 _LINES = st.one_of(
     st.text(max_size=40),
@@ -16,6 +16,11 @@ _BREAKS = st.sampled_from(["\n", "\n", "\n", "\r\n", "\r", "\x0c", "\u2028", "\x
 texts = st.lists(st.tuples(_LINES, _BREAKS), max_size=40).map(
     lambda pairs: "".join(line + end for line, end in pairs)
 )
+
+
+def chunk_lines(text, max_chars):
+    """The chunks of a text that has no outline."""
+    return chunk_text(text, "other", max_chars)
 
 
 @given(texts, st.integers(1, 400))
