@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 import anyio
 from mcp import Client
 
-from vector_index_mcp.codebase.pipeline import Recipe
+from vector_index_mcp.codebase.prepare import Recipe
 from vector_index_mcp.codebase.service import Codebase, Options
 from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.engine.store import Index
@@ -142,16 +142,16 @@ class Gate:
         """Stop `codebase` after the first batch into a store for which `stops_at` is true."""
         self.reached = anyio.Event()
         self.opened = anyio.Event()
-        index_batch = codebase.pipeline.index_batch
+        commit = codebase.pipeline.commit
 
         async def stopping(store, *arguments):
-            outcome = await index_batch(store, *arguments)
+            outcome = await commit(store, *arguments)
             if stops_at(store) and not self.reached.is_set():
                 self.reached.set()
                 await self.opened.wait()
             return outcome
 
-        codebase.pipeline.index_batch = stopping
+        codebase.pipeline.commit = stopping
 
     async def wait(self):
         with anyio.fail_after(PATIENCE_SECONDS):

@@ -67,7 +67,7 @@ HOMES = {
     "tree_sitter": {"engine/chunk/syntax.py"},
     "semble_grammars": {"engine/chunk/syntax.py"},
     "filelock": {"codebase/opening.py", "background/host.py", "engine/cache.py"},
-    "psutil": {"codebase/wire.py", "engine/worker.py", "server.py"},
+    "psutil": {"codebase/wire.py", "engine/polite.py", "server.py"},
     "mcp": {"codebase/tools.py", "server.py", "transport.py", "remote.py"},
     "mcp_types": {"codebase/tools.py", "remote.py"},
     "platformdirs": {"server.py"},
@@ -79,7 +79,7 @@ HOMES = {
 # lance is not an Exception.
 BROAD_EXCEPTS = {
     "background/host.py": 1,  # one client's session must not end those of the others
-    "codebase/pipeline.py": 1,
+    "codebase/prepare.py": 1,
     "engine/chunk/syntax.py": 1,  # whatever a grammar does, text is still cut by its lines
     "engine/store/faults.py": 1,
 }

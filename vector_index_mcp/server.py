@@ -67,7 +67,7 @@ def load_codebase(project: Path, settings: Settings) -> "Codebase":
     """The service of `project`, not yet running. Takes about a second: it imports lancedb."""
     import platformdirs
 
-    from vector_index_mcp.codebase.pipeline import Recipe
+    from vector_index_mcp.codebase.prepare import Recipe
     from vector_index_mcp.codebase.service import Codebase, Options
     from vector_index_mcp.engine.cache import EmbeddingCache
     from vector_index_mcp.engine.embed import WorkerEmbedder

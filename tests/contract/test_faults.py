@@ -8,6 +8,7 @@ import pytest
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.store.faults import translated
 from vector_index_mcp.engine.store.index import Manifest
+from vector_index_mcp.engine.texts import entries
 from vector_index_mcp.engine.types import Chunk, Document, FileRecord, Holding
 from vector_index_mcp.errors import DamagedIndexError, StoreError
 
@@ -85,7 +86,7 @@ def test_what_is_not_a_fault_of_the_store_passes_unchanged(other):
 
 def document(key, *texts):
     chunks = tuple(Chunk(text, line, line) for line, text in enumerate(texts, 1))
-    return Document(key, f"/project/{key}", "hash", 1.5, "python", chunks)
+    return Document(key, f"/project/{key}", "hash", 1.5, "python", entries(key, chunks))
 
 
 @pytest.mark.anyio

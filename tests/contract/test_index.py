@@ -12,6 +12,7 @@ import pytest
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.store.index import Manifest, discard, is_local
 from vector_index_mcp.engine.store.schema import FORMAT
+from vector_index_mcp.engine.texts import entries
 from vector_index_mcp.engine.types import Chunk, Document, FileRecord, ModelIdentity
 from vector_index_mcp.errors import DamagedIndexError, StoreError
 
@@ -23,7 +24,7 @@ MANIFEST = Manifest(owner="/project", chunker="lines-1", model=MODEL)
 
 def document(key, *texts):
     chunks = tuple(Chunk(text, line, line) for line, text in enumerate(texts, 1))
-    return Document(key, f"/project/{key}", "hash", 1.5, "python", chunks)
+    return Document(key, f"/project/{key}", "hash", 1.5, "python", entries(key, chunks))
 
 
 def tables(folder):

@@ -6,7 +6,7 @@ import pytest
 
 from vector_index_mcp.engine.search import FEWEST_CANDIDATES, search
 from vector_index_mcp.engine.store import Store
-from vector_index_mcp.engine.texts import chunk_hash
+from vector_index_mcp.engine.texts import entries
 from vector_index_mcp.engine.types import NO_FILTERS, Chunk, Document, Filters
 from vector_index_mcp.errors import StoreError
 
@@ -24,15 +24,12 @@ async def store(tmp_path):
 
 
 def document(key, text, *, symbols=(), language="python"):
-    return Document(key, key, "hash", 1.5, language, (Chunk(text, 1, 1, "", symbols),))
+    return Document(key, key, "hash", 1.5, language, entries(key, [Chunk(text, 1, 1, "", symbols)]))
 
 
 async def put(store, documents):
     """Store documents, given with their vectors."""
-    vectors = {
-        chunk_hash(document.key, "", document.chunks[0].text): vector
-        for document, vector in documents.items()
-    }
+    vectors = {document.entries[0].chunk_hash: vector for document, vector in documents.items()}
     await store.replace(list(documents), 1, vectors)
 
 

@@ -10,7 +10,7 @@ import pytest
 from vector_index_mcp.engine.query import Query
 from vector_index_mcp.engine.rank import rank
 from vector_index_mcp.engine.store import Store, schema
-from vector_index_mcp.engine.texts import chunk_hash
+from vector_index_mcp.engine.texts import chunk_hash, entries
 from vector_index_mcp.engine.types import (
     NO_FILTERS,
     Chunk,
@@ -43,7 +43,7 @@ ODD_KEYS = [
 
 def document(key, *texts, content_hash="one", language="python", scope="", symbols=()):
     chunks = tuple(Chunk(text, line, line, scope, symbols) for line, text in enumerate(texts, 1))
-    return Document(key, f"/project/{key}", content_hash, 1.5, language, chunks)
+    return Document(key, f"/project/{key}", content_hash, 1.5, language, entries(key, chunks))
 
 
 def record(key, content_hash="one", chunk_count=1):
@@ -52,7 +52,7 @@ def record(key, content_hash="one", chunk_count=1):
 
 def vectors_of(*documents):
     """A vector for each chunk, told apart by its direction."""
-    hashes = [chunk_hash(d.key, c.scope, c.text) for d in documents for c in d.chunks]
+    hashes = [entry.chunk_hash for d in documents for entry in d.entries]
     made = np.random.default_rng(7).normal(size=(len(hashes), DIMENSION)).astype("f4")
     made /= np.linalg.norm(made, axis=1, keepdims=True)
     return dict(zip(hashes, made, strict=True))
@@ -60,8 +60,8 @@ def vectors_of(*documents):
 
 def vector_of(document, vectors):
     """That of the only chunk of `document`."""
-    [chunk] = document.chunks
-    return vectors[chunk_hash(document.key, chunk.scope, chunk.text)]
+    [entry] = document.entries
+    return vectors[entry.chunk_hash]
 
 
 async def matched(store, words, limit=10, filters=NO_FILTERS):
@@ -582,9 +582,7 @@ async def test_a_glob_lets_through_what_its_regular_expression_says(store, searc
 async def test_filters_apply_before_the_best_are_chosen(store, search, maintained):
     better = [document(f"{number}.py", "word word word") for number in range(60)]
     wanted = document("wanted.ts", "a word among many others", language="typescript")
-    vectors = vectors_of(*better) | {
-        chunk_hash("wanted.ts", "", wanted.chunks[0].text): -np.ones(DIMENSION, "f4") / 2
-    }
+    vectors = vectors_of(*better) | {wanted.entries[0].chunk_hash: -np.ones(DIMENSION, "f4") / 2}
     await store.replace([*better, wanted], 1, vectors)
     if maintained:
         await store.maintain()

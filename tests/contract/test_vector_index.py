@@ -7,7 +7,7 @@ import pytest
 
 from vector_index_mcp.engine.store import Store
 from vector_index_mcp.engine.store import store as module
-from vector_index_mcp.engine.texts import chunk_hash
+from vector_index_mcp.engine.texts import chunk_hash, entries
 from vector_index_mcp.engine.types import Chunk, Document
 
 DIMENSION = 64
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.anyio
 
 
 def document(key, text="text"):
-    return Document(key, key, "hash", 1.5, "python", (Chunk(f"{text} {key}", 1, 1),))
+    return Document(key, key, "hash", 1.5, "python", entries(key, [Chunk(f"{text} {key}", 1, 1)]))
 
 
 def vector_of(text):
@@ -27,7 +27,7 @@ def vector_of(text):
 
 
 def vectors_of(documents):
-    texts = [(d.key, d.chunks[0].text) for d in documents]
+    texts = [(d.key, d.entries[0].chunk.text) for d in documents]
     return {chunk_hash(key, "", text): vector_of(text) for key, text in texts}
 
 
@@ -58,7 +58,7 @@ async def test_maintenance_indexes_the_vectors_of_a_large_project(store, documen
     await store.maintain()
     assert "vector" in await indexed_columns(store)
     for wanted in documents[::50]:
-        assert (await nearest_keys(store, wanted.chunks[0].text))[0] == wanted.key
+        assert (await nearest_keys(store, wanted.entries[0].chunk.text))[0] == wanted.key
 
 
 async def test_a_small_project_is_searched_without(store, documents):
@@ -86,7 +86,7 @@ async def test_what_comes_after_the_index_is_found_before_and_after_maintenance(
     await store.replace(changed, 2, vectors_of(changed))
     for _ in range(2):
         for wanted in changed:
-            assert (await nearest_keys(store, wanted.chunks[0].text))[0] == wanted.key
+            assert (await nearest_keys(store, wanted.entries[0].chunk.text))[0] == wanted.key
         assert "7.py" not in await nearest_keys(store, "text 7.py", 1)
         await store.maintain()
 

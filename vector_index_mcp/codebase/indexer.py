@@ -12,6 +12,7 @@ so that a file saved in the middle of a long run is searchable before the run go
 import logging
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -20,13 +21,13 @@ import anyio.to_thread
 from vector_index_mcp.codebase.ledger import FAILED, Ledger
 from vector_index_mcp.codebase.live import Live
 from vector_index_mcp.codebase.opening import Opened
+from vector_index_mcp.codebase.passage import Passage
 from vector_index_mcp.codebase.pipeline import Pipeline
 from vector_index_mcp.codebase.queue import DirtyQueue
-from vector_index_mcp.codebase.run import Kind, Outcome, Run
+from vector_index_mcp.codebase.run import Kind, Run
 from vector_index_mcp.codebase.state import State, StateMachine
 from vector_index_mcp.codebase.vectors import Vectors
 from vector_index_mcp.engine.embed import Embedder
-from vector_index_mcp.engine.store import Store
 from vector_index_mcp.errors import (
     DamagedIndexError,
     ProjectError,
@@ -38,8 +39,8 @@ from vector_index_mcp.files.scan import Changes, compare, look, walk
 _log = logging.getLogger(__name__)
 
 # Few enough that a change waits at most for about half a second, many enough that the commits
-# (10 to 20 ms each) hardly count.
-_FILES_PER_BATCH = 100
+# (30 to 60 ms each) hardly count.
+_FILES_PER_BATCH = 200
 _RETRY_SECONDS = (0.5, 1, 2, 5, 10, 30)  # after the first, second, ... failure in a row
 _QUIET_SECONDS = 60  # without a change; then old versions are dropped
 
@@ -48,9 +49,7 @@ _QUIET_SECONDS = 60  # without a change; then old versions are dropped
 class _Rebuild:
     """A new generation of the tables on its way to replace the current one."""
 
-    store: Store
-    to_do: list[str]
-    ledger: Ledger = field(default_factory=Ledger)
+    passage: Passage
     touched: set[str] = field(default_factory=set)
     """Files that changed in the current generation meanwhile."""
 
@@ -99,6 +98,7 @@ class Indexer:
         self._state = state
         self._make_ignore = make_ignore
         self._start_over = start_over
+        self._scanned = self._passage_of_scanned()
         self._rebuild: _Rebuild | None = None
         self._runs_begun = 0
         self._walk_wanted = False
@@ -123,7 +123,7 @@ class Indexer:
     @property
     def pending_path_count(self) -> int:
         """Changed paths that are not indexed yet."""
-        return len(self._queue) + self._in_hand
+        return len(self._queue) + len(self._scanned) + self._in_hand
 
     @property
     def is_in_error(self) -> bool:
@@ -134,8 +134,22 @@ class Indexer:
         """Queue files that a search found to differ from the index."""
         self._queue.touch_unless_queued(paths)
 
+    def _passage_of_scanned(self) -> Passage:
+        live, queue = self.live, self._queue
+        take = partial(queue.take_scanned, _FILES_PER_BATCH)
+        return Passage(self._pipeline, live.index.store, live.ledger, take)
+
+    def _aim_scanned(self) -> None:
+        """Let what scans found go into the generation that is current now."""
+        self._queue.add(self._scanned.give_back())
+        self._scanned = self._passage_of_scanned()
+
+    @property
+    def _has_scanned(self) -> bool:
+        return self._queue.has_scanned or len(self._scanned) > 0
+
     def _is_text_first(self) -> bool:
-        return self._queue.has_scanned or self._rebuild is not None
+        return self._has_scanned or self._rebuild is not None
 
     @property
     def needs_rebuild(self) -> bool:
@@ -162,8 +176,10 @@ class Indexer:
                 await self._queue.wait()
             try:
                 worked = await self._step()
+                if not self._is_text_first():
+                    await self._pipeline.rest()
                 await self.live.maintain_if_due(
-                    in_bulk=self._queue.has_scanned, in_quiet=quiet.cancelled_caught
+                    in_bulk=self._is_text_first(), in_quiet=quiet.cancelled_caught
                 )
             except DamagedIndexError as error:
                 await self._replace_index(error)
@@ -190,13 +206,13 @@ class Indexer:
         elif self._walk_wanted:
             self._walk_wanted = False
             await self._walk()
-        elif self._queue.has_scanned:
-            await self._index_scanned(self._queue.take_scanned(_FILES_PER_BATCH))
+        elif self._has_scanned:
+            await self._index_scanned()
         elif self._rebuild is not None:
             await self._continue_rebuild(self._rebuild)
         else:
             return False
-        if self._rebuild is not None or self._walk_wanted:
+        if self._is_text_first() or self._walk_wanted:
             self._queue.wake()
         return True
 
@@ -214,6 +230,7 @@ class Indexer:
             self._queue.add(changes)
         elif changes.dirty or changes.gone:
             await self._index(changes)
+            self._queue.settle(changes)
 
     async def _walk(self) -> None:
         self.ignore = self._make_ignore()
@@ -235,26 +252,29 @@ class Indexer:
             changes.dirty.extend(again.difference(changes.dirty))
         self._queue.add(changes)
         run.plan(len(tree.files), len(changes.dirty) + len(changes.gone))
-        if not self._queue.has_scanned:
+        if not self._has_scanned:
             self._end_run()
 
-    async def _index_scanned(self, changes: Changes) -> None:
-        outcome = await self._index(changes)
+    async def _index_scanned(self) -> None:
+        live = self.live
+        files, outcome = await self._scanned.step(live.index.manifest.model, live.writing)
+        if self._rebuild is not None:
+            self._rebuild.touched.update(files)
         if self.run is None:
+            self.vectors.wake()
             return
-        self.run.advance(len(changes.dirty) + len(changes.gone), outcome)
-        if not self._queue.has_scanned and self._rebuild is None and not self._walk_wanted:
+        self.run.advance(len(files), outcome)
+        if not self._is_text_first() and not self._walk_wanted:
             self._end_run()
 
-    async def _index(self, changes: Changes) -> Outcome:
+    async def _index(self, changes: Changes) -> None:
+        """Bring a few files up to date, before whatever else is to be done."""
+        live = self.live
+        batch = await self._pipeline.prepare(live.ledger, changes)
         try:
-            async with self.live.writing:
-                outcome = await self._pipeline.index_batch(
-                    self.live.index.store,
-                    self.live.ledger,
-                    self.live.index.manifest.model,
-                    changes.dirty,
-                    changes.gone,
+            async with live.writing:
+                await self._pipeline.commit(
+                    live.index.store, live.ledger, live.index.manifest.model, batch
                 )
         except StoreError:
             self._queue.add(changes)
@@ -262,32 +282,27 @@ class Indexer:
         if self._rebuild is not None:
             self._rebuild.touched.update(changes.dirty, changes.gone)
         self.vectors.wake()
-        return outcome
 
     # -- rebuilding ------------------------------------------------------------------------
 
     async def _begin_rebuild(self, run: Run, files: list[str]) -> None:
         try:
-            self._rebuild = _Rebuild(await self.live.index.begin_rebuild(), files)
+            store = await self.live.index.begin_rebuild()
         except StoreError as error:
             self._end_run(f"the new index could not be built: {error}")
             raise
+        take = partial(_take_last, files, _FILES_PER_BATCH)
+        self._rebuild = _Rebuild(Passage(self._pipeline, store, Ledger(), take))
         run.plan(len(files), len(files))
-        if not files:
-            await self._continue_rebuild(self._rebuild)
 
     async def _continue_rebuild(self, rebuild: _Rebuild) -> None:
-        run = self.run
-        portion = rebuild.to_do[-_FILES_PER_BATCH:]
-        del rebuild.to_do[-_FILES_PER_BATCH:]
+        live, run = self.live, self.run
         try:
-            async with self.live.writing:
-                outcome = await self._pipeline.index_batch(
-                    rebuild.store, rebuild.ledger, self.live.index.manifest.model, portion
-                )
-                if run is not None:
-                    run.advance(len(portion), outcome)
-                if not rebuild.to_do:
+            files, outcome = await rebuild.passage.step(live.index.manifest.model, live.writing)
+            if run is not None:
+                run.advance(len(files), outcome)
+            if not files:
+                async with live.writing:
                     await self._swap(rebuild)
         except StoreError as error:
             # What is current stays current; the tables left behind are dropped by the next start.
@@ -296,9 +311,11 @@ class Indexer:
             raise
 
     async def _swap(self, rebuild: _Rebuild) -> None:
-        await rebuild.store.maintain()
-        await self.live.index.swap(rebuild.store, self._chunker)
-        self.live.ledger, self._rebuild = rebuild.ledger, None
+        store, ledger = rebuild.passage.store, rebuild.passage.ledger
+        await store.maintain()
+        await self.live.index.swap(store, self._chunker)
+        self.live.ledger, self._rebuild = ledger, None
+        self._aim_scanned()
         self._end_run()
         self._queue.touch(rebuild.touched)
         self.vectors.wake()
@@ -312,6 +329,7 @@ class Indexer:
                 # The old index is not closed: to a search on its way, LanceDB would panic.
                 opened = await self._start_over()
                 self.live.index, self.live.ledger = opened.index, opened.ledger
+                self._aim_scanned()
         except StoreError as still:
             self._end_run(str(still))
             await anyio.sleep(_RETRY_SECONDS[-1])
@@ -320,6 +338,12 @@ class Indexer:
         run.kind = Kind.START  # into the empty index itself: there is nothing to keep beside it
         self._walk_wanted = True
         self._queue.wake()
+
+
+def _take_last(files: list[str], limit: int) -> Changes:
+    taken = files[-limit:]
+    del files[-limit:]
+    return Changes(taken)
 
 
 async def _nothing() -> None:

@@ -5,25 +5,24 @@ that leaves the whole batch to be done again.
 """
 
 import logging
-import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import anyio.to_thread
 
 from vector_index_mcp.codebase.ledger import FAILED, INDEXED, SKIPPED, Ledger
+from vector_index_mcp.codebase.prepare import Prepared, Recipe, is_storable
+from vector_index_mcp.codebase.preparers import Preparers
 from vector_index_mcp.codebase.run import Outcome
-from vector_index_mcp.engine import chunk, texts
 from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.engine.embed import Embedder
 from vector_index_mcp.engine.portions import portions
 from vector_index_mcp.engine.store import Index, Store
-from vector_index_mcp.engine.texts import chunk_hash, embedded_text
-from vector_index_mcp.engine.types import Document, FileRecord, ModelIdentity, Vector
+from vector_index_mcp.engine.texts import embedded_text
+from vector_index_mcp.engine.types import FileRecord, ModelIdentity, Vector
 from vector_index_mcp.errors import EmbeddingError, ModelNotFoundError
-from vector_index_mcp.files import read
-from vector_index_mcp.files.language import language_of
+from vector_index_mcp.files.scan import Changes
 
 _log = logging.getLogger(__name__)
 
@@ -33,32 +32,22 @@ _log = logging.getLogger(__name__)
 _CHUNKS_PER_REQUEST = 8
 _CHUNKS_PER_FILL = 256  # a commit costs 10 ms and a fragment; a new change ends a fill early
 _EMBEDDED = ("file_path", "scope", "extracted_text_chunk")  # as `embedded_text` takes them
-UNSTORABLE_NAME = "name is not valid Unicode"
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
-    """What turns a file into chunks, apart from the file."""
+class Batch:
+    """Files on their way into the index, prepared but not committed."""
 
-    max_file_bytes: int
-    chunk_max_chars: int
+    known: dict[str, FileRecord | None]
+    """By file, what the index knew when it was taken up."""
+    prepared: list[Prepared]
+    gone: list[str]
+    """Files to forget."""
 
     @property
-    def version(self) -> str:
-        """Differs whenever the same file would become other chunks."""
-        limits = f"chars={self.chunk_max_chars} bytes={self.max_file_bytes}"
-        return f"{chunk.VERSION} {texts.VERSION} {limits}"
-
-
-@dataclass(slots=True)
-class _Prepared:
-    """A batch read and cut, ready to be committed."""
-
-    documents: list[Document] = field(default_factory=list)
-    records: list[FileRecord] = field(default_factory=list)
-    refreshed: list[FileRecord] = field(default_factory=list)
-    """Records of files whose bytes are as they were."""
-    vanished: list[str] = field(default_factory=list)
+    def dirty(self) -> list[str]:
+        """The files that were read."""
+        return [each.key for each in self.prepared]
 
 
 class Pipeline:
@@ -67,8 +56,7 @@ class Pipeline:
     def __init__(
         self, root: Path, recipe: Recipe, embedder: Embedder, cache: EmbeddingCache
     ) -> None:
-        self._root = root
-        self._recipe = recipe
+        self._preparers = Preparers(root, recipe)
         self._embedder = embedder
         self._cache = cache
         self._hopeless: set[str] = set()  # hashes of texts that alone make the worker fail
@@ -77,115 +65,71 @@ class Pipeline:
         self.embedded = 0
         """Chunks the model embedded since the start; the cache's are not among them."""
 
-    async def index_batch(
-        self,
-        store: Store,
-        ledger: Ledger,
-        model: ModelIdentity | None,
-        dirty: Sequence[str],
-        gone: Sequence[str] = (),
+    async def prepare(self, ledger: Ledger, changes: Changes) -> Batch:
+        """Read and cut the files of `changes`; nothing is written yet.
+
+        Args:
+            ledger: What is known of the files.
+            changes: What has to be done.
+        """
+        known = {key: ledger.get(key) for key in (*changes.dirty, *changes.gone)}
+        tasks = [(key, known[key]) for key in changes.dirty]
+        return Batch(known, await self._preparers.prepare(tasks), changes.gone)
+
+    async def rest(self) -> None:
+        """Let go of what only helps while there is much to prepare."""
+        await self._preparers.rest()
+
+    async def commit(
+        self, store: Store, ledger: Ledger, model: ModelIdentity | None, batch: Batch
     ) -> Outcome:
-        """Bring the rows of `dirty` files up to date and drop those of `gone` ones.
+        """Make the index hold what was prepared.
+
+        Files that were committed again since `batch` was prepared are left as they are now.
 
         Args:
             store: Where the rows are.
             ledger: What is known of that store's files; brought up to date as well.
             model: Whose vectors the store holds; None if none yet.
-            dirty: Files to read.
-            gone: Files to forget.
+            batch: As `prepare` returned it, with the same ledger.
 
         Raises:
             StoreError: If a commit fails. The ledger then tells of nothing that was not committed.
         """
-        prepared = await anyio.to_thread.run_sync(self._prepare, ledger, dirty)
-        gone = [*gone, *prepared.vanished]
-        if prepared.records:
-            await self._commit(store, ledger, model, prepared)
-        if prepared.refreshed:
-            await store.put_records([r for r in prepared.refreshed if _is_storable(r.key)])
-            for record in prepared.refreshed:
-                ledger.put(record, ledger.waiting_of(record.key))
+        current = {key for key, known in batch.known.items() if ledger.get(key) is known}
+        prepared = [each for each in batch.prepared if each.key in current]
+        gone = [key for key in batch.gone if key in current]
+        gone += [each.key for each in prepared if each.record is None]
+        await self._commit(store, ledger, model, prepared)
         if gone:
-            await store.delete([key for key in gone if _is_storable(key)])
+            await store.delete([key for key in gone if is_storable(key)])
             for key in gone:
                 ledger.forget(key)
         return _outcome(prepared, len(gone))
 
     async def _commit(
-        self, store: Store, ledger: Ledger, model: ModelIdentity | None, prepared: _Prepared
+        self,
+        store: Store,
+        ledger: Ledger,
+        model: ModelIdentity | None,
+        prepared: Sequence[Prepared],
     ) -> None:
-        hashes = {
-            document.key: [chunk_hash(document.key, c.scope, c.text) for c in document.chunks]
-            for document in prepared.documents
-        }
+        documents = [each.document for each in prepared if each.document is not None]
+        records = [each.record for each in prepared if each.record is not None]
+        hashes = {d.key: [entry.chunk_hash for entry in d.entries] for d in documents}
         vectors: dict[str, Vector] = {}
         if model is not None:
             wanted = [h for of_document in hashes.values() for h in of_document]
             vectors = await anyio.to_thread.run_sync(self._cache.get, model, wanted)
-        self.revision += 1
-        await store.replace(prepared.documents, self.revision, vectors)
-        await store.put_records([r for r in prepared.records if _is_storable(r.key)])
-        for record in prepared.records:
-            missing = sum(h not in vectors for h in hashes.get(record.key, ()))
-            ledger.put(record, missing)
-
-    def _prepare(self, ledger: Ledger, dirty: Sequence[str]) -> _Prepared:
-        prepared = _Prepared()
-        for key in dirty:
-            try:
-                self._prepare_file(ledger, key, prepared)
-            except Exception:  # noqa: BLE001 - one file must not keep the others from the index
-                _log.exception("%r could not be indexed", key)
-                found = read.Skipped("internal error, see the log", read.stamp_now(self._root, key))
-                self._note_without_text(prepared, key, found, FAILED)
-        return prepared
-
-    def _prepare_file(self, ledger: Ledger, key: str, prepared: _Prepared) -> None:
-        if not _is_storable(key):
-            found = read.Skipped(UNSTORABLE_NAME, read.stamp_now(self._root, key))
-            self._note_without_text(prepared, key, found, SKIPPED)
-            return
-        result = read.read(self._root, key, self._recipe.max_file_bytes)
-        known = ledger.get(key)
-        if isinstance(result, read.Vanished):
-            prepared.vanished.append(key)
-        elif isinstance(result, read.Skipped):
-            state = FAILED if result.reason.startswith(read.UNREADABLE) else SKIPPED
-            self._note_without_text(prepared, key, result, state)
-        elif known and known.state == INDEXED and known.content_hash == result.content_hash:
-            prepared.refreshed.append(
-                FileRecord(key, result.stamp, result.content_hash, known.chunk_count, INDEXED, "")
-            )
-        else:
-            document = self._document(key, result)
-            prepared.documents.append(document)
-            prepared.records.append(
-                FileRecord(
-                    key, result.stamp, result.content_hash, len(document.chunks), INDEXED, ""
-                )
-            )
-
-    def _note_without_text(
-        self, prepared: _Prepared, key: str, found: read.Skipped, state: str
-    ) -> None:
-        """Index the file as one without chunks, so that rows of an earlier text go."""
-        if _is_storable(key):
-            empty = read.Text("", found.content_hash, found.stamp)
-            prepared.documents.append(self._document(key, empty))
-        prepared.records.append(
-            FileRecord(key, found.stamp, found.content_hash, 0, state, found.reason)
-        )
-
-    def _document(self, key: str, text: read.Text) -> Document:
-        language = language_of(key)
-        return Document(
-            key=key,
-            original_path=key.replace("/", os.sep),
-            content_hash=text.content_hash,
-            modified=text.stamp[1] / 1e9,
-            language=language,
-            chunks=tuple(chunk.chunk_text(text.text, language, self._recipe.chunk_max_chars)),
-        )
+        if documents:
+            self.revision += 1
+            await store.replace(documents, self.revision, vectors)
+        await store.put_records([record for record in records if is_storable(record.key)])
+        for record in records:
+            if record.key in hashes:
+                ledger.put(record, sum(h not in vectors for h in hashes[record.key]))
+            else:  # its rows are those it had
+                ledger.put(record, ledger.waiting_of(record.key))
 
     async def embed_batch(
         self, index: Index, ledger: Ledger, model: ModelIdentity, writing: anyio.Lock
@@ -268,23 +212,20 @@ async def _texts_by_hash(store: Store, keys: Sequence[str]) -> dict[str, str]:
     return {hash_: embedded_text(*parts) for hash_, *parts in zip(*columns, strict=True)}
 
 
-def _is_storable(key: str) -> bool:
-    """Whether the name can be written in UTF-8, as LanceDB's strings are."""
-    try:
-        key.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def _outcome(prepared: _Prepared, removed: int) -> Outcome:
-    states = [record.state for record in prepared.records]
+def _outcome(prepared: Sequence[Prepared], removed: int) -> Outcome:
+    records = [each.record for each in prepared if each.record is not None]
+    states = [record.state for record in records]
+    documents = [each.document for each in prepared if each.document is not None]
+    unchanged = sum(
+        each.document is None and each.record is not None and each.record.state == INDEXED
+        for each in prepared
+    )
     return Outcome(
-        read=len(prepared.records) + len(prepared.refreshed),
-        indexed=states.count(INDEXED),
-        unchanged=len(prepared.refreshed),
+        read=len(records),
+        indexed=states.count(INDEXED) - unchanged,
+        unchanged=unchanged,
         skipped=states.count(SKIPPED),
         failed=states.count(FAILED),
         removed=removed,
-        chunks=sum(record.chunk_count for record in prepared.records),
+        chunks=sum(len(document.entries) for document in documents),
     )

@@ -74,6 +74,12 @@ class DirtyQueue:
         gone, self._gone = list(self._gone), {}
         return Changes(dirty, gone)
 
+    def settle(self, changes: Changes) -> None:
+        """Forget what a scan found of files that have been brought up to date since."""
+        for path in (*changes.dirty, *changes.gone):
+            self._dirty.pop(path, None)
+            self._gone.pop(path, None)
+
     @property
     def has_scanned(self) -> bool:
         """Whether a scan's findings are still waiting."""

@@ -25,7 +25,8 @@ from vector_index_mcp.codebase.freshness import Freshness
 from vector_index_mcp.codebase.indexer import Indexer
 from vector_index_mcp.codebase.ledger import Ledger
 from vector_index_mcp.codebase.opening import Opened, Opener
-from vector_index_mcp.codebase.pipeline import Pipeline, Recipe
+from vector_index_mcp.codebase.pipeline import Pipeline
+from vector_index_mcp.codebase.prepare import Recipe
 from vector_index_mcp.codebase.project import index_uri
 from vector_index_mcp.codebase.queue import DirtyQueue
 from vector_index_mcp.codebase.run import Kind, Run
@@ -106,6 +107,7 @@ class Codebase:
             finally:
                 tasks.cancel_scope.cancel()
                 with anyio.CancelScope(shield=True):
+                    await self.pipeline.rest()
                     await anyio.to_thread.run_sync(self._release)
 
     def _release(self) -> None:

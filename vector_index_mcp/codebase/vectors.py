@@ -52,8 +52,8 @@ class Vectors:
 
     def wake(self) -> None:
         """Look whether there is something to embed now."""
-        if self.are_lacking:
-            self._embedder.start()  # it loads while the rest of the text is being indexed
+        if self.are_lacking and not self._is_text_first():
+            self._embedder.start()  # not sooner: loading takes a processor for seconds
         self._wake.set()
 
     def look_for_model(self) -> None:

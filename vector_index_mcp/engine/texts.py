@@ -5,9 +5,9 @@ is the chunk's own text only.
 """
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from vector_index_mcp.engine.types import Chunk
+from vector_index_mcp.engine.types import Chunk, Entry
 from vector_index_mcp.engine.words import joined, last_name, words
 
 # How often a word counts that stands in another field than the text. Repeating the words of a
@@ -23,6 +23,18 @@ VERSION = "texts-1"
 """Changes whenever the same chunk would be embedded or matched differently."""
 
 
+def entries(key: str, chunks: Iterable[Chunk]) -> tuple[Entry, ...]:
+    """The chunks of the file `key`, ready to be stored."""
+    return tuple(
+        Entry(
+            chunk,
+            chunk_hash(key, chunk.scope, chunk.text),
+            " ".join(_matched_words(key, chunk)),
+        )
+        for chunk in chunks
+    )
+
+
 def embedded_text(key: str, scope: str, text: str) -> str:
     """What the model sees of a chunk: the file's name, not its folders, and what encloses it.
 
@@ -35,11 +47,6 @@ def embedded_text(key: str, scope: str, text: str) -> str:
 def chunk_hash(key: str, scope: str, text: str) -> str:
     """SHA-256 of what is embedded, in hex: equal hash, equal vector."""
     return hashlib.sha256(embedded_text(key, scope, text).encode("utf-8", "replace")).hexdigest()
-
-
-def matched_text(key: str, chunk: Chunk) -> str:
-    """The words that full-text search sees of a chunk, separated by spaces."""
-    return " ".join(_matched_words(key, chunk))
 
 
 def symbol_word(name: str) -> str:

@@ -32,6 +32,17 @@ class Chunk:
 
 
 @dataclass(frozen=True, slots=True)
+class Entry:
+    """A chunk with what the two searches see of it; made by `texts.entries`."""
+
+    chunk: Chunk
+    chunk_hash: str
+    """SHA-256 of what is embedded, in hex: equal hash, equal vector."""
+    search_text: str
+    """What full-text search sees: words separated by spaces."""
+
+
+@dataclass(frozen=True, slots=True)
 class Document:
     """One text ready to be stored: its chunks and what every row of it repeats."""
 
@@ -44,7 +55,7 @@ class Document:
     modified: float
     """mtime, Unix seconds."""
     language: str
-    chunks: tuple[Chunk, ...]
+    entries: tuple[Entry, ...]
 
 
 @dataclass(frozen=True, slots=True)

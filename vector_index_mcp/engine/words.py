@@ -11,8 +11,11 @@ so that any spelling meets any other, as a whole (rare, therefore heavy in BM25)
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 MAX_WORD_CHARS = 64  # longer runs are hashes, base64 and the like: nobody searches for them
+
+_IDENTIFIERS_KEPT = 16_384  # 4 MB; of a project's words, nine in ten have just been met
 
 _IDENTIFIER = re.compile(r"[^\W_]+(?:[_-]+[^\W_]+)*")
 _SEPARATOR = re.compile(r"::|[.#:/\\]")
@@ -30,7 +33,7 @@ _STOP_WORDS = frozenset(
 
 def words(text: str) -> list[str]:
     """The words of `text` in reading order, with repeats: identifiers whole and in parts."""
-    return list(_words(text))
+    return [word for each in _IDENTIFIER.findall(text) for word in _words_of(each)]
 
 
 def query_words(query: str) -> list[str]:
@@ -64,18 +67,17 @@ def last_name(symbol: str) -> str:
     return _SEPARATOR.split(symbol)[-1] or symbol
 
 
-def _words(text: str) -> Iterator[str]:
-    for match in _IDENTIFIER.finditer(text):
-        identifier = match.group()
-        parts = [part.lower() for part in _PART.findall(identifier)]
-        whole = "".join(parts)
-        if len(parts) > 1 and len(whole) <= MAX_WORD_CHARS:
-            yield whole
-        for part in parts:
-            if _UNSPACED.fullmatch(part):
-                yield from _pairs(part)
-            elif len(part) <= MAX_WORD_CHARS:
-                yield part
+@lru_cache(maxsize=_IDENTIFIERS_KEPT)
+def _words_of(identifier: str) -> tuple[str, ...]:
+    parts = [part.lower() for part in _PART.findall(identifier)]
+    whole = "".join(parts)
+    found = [whole] if len(parts) > 1 and len(whole) <= MAX_WORD_CHARS else []
+    for part in parts:
+        if _UNSPACED.fullmatch(part):
+            found += _pairs(part)
+        elif len(part) <= MAX_WORD_CHARS:
+            found.append(part)
+    return tuple(found)
 
 
 def _pairs(run: str) -> Iterator[str]:

@@ -13,7 +13,6 @@ Urgent requests (queries) overtake the others. The end of its input, which is al
 when the parent is killed, ends the worker at once, even in the middle of a batch.
 """
 
-import contextlib
 import itertools
 import json
 import os
@@ -25,15 +24,13 @@ from dataclasses import asdict
 from typing import Any, BinaryIO
 
 import numpy as np
-import psutil
 
 from vector_index_mcp.engine.model import Model, find_model
+from vector_index_mcp.engine.polite import be_polite
 from vector_index_mcp.engine.types import Vectors
 from vector_index_mcp.errors import ModelNotFoundError
 
 _MOST_THREADS = 8  # on a large machine, the rest is the user's
-_LOWEST_OF_BEST_EFFORT = 7  # of 0 to 7; the idle class could wait for ever on a busy disk
-_NICENESS = 5  # behind the editor and the compiler, before what is idle
 _BATCH_TEXTS = 16  # measured best on 2 cores for 230-token chunks; 32 was a third slower
 _LEAST_COSINE = 0.999  # how close a faster precision must stay to float32
 _PROBE = ["def parse(line): return line.split(',')", "where is the configuration read? " * 40]
@@ -99,7 +96,7 @@ def main(model_name: str, device: str) -> None:
     requests: _Requests = queue.PriorityQueue()
     source, sink = _claim_streams()
     threading.Thread(target=_read, args=(source, requests), daemon=True).start()
-    _be_polite()
+    be_polite()
     try:
         model = find_model(model_name)
         _send(sink, {"event": "model", **asdict(model.identity)})
@@ -129,19 +126,6 @@ def _answer(sink: BinaryIO, encoder: Encoder, request: dict[str, Any]) -> None:
         return
     rows, dimension = vectors.shape
     _send(sink, {"id": request["id"], "rows": rows, "dimension": dimension}, vectors.tobytes())
-
-
-def _be_polite() -> None:
-    """Let everything else on the machine come first, on its processors and its disks."""
-    process = psutil.Process()
-    with contextlib.suppress(OSError, psutil.Error):
-        if sys.platform == "win32":
-            process.nice(psutil.BELOW_NORMAL_PRIORITY_CLASS)
-            process.ionice(psutil.IOPRIO_LOW)
-        else:
-            process.nice(_NICENESS)
-            if sys.platform == "linux":  # the model is read once, so the lowest class that moves
-                process.ionice(psutil.IOPRIO_CLASS_BE, _LOWEST_OF_BEST_EFFORT)
 
 
 def _read(source: BinaryIO, requests: _Requests) -> None:

@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vector_index_mcp.engine.query import Query
-from vector_index_mcp.engine.texts import chunk_hash, embedded_text, matched_text, symbol_word
+from vector_index_mcp.engine.texts import chunk_hash, embedded_text, entries, symbol_word
 from vector_index_mcp.engine.types import Chunk
 
 
 def matched(key, text="", scope="", symbols=()):
-    return Counter(matched_text(key, Chunk(text, 1, 1, scope, symbols)).split(" "))
+    return Counter(entries(key, [Chunk(text, 1, 1, scope, symbols)])[0].search_text.split(" "))
 
 
 def test_the_model_sees_the_file_and_what_encloses_the_text():
@@ -92,5 +92,5 @@ def test_a_symbol_word_is_no_word_of_any_text():
 
 @given(texts, texts, texts, st.lists(texts, max_size=3))
 def test_matched_words_are_separated_by_single_spaces(key, scope, text, symbols):
-    words = matched_text(key, Chunk(text, 1, 1, scope, tuple(symbols)))
+    words = entries(key, [Chunk(text, 1, 1, scope, tuple(symbols))])[0].search_text
     assert words.split() == ([] if not words else words.split(" "))

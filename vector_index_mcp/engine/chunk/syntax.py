@@ -9,12 +9,13 @@ import logging
 import re
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 
 import tree_sitter
 from semble_grammars import get_language
 
-from vector_index_mcp.engine.chunk.grammars import FUNCTIONS, GRAMMARS, SCRIPTS, Grammar
+from vector_index_mcp.engine.chunk.grammars import FUNCTIONS, GRAMMARS, SCRIPTS
 from vector_index_mcp.engine.chunk.parts import Part, flat
 
 _log = logging.getLogger(__name__)
@@ -27,7 +28,7 @@ _MAX_BYTES = 1_000_000
 _MAX_SECONDS = 1.0
 _MAX_DEPTH = 200  # of syntax nodes: what lies deeper is data, or an attack
 _MAX_NAME_CHARS = 80
-_READ_BYTES = 1 << 16
+_READ_BYTES = 1 << 11  # little: the text of every node is read anew in pieces of this size
 
 _NAME_FIELDS = (
     *("name", "declarator", "pattern", "bound_identifier", "left", "property", "function", "key"),
@@ -98,15 +99,36 @@ _ELIXIR_KINDS = {
 
 def definitions(text: str, language: str) -> list[Part]:
     """What `text` defines, nested; nothing when it cannot be parsed."""
-    grammar = GRAMMARS[language]
-    tree = _parse(text.encode("utf-8", "replace"), grammar.name)
+    tree = _parse(text.encode("utf-8", "replace"), GRAMMARS[language].name)
     if tree is None:
         return []
-    parts = _Walk(grammar).parts_of(tree.root_node)
+    parts = _Walk(language).parts_of(tree.root_node)
     if language in SCRIPTS:
         for script in _scripts(tree.root_node):
             _add_script(parts, script, SCRIPTS[language])
     return parts
+
+
+@dataclass(frozen=True, slots=True)
+class _Around:
+    """What the nodes up to the byte `end` stand in."""
+
+    end: int
+    parts: list[Part]
+    """Of what encloses them."""
+    in_function: bool
+
+
+@cache
+def _query(language: str) -> tree_sitter.Query:
+    """Finds the nodes that may define something."""
+    grammar = GRAMMARS[language]
+    syntax = get_language(grammar.name)
+    types = {*grammar.structures, *grammar.values, *_ASSIGNMENTS, *_ANONYMOUS}
+    if grammar.name == "elixir":
+        types = {"call"}
+    known = sorted(type_ for type_ in types if syntax.id_for_node_kind(type_, True))
+    return tree_sitter.Query(syntax, f"[{' '.join(f'({type_})' for type_ in known)}] @candidate")
 
 
 @cache
@@ -137,31 +159,40 @@ def _parse(source: bytes, name: str) -> tree_sitter.Tree | None:
 class _Walk:
     """From the nodes of one tree to parts."""
 
-    def __init__(self, grammar: Grammar) -> None:
-        self._grammar = grammar
+    def __init__(self, language: str) -> None:
+        self._language = language
+        self._grammar = GRAMMARS[language]
 
     def parts_of(self, root: tree_sitter.Node) -> list[Part]:
         """The parts below `root`, in order."""
         found: list[Part] = []
         # What lies in a function is local to it: only further functions and classes count there.
-        waiting = [(*child, found, False, 1) for child in _children(root, _lines(root))]
-        while waiting:
-            node, extent, siblings, in_function, depth = waiting.pop()
-            part = self._part(node, extent, in_function)
-            inside = siblings
+        around = [_Around(root.end_byte, found, in_function=False)]
+        for node in self._candidates(root):
+            while len(around) > 1 and around[-1].end <= node.start_byte:
+                around.pop()
+            holder = around[-1]
+            part = self._part(node, holder.in_function)
             if part is not None:
-                siblings.append(part)
-                inside = part.parts
-            holder = part.kind in FUNCTIONS if part is not None else node.type in _ANONYMOUS
-            in_function = in_function or holder
-            deepest = _MAX_DEPTH if self._grammar.is_code else _MAX_DEPTH // 4
-            if depth < deepest and node.named_child_count:
-                waiting += [
-                    (*child, inside, in_function, depth + 1) for child in _children(node, extent)
-                ]
+                holder.parts.append(part)
+                in_function = holder.in_function or part.kind in FUNCTIONS
+                around.append(_Around(node.end_byte, part.parts, in_function))
+            elif node.type in _ANONYMOUS and not holder.in_function:
+                around.append(_Around(node.end_byte, holder.parts, in_function=True))
         return found
 
-    def _part(self, node: tree_sitter.Node, extent: _Extent, in_function: bool) -> Part | None:
+    def _candidates(self, root: tree_sitter.Node) -> list[tree_sitter.Node]:
+        """The nodes that may define something, each before what it holds.
+
+        Found by a query, because visiting every node of a tree takes Python three times as long as
+        parsing it.
+        """
+        cursor = tree_sitter.QueryCursor(_query(self._language))
+        cursor.set_max_start_depth(_MAX_DEPTH if self._grammar.is_code else _MAX_DEPTH // 4)
+        found = cursor.captures(root).get("candidate", [])
+        return sorted(found, key=lambda node: (node.start_byte, -node.end_byte))
+
+    def _part(self, node: tree_sitter.Node, in_function: bool) -> Part | None:
         kind = self._kind(node, in_function)
         if kind is None:
             return None
@@ -174,7 +205,7 @@ class _Walk:
             named, name = node, _first_line(node)
         is_symbol = bool(name) and self._grammar.is_code and not _belongs_elsewhere(node)
         named_at = (named or node).start_point.row
-        return Part(name, kind, *extent, named_at, is_symbol)
+        return Part(name, kind, *_extent(node), named_at, is_symbol)
 
     def _kind(self, node: tree_sitter.Node, in_function: bool) -> str | None:
         type_ = node.type
@@ -313,15 +344,15 @@ def _text(node: tree_sitter.Node) -> str:
     return (node.text or b"").decode("utf-8", "replace")
 
 
-def _children(
-    node: tree_sitter.Node, extent: _Extent
-) -> Iterator[tuple[tree_sitter.Node, _Extent]]:
-    """The children of `node`, the last one first, each with the lines that belong to it."""
-    body_end = None
-    for child in reversed(node.named_children):
-        start, end = extent if node.type in _WRAPPERS else _lines(child)
-        yield child, (start, body_end or end)
-        body_end = end if child.type == "function_body" else None  # Dart: next to the signature
+def _extent(node: tree_sitter.Node) -> _Extent:
+    """The lines that belong to the definition `node`: decorators, template parameters and all."""
+    while (parent := node.parent) is not None and parent.type in _WRAPPERS:
+        node = parent
+    start, end = _lines(node)
+    following = node.next_named_sibling
+    if following is not None and following.type == "function_body":  # Dart: next to the signature
+        end = _lines(following)[1]
+    return start, end
 
 
 def _lines(node: tree_sitter.Node) -> _Extent:
@@ -346,7 +377,7 @@ def _add_script(parts: list[Part], script: tree_sitter.Node, language: str) -> N
     """Put the definitions of `script` into the element that holds it."""
     row = script.start_point.row
     tree = _parse(script.text or b"", GRAMMARS[language].name)
-    inside = _Walk(GRAMMARS[language]).parts_of(tree.root_node) if tree else []
+    inside = _Walk(language).parts_of(tree.root_node) if tree else []
     for part in flat(inside):
         part.start += row
         part.end += row

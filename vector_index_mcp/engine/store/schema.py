@@ -5,7 +5,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from vector_index_mcp.engine.texts import chunk_hash, matched_text
 from vector_index_mcp.engine.types import Document, FileRecord, StoredChunk, Vector
 
 FORMAT = 2
@@ -61,8 +60,9 @@ def chunk_rows(documents: Sequence[Document], revision: int) -> pa.Table:
     """The rows of `documents`, in order, without vectors."""
     columns: dict[str, list[object]] = {name: [] for name in CHUNKS.names}
     for document in documents:
-        total = len(document.chunks)
-        for index, chunk in enumerate(document.chunks):
+        total = len(document.entries)
+        for index, entry in enumerate(document.entries):
+            chunk = entry.chunk
             row = (
                 f"{document.key}::{index}",
                 document.key,
@@ -72,13 +72,13 @@ def chunk_rows(documents: Sequence[Document], revision: int) -> pa.Table:
                 total,
                 chunk.text,
                 {"original_path": document.original_path},
-                chunk_hash(document.key, chunk.scope, chunk.text),
+                entry.chunk_hash,
                 chunk.start_line,
                 chunk.end_line,
                 document.language,
                 chunk.scope,
                 chunk.symbols,
-                matched_text(document.key, chunk),
+                entry.search_text,
                 revision,
             )
             for column, value in zip(columns.values(), row, strict=True):

@@ -1,0 +1,139 @@
+import anyio
+import pytest
+from fakes import FakeEmbedder
+
+from vector_index_mcp.codebase.ledger import Ledger
+from vector_index_mcp.codebase.passage import Passage
+from vector_index_mcp.codebase.pipeline import Pipeline
+from vector_index_mcp.codebase.prepare import Recipe
+from vector_index_mcp.engine.cache import EmbeddingCache
+from vector_index_mcp.engine.store import Store
+from vector_index_mcp.errors import StoreError
+from vector_index_mcp.files.scan import Changes
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def root(tmp_path):
+    folder = tmp_path / "project"
+    folder.mkdir()
+    for name in "abcd":
+        (folder / f"{name}.py").write_text(f"def {name}_first(): pass\n")
+    return folder
+
+
+@pytest.fixture
+def pipeline(root, tmp_path):
+    cache = EmbeddingCache(tmp_path / "cache", 0)
+    return Pipeline(root, Recipe(1_000_000, 1_200), FakeEmbedder(), cache)
+
+
+@pytest.fixture
+async def store(tmp_path):
+    store = await Store.create(str(tmp_path / "index"), 1, None)
+    yield store
+    store.close()
+
+
+def passage_of(pipeline, store, *batches):
+    waiting = [Changes(list(names)) for names in batches]
+    take = lambda: waiting.pop(0) if waiting else Changes()  # noqa: E731
+    return Passage(pipeline, store, Ledger(), take)
+
+
+async def step(passage):
+    files, _ = await passage.step(None, anyio.Lock())
+    return list(files)
+
+
+async def texts(store):
+    rows = await store.unembedded(["a.py", "b.py", "c.py", "d.py"])
+    return {row["file_path"]: row["extracted_text_chunk"] for row in rows.to_pylist()}
+
+
+async def test_every_step_commits_one_batch_until_nothing_is_left(pipeline, store):
+    passage = passage_of(pipeline, store, ["a.py", "b.py"], ["c.py"])
+
+    assert await step(passage) == ["a.py", "b.py"]
+    assert set(await texts(store)) == {"a.py", "b.py"}
+    assert await step(passage) == ["c.py"]
+    assert await step(passage) == []
+    assert set(await texts(store)) == {"a.py", "b.py", "c.py"}
+
+
+async def test_the_next_batch_is_prepared_while_one_is_committed(pipeline, store, monkeypatch):
+    passage = passage_of(pipeline, store, ["a.py"], ["b.py"])
+    prepare, commit = pipeline.prepare, pipeline.commit
+    second_is_prepared = anyio.Event()
+
+    async def preparing(ledger, changes):
+        batch = await prepare(ledger, changes)
+        if changes.dirty == ["b.py"]:
+            second_is_prepared.set()
+        return batch
+
+    async def committing(*arguments):
+        with anyio.fail_after(10):
+            await second_is_prepared.wait()
+        return await commit(*arguments)
+
+    monkeypatch.setattr(pipeline, "prepare", preparing)
+    monkeypatch.setattr(pipeline, "commit", committing)
+
+    assert await step(passage) == ["a.py"]
+
+
+async def test_a_batch_whose_commit_fails_is_the_next_steps_again(pipeline, store, monkeypatch):
+    passage = passage_of(pipeline, store, ["a.py"], ["b.py"])
+
+    async def failing(*_):
+        raise StoreError("the disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "put_records", failing)
+        with pytest.raises(StoreError, match="full"):
+            await step(passage)
+
+    assert len(passage) == 2
+    assert await step(passage) == ["a.py"]
+    assert await step(passage) == ["b.py"]
+    assert set(await texts(store)) == {"a.py", "b.py"}
+
+
+async def test_what_was_saved_and_committed_since_is_not_overwritten(pipeline, store, root):
+    passage = passage_of(pipeline, store, ["a.py"], ["b.py", "c.py"])
+    await step(passage)  # prepares b and c as well
+    (root / "b.py").write_text("def b_second(): pass\n")
+    saved = await pipeline.prepare(passage.ledger, Changes(["b.py"]))
+    await pipeline.commit(store, passage.ledger, None, saved)
+
+    await step(passage)
+
+    found = await texts(store)
+    assert found["b.py"] == "def b_second(): pass\n"
+    assert found["c.py"] == "def c_first(): pass\n"
+
+
+async def test_a_file_that_came_back_since_is_not_forgotten(pipeline, store, root):
+    passage = passage_of(pipeline, store, ["a.py", "b.py"])
+    await step(passage)
+    (root / "b.py").unlink()
+    gone = await pipeline.prepare(passage.ledger, Changes(gone=["b.py"]))
+    (root / "b.py").write_text("def b_again(): pass\n")
+    saved = await pipeline.prepare(passage.ledger, Changes(["b.py"]))
+    await pipeline.commit(store, passage.ledger, None, saved)
+
+    await pipeline.commit(store, passage.ledger, None, gone)
+
+    assert (await texts(store))["b.py"] == "def b_again(): pass\n"
+
+
+async def test_what_is_given_back_is_all_that_was_not_committed(pipeline, store):
+    passage = passage_of(pipeline, store, ["a.py"], ["b.py", "c.py"], ["d.py"])
+    await step(passage)
+
+    changes = passage.give_back()
+
+    assert (changes.dirty, changes.gone) == (["b.py", "c.py"], [])
+    assert len(passage) == 0

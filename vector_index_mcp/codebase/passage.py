@@ -1,0 +1,82 @@
+"""Many files on their way into one generation of the index, batch by batch.
+
+The next batch is prepared while one is committed, so that neither waits for the other.
+"""
+
+from collections import deque
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+
+import anyio
+
+from vector_index_mcp.codebase.ledger import Ledger
+from vector_index_mcp.codebase.pipeline import Batch, Pipeline
+from vector_index_mcp.codebase.run import Outcome
+from vector_index_mcp.engine.store import Store
+from vector_index_mcp.engine.types import ModelIdentity
+from vector_index_mcp.errors import StoreError
+from vector_index_mcp.files.scan import Changes
+
+
+@dataclass(slots=True)
+class Passage:
+    """Takes changes from somewhere and commits them to `store`, one batch a step."""
+
+    pipeline: Pipeline
+    store: Store
+    ledger: Ledger
+    """Of the store's files."""
+    take: Callable[[], Changes]
+    """Gives the next batch's worth; empty when there is nothing more."""
+    _batches: deque[Batch] = field(default_factory=deque)
+
+    def __len__(self) -> int:
+        """How many files are prepared, or about to be, and not committed yet."""
+        return sum(len(batch.known) for batch in self._batches)
+
+    async def step(
+        self, model: ModelIdentity | None, writing: anyio.Lock
+    ) -> tuple[Collection[str], Outcome]:
+        """Commit a batch: which files it had, and what became of them.
+
+        A batch whose commit fails is the next step's again.
+
+        Args:
+            model: Whose vectors the store holds.
+            writing: Held for the commit.
+
+        Raises:
+            StoreError: If the commit fails.
+        """
+        if not self._batches:
+            await self._prepare()
+        if not self._batches:
+            return (), Outcome()
+        batch = self._batches[0]
+        failure: StoreError | None = None
+        outcome = Outcome()
+        async with anyio.create_task_group() as tasks:
+            if len(self._batches) == 1:
+                tasks.start_soon(self._prepare)
+            try:
+                async with writing:
+                    outcome = await self.pipeline.commit(self.store, self.ledger, model, batch)
+            except StoreError as error:  # out of a task group it would come wrapped
+                failure = error
+        if failure is not None:
+            raise failure
+        self._batches.popleft()
+        return batch.known, outcome
+
+    def give_back(self) -> Changes:
+        """What was taken and is not committed; this passage ends."""
+        batches, self._batches = self._batches, deque()
+        return Changes(
+            [key for batch in batches for key in batch.dirty],
+            [key for batch in batches for key in batch.gone],
+        )
+
+    async def _prepare(self) -> None:
+        changes = self.take()
+        if changes.dirty or changes.gone:
+            self._batches.append(await self.pipeline.prepare(self.ledger, changes))

@@ -1,0 +1,33 @@
+"""The child process that prepares files. Run by `preparers`, by nobody else.
+
+Both directions carry pickles, an answer behind its length. The end of the input, which is also what
+it sees when the parent is killed, ends it.
+"""
+
+import os
+import pickle
+import sys
+
+from vector_index_mcp.codebase.prepare import prepare
+from vector_index_mcp.engine.polite import be_polite
+
+LENGTH_BYTES = 8  # of the number before every answer, big-endian
+
+
+def main() -> None:
+    """Prepare what is asked for until the input ends."""
+    be_polite()
+    sink = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a library prints must not get between the answers
+    while True:
+        try:
+            root, recipe, tasks = pickle.load(sys.stdin.buffer)
+        except EOFError:
+            return
+        answer = pickle.dumps(prepare(root, recipe, tasks))
+        sink.write(len(answer).to_bytes(LENGTH_BYTES) + answer)
+        sink.flush()
+
+
+if __name__ == "__main__":
+    main()
