@@ -5,8 +5,9 @@ that leaves the whole batch to be done again.
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 import anyio.to_thread
@@ -31,6 +32,7 @@ _log = logging.getLogger(__name__)
 # pass took 0.56 s on the slower ones.
 _CHUNKS_PER_REQUEST = 8
 _CHUNKS_PER_FILL = 256  # a commit costs 10 ms and a fragment; a new change ends a fill early
+_CHUNKS_PER_LOOK = 4_096  # of these, those whose vector the cache has are filled in one commit
 _EMBEDDED = ("file_path", "scope", "extracted_text_chunk")  # as `embedded_text` takes them
 
 
@@ -147,27 +149,34 @@ class Pipeline:
             StoreError: If a commit fails.
         """
         store = index.store
-        keys = ledger.newest_unembedded(_CHUNKS_PER_FILL)
+        keys = ledger.newest_unembedded(_CHUNKS_PER_LOOK)
         texts = await _texts_by_hash(store, keys)
         vectors = await anyio.to_thread.run_sync(self._cache.get, model, list(texts))
-        unknown = {h: t for h, t in texts.items() if h not in vectors and h not in self._hopeless}
-        computed = await self._embed(unknown, lambda: ledger.newest_waiting in keys)
-        await anyio.to_thread.run_sync(self._cache.put, model, computed)
-        vectors |= computed
+        if len(vectors) < min(_CHUNKS_PER_FILL, len(texts)):
+            lacking = (h for h in texts if h not in vectors and h not in self._hopeless)
+            unknown = {h: texts[h] for h in islice(lacking, _CHUNKS_PER_FILL)}
+            computed = await self._embed(unknown, lambda: ledger.newest_waiting in keys)
+            await anyio.to_thread.run_sync(self._cache.put, model, computed)
+            vectors |= computed
         async with writing:
-            if index.store is not store:
-                return
-            # Read again: the files may have changed while the model computed.
-            rows = await store.unembedded(keys)
-            hashes = rows.column("chunk_hash").to_pylist()
-            await store.fill(rows, vectors)
-            files = rows.column("file_path").to_pylist()
-            for key in keys:
-                own = [h for h, file in zip(hashes, files, strict=True) if file == key]
-                embedded = sum(h in vectors for h in own)
-                waiting = sum(h not in vectors and h not in self._hopeless for h in own)
-                given_up = ledger.waiting_of(key) - embedded - waiting
-                ledger.note_embedded(key, embedded, given_up)
+            if index.store is store:
+                await self._fill(store, ledger, keys, vectors)
+
+    async def _fill(
+        self, store: Store, ledger: Ledger, keys: Sequence[str], vectors: Mapping[str, Vector]
+    ) -> None:
+        # Read again: the files may have changed while the model computed.
+        rows = await store.unembedded(keys)
+        await store.fill(rows, vectors)
+        lacking: dict[str, list[str]] = {key: [] for key in keys}
+        columns = (rows.column(name).to_pylist() for name in ("file_path", "chunk_hash"))
+        for key, hash_ in zip(*columns, strict=True):
+            lacking[key].append(hash_)
+        for key, hashes in lacking.items():
+            embedded = sum(h in vectors for h in hashes)
+            waiting = sum(h not in vectors and h not in self._hopeless for h in hashes)
+            given_up = ledger.waiting_of(key) - embedded - waiting
+            ledger.note_embedded(key, embedded, given_up)
 
     async def _embed(
         self, texts: dict[str, str], is_newest: Callable[[], bool]
@@ -206,10 +215,12 @@ class Pipeline:
 
 
 async def _texts_by_hash(store: Store, keys: Sequence[str]) -> dict[str, str]:
-    """What is to be embedded for `keys`: no more than one fill's worth, even of one huge file."""
-    rows = (await store.unembedded(keys)).slice(0, _CHUNKS_PER_FILL)
+    """What is to be embedded for `keys`, in their order; of one huge file only so much."""
+    rows = await store.unembedded(keys)
+    order = {key: place for place, key in enumerate(keys)}
     columns = (rows.column(name).to_pylist() for name in ("chunk_hash", *_EMBEDDED))
-    return {hash_: embedded_text(*parts) for hash_, *parts in zip(*columns, strict=True)}
+    found = sorted(zip(*columns, strict=True), key=lambda row: order[row[1]])
+    return {hash_: embedded_text(*parts) for hash_, *parts in found[:_CHUNKS_PER_LOOK]}
 
 
 def _outcome(prepared: Sequence[Prepared], removed: int) -> Outcome:
