@@ -12,58 +12,28 @@ Run it with `make background`; the results are kept in `results/`.
 
 import argparse
 import contextlib
-import os
 import statistics
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import anyio
 import psutil
 from kept import keep
-from mcp import Client, StdioServerParameters
+from mcp import Client
 from questions import QUESTIONS, copy_sources
+from served import environment, front_end, is_complete, status, status_when, stop
 
-COMMAND = [sys.executable, "-m", "vector_index_mcp"]
 STARTS_WARM, STARTS_COLD, CLIENTS, WORKER_IDLE_SECONDS = 20, 5, 8, 6
 QUIET_SECONDS = 70  # a minute after the last change the service tidies up
-
-
-def environment(folder: Path) -> dict[str, str]:
-    return {
-        **os.environ,
-        "VECTOR_INDEX_EMBEDDING_CACHE_DIR": str(folder / "cache"),
-        "VECTOR_INDEX_RUNTIME_DIR": str(folder / "run"),
-        "VECTOR_INDEX_WORKER_IDLE_MINUTES": str(WORKER_IDLE_SECONDS / 60),
-    }
-
-
-@contextlib.asynccontextmanager
-async def front_end(project: Path, variables: dict[str, str]) -> AsyncIterator[Client]:
-    server = StdioServerParameters(
-        command=COMMAND[0], args=[*COMMAND[1:], str(project)], env=variables
-    )
-    async with Client(server, mode="legacy") as client:
-        yield client
 
 
 async def seconds_to_initialize(project: Path, variables: dict[str, str]) -> float:
     start = time.perf_counter()
     async with front_end(project, variables):
         return time.perf_counter() - start
-
-
-async def stop(project: Path, variables: dict[str, str]) -> None:
-    await anyio.run_process([*COMMAND, "stop", str(project)], env=variables)
-
-
-async def status(client: Client) -> dict[str, Any]:
-    answer = await client.call_tool("get_status", {})
-    assert answer.structured_content is not None
-    return answer.structured_content
 
 
 async def milliseconds_of_queries_while_embedding(client: Client) -> list[float]:
@@ -103,11 +73,7 @@ async def measure(project: Path, variables: dict[str, str]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     async with front_end(project, variables) as client:
         found["query_ms_while_embedding"] = await milliseconds_of_queries_while_embedding(client)
-        while (await status(client))["embedded_chunk_count"] < (await status(client))[
-            "indexed_chunk_count"
-        ]:
-            await anyio.sleep(1)
-        found["chunks"] = (await status(client))["indexed_chunk_count"]
+        found["chunks"] = (await status_when(client, is_complete))["indexed_chunk_count"]
     found["initialize_warm"] = [
         await seconds_to_initialize(project, variables) for _ in range(STARTS_WARM)
     ]
@@ -173,8 +139,8 @@ def main() -> int:
         folder = Path(name).resolve()
         project = folder / "project"
         copy_sources(project)
-        (folder / "run").mkdir(mode=0o700)
-        found = anyio.run(measure, project, environment(folder))
+        variables = environment(folder, worker_idle_minutes=str(WORKER_IDLE_SECONDS / 60))
+        found = anyio.run(measure, project, variables)
     print(f"processes with {CLIENTS} clients: {found['processes']}")
     for what, figure in show(found):
         print(f"| {what} | {figure} |")

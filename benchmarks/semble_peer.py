@@ -11,7 +11,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from model2vec.distill import distill  # type: ignore[import-not-found]
 from semble import SembleIndex  # type: ignore[import-not-found]
 
 # `alpha` is the share of vectors in semble's score; None lets it choose by the query.
@@ -29,6 +28,9 @@ def weights() -> str:
 
 def main(model: Path) -> None:
     if not model.is_dir():
+        # Heavy, and needed once: speed.py measures this script from its start.
+        from model2vec.distill import distill  # type: ignore[import-not-found]
+
         distill(model_name=weights(), pca_dims=256).save_pretrained(str(model))
     answers: dict[str, list[Any]] = {name: [] for name in SYSTEMS}
     for job in json.load(sys.stdin):

@@ -16,9 +16,9 @@ from vector_index_mcp.codebase.ledger import FAILED, INDEXED, SKIPPED, Ledger
 from vector_index_mcp.codebase.prepare import Prepared, Recipe, is_storable
 from vector_index_mcp.codebase.preparers import Preparers
 from vector_index_mcp.codebase.run import Outcome
+from vector_index_mcp.engine.batches import batches
 from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.engine.embed import Embedder
-from vector_index_mcp.engine.portions import portions
 from vector_index_mcp.engine.store import Index, Store
 from vector_index_mcp.engine.texts import embedded_text
 from vector_index_mcp.engine.types import FileRecord, ModelIdentity, Vector
@@ -27,10 +27,6 @@ from vector_index_mcp.files.scan import Changes
 
 _log = logging.getLogger(__name__)
 
-# A request to the worker is short, so that a query behind it does not wait long: at the 25 to 100
-# chunks a second of two cores, 8 chunks are 0.1 to 0.3 s. With 16, the median query during a full
-# pass took 0.56 s on the slower ones.
-_CHUNKS_PER_REQUEST = 8
 _CHUNKS_PER_FILL = 256  # a commit costs 10 ms and a fragment; a new change ends a fill early
 _CHUNKS_PER_LOOK = 4_096  # of these, those whose vector the cache has are filled in one commit
 _EMBEDDED = ("file_path", "scope", "extracted_text_chunk")  # as `embedded_text` takes them
@@ -186,9 +182,7 @@ class Pipeline:
         Stops early when `is_newest` says that a newer change waits.
         """
         vectors: dict[str, Vector] = {}
-        # Sorted, because a batch is padded to the length of its longest text.
-        by_length = sorted(texts, key=lambda h: len(texts[h]))
-        for portion in portions(by_length, _CHUNKS_PER_REQUEST):
+        for portion in batches(texts):
             if not is_newest():
                 break
             try:
