@@ -100,6 +100,11 @@ class Ledger:
         """How many files are in `state`."""
         return sum(record.state == state for record in self._records.values())
 
+    @property
+    def masked_count(self) -> int:
+        """How many credentials in the indexed texts were masked."""
+        return sum(record.masked for record in self._records.values())
+
     def reasons(self, state: str) -> dict[str, int]:
         """How many files are in `state` for which reason, most frequent first."""
         return dict(Counter(record.reason for record in self.with_state(state)).most_common())

@@ -93,7 +93,7 @@ def _prepare(root: Path, recipe: Recipe, task: Task) -> Prepared:
 
 
 def _record(key: str, text: read.Text, chunk_count: int) -> FileRecord:
-    return FileRecord(key, text.stamp, text.content_hash, chunk_count, INDEXED, "")
+    return FileRecord(key, text.stamp, text.content_hash, chunk_count, INDEXED, "", text.masked)
 
 
 def _without_text(key: str, found: read.Skipped, state: str) -> Prepared:

@@ -69,6 +69,8 @@ def of_status(status: IndexStatus) -> str:
     if status.skipped:
         skipped = ", ".join(f"{count} {reason}" for reason, count in status.skipped.items())
         lines.append(f"skipped: {skipped}")
+    if status.masked_credential_count:
+        lines.append(f"masked: {status.masked_credential_count} credentials")
     lines += [f"failed: {path}: {reason}" for path, reason in status.failed.items()]
     lines += [f"unreadable folder: {folder}" for folder in status.unreadable_folders]
     return "\n".join(lines)

@@ -133,6 +133,9 @@ class IndexStatus(BaseModel):
     watcher: WatcherStatus
     is_writer: bool = Field(description="False while another process keeps this index fresh")
     skipped: dict[str, int] = Field(description="Files not indexed on purpose, by reason")
+    masked_credential_count: int = Field(
+        description="Credentials in indexed texts that were replaced by asterisks"
+    )
     failed: dict[str, str] = Field(description="Files that could not be indexed, with the reason")
     unreadable_folders: list[str]
     index_location: str
@@ -238,6 +241,7 @@ async def index_status(codebase: "Codebase") -> IndexStatus:
         ),
         is_writer=indexer is not None,
         skipped=ledger.reasons(SKIPPED),
+        masked_credential_count=ledger.masked_count,
         failed={r.key: r.reason for r in ledger.with_state(FAILED)[:_MOST_FAILED_LISTED]},
         unreadable_folders=indexer.unreadable_folders if indexer else [],
         index_location=codebase.uri,

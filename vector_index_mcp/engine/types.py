@@ -71,6 +71,8 @@ class FileRecord:
     """`indexed`, `skipped` or `failed`."""
     reason: str
     """Why it was skipped or failed; empty when indexed."""
+    masked: int = 0
+    """How many credentials in its text were replaced by asterisks."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,11 @@
 
 import hashlib
 import os
-import re
 import stat
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from pathlib import Path
 
+from vector_index_mcp.files import secrets
 from vector_index_mcp.files.language import is_prose, language_of
 from vector_index_mcp.files.scan import Stamp, stamp_of
 
@@ -18,15 +17,6 @@ MINIFIED = "minified"
 SECRET = "may hold secrets"
 UNREADABLE = "unreadable"
 NOT_A_FILE = "not a regular file"
-
-_SECRET_NAMES = (
-    ".env .env.* *.env .envrc *.pem *.key *.p8 *.p12 *.pfx *.jks *.keystore *.kdbx *.ppk *.asc.key "
-    "id_rsa id_dsa id_ecdsa id_ed25519 .netrc _netrc .npmrc .pypirc .pgpass .htpasswd "
-    ".git-credentials .dockercfg .boto .s3cfg credentials credentials.json secrets.json "
-    "secrets.yml secrets.yaml service-account*.json *.tfstate *.tfstate.backup"
-).split()
-_SECRET_EXCEPTIONS = (".env.example", ".env.sample", ".env.template", ".env.dist", "*.example.env")
-_PRIVATE_KEY = re.compile(r"\s*-----BEGIN [A-Z0-9 ]*PRIVATE KEY( BLOCK)?-----")
 
 _SNIFFED_BYTES = 8_192
 _MOST_CONTROL_SHARE = 0.02  # of a Latin-1 text's characters
@@ -39,10 +29,13 @@ class Text:
     """A decoded file."""
 
     text: str
+    """With asterisks in place of credentials."""
     content_hash: str
     """SHA-256 of the file's bytes, in hex."""
     stamp: Stamp
     """As it was while the bytes were read."""
+    masked: int = 0
+    """How many credentials there were."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +54,7 @@ class Vanished:
 
 def read(root: Path, key: str, max_bytes: int) -> Text | Skipped | Vanished:
     """Read the file `key` below `root`. Never raises for what a file may be."""
-    if is_secret(key):
+    if secrets.is_secret(key):
         return _skip_unread(root, key, SECRET)
     try:
         return _read_open_file(root / key, key, max_bytes)
@@ -77,14 +70,6 @@ def stamp_now(root: Path, key: str) -> Stamp:
         return stamp_of((root / key).lstat())
     except (OSError, ValueError):
         return (0, 0, 0)
-
-
-def is_secret(key: str) -> bool:
-    """Whether a file of this name usually holds keys or passwords."""
-    name = key.rsplit("/", 1)[-1].lower()
-    if any(fnmatchcase(name, pattern) for pattern in _SECRET_EXCEPTIONS):
-        return False
-    return any(fnmatchcase(name, pattern) for pattern in _SECRET_NAMES)
 
 
 def decode(data: bytes) -> str | None:
@@ -145,11 +130,12 @@ def _read_open_file(path: Path, key: str, max_bytes: int) -> Text | Skipped:
     text = decode(data)
     if text is None:
         return Skipped(BINARY, stamp, content_hash)
-    if _PRIVATE_KEY.match(text):
+    if secrets.is_key(text):
         return Skipped(SECRET, stamp, content_hash)
     if is_minified(text, language_of(key)):
         return Skipped(MINIFIED, stamp, content_hash)
-    return Text(text, content_hash, stamp)
+    text, count = secrets.masked(text)
+    return Text(text, content_hash, stamp, count)
 
 
 def _skip_unread(root: Path, key: str, reason: str) -> Skipped | Vanished:

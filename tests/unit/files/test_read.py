@@ -22,7 +22,6 @@ from vector_index_mcp.files.read import (
     Vanished,
     decode,
     is_minified,
-    is_secret,
     read,
 )
 from vector_index_mcp.files.scan import stamp_of
@@ -134,30 +133,6 @@ def test_code_that_stands_in_long_lines_is_skipped_and_prose_is_not(
 def test_lines_are_long_from_a_thousand_characters_on() -> None:
     assert not is_minified(("x" * 1_000 + "\n") * 10, "python")
     assert is_minified(("x" * 1_001 + "\n") * 10, "python")
-
-
-@pytest.mark.parametrize(
-    ("key", "expected"),
-    [
-        (".env", True),
-        ("x/.env.local", True),
-        ("prod.env", True),
-        ("x/ID_RSA", True),
-        ("server.pem", True),
-        ("credentials", True),
-        ("service-account-1.json", True),
-        ("terraform.tfstate", True),
-        (".env.example", False),
-        ("x/.ENV.Sample", False),
-        ("my.example.env", False),
-        ("env.py", False),
-        ("id_rsa.pub", False),
-        ("credentials.py", False),
-        (".env/a.py", False),
-    ],
-)
-def test_names_of_secrets_are_known(key: str, expected: bool) -> None:
-    assert is_secret(key) is expected
 
 
 def test_a_file_of_a_secret_name_is_not_read(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from vector_index_mcp.engine.types import Document, FileRecord, StoredChunk, Vector
 
-FORMAT = 2
+FORMAT = 3
 """Changes when an older program could not read what this one writes, or the other way round."""
 
 CHUNKS = pa.schema(
@@ -43,6 +43,7 @@ FILES = pa.schema(
         pa.field("chunk_count", pa.int32(), nullable=False),
         pa.field("state", pa.string(), nullable=False),
         pa.field("reason", pa.string(), nullable=False),
+        pa.field("masked", pa.int32(), nullable=False),
     ]
 )
 
@@ -121,7 +122,10 @@ def stored_chunks(rows: list[dict[str, Any]]) -> list[StoredChunk]:
 
 def file_rows(records: Sequence[FileRecord]) -> pa.Table:
     """The rows of the table `files` for `records`."""
-    rows = [(r.key, *r.stamp, r.content_hash, r.chunk_count, r.state, r.reason) for r in records]
+    rows = [
+        (r.key, *r.stamp, r.content_hash, r.chunk_count, r.state, r.reason, r.masked)
+        for r in records
+    ]
     columns = zip(*rows, strict=True) if rows else [[] for _ in FILES.names]
     return pa.table(
         [pa.array(column, type=field.type) for column, field in zip(columns, FILES, strict=True)],
@@ -133,8 +137,6 @@ def file_records(table: pa.Table) -> list[FileRecord]:
     """The records in a table `files`."""
     columns = (table.column(name).to_pylist() for name in FILES.names)
     return [
-        FileRecord(key, (size, mtime_ns, ctime_ns), content_hash, chunk_count, state, reason)
-        for key, size, mtime_ns, ctime_ns, content_hash, chunk_count, state, reason in zip(
-            *columns, strict=True
-        )
+        FileRecord(key, (size, mtime_ns, ctime_ns), *rest)
+        for key, size, mtime_ns, ctime_ns, *rest in zip(*columns, strict=True)
     ]

@@ -1,0 +1,147 @@
+"""Names that tell of secrets, and credentials in texts.
+
+The credentials are put together here, so that no scanner takes this file for a leak.
+"""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vector_index_mcp.files.secrets import is_key, is_secret, masked
+
+HEX = "9f86d081884c7d659a2feaa0c55ad015"
+MIXED = "q7Zx2Lw9Tb4Rk8Vn3Hc6Yd1Mf5Gs0Jp"
+KEY_BODY = "MIIBOgIBAAJBAKj34GkxFhD90vcNLYLInFEX\nPpyiWbcF4Uo8J3\n"
+
+CREDENTIALS = [
+    "AKIA" + "IOSFODNN7QWERTYU",
+    "ghp_" + "a1B2" * 9,
+    "github_pat_" + "11ABCDEFG0" + "x" * 20,
+    "glpat-" + "Ab1_" * 5,
+    "xoxb-" + "123456789012-" + "Zk" * 12,
+    "sk_live_" + "4eC39HqLyjWDarjtT1zdp7dc",
+    "AIza" + "Sy" + "D" * 32 + "9",
+    "GOCSPX-" + "a1b2" * 7,
+    "sk-proj-" + MIXED,
+    "sk-ant-" + "api03-" + MIXED,
+    "hf_" + "abcdefGHIJ" * 3 + "klmn",
+    "npm_" + "a1B2" * 9,
+    "pypi-AgE" + "IcHlwaS5vcmc" * 5,
+    "SG." + "a1B2c3" * 3 + "abcd" + "." + "x9" * 21 + "z",
+    "dop_v1_" + HEX * 2,
+    "shpat_" + HEX,
+    "1234567890:AA" + "H" * 33,
+    "eyJ" + "hbGciOiJIUzI1NiJ9" + ".eyJ" + "zdWIiOiIxMjM0NTY3OD" + "." + "SflKxwRJSMeKKF2QT4fw",
+]
+
+
+@pytest.mark.parametrize(
+    ("key", "expected"),
+    [
+        (".env", True),
+        ("x/.env.local", True),
+        ("prod.env", True),
+        ("x/ID_RSA", True),
+        ("server.pem", True),
+        ("credentials", True),
+        ("service-account-1.json", True),
+        ("terraform.tfstate", True),
+        (".env.example", False),
+        ("x/.ENV.Sample", False),
+        ("my.example.env", False),
+        ("env.py", False),
+        ("id_rsa.pub", False),
+        ("credentials.py", False),
+        (".env/a.py", False),
+    ],
+)
+def test_names_of_secrets_are_known(key: str, expected: bool) -> None:
+    assert is_secret(key) is expected
+
+
+@pytest.mark.parametrize("credential", CREDENTIALS)
+def test_the_formats_of_providers_are_masked_wherever_they_stand(credential: str) -> None:
+    text = f"# how to log in\nclient.login({credential!r}, retries=3)\n"
+
+    assert masked(text) == (text.replace(credential, "*" * len(credential)), 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        (f'API_KEY = "{MIXED}"', MIXED),
+        (f"  stripe_secret: '{HEX}'", HEX),
+        (f'{{"accessToken": "{MIXED}"}}', MIXED),
+        (f'const privateKey := "{MIXED}"', MIXED),
+        ("url = 'postgres://admin:h7Rt2kLq@db.internal:5432/app'", "h7Rt2kLq"),
+        (f"AccountKey={'Ab1+' * 21}xy==;EndpointSuffix", "Ab1+" * 21 + "xy=="),
+        (
+            f"https://hooks.slack.com/services/T0AB12CD3/B0EF45GH6/{HEX}",
+            f"T0AB12CD3/B0EF45GH6/{HEX}",
+        ),
+    ],
+)
+def test_only_the_secret_itself_is_masked(text: str, secret: str) -> None:
+    assert masked(text) == (text.replace(secret, "*" * len(secret)), 1)
+
+
+def test_the_lines_of_a_key_inside_a_text_stay_lines() -> None:
+    text = f"KEY = '''-----BEGIN RSA PRIVATE KEY-----\n{KEY_BODY}-----END RSA PRIVATE KEY-----'''\n"
+
+    found, count = masked(text)
+
+    assert count == 1
+    assert [len(line) for line in found.split("\n")] == [len(line) for line in text.split("\n")]
+    assert "MIIBOg" not in found
+    assert "-----BEGIN RSA PRIVATE KEY-----" in found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'password = "correct horse battery staple"',
+        'token = "your-token-1234567890"',
+        'api_key = "${STRIPE_API_KEY_1234}"',
+        'secret = get_secret("database/password/1")',
+        'password_field = "user_password_confirmation"',
+        "postgres://user:password@localhost/app",
+        "postgres://{user}:{secret1}@localhost/app",
+        "the tokens of a text are counted: key=1234567890123456",
+        "task-management-with-a-long-name-1234567890",
+        "def test_ghp_prefix(): ...",
+        f'content_hash = "{HEX}"',
+    ],
+)
+def test_what_only_resembles_a_secret_stays(text: str) -> None:
+    assert masked(text) == (text, 0)
+
+
+def test_every_credential_is_counted_once() -> None:
+    text = f'token = "{CREDENTIALS[1]}"  # and {CREDENTIALS[5]}'
+
+    found, count = masked(text)
+
+    assert count == 2
+    assert CREDENTIALS[1] not in found
+    assert CREDENTIALS[5] not in found
+
+
+@given(
+    st.lists(
+        st.one_of(st.text(max_size=40), st.sampled_from(CREDENTIALS), st.just("secret='"))
+    ).map("".join)
+)
+def test_nothing_moves(text: str) -> None:
+    found, _ = masked(text)
+
+    assert len(found) == len(text)
+    assert all(new in {old, "*"} for new, old in zip(found, text, strict=True))
+    assert [i for i, c in enumerate(found) if c.isspace()] == [
+        i for i, c in enumerate(text) if c.isspace()
+    ]
+
+
+@pytest.mark.parametrize("kind", ["RSA PRIVATE KEY", "PRIVATE KEY", "PGP PRIVATE KEY BLOCK"])
+def test_a_file_that_is_a_key_is_known_by_its_beginning(kind: str) -> None:
+    assert is_key(f"\n-----BEGIN {kind}-----\n{KEY_BODY}")
+    assert not is_key(f"see -----BEGIN {kind}-----")
