@@ -63,7 +63,7 @@ HOMES = {
     "transformers": {"engine/worker.py"},
     "huggingface_hub": {"engine/model.py"},
     "watchdog": {"files/watch.py"},
-    "pathspec": {"files/ignore.py", "files/glob.py"},
+    "pathspec": {"files/glob.py"},
     "tree_sitter": {"engine/chunk/syntax.py"},
     "semble_grammars": {"engine/chunk/syntax.py"},
     "filelock": {"codebase/opening.py", "background/host.py", "engine/cache.py"},

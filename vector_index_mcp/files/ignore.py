@@ -5,19 +5,18 @@ file, `.git/info/exclude`, then for every folder from the top of the repository 
 `.gitignore` and `.vectorindexignore`. The strongest layer with an opinion decides, its last line
 first. A folder that is ignored is never entered, so nothing below it can be re-included, as in git.
 
-pathspec compiles the patterns; the deciding is ours, because its matchers also let a pattern match
-through a parent folder, which git does only by not entering it.
+What a line means is in `patterns`.
 """
 
 import functools
 import os
-import re
+import stat
 import subprocess
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from pathspec import GitIgnoreSpec
+from vector_index_mcp.files.patterns import Patterns, patterns_of
 
 OWN_IGNORE_FILE = ".vectorindexignore"
 IGNORE_FILES = (".gitignore", OWN_IGNORE_FILE)
@@ -45,33 +44,12 @@ uv.lock pdm.lock Pipfile.lock Gemfile.lock composer.lock go.sum flake.lock mix.l
 _LARGEST_IGNORE_FILE_BYTES = 1_000_000
 _GIT_TIMEOUT_SECONDS = 5
 
-# (whether a match means ignored, the pattern, whether it carries pathspec's mark of a folder)
-_Rule = tuple[bool, re.Pattern[str], bool]
-_FOLDER_MARK = "ps_d"
-
-
-@functools.lru_cache(maxsize=4096)
-def compile_rules(text: str) -> tuple[_Rule, ...]:
-    """The rules in one ignore file's text, strongest (last line) first."""
-    rules: list[_Rule] = []
-    for line in text.split("\n"):  # not splitlines: to git, a form feed is part of a name
-        try:  # one at a time: a line that is no pattern must not cost the others
-            patterns = GitIgnoreSpec.from_lines([line]).patterns
-        except (ValueError, re.error):
-            continue
-        rules += [
-            (pattern.include, pattern.regex, _FOLDER_MARK in pattern.regex.groupindex)
-            for pattern in patterns
-            if pattern.include is not None and pattern.regex is not None
-        ]
-    return tuple(reversed(rules))
-
 
 @dataclass(frozen=True, slots=True)
 class _Layer:
-    """The rules of one ignore file and how a path is written from its folder's point of view."""
+    """The patterns of one ignore file and how a path is written from its folder's point of view."""
 
-    rules: tuple[_Rule, ...]
+    patterns: Patterns
     strip: int
     """Characters of the root-relative path that lead to a folder below the root."""
     prefix: str
@@ -86,27 +64,16 @@ class Rules:
 
     def push(self, text: str, *, strip: int = 0, prefix: str = "") -> "Rules":
         """These rules and, stronger, those in `text`."""
-        rules = compile_rules(text)
-        return Rules((*self.layers, _Layer(rules, strip, prefix))) if rules else self
+        patterns = patterns_of(text)
+        return Rules((*self.layers, _Layer(patterns, strip, prefix))) if patterns else self
 
     def ignore(self, path: str, is_folder: bool) -> bool:
         """Whether the entry at `path` is ignored, its parents not considered."""
         for layer in reversed(self.layers):
-            name = layer.prefix + path[layer.strip :]
-            for ignored, regex, marked in layer.rules:
-                if _matches(regex, marked, name, is_folder):
-                    return ignored
+            verdict = layer.patterns.verdict(layer.prefix + path[layer.strip :], is_folder)
+            if verdict is not None:
+                return verdict
         return False
-
-
-def _matches(regex: re.Pattern[str], marked: bool, name: str, is_folder: bool) -> bool:
-    """Whether the pattern names this very entry, not a folder it lies in."""
-    match = regex.search(name)
-    if match is not None and (not marked or match.group(_FOLDER_MARK) is None):
-        return True
-    if not (is_folder and marked):
-        return False
-    return any(m.end(_FOLDER_MARK) == len(name) + 1 for m in regex.finditer(name + "/"))
 
 
 class Ignore:
@@ -155,7 +122,7 @@ class Ignore:
     def _load(self, rules: Rules, folder: str) -> Rules:
         strip = len(folder) + 1 if folder else 0
         for name in IGNORE_FILES:
-            rules = rules.push(_read(self._root / folder / name), strip=strip)
+            rules = rules.push(_read_no_link(self._root / folder / name), strip=strip)
         return rules
 
 
@@ -166,16 +133,17 @@ def concerns_rules(path: str) -> bool:
 
 def _top_rules(root: Path, patterns: Iterable[str]) -> Rules:
     rules = Rules().push("\n".join(DEFAULT_PATTERNS)).push("\n".join(patterns))
-    rules = rules.push(_read(_global_excludes()))
     top = next((f for f in (root, *root.parents) if (f / ".git").exists()), None)
+    prefix = "" if top is None else _prefix(root, top)
+    excludes = _excludes_file(top or root)
+    rules = rules.push("" if excludes is None else _read(excludes), prefix=prefix)
     if top is None:
         return rules
-    prefix = _prefix(root, top)
     rules = rules.push(_read(_git_folder(top / ".git") / "info" / "exclude"), prefix=prefix)
     above = [folder for folder in reversed(root.parents) if folder.is_relative_to(top)]
     for folder in above:
         for name in IGNORE_FILES:
-            rules = rules.push(_read(folder / name), prefix=_prefix(root, folder))
+            rules = rules.push(_read_no_link(folder / name), prefix=_prefix(root, folder))
     return rules
 
 
@@ -194,26 +162,36 @@ def _git_folder(dot_git: Path) -> Path:
 
 
 @functools.cache
-def _global_excludes() -> Path:
-    """The user's own excludes file; asked of git once, since that starts a process."""
+def _excludes_file(folder: Path) -> Path | None:
+    """The user's own excludes file, if any; asked of git once, since that starts a process."""
     try:
         answer = subprocess.run(
-            ["git", "config", "--global", "--type=path", "--get", "core.excludesFile"],
+            ["git", "config", "--type=path", "--get", "core.excludesFile"],
+            cwd=folder,
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            text=True,
-            encoding="utf-8",
             timeout=_GIT_TIMEOUT_SECONDS,
             check=False,
-        ).stdout.strip()
-    except (OSError, subprocess.SubprocessError, UnicodeDecodeError):
-        answer = ""
-    return Path(answer) if answer else _config_home() / "git" / "ignore"
+        )
+    except (OSError, subprocess.SubprocessError):
+        return _config_home() / "git" / "ignore"
+    if answer.returncode != 0:  # not set
+        return _config_home() / "git" / "ignore"
+    name = os.fsdecode(answer.stdout.removesuffix(b"\n"))
+    return folder / name if name else None
 
 
 def _config_home() -> Path:
     configured = os.environ.get("XDG_CONFIG_HOME")
     return Path(configured) if configured else Path.home() / ".config"
+
+
+def _read_no_link(path: Path) -> str:
+    """The text of an ignore file in the project, where git follows no links."""
+    try:
+        return "" if stat.S_ISLNK(path.lstat().st_mode) else _read(path)
+    except (OSError, ValueError):
+        return ""
 
 
 def _read(path: Path) -> str:

@@ -1,5 +1,6 @@
 """Which files there are, and which of them are not as the index knows them."""
 
+import errno
 import os
 import stat
 from bisect import bisect_left
@@ -9,6 +10,9 @@ from pathlib import Path, PurePosixPath
 
 from vector_index_mcp.errors import ProjectError
 from vector_index_mcp.files.ignore import Ignore, concerns_rules
+
+_OUT_OF_SIGHT = {errno.EACCES, errno.EPERM, errno.EIO, errno.ESTALE}
+"""A file that fails to be looked at like this may be there, as it was."""
 
 Stamp = tuple[int, int, int]
 """(bytes, mtime_ns, ctime_ns). The ctime tells an edit that put size and mtime back."""
@@ -122,11 +126,13 @@ def _widened(paths: Iterable[str]) -> list[str]:
 def _look_at(
     root: Path, ignore: Ignore, path: str, known: Mapping[str, Stamp], known_paths: "_Sorted"
 ) -> Changes:
-    if _is_behind_link(root, path):
-        return Changes(gone=known_paths.at_or_below(path))
     try:
+        if _is_behind_link(root, path):
+            return Changes(gone=known_paths.at_or_below(path))
         status = (root / path).lstat()
-    except OSError:
+    except OSError as error:
+        if error.errno in _OUT_OF_SIGHT:
+            return Changes()
         return Changes(gone=known_paths.at_or_below(path))
     if stat.S_ISDIR(status.st_mode) and not ignore.is_ignored(path, True):
         below = known_paths.at_or_below(path)
@@ -139,7 +145,8 @@ def _look_at(
 
 def _is_behind_link(root: Path, path: str) -> bool:
     """Whether a folder on the way from the root (itself not asked) to `path` is a link."""
-    return any((root / folder).is_symlink() for folder in PurePosixPath(path).parents[:-1])
+    folders = PurePosixPath(path).parents[:-1]
+    return any(stat.S_ISLNK((root / folder).lstat().st_mode) for folder in folders)
 
 
 class _Sorted:

@@ -26,9 +26,9 @@ def _no_settings_of_this_user(tmp_path_factory: pytest.TempPathFactory) -> Itera
         patch.setenv("XDG_CONFIG_HOME", str(home / "xdg"))
         patch.setenv("GIT_CONFIG_GLOBAL", str(home / "gitconfig"))
         patch.setenv("GIT_CONFIG_NOSYSTEM", "1")
-        ignore._global_excludes.cache_clear()
+        ignore._excludes_file.cache_clear()
         yield
-    ignore._global_excludes.cache_clear()
+    ignore._excludes_file.cache_clear()
 
 
 @pytest.fixture(scope="module")
@@ -169,7 +169,7 @@ def test_odd_texts_of_an_ignore_file_mean_what_git_says(fresh: Path, text: str) 
 
 
 @pytest.mark.parametrize("by_setting", [True, False], ids=["core.excludesFile", "XDG"])
-def test_the_global_excludes_file_is_weaker_than_those_of_the_project(
+def test_the_excludes_file_file_is_weaker_than_those_of_the_project(
     fresh: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_setting: bool
 ) -> None:
     excludes = tmp_path / ("mine" if by_setting else "config/git/ignore")
@@ -178,11 +178,11 @@ def test_the_global_excludes_file_is_weaker_than_those_of_the_project(
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
     build(fresh, dict.fromkeys(["a/b", "a/a.x", "b/b.x", "b/a/b"], "") | {"b/.gitignore": "!b.x"})
-    ignore._global_excludes.cache_clear()
+    ignore._excludes_file.cache_clear()
     try:
         ours = by_us(fresh)
     finally:
-        ignore._global_excludes.cache_clear()
+        ignore._excludes_file.cache_clear()
     assert ours == by_git(fresh) == {"b/b.x", "b/a/b", "b/.gitignore"}
 
 

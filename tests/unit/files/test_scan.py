@@ -387,3 +387,26 @@ def test_looking_at_the_touched_paths_knows_what_a_fresh_walk_knows(
             for path in changes.dirty:
                 known[path] = stamp_of((root / path).lstat())
             assert known == walk(root, Ignore(root)).files
+
+
+def test_a_path_too_long_for_the_system_is_no_file(tmp_path: Path) -> None:
+    long = f"{'n' * 300}/a.py"
+
+    changes = look(tmp_path, Ignore(tmp_path), [long], {})
+
+    assert (changes.dirty, changes.gone) == ([], [])
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is forbidden to root")
+def test_of_a_file_out_of_sight_nothing_is_concluded(tmp_path: Path) -> None:
+    folder = tmp_path / "locked" / "x"
+    folder.mkdir(parents=True)
+    (folder / "a.py").write_text("x = 1\n")
+    known = walk(tmp_path, Ignore(tmp_path)).files
+    (tmp_path / "locked").chmod(0)
+    try:
+        changes = look(tmp_path, Ignore(tmp_path), ["locked/x/a.py"], known)
+    finally:
+        (tmp_path / "locked").chmod(0o700)
+
+    assert (changes.dirty, changes.gone) == ([], [])
