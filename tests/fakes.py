@@ -31,6 +31,7 @@ class FakeEmbedder:
         self.absent = ""
         self.poison = None
         self.failing_calls = set()
+        self.is_at_hand = False
         self.calls = 0
         self.texts = []
         """Every text embedded so far but queries."""
@@ -71,6 +72,9 @@ class FakeEmbedder:
 
     def release(self):
         self._gate.set()
+
+    async def identity_at_hand(self):
+        return self._identity if self.is_at_hand else None
 
     async def identity(self):
         self.start()

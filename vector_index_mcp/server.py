@@ -20,6 +20,7 @@ from vector_index_mcp import __version__, transport
 from vector_index_mcp.background.endpoint import endpoint_of
 from vector_index_mcp.background.host import Host
 from vector_index_mcp.codebase import tools
+from vector_index_mcp.engine import memory
 from vector_index_mcp.settings import Settings
 
 if TYPE_CHECKING:
@@ -136,6 +137,7 @@ async def serve_stdio(load: Callable[[], "Codebase"], streams: transport.Standar
 
 async def host(project: Path, settings: Settings, on_ready: Callable[[str], None]) -> None:
     """Be the background service of `project`: one index, a session for every front end."""
+    memory.share_heaps()
     service = Lazily(lambda: load_codebase(project, settings))
     server = build_server(service)
 

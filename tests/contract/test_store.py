@@ -430,7 +430,7 @@ async def test_maintenance_is_due_after_many_commits_or_rows_and_then_done(store
     await store.maintain()
     assert not store.needs_maintenance
     for number in range(50):
-        await store.put_records([record(str(number))])
+        await store.replace([document(str(number), "x")], 3 + number, {})
     assert store.needs_maintenance
 
 

@@ -97,3 +97,15 @@ async def test_another_model_begins_without_the_index(store, documents):
     await store.set_dimension(DIMENSION)
     assert "vector" not in await indexed_columns(store)
     assert await nearest_keys(store, "text 7.py") == []
+
+
+async def test_the_index_does_not_fall_to_pieces_over_many_changes(store, documents):
+    await store.replace(documents, 1, vectors_of(documents))
+    await store.maintain()
+    for round_ in range(20):
+        changed = [document(f"{round_}.py", f"round {round_}")]
+        await store.replace(changed, 2 + round_, vectors_of(changed))
+        await store.maintain()
+        assert (await store._vectors_index()).num_segments <= module._MOST_SEGMENTS
+        wanted = changed[0].entries[0].chunk.text
+        assert (await nearest_keys(store, wanted))[0] == f"{round_}.py"

@@ -45,8 +45,7 @@ class Live:
         try:
             async with self.writing:
                 await store.maintain()
-            if in_quiet:
-                await anyio.to_thread.run_sync(memory.give_back)
+            await anyio.to_thread.run_sync(memory.give_back)
         except DamagedIndexError:
             raise
         except StoreError as error:  # a full disk: searches are slower, nothing else is lost

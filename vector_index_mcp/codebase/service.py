@@ -135,14 +135,16 @@ class Codebase:
         )
         indexer.begin_run(Kind.REBUILD if indexer.needs_rebuild else Kind.START)
         self._opened.set()
-        async with anyio.create_task_group() as tasks:
+        async with anyio.create_task_group() as preparations:
+            preparations.start_soon(indexer.vectors.expect_model)
             if role is Role.KEEPER:
-                # Before the first walk: what changes behind the walk's back is an event then.
-                freshness = Freshness(self.root, queue, self._options.rescan_seconds)
-                self.freshness = freshness
-                indexer.on_rules_changed = freshness.resync
-                await freshness.start(indexer)
-                tasks.start_soon(freshness.rescan_forever, indexer)
+                # Before the first walk: what changes behind its back is an event then.
+                self.freshness = Freshness(self.root, queue, self._options.rescan_seconds)
+                indexer.on_rules_changed = self.freshness.resync
+                preparations.start_soon(self.freshness.start, indexer)
+        async with anyio.create_task_group() as tasks:
+            if self.freshness is not None:
+                tasks.start_soon(self.freshness.rescan_forever, indexer)
             tasks.start_soon(indexer.write_forever)
             tasks.start_soon(indexer.vectors.embed_forever)
 

@@ -70,6 +70,20 @@ class Vectors:
             self._model_check_wanted = True
             self._wake.set()
 
+    async def expect_model(self) -> None:
+        """Make an empty index ready for vectors, if it can be told whose they will be.
+
+        Then those that the cache has are committed with their texts.
+        """
+        live = self._live
+        if live.index.manifest.model is None and not live.ledger.chunk_count:
+            model = await self._embedder.identity_at_hand()
+            try:
+                if model is not None and live.index.manifest.model is None:
+                    await self._use_model(model)
+            except StoreError as error:  # the other writer meets it as well and mends it
+                _log.warning("%s", error)
+
     async def embed_forever(self) -> None:
         """Embed what lacks a vector, until cancelled."""
         while True:

@@ -19,10 +19,11 @@ from typing import Any, Protocol, Self
 
 import anyio
 import anyio.abc
+import anyio.to_thread
 import numpy as np
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from vector_index_mcp.engine.model import looks_like_folder
+from vector_index_mcp.engine.model import looks_like_folder, model_at_hand
 from vector_index_mcp.engine.types import ModelIdentity, Vectors
 from vector_index_mcp.errors import EmbeddingError, ModelNotFoundError
 
@@ -58,6 +59,9 @@ class Embedder(Protocol):
         Raises:
             ModelNotFoundError: If there is none.
         """
+
+    async def identity_at_hand(self) -> ModelIdentity | None:
+        """Which model it is, if that can be told without starting anything; never raises."""
 
     async def embed(self, texts: Sequence[str], *, urgent: bool = False) -> Vectors:
         """Embed `texts`, before all others if `urgent`.
@@ -159,6 +163,14 @@ class WorkerEmbedder:
             await self._changed.wait()
             self.start()
         return self._identity
+
+    async def identity_at_hand(self) -> ModelIdentity | None:
+        """Which model it is; see `Embedder`."""
+        try:
+            model = await anyio.to_thread.run_sync(model_at_hand, self._model_name)
+        except (ModelNotFoundError, OSError):  # the worker will say so
+            return None
+        return model.identity if model is not None else None
 
     async def embed(self, texts: Sequence[str], *, urgent: bool = False) -> Vectors:
         """Embed `texts`; see `Embedder`."""

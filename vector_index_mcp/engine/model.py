@@ -4,6 +4,7 @@ Imports neither torch nor a model library, except the hub's client for a model t
 up in its cache or downloaded.
 """
 
+import functools
 import hashlib
 import importlib.util
 import json
@@ -45,12 +46,24 @@ def find_model(name: str) -> Model:
     Raises:
         ModelNotFoundError: If it is nowhere to be had; says what was tried and what to do.
     """
+    return model_at_hand(name) or _checked(name, _hub_folder(_full_name(name)))
+
+
+def model_at_hand(name: str) -> Model | None:
+    """The model `name` if it is a folder or the one of the extra `offline`; takes 0.1 s.
+
+    Raises:
+        ModelNotFoundError: If it is a folder without a model.
+    """
     if looks_like_folder(name):
         return _checked(name, Path(name).expanduser())
-    full_name = name if "/" in name else f"sentence-transformers/{name}"
-    if full_name == OFFLINE_MODEL and (folder := _offline_folder()):
+    if _full_name(name) == OFFLINE_MODEL and (folder := _offline_folder()):
         return _checked(name, folder)
-    return _checked(name, _hub_folder(full_name))
+    return None
+
+
+def _full_name(name: str) -> str:
+    return name if "/" in name else f"sentence-transformers/{name}"
 
 
 def looks_like_folder(name: str) -> bool:
@@ -150,7 +163,14 @@ def _json(path: Path) -> Any:
 def sha256_of(path: Path) -> str:
     """SHA-256 of a file in hex; empty if it cannot be read."""
     try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        status = path.stat()
+        return _sha256(path, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
     except OSError:
         return ""
+
+
+@functools.lru_cache(maxsize=256)
+def _sha256(path: Path, *_stamp: int) -> str:
+    """Remembered for each state of the file: weights are 90 MB and asked for more than once."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
