@@ -10,6 +10,7 @@ import pytest
 from vector_index_mcp.engine.query import Query
 from vector_index_mcp.engine.rank import rank
 from vector_index_mcp.engine.store import Store, schema
+from vector_index_mcp.engine.store.upkeep import unindexed_rows
 from vector_index_mcp.engine.texts import chunk_hash, entries
 from vector_index_mcp.engine.types import (
     NO_FILTERS,
@@ -94,7 +95,7 @@ async def test_a_new_store_is_empty(store):
     assert await store.holdings() == {}
     assert await matched(store, ["word"], 10) == []
     assert await near(store, np.ones(DIMENSION, "f4"), 10) == []
-    assert not store.needs_maintenance
+    assert not store.upkeep.is_due
 
 
 async def test_what_was_stored_is_read_back_unchanged(store):
@@ -336,11 +337,11 @@ async def test_rows_left_unindexed_by_a_killed_process_are_maintained_by_the_nex
     await first.replace([document("a", *(f"text {number}" for number in range(2_000)))], 1, {})
     first.close()
     again = await Store.open(str(tmp_path), 0)
-    assert again.needs_maintenance
+    assert again.upkeep.is_due
     await again.maintain()
     again.close()
     after = await Store.open(str(tmp_path), 0)
-    assert not after.needs_maintenance
+    assert not after.upkeep.is_due
     after.close()
 
 
@@ -424,23 +425,23 @@ async def test_maintenance_changes_nothing_that_can_be_read(store):
 
 async def test_maintenance_is_due_after_many_commits_or_rows_and_then_done(store):
     await store.replace([document("a", "x")], 1, {})
-    assert not store.needs_maintenance
+    assert not store.upkeep.is_due
     await store.replace([document("b", *(f"text {number}" for number in range(2_000)))], 2, {})
-    assert store.needs_maintenance
+    assert store.upkeep.is_due
     await store.maintain()
-    assert not store.needs_maintenance
+    assert not store.upkeep.is_due
     for number in range(50):
         await store.replace([document(str(number), "x")], 3 + number, {})
-    assert store.needs_maintenance
+    assert store.upkeep.is_due
 
 
 async def test_maintenance_is_overdue_after_very_many_rows(store):
     await store.replace([document("a", *(f"text {number}" for number in range(19_999)))], 1, {})
-    assert not store.is_overdue
+    assert not store.upkeep.is_overdue
     await store.replace([document("b", "x")], 2, {})
-    assert store.is_overdue
+    assert store.upkeep.is_overdue
     await store.maintain()
-    assert not store.is_overdue
+    assert not store.upkeep.is_overdue
 
 
 async def test_searches_answer_while_maintenance_reopens(store):
@@ -492,12 +493,12 @@ async def test_many_updates_leave_few_fragments_behind(store, tmp_path):
     documents = [document(str(number), f"word {number}") for number in range(5)]
     for update in range(1, 201):
         await store.replace([documents[update % 5]], update, {})
-        if store.needs_maintenance:
+        if store.upkeep.is_due:
             await store.maintain()
     await store.maintain()
     stats = await store._handles.chunks.stats()
     assert stats["fragment_stats"]["num_fragments"] <= 2
-    assert await store._unindexed_rows() == 0
+    assert await unindexed_rows(store._handles.chunks) == 0
     assert await store.count() == 5
 
 

@@ -5,8 +5,8 @@ import hashlib
 import numpy as np
 import pytest
 
-from vector_index_mcp.engine.store import Store
-from vector_index_mcp.engine.store import store as module
+from vector_index_mcp.engine.store import Store, upkeep
+from vector_index_mcp.engine.store.upkeep import vectors_index
 from vector_index_mcp.engine.texts import chunk_hash, entries
 from vector_index_mcp.engine.types import Chunk, Document
 
@@ -43,7 +43,7 @@ def documents():
 
 @pytest.fixture
 async def store(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "_VECTORS_WORTH_AN_INDEX", ROWS)
+    monkeypatch.setattr(upkeep, "_VECTORS_WORTH_AN_INDEX", ROWS)
     store = await Store.create(str(tmp_path), 0, DIMENSION)
     yield store
     store.close()
@@ -106,6 +106,6 @@ async def test_the_index_does_not_fall_to_pieces_over_many_changes(store, docume
         changed = [document(f"{round_}.py", f"round {round_}")]
         await store.replace(changed, 2 + round_, vectors_of(changed))
         await store.maintain()
-        assert (await store._vectors_index()).num_segments <= module._MOST_SEGMENTS
+        assert (await vectors_index(store._handles.chunks)).num_segments <= upkeep._MOST_SEGMENTS
         wanted = changed[0].entries[0].chunk.text
         assert (await nearest_keys(store, wanted))[0] == f"{round_}.py"

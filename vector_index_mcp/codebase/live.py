@@ -38,8 +38,8 @@ class Live:
             DamagedIndexError: If the index cannot be read.
         """
         store = self.index.store
-        is_due = store.is_overdue if in_bulk else store.needs_maintenance
-        is_due = is_due or (in_quiet and store.is_untidy)
+        is_due = store.upkeep.is_overdue if in_bulk else store.upkeep.is_due
+        is_due = is_due or (in_quiet and store.upkeep.is_worthwhile)
         if not is_due or anyio.current_time() < self._no_maintenance_before:
             return
         try:

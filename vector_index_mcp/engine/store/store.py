@@ -17,12 +17,13 @@ from typing import Any, Self
 import anyio.to_thread
 import lancedb
 import pyarrow as pa
-from lancedb.index import FTS, BTree, IvfRq
+from lancedb.index import FTS, BTree
 from lancedb.query import MatchQuery
 
 from vector_index_mcp.engine.portions import portions
 from vector_index_mcp.engine.store import schema
 from vector_index_mcp.engine.store.faults import translated
+from vector_index_mcp.engine.store.upkeep import Upkeep, tidy, unindexed_rows
 from vector_index_mcp.engine.types import (
     NO_FILTERS,
     Candidate,
@@ -35,27 +36,8 @@ from vector_index_mcp.engine.types import (
 
 # Every read sees the latest commit, of this process or another; measured to cost nothing locally.
 _CONSISTENCY = timedelta(0)
-# A query that began before a commit needs the old files until it ends: far less than this.
-_KEEP_VERSIONS_FOR = timedelta(seconds=30)
 _KEYS_PER_PREDICATE = 500  # longer predicates have crashed LanceDB (0.29) and gain nothing
-# Rows and commits since the last maintenance at which it is due: an unindexed row costs every
-# full-text query 7 us, a fragment 0.08 ms; a maintenance 0.5 s of processor time at 10,000 rows,
-# 2 s at 100,000. A saved file is two commits.
-_SHARE_BEFORE_MAINTENANCE = 0.1
-_ROWS_BEFORE_MAINTENANCE = 2_000  # or that share of a larger table
-_COMMITS_BEFORE_MAINTENANCE = 100
-_ROWS_BEFORE_OVERDUE = 20_000
-_COMMITS_WORTH_TIDYING = 5
-
-# A flat scan of 22,000 vectors takes 19 ms, with this index 6 ms; it is built in 0.24 s, costs
-# every maintenance 0.2 s, and finds all of the ten nearest and 98 % of the hundred nearest.
-_VECTORS_INDEX = IvfRq(distance_type="cosine")
 _REFINE_FACTOR = 5  # times as many candidates are compared by their full vectors
-_VECTORS_WORTH_AN_INDEX = 5_000
-_SHARE_STILL_MISSING = 0.01  # what the model cannot embed must not stand in the way
-# Every optimize adds a segment, which nothing merges: after 2,000 saves in 10,000 rows there were
-# 124, and a search took 171 ms instead of 14. Making the index anew takes 1 s of processor time.
-_MOST_SEGMENTS = 8
 _WORDS_INDEX = FTS(
     base_tokenizer="whitespace",  # search_text holds prepared words (engine.words)
     lower_case=False,
@@ -89,10 +71,8 @@ class Store:
         """Of the column `vector`; None while the model is unknown and there is no such column."""
         self._uri = uri
         self._handles = handles
-        self._rows_since_maintenance = 0
-        self._rows_at_maintenance = 0
-        self._commits_since_maintenance = 0
-        self._has_old_versions = True
+        self.upkeep = Upkeep()
+        """Tells when `maintain` is worth its cost."""
 
     @classmethod
     async def open(cls, uri: str, generation: int) -> Self:
@@ -104,10 +84,13 @@ class Store:
         handles = await _open_handles(uri, generation)
         with translated("opening"):
             columns = await handles.chunks.schema()
+            rows, unindexed = (
+                await handles.chunks.count_rows(),
+                await unindexed_rows(handles.chunks),
+            )
         dimension = columns.field("vector").type.list_size if "vector" in columns.names else None
         store = cls(uri, generation, handles, dimension)
-        store._rows_since_maintenance = await store._unindexed_rows()
-        store._rows_at_maintenance = await store.count()
+        store.upkeep = Upkeep(rows, unindexed)
         return store
 
     @classmethod
@@ -263,7 +246,7 @@ class Store:
         with translated("writing"):
             merge = self._handles.files.merge_insert("file_path")
             await merge.when_matched_update_all().when_not_matched_insert_all().execute(rows)
-        self._has_old_versions = True
+        self.upkeep.has_old_versions = True
 
     async def set_dimension(self, dimension: int) -> None:
         """Give `chunks` an empty column `vector`, dropping the one it has."""
@@ -273,84 +256,28 @@ class Store:
             await self._handles.chunks.add_columns(schema.vector_field(dimension))
         self.dimension = dimension
 
-    @property
-    def needs_maintenance(self) -> bool:
-        """Whether so much was written that queries start to pay for it."""
-        share = int(_SHARE_BEFORE_MAINTENANCE * self._rows_at_maintenance)
-        rows = min(max(_ROWS_BEFORE_MAINTENANCE, share), _ROWS_BEFORE_OVERDUE)
-        return (
-            self._rows_since_maintenance >= rows
-            or self._commits_since_maintenance >= _COMMITS_BEFORE_MAINTENANCE
-        )
-
-    @property
-    def is_overdue(self) -> bool:
-        """Whether maintenance should not even wait for the end of a long run."""
-        return self._rows_since_maintenance >= _ROWS_BEFORE_OVERDUE
-
-    @property
-    def is_untidy(self) -> bool:
-        """Whether maintenance in a quiet moment would free space."""
-        return self._has_old_versions or self._commits_since_maintenance >= _COMMITS_WORTH_TIDYING
-
     async def maintain(self) -> None:
-        """Compact, index what is not indexed, drop old versions; then reopen.
-
-        The vectors get an index once nearly all are there: trained on a part, it would have to be
-        trained again, and over deleted rows that takes ten times as long.
+        """Tidy up; then reopen.
 
         Reopened because every optimize leaks descriptors in the connection that ran it (four a
         call, measured). Searches on the old handles end undisturbed; the last one frees them.
         """
         with translated("maintaining"):
-            await self._drop_vectors_index_if_scattered()
-            await self._handles.chunks.optimize(cleanup_older_than=_KEEP_VERSIONS_FOR)
-            await self._handles.files.optimize(cleanup_older_than=_KEEP_VERSIONS_FOR)
-            await self._index_vectors()
+            await tidy(self._handles.chunks, self._handles.files)
         self._handles = await _open_handles(self._uri, self.generation)
-        # What was committed a moment ago is too young to be dropped by this call.
-        self._has_old_versions = self._commits_since_maintenance > 0
-        self._rows_at_maintenance = await self.count()
-        self._rows_since_maintenance = 0
-        self._commits_since_maintenance = 0
-
-    async def _drop_vectors_index_if_scattered(self) -> None:
-        """To be made anew once the table is compact; until then, searches compare every vector."""
-        index = await self._vectors_index()
-        if index is not None and (index.num_segments or 0) >= _MOST_SEGMENTS:
-            await self._handles.chunks.drop_index(index.name)
-
-    async def _vectors_index(self) -> Any:
-        indices = await self._handles.chunks.list_indices()
-        return next((index for index in indices if "vector" in index.columns), None)
-
-    async def _index_vectors(self) -> None:
-        chunks = self._handles.chunks
-        rows = await chunks.count_rows()
-        if self.dimension is None or rows < _VECTORS_WORTH_AN_INDEX:
-            return
-        if await self._vectors_index() is not None:
-            return
-        if await chunks.count_rows("vector IS NULL") <= _SHARE_STILL_MISSING * rows:
-            await chunks.create_index("vector", config=_VECTORS_INDEX)
+        self.upkeep.note_done(await self.count())
 
     async def _add(self, rows: pa.Table) -> None:
         if rows.num_rows == 0:
             return
         with translated("writing"):
             await self._handles.chunks.add(rows)
-        self._rows_since_maintenance += rows.num_rows
-        self._commits_since_maintenance += 1
+        self.upkeep.note_commit(rows.num_rows)
 
     async def _delete(self, predicate: str) -> None:
         with translated("writing"):
             await self._handles.chunks.delete(predicate)
-        self._commits_since_maintenance += 1
-
-    async def _unindexed_rows(self) -> int:
-        with translated("reading"):
-            indices = await self._handles.chunks.list_indices()
-        return max((index.num_unindexed_rows or 0 for index in indices), default=0)
+        self.upkeep.note_commit()
 
 
 def table_names(generation: int) -> tuple[str, str]:

@@ -1,0 +1,105 @@
+"""When the tables of a store are worth tidying, and the index over its vectors."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import lancedb
+from lancedb.index import IvfRq
+
+# Rows and commits since the last maintenance at which it is due: an unindexed row costs every
+# full-text query 7 us, a fragment 0.08 ms; a maintenance 0.5 s of processor time at 10,000 rows,
+# 2 s at 100,000. A saved file is two commits.
+_SHARE_BEFORE_DUE = 0.1
+_ROWS_BEFORE_DUE = 2_000  # or that share of a larger table
+_COMMITS_BEFORE_DUE = 100
+_ROWS_BEFORE_OVERDUE = 20_000
+_COMMITS_WORTH_TIDYING = 5
+# A query that began before a commit needs the old files until it ends: far less than this.
+_KEEP_VERSIONS_FOR = timedelta(seconds=30)
+
+# A flat scan of 22,000 vectors takes 19 ms, with this index 6 ms; it is built in 0.24 s, costs
+# every maintenance 0.2 s, and finds all of the ten nearest and 98 % of the hundred nearest.
+_VECTORS_INDEX = IvfRq(distance_type="cosine")
+_VECTORS_WORTH_AN_INDEX = 5_000
+_SHARE_STILL_MISSING = 0.01  # what the model cannot embed must not stand in the way
+# Every optimize adds a segment, which nothing merges: after 2,000 saves in 10,000 rows there were
+# 124, and a search took 171 ms instead of 14. Making the index anew takes 1 s of processor time.
+_MOST_SEGMENTS = 8
+
+
+@dataclass(slots=True)
+class Upkeep:
+    """What was written since the last maintenance."""
+
+    rows: int = 0
+    """Of the whole table, at the last maintenance."""
+    new_rows: int = 0
+    """Not in the full-text index."""
+    commits: int = 0
+    has_old_versions: bool = True
+
+    def note_commit(self, new_rows: int = 0) -> None:
+        """Count a commit in."""
+        self.new_rows += new_rows
+        self.commits += 1
+
+    def note_done(self, rows: int) -> None:
+        """Begin to count anew, now that the table is tidy."""
+        # What was committed a moment ago is too young to be dropped already.
+        self.has_old_versions = self.commits > 0
+        self.rows, self.new_rows, self.commits = rows, 0, 0
+
+    @property
+    def is_due(self) -> bool:
+        """Whether so much was written that queries start to pay for it."""
+        share = int(_SHARE_BEFORE_DUE * self.rows)
+        limit = min(max(_ROWS_BEFORE_DUE, share), _ROWS_BEFORE_OVERDUE)
+        return self.new_rows >= limit or self.commits >= _COMMITS_BEFORE_DUE
+
+    @property
+    def is_overdue(self) -> bool:
+        """Whether maintenance should not even wait for the end of a long run."""
+        return self.new_rows >= _ROWS_BEFORE_OVERDUE
+
+    @property
+    def is_worthwhile(self) -> bool:
+        """Whether maintenance in a quiet moment would free space."""
+        return self.has_old_versions or self.commits >= _COMMITS_WORTH_TIDYING
+
+
+async def tidy(chunks: lancedb.AsyncTable, files: lancedb.AsyncTable) -> None:
+    """Compact, index what is not indexed, drop old versions.
+
+    The vectors get an index once nearly all are there: trained on a part, it would have to be
+    trained again, and over deleted rows that takes ten times as long.
+    """
+    index = await vectors_index(chunks)
+    if index is not None and (index.num_segments or 0) >= _MOST_SEGMENTS:
+        # Made anew once the table is compact; until then, searches compare every vector.
+        await chunks.drop_index(index.name)
+    await chunks.optimize(cleanup_older_than=_KEEP_VERSIONS_FOR)
+    await files.optimize(cleanup_older_than=_KEEP_VERSIONS_FOR)
+    if await _are_vectors_worth_an_index(chunks):
+        await chunks.create_index("vector", config=_VECTORS_INDEX)
+
+
+async def vectors_index(chunks: lancedb.AsyncTable) -> Any:
+    """The index over the vectors, as LanceDB describes it; None if there is none."""
+    indices = await chunks.list_indices()
+    return next((index for index in indices if "vector" in index.columns), None)
+
+
+async def unindexed_rows(chunks: lancedb.AsyncTable) -> int:
+    """How many rows the index lacks that lacks most."""
+    indices = await chunks.list_indices()
+    return max((index.num_unindexed_rows or 0 for index in indices), default=0)
+
+
+async def _are_vectors_worth_an_index(chunks: lancedb.AsyncTable) -> bool:
+    rows = await chunks.count_rows()
+    if rows < _VECTORS_WORTH_AN_INDEX or "vector" not in (await chunks.schema()).names:
+        return False
+    if await vectors_index(chunks) is not None:
+        return False
+    return await chunks.count_rows("vector IS NULL") <= _SHARE_STILL_MISSING * rows
