@@ -38,7 +38,7 @@ preparer.main()
 def root(tmp_path):
     folder = tmp_path / "project"
     folder.mkdir()
-    for number in range(100):
+    for number in range(200):
         (folder / f"m{number}.py").write_text(f"def f{number}():\n    return {number}\n")
     return folder
 
@@ -104,7 +104,7 @@ async def test_a_file_that_takes_its_child_along_is_the_only_one_that_fails(root
 
     failed = [key for key, each in found.items() if each.record.state == FAILED]
     assert failed == [name]
-    assert len(found) == 101
+    assert len(found) == 201
     assert "crashed or hung" in found[name].record.reason
     assert children() == []
 

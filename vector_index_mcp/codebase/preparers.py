@@ -27,8 +27,9 @@ from vector_index_mcp.engine.portions import portions
 _log = logging.getLogger(__name__)
 
 _MOST_CHILDREN = 8  # on a large machine, the rest is the user's
-# A child takes 0.25 s to start, in which a thread prepares as many files.
-_FILES_WORTH_CHILDREN = 64
+# A child takes 0.25 s to start, in which a thread prepares 100 files.
+_FILES_WORTH_CHILDREN = 150
+_FILES_WORTH_STARTED_ONES = 24
 _FILES_PER_PORTION = 12  # some 30 ms of work, so that all children finish together
 _PATIENCE_SECONDS = 60.0  # for one portion; parsing is limited to a second per file
 # -P: a module in the working folder must not be imported.
@@ -55,7 +56,8 @@ class Preparers:
 
     async def prepare(self, tasks: Sequence[Task]) -> list[Prepared]:
         """What becomes of the files of `tasks`, in any order. Never raises for a file."""
-        if len(tasks) < _FILES_WORTH_CHILDREN:
+        enough = _FILES_WORTH_STARTED_ONES if self._idle else _FILES_WORTH_CHILDREN
+        if len(tasks) < enough:
             return await self._in_thread(tasks)
         done: list[Prepared] = []
         waiting = list(portions(tasks, _FILES_PER_PORTION))
@@ -101,13 +103,15 @@ class Preparers:
 
     @staticmethod
     async def _start() -> anyio.abc.Process:
-        return await anyio.open_process(
-            _COMMAND,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=None,
-            cwd=sys.prefix,
-        )
+        with anyio.CancelScope(shield=True):  # cut off, it would leave a process that nobody ends
+            child = await anyio.open_process(
+                _COMMAND,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=None,
+                cwd=sys.prefix,
+            )
+        return child
 
     @staticmethod
     async def _end(child: anyio.abc.Process) -> None:
