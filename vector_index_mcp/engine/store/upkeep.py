@@ -13,7 +13,7 @@ from lancedb.index import IvfRq
 _SHARE_BEFORE_DUE = 0.1
 _ROWS_BEFORE_DUE = 2_000  # or that share of a larger table
 _COMMITS_BEFORE_DUE = 100
-_ROWS_BEFORE_OVERDUE = 20_000
+_ROWS_BEFORE_OVERDUE = 20_000  # or as many again as there were: the whole table is read each time
 _COMMITS_WORTH_TIDYING = 5
 # A query that began before a commit needs the old files until it ends: far less than this.
 _KEEP_VERSIONS_FOR = timedelta(seconds=30)
@@ -60,7 +60,7 @@ class Upkeep:
     @property
     def is_overdue(self) -> bool:
         """Whether maintenance should not even wait for the end of a long run."""
-        return self.new_rows >= _ROWS_BEFORE_OVERDUE
+        return self.new_rows >= max(_ROWS_BEFORE_OVERDUE, self.rows)
 
     @property
     def is_worthwhile(self) -> bool:
