@@ -13,7 +13,7 @@ import psutil
 from mcp import Client, StdioServerParameters
 
 COMMAND = [sys.executable, "-m", "vector_index_mcp"]
-POLL_SECONDS = 0.02
+POLL_SECONDS = 0.2  # a status costs 10 ms of processor time, which is the service's for that long
 
 
 def environment(folder: Path, **settings: str) -> dict[str, str]:
@@ -61,11 +61,11 @@ async def found_files(client: Client, query: str) -> list[str]:
 
 
 async def status_when(
-    client: Client, condition: Callable[[dict[str, Any]], bool]
+    client: Client, condition: Callable[[dict[str, Any]], bool], every: float = POLL_SECONDS
 ) -> dict[str, Any]:
     """The first status that meets `condition`."""
     while not condition(now := await status(client)):
-        await anyio.sleep(POLL_SECONDS)
+        await anyio.sleep(every)
     return now
 
 

@@ -277,7 +277,7 @@ async def saves(project: Project, folder: Path) -> Found:
             while (await found_files(client, word))[:1] != [key]:
                 pass
             to_text.append(watch.seconds)
-            await status_when(client, is_complete)
+            await status_when(client, is_complete, every=0.02)
             to_vector.append(watch.seconds)
     return (
         {"chunks": now["indexed_chunk_count"]}
