@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 PROGRAM := $(abspath $(BIN)/vector-index-mcp)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint quality latency questions background clean
+.PHONY: help demo test lint quality latency questions background speed scale bench clean
 
 help: ## list the commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -44,6 +44,15 @@ questions: $(VENV)/installed-dev ## ask ten questions of real sources; the resul
 
 background: $(VENV)/installed-dev ## measure what the background service costs; the results are kept
 	$(BIN)/python benchmarks/background.py --keep
+
+speed: $(VENV)/installed-dev ## how fast is everything? SEMBLE=PYTHON and PEERS="PYTHON ..." to compare
+	$(BIN)/python benchmarks/speed.py --folder "$(BENCHMARKS)" --keep \
+	    $(if $(SEMBLE),--semble $(SEMBLE)) $(foreach peer,$(PEERS),--peer $(peer))
+
+scale: $(VENV)/installed-dev ## how does the store behave as it grows? takes an hour
+	$(BIN)/python benchmarks/scale.py --folder "$(BENCHMARKS)" --keep
+
+bench: quality latency questions background speed scale ## measure everything
 
 clean: ## remove the virtual environment
 	rm -rf $(VENV)

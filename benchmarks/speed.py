@@ -213,7 +213,8 @@ async def never_twice(project: Project, folder: Path) -> Found:
         new = {path: text.replace(b"self", b"this") for path, text in old.items()}
         await again("another branch", lambda: _write(new))
         await again("back again", lambda: _write(old))
-        largest = max((f for f in root.iterdir() if f.is_dir()), key=lambda f: len([*f.rglob("*")]))
+        folders = [f for f in root.iterdir() if f.is_dir() and not f.name.startswith(".")]
+        largest = max(folders, key=lambda f: len([*f.rglob("*")]))
         await again("folder renamed", lambda: largest.rename(root / "renamed"))
         watch, before = Stopwatch(), await status(client)
         await call(client, "trigger_index", force_reindex=True)
@@ -407,6 +408,48 @@ def measure(arguments: argparse.Namespace) -> Found:
     return found
 
 
+def table(found: Found) -> list[tuple[str, str]]:
+    """What was measured, as the rows of the README's table."""
+    rows = []
+    for files in SIZES:
+        if first := found.get(f"first answer, {files} files"):
+            figure = f"{first['answered']} s"
+            figure += f"; semble {first['semble']} s" if "semble" in first else ""
+            rows.append((f"first right answers in {files:,} new files", figure))
+    if embedded := found.get("embedding"):
+        peers = (
+            f"{name} {speed}"
+            for name, speed in embedded.items()
+            if name not in {"texts", "ours"} and "cosine" not in name
+        )
+        rows.append(("chunks embedded a second", "; ".join([str(embedded["ours"]), *peers])))
+    if twice := found.get("never twice"):
+        again = twice["second worktree"]
+        figure = f"{again['seconds']} s, {again['embedded']} chunks; at first {twice['cold']['seconds']} s"
+        rows.append(("all vectors of a second worktree: time, embedded", figure))
+    for size in ("small", "large"):
+        if saved := found.get(f"saves, {size}"):
+            figure = f"{saved['text_p95']} s; {saved['vector_p95']} s"
+            what = f"from a save to its text and to its vector, {saved['chunks']:,} chunks, 95th percentile"
+            rows.append((what, figure))
+    if changed := found.get("storm, large"):
+        rows.append((f"{changed['files']:,} files changed at once", f"{changed['seconds']} s"))
+    if ready := found.get("restart, large"):
+        rows.append(
+            (f"restart, {ready['files']:,} unchanged files, median", f"{ready['ready_median']} s")
+        )
+    if cost := found.get("cost, large"):
+        rows += [
+            ("processor time for 1,000 chunks of text", f"{cost['cpu_s_per_1000_chunks']} s"),
+            (
+                "processor time of a watching service",
+                f"{cost['idle_percent_of_a_core']} % of a core",
+            ),
+            ("disk per MB of source, without vectors", f"{cost['index_mb_per_mb_of_source']} MB"),
+        ]
+    return rows
+
+
 def _rounded(figures: Found) -> Found:
     return {
         key: _rounded(value)
@@ -427,6 +470,9 @@ def main() -> int:
     parser.add_argument("--keep", action="store_true", help="write the results to results/")
     arguments = parser.parse_args()
     found = measure(arguments)
+    found["table"] = table(found)
+    for what, figure in found["table"]:
+        print(f"| {what} | {figure} |")
     if arguments.keep:
         print(f"kept in {keep('speed', found).name}")
     return 0

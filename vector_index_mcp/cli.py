@@ -15,7 +15,7 @@ from vector_index_mcp import __version__
 from vector_index_mcp.codebase.limits import DEFAULT_MAX_TOKENS, DEFAULT_TOP_K, MAX_TOKENS, TOP_K
 from vector_index_mcp.errors import ProjectError, SettingsError, VectorIndexError
 
-_COMMANDS = ("serve", "index", "search", "status", "ps", "stop", "logs", "host")
+_COMMANDS = ("serve", "index", "search", "status", "verify", "ps", "stop", "logs", "host")
 _ENV_FILE_VARIABLE = "VECTOR_INDEX_ENV_FILE"
 _LOG_BYTES = 1_000_000
 _LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
@@ -27,6 +27,7 @@ Keeps a software project indexed and searchable by meaning and by identifier.
   vector-index-mcp index PATH            index the project once
   vector-index-mcp search PATH QUERY     search from the terminal
   vector-index-mcp status PATH           what the index holds
+  vector-index-mcp verify PATH           whether the index is true, file by file
   vector-index-mcp ps                    the background services that run
   vector-index-mcp stop PATH | --all     end a project's service, or all
   vector-index-mcp logs PATH             what a project's service has logged
@@ -194,8 +195,14 @@ def _parser() -> argparse.ArgumentParser:
     status = commands.add_parser(
         "status", help="show what the index holds", description="Show what the index holds."
     )
+    verify = commands.add_parser(
+        "verify",
+        help="compare the index with the files, one by one",
+        description="Read and cut every file and compare. Status 1 when the index is not true.",
+    )
+    verify.add_argument("--repair", action="store_true", help="if not, build it anew")
     _add_commands_of_services(commands)
-    for command in (serve, index, search, status):
+    for command in (serve, index, search, status, verify):
         command.add_argument("path", metavar="PATH", help="the project's folder")
     _add_search_options(search)
     for command in (search, status):

@@ -1,6 +1,7 @@
-"""The commands of a terminal about one index: index, search and status."""
+"""The commands of a terminal about one index: index, search, status and verify."""
 
 import argparse
+from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 
@@ -15,7 +16,16 @@ def run(parsed: argparse.Namespace, project: Path, settings: Settings) -> int:
     """Run the command that was parsed; returns the exit status.
 
     The project's background service is asked if there is one; otherwise the index is opened here.
+    Only `verify` always looks for itself.
     """
+    if parsed.command == "verify":
+        from vector_index_mcp import local
+
+        status = _awaited(partial(local.run, parsed, project, settings))
+        if status == 0 or not parsed.repair:
+            return status
+        run(argparse.Namespace(command="index", force=True), project, settings)
+        return _awaited(partial(local.run, parsed, project, settings))
     if relay.ask(endpoint_of(project), greeting.REPORT) is not None:
         from vector_index_mcp import remote
 
@@ -24,6 +34,10 @@ def run(parsed: argparse.Namespace, project: Path, settings: Settings) -> int:
         from vector_index_mcp import local  # imports LanceDB, half a second
 
         ask = partial(local.run, parsed, project, settings)
+    return _awaited(ask)
+
+
+def _awaited(ask: Callable[[], Awaitable[int]]) -> int:
     try:
         return anyio.run(ask)
     except ExceptionGroup as group:

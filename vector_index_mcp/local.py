@@ -3,11 +3,16 @@
 import argparse
 from pathlib import Path
 
+import anyio
+
 from vector_index_mcp import output, progress
 from vector_index_mcp.codebase import wire
 from vector_index_mcp.codebase.service import Codebase, Role
+from vector_index_mcp.codebase.verify import Report
 from vector_index_mcp.server import load_codebase
 from vector_index_mcp.settings import Settings
+
+_CHANGES_ARE_INDEXED_SECONDS = 3.0
 
 
 async def run(parsed: argparse.Namespace, project: Path, settings: Settings) -> int:
@@ -18,6 +23,8 @@ async def run(parsed: argparse.Namespace, project: Path, settings: Settings) -> 
     if parsed.command == "search":
         result = await _search(codebase, parsed)
         return output.of_search(result, as_json=parsed.json)
+    if parsed.command == "verify":
+        return output.of_verify(await _verify(codebase))
     async with codebase.running(Role.READER):
         return output.of_status(await wire.index_status(codebase), as_json=parsed.json)
 
@@ -30,6 +37,20 @@ async def _index(codebase: Codebase, force: bool) -> int:
             await progress.follow_vectors(bar, codebase)
         status = await wire.index_status(codebase)
     return output.of_index(wire.run_report(indexing), status)
+
+
+async def _verify(codebase: Codebase) -> Report:
+    async with codebase.running(Role.READER):
+        report = await codebase.verify()
+        if report.faults:
+            # What has just been saved is on its way; what is wrong stays so.
+            await anyio.sleep(_CHANGES_ARE_INDEXED_SECONDS)
+            again = await codebase.verify()
+            again.faults = {
+                key: fault for key, fault in again.faults.items() if key in report.faults
+            }
+            return again
+        return report
 
 
 async def _search(codebase: Codebase, parsed: argparse.Namespace) -> wire.SearchResult:

@@ -3,6 +3,7 @@
 import sys
 
 from vector_index_mcp.codebase import text
+from vector_index_mcp.codebase.verify import Report
 from vector_index_mcp.codebase.wire import IndexStatus, RunReport, SearchResult
 
 
@@ -23,6 +24,19 @@ def of_index(report: RunReport, status: IndexStatus) -> int:
     _print(f"{text.of_run(report)} in {report.seconds:.1f} s")
     _print(text.of_status(status))
     return 1 if report.error or status.failed or status.unreadable_folders else 0
+
+
+def of_verify(report: Report) -> int:
+    """Print what a comparison with the files found; 1 if the index is not true."""
+    for key, fault in sorted(report.faults.items()):
+        _print(f"{key} {fault}")
+    counts = f"{report.files} files, {report.chunks} chunks, {report.vectors} vectors"
+    if report.faults:
+        wrong = "1 file is" if len(report.faults) == 1 else f"{len(report.faults)} files are"
+        _print(f"{counts}; {wrong} not as the index says; `verify --repair` builds it anew")
+        return 1
+    _print(f"{counts}; the index is as the files are")
+    return 0
 
 
 def _print(line: str) -> None:

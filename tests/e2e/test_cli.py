@@ -201,6 +201,29 @@ def test_status_tells_what_the_index_holds(indexed):
     assert str(indexed.project) in ran.stdout
 
 
+def test_verify_tells_which_files_are_not_as_the_index_says_and_repairs_them(place):
+    place.run("index", "project")
+    sound = place.run("verify", "project")
+    assert (sound.returncode, sound.stderr) == (0, "")
+    assert sound.stdout == "3 files, 3 chunks, 0 vectors; the index is as the files are\n"
+
+    (place.project / "load.py").write_text("def load(path):\n    return path\n")
+    wrong = place.run("verify", "project")
+    assert wrong.returncode == 1
+    assert wrong.stdout.startswith("load.py has another text than the index\n")
+    assert "1 file is not as the index says" in wrong.stdout
+
+    repaired = place.run("verify", "project", "--repair")
+    assert repaired.returncode == 0
+    assert "the index is as the files are" in repaired.stdout
+
+
+def test_verify_of_a_project_without_an_index_says_so(place):
+    ran = place.run("verify", "project")
+    assert ran.returncode == 1
+    assert "not indexed yet" in ran.stderr
+
+
 @posix_only
 def test_output_that_nobody_reads_is_no_accident(indexed):
     reading, writing = os.pipe()
@@ -355,7 +378,7 @@ def test_a_server_whose_input_is_a_file_ends_with_it(place, content):
 def test_help_tells_of_every_command(place, arguments):
     ran = place.run(*arguments)
     assert (ran.returncode, ran.stderr) == (0, "")
-    for command in ("serve", "index", "search", "status"):
+    for command in ("serve", "index", "search", "status", "verify"):
         assert re.search(rf"^ +{command} .*\w", ran.stdout, re.MULTILINE), command
     for line in ("vector-index-mcp PATH ", "vector-index-mcp index PATH ", "--env-file FILE"):
         assert line in ran.stdout
@@ -372,6 +395,7 @@ def test_help_tells_of_every_command(place, arguments):
             ["PATH", "QUERY", "--top-k N", "--glob GLOB", "--language", "--max-tokens N", "--json"],
         ),
         ("status", ["PATH", "--json"]),
+        ("verify", ["PATH", "--repair"]),
     ],
 )
 def test_help_of_a_command_tells_of_its_arguments(place, command, words):

@@ -31,6 +31,7 @@ from vector_index_mcp.codebase.project import index_uri
 from vector_index_mcp.codebase.queue import DirtyQueue
 from vector_index_mcp.codebase.run import Kind, Run
 from vector_index_mcp.codebase.state import State, StateMachine
+from vector_index_mcp.codebase.verify import Report, verify
 from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.engine.embed import Embedder
 from vector_index_mcp.engine.search import search
@@ -233,6 +234,16 @@ class Codebase:
     def lacks_vectors(self) -> bool:
         """Whether chunks wait for their vectors, or may turn out to."""
         return self.indexer is not None and self.indexer.vectors.are_lacking
+
+    async def verify(self) -> Report:
+        """Compare the index with the project, reading and cutting every file.
+
+        Raises:
+            ProjectError: If the project's folder cannot be read.
+            StoreError: If there is no index that could be read.
+        """
+        async with self.reading() as (index, _):
+            return await verify(self.root, index, self._make_ignore(), self._options.recipe)
 
     # -- questions -------------------------------------------------------------------------
 

@@ -16,7 +16,9 @@ from typing import Any, Self
 
 import anyio.to_thread
 import lancedb
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from lancedb.index import FTS, BTree
 from lancedb.query import MatchQuery
 
@@ -31,6 +33,7 @@ from vector_index_mcp.engine.types import (
     FileRecord,
     Filters,
     Holding,
+    StoredChunk,
     Vector,
 )
 
@@ -159,7 +162,7 @@ class Store:
         """The highest revision of any row; 0 if there is none."""
         with translated("reading"):
             rows = await self._handles.chunks.query().select(["revision"]).to_arrow()
-        return max(rows.column("revision").to_pylist(), default=0)
+        return pc.max(rows.column("revision")).as_py() or 0
 
     async def count(self) -> int:
         """How many chunks there are."""
@@ -181,6 +184,21 @@ class Store:
                 query = chunks.query().where("vector IS NULL").select(["file_path"])
                 missing = await query.to_arrow()
         return await anyio.to_thread.run_sync(_holdings, rows, missing)
+
+    async def rows(self, keys: Iterable[str]) -> dict[str, list[tuple[StoredChunk, Vector | None]]]:
+        """All chunks of `keys` with their embeddings, as far as they have any, by file."""
+        columns = list(schema.STORED_CHUNK_COLUMNS)
+        if self.dimension is not None:
+            columns.append("vector")
+        with translated("reading"):
+            query = self._handles.chunks.query().where(_in("file_path", keys)).select(columns)
+            rows = await query.to_list()
+        found: dict[str, list[tuple[StoredChunk, Vector | None]]] = {}
+        for chunk, row in zip(schema.stored_chunks(rows), rows, strict=True):
+            vector = row.get("vector")
+            embedding = None if vector is None else np.asarray(vector, dtype="<f4")
+            found.setdefault(chunk.key, []).append((chunk, embedding))
+        return found
 
     async def unembedded(self, keys: Iterable[str]) -> pa.Table:
         """The whole rows of `keys` that have no vector yet."""

@@ -1,0 +1,115 @@
+"""Whether an index is true: its records and rows against each other and against the files on disk.
+
+Changes nothing and needs no lock, so it can look at an index that a service keeps.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+import numpy as np
+
+from vector_index_mcp.codebase.ledger import INDEXED
+from vector_index_mcp.codebase.prepare import Prepared, Recipe
+from vector_index_mcp.codebase.preparers import Preparers
+from vector_index_mcp.engine.portions import portions
+from vector_index_mcp.engine.store import Index
+from vector_index_mcp.engine.types import Entry, FileRecord, StoredChunk, Vector
+from vector_index_mcp.files.ignore import Ignore
+from vector_index_mcp.files.scan import walk
+
+_FILES_PER_PORTION = 200
+_LENGTH_TOLERANCE = 1e-3  # of a vector's length, which is 1
+
+NOT_INDEXED = "is not in the index"
+GONE = "is in the index, but no longer on disk"
+OTHER_TEXT = "has another text than the index"
+OTHER_CHUNKS = "has other chunks in the index than its text has"
+STRAY_ROWS = "has rows in the index that nothing accounts for"
+BAD_VECTOR = "has a vector in the index that is none"
+
+
+@dataclass(slots=True)
+class Report:
+    """What was found."""
+
+    files: int = 0
+    chunks: int = 0
+    vectors: int = 0
+    faults: dict[str, str] = field(default_factory=dict)
+    """By file, what is wrong."""
+
+
+async def verify(root: Path, index: Index, ignore: Ignore, recipe: Recipe) -> Report:
+    """Compare everything `index` holds with the project at `root`.
+
+    Raises:
+        ProjectError: If the project's folder cannot be read.
+        StoreError: If the index cannot be read.
+    """
+    records = {record.key: record for record in await index.store.records()}
+    on_disk = (await anyio.to_thread.run_sync(walk, root, ignore)).files
+    stored = await index.store.holdings()
+    report = Report()
+    report.faults.update(dict.fromkeys(on_disk.keys() - records.keys(), NOT_INDEXED))
+    report.faults.update(dict.fromkeys(records.keys() - on_disk.keys(), GONE))
+    report.faults.update(dict.fromkeys(stored.keys() - records.keys(), STRAY_ROWS))
+    crew = Preparers(root, recipe)
+    try:
+        for keys in portions(sorted(on_disk.keys() & records.keys()), _FILES_PER_PORTION):
+            prepared = await crew.prepare([(key, None) for key in keys])
+            rows = await index.store.rows(keys)
+            for one in prepared:
+                _compare(one, records[one.key], rows.get(one.key, []), report)
+    finally:
+        with anyio.CancelScope(shield=True):
+            await crew.rest()
+    return report
+
+
+def _compare(
+    file: Prepared,
+    record: FileRecord,
+    rows: Sequence[tuple[StoredChunk, Vector | None]],
+    report: Report,
+) -> None:
+    fault = next(_faults(file, record, rows), None)
+    if fault is not None:
+        report.faults[file.key] = fault
+    report.files += record.state == INDEXED
+    report.chunks += len(rows)
+    report.vectors += sum(vector is not None for _, vector in rows)
+
+
+def _faults(
+    file: Prepared, record: FileRecord, rows: Sequence[tuple[StoredChunk, Vector | None]]
+) -> Iterator[str]:
+    if file.record is None:
+        yield GONE
+        return
+    same = (record.state, record.content_hash) == (file.record.state, file.record.content_hash)
+    if not same:
+        yield OTHER_TEXT
+    expected = [_of_entry(entry) for entry in file.document.entries] if file.document else []
+    found = sorted(rows, key=lambda row: row[0].chunk_index)
+    if len(rows) != record.chunk_count:
+        yield STRAY_ROWS
+    if [_of_row(chunk) for chunk, _ in found] != expected:
+        yield OTHER_CHUNKS
+    for _, vector in found:
+        # Not the other way round: a length that is no number is within no tolerance.
+        if vector is not None and not abs(np.linalg.norm(vector) - 1) <= _LENGTH_TOLERANCE:
+            yield BAD_VECTOR
+
+
+def _of_entry(entry: Entry) -> tuple[object, ...]:
+    chunk = entry.chunk
+    place = (chunk.start_line, chunk.end_line, chunk.scope, tuple(chunk.symbols))
+    return (chunk.text, entry.chunk_hash, *place)
+
+
+def _of_row(chunk: StoredChunk) -> tuple[object, ...]:
+    place = (chunk.start_line, chunk.end_line, chunk.scope, chunk.symbols)
+    return (chunk.text, chunk.chunk_hash, *place)
