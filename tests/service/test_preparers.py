@@ -142,11 +142,39 @@ async def test_a_child_whose_answer_nobody_waits_for_is_ended(root, monkeypatch)
     assert children() == []
 
 
-def test_a_child_ends_with_its_parent():
-    child = subprocess.Popen(preparers._COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    assert child.poll() is None
+# A parent whose children all hang; it tells their numbers, to be killed then.
+PARENT = """
+import sys, anyio, psutil
+from pathlib import Path
+from vector_index_mcp.codebase import preparers
+from vector_index_mcp.codebase.prepare import Recipe
 
-    child.stdin.close()
+async def main(root, child):
+    preparers._COMMAND = [sys.executable, child]
+    async with anyio.create_task_group() as group:
+        tasks = [("endless.py", None)] * 200
+        group.start_soon(preparers.Preparers(Path(root), Recipe(9, 9)).prepare, tasks)
+        while not (children := psutil.Process().children()):
+            await anyio.sleep(0.01)
+        print(*(child.pid for child in children), flush=True)
 
-    assert child.wait(timeout=10) == 0
-    child.stdout.close()
+anyio.run(main, *sys.argv[1:])
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+def test_children_end_with_a_parent_that_is_killed_even_in_the_middle_of_a_file(tmp_path):
+    odd = tmp_path / "odd_child.py"
+    odd.write_text(ODD_CHILD)
+    parent = subprocess.Popen(
+        [sys.executable, "-c", PARENT, str(tmp_path), str(odd)], stdout=subprocess.PIPE, text=True
+    )
+    children = [psutil.Process(int(pid)) for pid in parent.stdout.readline().split()]
+    assert children
+
+    parent.kill()
+    parent.wait()
+
+    gone, alive = psutil.wait_procs(children, timeout=30)
+    assert not alive
+    parent.stdout.close()
