@@ -137,3 +137,19 @@ async def test_what_is_given_back_is_all_that_was_not_committed(pipeline, store)
 
     assert (changes.dirty, changes.gone) == (["b.py", "c.py"], [])
     assert len(passage) == 0
+
+
+async def test_files_count_as_waiting_from_when_they_are_taken(pipeline, store, monkeypatch):
+    passage = passage_of(pipeline, store, ["a.py", "b.py"])
+    prepare = pipeline.prepare
+    seen = []
+
+    async def preparing(ledger, changes):
+        seen.append(len(passage))
+        return await prepare(ledger, changes)
+
+    monkeypatch.setattr(pipeline, "prepare", preparing)
+
+    await step(passage)
+
+    assert (seen, len(passage)) == ([2], 0)

@@ -29,10 +29,11 @@ class Passage:
     take: Callable[[], Changes]
     """Gives the next batch's worth; empty when there is nothing more."""
     _batches: deque[Batch] = field(default_factory=deque)
+    _in_preparation: int = 0
 
     def __len__(self) -> int:
-        """How many files are prepared, or about to be, and not committed yet."""
-        return sum(len(batch.known) for batch in self._batches)
+        """How many files are being prepared, or are prepared and not committed yet."""
+        return self._in_preparation + sum(len(batch.known) for batch in self._batches)
 
     async def step(
         self, model: ModelIdentity | None, writing: anyio.Lock
@@ -78,5 +79,7 @@ class Passage:
 
     async def _prepare(self) -> None:
         changes = self.take()
-        if changes.dirty or changes.gone:
+        self._in_preparation = len(changes.dirty) + len(changes.gone)
+        if self._in_preparation:
             self._batches.append(await self.pipeline.prepare(self.ledger, changes))
+            self._in_preparation = 0
