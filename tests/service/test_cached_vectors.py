@@ -9,46 +9,39 @@ pytestmark = pytest.mark.anyio
 FILES = 600
 
 
-async def test_vectors_that_are_cached_are_filled_in_by_one_commit(tmp_path, monkeypatch):
+@pytest.fixture
+async def copy(tmp_path):
+    """A copy of a project whose vectors are all in the cache."""
     first, second = tmp_path / "first", tmp_path / "second"
     for root in (first, second):
         write(root, {f"m{n}.py": f"def name_{n}(): pass\n" for n in range(FILES)})
     async with (codebase := codebase_of(first, FakeEmbedder())).running():
         await converged(codebase)
-    fills = []
+    return second
+
+
+@pytest.fixture
+def fills(monkeypatch):
+    """How many rows lacked a vector whenever vectors were filled in."""
+    found = []
 
     async def counting(self, rows, vectors, fill=Store.fill):
-        fills.append(rows.num_rows)
+        found.append(rows.num_rows)
         await fill(self, rows, vectors)
 
     monkeypatch.setattr(Store, "fill", counting)
+    return found
+
+
+@pytest.mark.parametrize("is_at_hand", [False, True])
+async def test_vectors_that_are_cached_cost_one_commit_or_none(copy, fills, is_at_hand):
     embedder = FakeEmbedder()
+    embedder.is_at_hand = is_at_hand
+    fills.clear()
 
-    async with (codebase := codebase_of(second, embedder)).running():
-        await converged(codebase)
-
-    assert embedder.texts == []
-    assert fills == [FILES]
-
-
-async def test_of_a_model_at_hand_they_are_committed_with_their_texts(tmp_path, monkeypatch):
-    first, second = tmp_path / "first", tmp_path / "second"
-    for root in (first, second):
-        write(root, {f"m{n}.py": f"def name_{n}(): pass\n" for n in range(20)})
-    async with (codebase := codebase_of(first, FakeEmbedder())).running():
-        await converged(codebase)
-    fills = []
-
-    async def counting(self, rows, vectors, fill=Store.fill):
-        fills.append(rows.num_rows)
-        await fill(self, rows, vectors)
-
-    monkeypatch.setattr(Store, "fill", counting)
-    embedder = FakeEmbedder()
-    embedder.is_at_hand = True
-
-    async with (codebase := codebase_of(second, embedder)).running():
+    async with (codebase := codebase_of(copy, embedder)).running():
         await converged(codebase)
         assert codebase.ledger.unembedded_count == 0
 
-    assert (embedder.calls, fills) == (0, [])
+    assert embedder.texts == []
+    assert fills == ([] if is_at_hand else [FILES])
