@@ -34,7 +34,7 @@ MAY_IMPORT = {
         "__version__",
     },
     "progress": {"codebase"},
-    "output": {"codebase"},
+    "output": {"codebase", "engine.types"},
     "remote": {"errors", "codebase", "transport", "output", "progress"},
     "local": {"settings", "codebase", "server", "output", "progress"},
     "commands": {"settings", "background", "remote", "local"},

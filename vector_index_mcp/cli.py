@@ -195,6 +195,9 @@ def _parser() -> argparse.ArgumentParser:
     status = commands.add_parser(
         "status", help="show what the index holds", description="Show what the index holds."
     )
+    status.add_argument(
+        "--skipped", action="store_true", help="list the files that are not indexed, and why"
+    )
     verify = commands.add_parser(
         "verify",
         help="compare the index with the files, one by one",

@@ -16,25 +16,32 @@ def run(parsed: argparse.Namespace, project: Path, settings: Settings) -> int:
     """Run the command that was parsed; returns the exit status.
 
     The project's background service is asked if there is one; otherwise the index is opened here.
-    Only `verify` always looks for itself.
+    What reads the whole index opens it here in any case.
     """
     if parsed.command == "verify":
-        from vector_index_mcp import local
-
-        status = _awaited(partial(local.run, parsed, project, settings))
-        if status == 0 or not parsed.repair:
-            return status
-        run(argparse.Namespace(command="index", force=True), project, settings)
-        return _awaited(partial(local.run, parsed, project, settings))
+        return _verify(parsed, project, settings)
+    if parsed.command == "status" and parsed.skipped:
+        return _here(parsed, project, settings)
     if relay.ask(endpoint_of(project), greeting.REPORT) is not None:
         from vector_index_mcp import remote
 
         ask = partial(remote.run, parsed, relay.connected(project, ()))
-    else:
-        from vector_index_mcp import local  # imports LanceDB, half a second
+        return _awaited(ask)
+    return _here(parsed, project, settings)
 
-        ask = partial(local.run, parsed, project, settings)
-    return _awaited(ask)
+
+def _verify(parsed: argparse.Namespace, project: Path, settings: Settings) -> int:
+    status = _here(parsed, project, settings)
+    if status == 0 or not parsed.repair:
+        return status
+    run(argparse.Namespace(command="index", force=True), project, settings)
+    return _here(parsed, project, settings)
+
+
+def _here(parsed: argparse.Namespace, project: Path, settings: Settings) -> int:
+    from vector_index_mcp import local  # imports LanceDB, half a second
+
+    return _awaited(partial(local.run, parsed, project, settings))
 
 
 def _awaited(ask: Callable[[], Awaitable[int]]) -> int:

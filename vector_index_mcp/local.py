@@ -7,6 +7,7 @@ import anyio
 
 from vector_index_mcp import output, progress
 from vector_index_mcp.codebase import wire
+from vector_index_mcp.codebase.ledger import FAILED, SKIPPED
 from vector_index_mcp.codebase.service import Codebase, Role
 from vector_index_mcp.codebase.verify import Report
 from vector_index_mcp.server import load_codebase
@@ -26,6 +27,9 @@ async def run(parsed: argparse.Namespace, project: Path, settings: Settings) -> 
     if parsed.command == "verify":
         return output.of_verify(await _verify(codebase))
     async with codebase.running(Role.READER):
+        if parsed.skipped:
+            async with codebase.reading() as (_, ledger):
+                return output.of_skipped([*ledger.with_state(SKIPPED), *ledger.with_state(FAILED)])
         return output.of_status(await wire.index_status(codebase), as_json=parsed.json)
 
 

@@ -1,10 +1,12 @@
 """What a command prints on stdout, and the exit status that goes with it."""
 
 import sys
+from collections.abc import Sequence
 
 from vector_index_mcp.codebase import text
 from vector_index_mcp.codebase.verify import Report
 from vector_index_mcp.codebase.wire import IndexStatus, RunReport, SearchResult
+from vector_index_mcp.engine.types import FileRecord
 
 
 def of_search(result: SearchResult, *, as_json: bool) -> int:
@@ -24,6 +26,13 @@ def of_index(report: RunReport, status: IndexStatus) -> int:
     _print(f"{text.of_run(report)} in {report.seconds:.1f} s")
     _print(text.of_status(status))
     return 1 if report.error or status.failed or status.unreadable_folders else 0
+
+
+def of_skipped(records: Sequence[FileRecord]) -> int:
+    """Print which files are not indexed, and why."""
+    for record in sorted(records, key=lambda record: record.key):
+        _print(f"{record.key}: {record.reason}")
+    return 0
 
 
 def of_verify(report: Report) -> int:

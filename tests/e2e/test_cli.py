@@ -201,6 +201,15 @@ def test_status_tells_what_the_index_holds(indexed):
     assert str(indexed.project) in ran.stdout
 
 
+def test_status_lists_what_is_not_indexed_and_why(place):
+    (place.project / "data.bin").write_bytes(bytes(range(256)))
+    (place.project / ".env").write_text("TOKEN=1")
+    place.run("index", "project")
+    ran = place.run("status", "project", "--skipped")
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert ran.stdout == ".env: may hold secrets\ndata.bin: binary\n"
+
+
 def test_verify_tells_which_files_are_not_as_the_index_says_and_repairs_them(place):
     place.run("index", "project")
     sound = place.run("verify", "project")
@@ -394,7 +403,7 @@ def test_help_tells_of_every_command(place, arguments):
             "search",
             ["PATH", "QUERY", "--top-k N", "--glob GLOB", "--language", "--max-tokens N", "--json"],
         ),
-        ("status", ["PATH", "--json"]),
+        ("status", ["PATH", "--json", "--skipped"]),
         ("verify", ["PATH", "--repair"]),
     ],
 )
