@@ -10,6 +10,13 @@ from typing import Any
 RESULTS = Path(__file__).parent / "results"
 
 
+def latest(what: str) -> dict[str, Any]:
+    """The newest results that were kept of `what`."""
+    newest = max(RESULTS.glob(f"{what}-*.json"))
+    found: dict[str, Any] = json.loads(newest.read_text(encoding="utf-8"))
+    return found
+
+
 def keep(what: str, found: dict[str, Any]) -> Path:
     """Write what was measured, with the command that measures it again."""
     found["command"] = f"make {what}"

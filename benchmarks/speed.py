@@ -31,7 +31,7 @@ from typing import Any
 
 import anyio
 import numpy as np
-from kept import keep
+from kept import keep, latest
 from projects import Project, landmarks, make
 from served import (
     Stopwatch,
@@ -276,7 +276,7 @@ async def saves(project: Project, folder: Path) -> Found:
             path.write_text(f"{text}\n\ndef {word}():\n    return 'saved just now'\n", "utf-8")
             key = path.relative_to(project.root).as_posix()
             while (await found_files(client, word))[:1] != [key]:
-                pass
+                await anyio.sleep(0.02)  # a search takes a processor, which the service needs
             to_text.append(watch.seconds)
             await status_when(client, is_complete, every=0.02)
             to_vector.append(watch.seconds)
@@ -323,8 +323,9 @@ async def restart(project: Project, folder: Path) -> Found:
         await stop(project.root, variables)
         watch = Stopwatch()
         async with front_end(project.root, variables) as client:
-            now = await status_when(client, is_indexed, every=0.02)
+            # Answered once the first scan is over, which the status then confirms.
             await found_files(client, "how is the configuration read")
+            now = await status_when(client, is_indexed)
             taken.append(watch.seconds)
             assert now["last_run"]["files_read"] == 0
             assert now["model"]["chunks_embedded"] == 0
@@ -334,10 +335,10 @@ async def restart(project: Project, folder: Path) -> Found:
 async def cost(project: Project, folder: Path) -> Found:
     """What the first index of a project costs, and what doing nothing does."""
     variables = environment(
-        folder, embedding_model="/nowhere", lancedb_uri=str(folder / "cost"), rescan_seconds="300"
+        folder, embedding_cache_max_mb="10000", lancedb_uri=str(folder / "cost")
     )
     async with front_end(project.root, variables) as client:
-        now = await status_when(client, is_indexed)
+        now = await status_when(client, is_complete)
         service = service_of(project.root)
         chunks = now["indexed_chunk_count"]
         found: Found = {
@@ -441,12 +442,15 @@ def table(found: Found) -> list[tuple[str, str]]:
         )
     if cost := found.get("cost, large"):
         rows += [
-            ("processor time for 1,000 chunks of text", f"{cost['cpu_s_per_1000_chunks']} s"),
+            (
+                "processor time for 1,000 chunks, with vectors from the cache",
+                f"{cost['cpu_s_per_1000_chunks']} s",
+            ),
             (
                 "processor time of a watching service",
                 f"{cost['idle_percent_of_a_core']} % of a core",
             ),
-            ("disk per MB of source, without vectors", f"{cost['index_mb_per_mb_of_source']} MB"),
+            ("disk per MB of source", f"{cost['index_mb_per_mb_of_source']} MB"),
         ]
     return rows
 
@@ -475,6 +479,9 @@ def main() -> int:
     for what, figure in found["table"]:
         print(f"| {what} | {figure} |")
     if arguments.keep:
+        if arguments.only:  # a part that is measured again replaces what was kept of it
+            found = latest("speed") | found
+            found["table"] = table(found)
         print(f"kept in {keep('speed', found).name}")
     return 0
 

@@ -13,7 +13,10 @@ from vector_index_mcp.errors import EmbeddingError, ModelNotFoundError, StoreErr
 
 _log = logging.getLogger(__name__)
 
-_LOOK_FOR_MODEL_SECONDS = 60
+# Whether there is a model by now: the first time, and at most after doubling. Each look starts a
+# process, half a second of processor time.
+_LOOK_FOR_MODEL_SECONDS = 60.0
+_LONGEST_WITHOUT_A_LOOK_SECONDS = 900.0
 _RETRY_SECONDS = 2.0
 
 
@@ -42,6 +45,8 @@ class Vectors:
         self._embedder = embedder
         self._is_text_first = is_text_first
         self._wake = anyio.Event()
+        self._look_seconds = _LOOK_FOR_MODEL_SECONDS
+        self._model_wanted = anyio.Event()
         self._model_is_checked = False
         self._model_check_wanted = False
 
@@ -58,7 +63,9 @@ class Vectors:
 
     def look_for_model(self) -> None:
         """Look again for a model that was not there."""
+        self._look_seconds = _LOOK_FOR_MODEL_SECONDS
         self._embedder.retry()
+        self._model_wanted.set()
         self._wake.set()
 
     def check_model(self) -> None:
@@ -94,9 +101,10 @@ class Vectors:
             try:
                 await self._embed()
             except ModelNotFoundError:
-                with anyio.move_on_after(_LOOK_FOR_MODEL_SECONDS):
-                    await self._wake.wait()
-                self._wake = anyio.Event()
+                with anyio.move_on_after(self._look_seconds):
+                    await self._model_wanted.wait()  # a saved file is no reason to look again
+                self._look_seconds = min(2 * self._look_seconds, _LONGEST_WITHOUT_A_LOOK_SECONDS)
+                self._model_wanted = anyio.Event()
                 self._embedder.retry()
             except (EmbeddingError, StoreError) as error:
                 # If the store is at fault, the other writer meets it as well and mends it.
