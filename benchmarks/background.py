@@ -27,7 +27,7 @@ from questions import QUESTIONS, copy_sources
 from served import environment, front_end, is_complete, status, status_when, stop
 
 STARTS_WARM, STARTS_COLD, CLIENTS, WORKER_IDLE_SECONDS = 20, 5, 8, 6
-QUIET_SECONDS = 70  # a minute after the last change the service tidies up
+QUIET_SECONDS = 190  # after a minute without a change the service tidies up; twice, then it rests
 
 
 async def seconds_to_initialize(project: Path, variables: dict[str, str]) -> float:

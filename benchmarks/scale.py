@@ -9,7 +9,7 @@ whether the right ones are found is told by comparison with all of them, not by 
 
 Every size has a fresh index and a process of its own. The store is written as the service writes
 it, and maintained when the service would: `is_overdue` while text is being committed,
-`needs_maintenance` otherwise, `is_untidy` in the end.
+`is_due` otherwise, `is_worthwhile` in the end.
 """
 
 import argparse

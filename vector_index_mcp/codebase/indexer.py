@@ -178,9 +178,10 @@ class Indexer:
                 worked = await self._step()
                 if not self._is_text_first():
                     await self._pipeline.rest()
-                await self.live.maintain_if_due(
-                    in_bulk=self._is_text_first(), in_quiet=quiet.cancelled_caught
-                )
+                if quiet.cancelled_caught:
+                    await self.live.rest()
+                else:
+                    await self.live.maintain_if_due(in_bulk=self._is_text_first())
             except DamagedIndexError as error:
                 await self._replace_index(error)
             except StoreError as error:

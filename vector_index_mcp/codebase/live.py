@@ -27,24 +27,39 @@ class Live:
     """Held for every commit."""
     _no_maintenance_before: float = 0.0
 
-    async def maintain_if_due(self, *, in_bulk: bool = False, in_quiet: bool = False) -> None:
+    async def maintain_if_due(self, *, in_bulk: bool = False) -> None:
         """Let the store tidy up if it is worth it now.
 
         Args:
             in_bulk: Much more is about to be written, so only what cannot wait is done.
-            in_quiet: Nothing is being written, so that little is worth it.
 
         Raises:
             DamagedIndexError: If the index cannot be read.
         """
-        store = self.index.store
-        is_due = store.upkeep.is_overdue if in_bulk else store.upkeep.is_due
-        is_due = is_due or (in_quiet and store.upkeep.is_worthwhile)
-        if not is_due or anyio.current_time() < self._no_maintenance_before:
+        upkeep = self.index.store.upkeep
+        if upkeep.is_overdue if in_bulk else upkeep.is_due:
+            await self._maintain()
+
+    async def rest(self) -> None:
+        """Nothing has been written for a while: tidy up even a little, and hold little memory.
+
+        Called again and again as long as that lasts: what a maintenance held is free only some
+        time after it, 17 of 268 MB in a service of 6,654 chunks (measured).
+
+        Raises:
+            DamagedIndexError: If the index cannot be read.
+        """
+        upkeep = self.index.store.upkeep
+        if upkeep.is_due or upkeep.is_worthwhile:
+            await self._maintain()
+        await anyio.to_thread.run_sync(memory.give_back)
+
+    async def _maintain(self) -> None:
+        if anyio.current_time() < self._no_maintenance_before:
             return
         try:
             async with self.writing:
-                await store.maintain()
+                await self.index.store.maintain()
             await anyio.to_thread.run_sync(memory.give_back)
         except DamagedIndexError:
             raise

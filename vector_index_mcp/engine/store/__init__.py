@@ -17,6 +17,8 @@ os.environ.setdefault("LANCEDB_LOG", "error")
 os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
 
 
+# pyarrow.fs does without the file systems that cannot be imported; S3's takes 4 MB.
+_CLOUD_FILE_SYSTEMS = ("pyarrow._s3fs", "pyarrow._gcsfs", "pyarrow._azurefs", "pyarrow._hdfs")
 _CLIENT = "lance_namespace_urllib3_client"
 
 
@@ -55,7 +57,13 @@ def _leave_out_the_rest_client() -> None:
     sys.modules.update({_CLIENT: package, models.__name__: models})
 
 
+def _leave_out_cloud_file_systems() -> None:
+    if "pyarrow.fs" not in sys.modules:
+        sys.modules.update(dict.fromkeys(_CLOUD_FILE_SYSTEMS))  # None: cannot be imported
+
+
 _leave_out_the_rest_client()
+_leave_out_cloud_file_systems()
 
 from vector_index_mcp.engine.store.index import Index  # noqa: E402
 from vector_index_mcp.engine.store.store import Store  # noqa: E402
