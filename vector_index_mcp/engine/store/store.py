@@ -9,6 +9,7 @@ ranking keeps the newer.
 Callers serialise the writing methods among themselves; the reading ones may run at any time.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -319,15 +320,14 @@ def _holdings(rows: pa.Table, missing: pa.Table) -> dict[str, Holding]:
         found[key] = Holding(
             content_hash="" if other else content_hash,
             rows=count + (other.rows if other else 0),
-            unembedded=unembedded.get((key,), 0),
+            unembedded=unembedded[(key,)],
         )
     return found
 
 
-def _count_by(table: pa.Table, columns: list[str]) -> dict[tuple[str, ...], int]:
-    groups = table.select(columns).group_by(columns).aggregate([([], "count_all")])
-    keys = zip(*(groups.column(name).to_pylist() for name in columns), strict=True)
-    return dict(zip(keys, groups.column("count_all").to_pylist(), strict=True))
+def _count_by(table: pa.Table, columns: list[str]) -> Counter[tuple[str, ...]]:
+    """How many rows there are of each combination. Arrow's own grouping loads 5 MB of library."""
+    return Counter(zip(*(table.column(name).to_pylist() for name in columns), strict=True))
 
 
 def _where(filters: Filters) -> str:
