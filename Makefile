@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 PROGRAM := $(abspath $(BIN)/vector-index-mcp)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint quality latency questions background speed scale bench clean
+.PHONY: help demo test lint quality latency questions background speed scale load bench clean
 
 help: ## list the commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -52,7 +52,10 @@ speed: $(VENV)/installed-dev ## how fast is everything? SEMBLE=PYTHON and PEERS=
 scale: $(VENV)/installed-dev ## how does the store behave as it grows? takes an hour
 	$(BIN)/python benchmarks/scale.py --folder "$(BENCHMARKS)" --keep
 
-bench: quality latency questions background speed scale ## measure everything
+load: $(VENV)/installed-dev ## half an hour of edits and queries: what grows, what fails?
+	PYTHONPATH=tests:tests/e2e $(BIN)/python benchmarks/load.py --keep
+
+bench: quality latency questions background speed scale load ## measure everything
 
 clean: ## remove the virtual environment
 	rm -rf $(VENV)

@@ -113,6 +113,12 @@ async def contents(uri):
     return by_id, records
 
 
+def without_time(index):
+    """What `contents` returns but the time at which bytes were new: saved again, they are not."""
+    rows, records = index
+    return {key: row | {"last_modified_timestamp": None} for key, row in rows.items()}, records
+
+
 async def fresh_contents(root, embedder, place, **options):
     """The contents of an index of the same tree, built from scratch at `place`."""
     codebase = codebase_of(root, embedder, uri=str(place), **options)

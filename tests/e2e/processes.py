@@ -252,6 +252,11 @@ class Wire:
         await self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
         return answer["result"]
 
+    async def complete(self) -> None:
+        """Wait until every file is indexed and every chunk has its vector."""
+        while not (await self.call("trigger_index"))["complete"]:  # noqa: ASYNC110 - a process
+            await anyio.sleep(_POLL_SECONDS)
+
     async def rest(self) -> list[bytes]:
         """Every line until the end of its output, those already read included."""
         data = b""

@@ -83,13 +83,6 @@ async def kill(place: Place, client: Wire, victim: str) -> str:
     return victim
 
 
-async def complete(client: Wire) -> None:
-    """Wait until every file is indexed and every chunk has its vector."""
-    with anyio.fail_after(ANSWER_SECONDS):
-        while not (await client.call("trigger_index"))["complete"]:
-            pass
-
-
 async def test_kills_leave_no_process_no_lock_and_a_fresh_index():
     chance, victims = random.Random("edits"), random.Random("victims")
     with place_of({f"{i % 7}/{i}.py": f"value_{i} = {i}\n" for i in range(FILES)}) as place:
@@ -102,7 +95,8 @@ async def test_kills_leave_no_process_no_lock_and_a_fresh_index():
         sys.stdout.write(f"killed: {dict(Counter(killed))}\n")  # for whoever runs it with -s
         async with place.relayed() as client:
             await client.initialize()
-            await complete(client)
+            with anyio.fail_after(ANSWER_SECONDS):
+                await client.complete()
         ran = await place.run("stop", place.project)
         assert ran.returncode == 0, ran.stderr
         assert place.processes() == []
