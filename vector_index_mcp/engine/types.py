@@ -1,15 +1,19 @@
 """The frozen values that the stages of the engine hand to each other."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import numpy.typing as npt
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
-Vector = npt.NDArray[np.float32]
-"""One embedding: float32, shape (dimension,), unit length."""
+    Vector = npt.NDArray[np.float32]
+    Vectors = npt.NDArray[np.float32]
+else:  # `initialize` and the preparers do without numpy: a third of their start
+    Vector = Vectors = Any
 
-Vectors = npt.NDArray[np.float32]
-"""Embeddings: float32, shape (n, dimension), rows of unit length."""
+# Vector: one embedding, float32, shape (dimension,), unit length.
+# Vectors: embeddings, float32, shape (n, dimension), rows of unit length.
 
 Stamp = tuple[int, int, int]
 """What tells one state of a file from another: (bytes, mtime_ns, ctime_ns)."""
