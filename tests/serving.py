@@ -35,7 +35,11 @@ def codebase_of(root, embedder, *, uri=".lancedb", chunk_max_chars=1_200, **opti
 @asynccontextmanager
 async def serving(codebase, mode="legacy"):
     """A client of `codebase`, which runs meanwhile."""
-    service = Lazily(lambda: codebase)
+
+    async def load():
+        return codebase
+
+    service = Lazily(load)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(service.run)
         async with Client(build_server(service), mode=mode) as client:

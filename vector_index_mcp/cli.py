@@ -140,7 +140,7 @@ def _run_command(parsed: argparse.Namespace, env_file: str | None) -> int:
         from vector_index_mcp import server, transport
 
         streams = transport.StandardStreams()
-        anyio.run(server.serve_stdio, lambda: server.load_codebase(project, configured), streams)
+        anyio.run(server.serve_stdio, project, configured, streams)
         return 0
 
     from vector_index_mcp import commands

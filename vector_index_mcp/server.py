@@ -6,7 +6,8 @@ after 1.5 to 30 seconds. The service is loaded when the first message has been a
 
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,10 +21,13 @@ from vector_index_mcp import __version__, transport
 from vector_index_mcp.background.endpoint import endpoint_of
 from vector_index_mcp.background.host import Host
 from vector_index_mcp.codebase import tools
+from vector_index_mcp.codebase.project import index_uri
 from vector_index_mcp.engine import memory
 from vector_index_mcp.settings import Settings
 
 if TYPE_CHECKING:
+    from vector_index_mcp.codebase.prepare import Recipe
+    from vector_index_mcp.codebase.preparers import Preparers
     from vector_index_mcp.codebase.service import Codebase
 
 NAME = "vector-index-mcp"
@@ -33,7 +37,7 @@ _SECONDS_PER_MINUTE = 60
 class Lazily:
     """A service that is loaded and run once somebody needs it."""
 
-    def __init__(self, load: Callable[[], "Codebase"]) -> None:
+    def __init__(self, load: Callable[[], Awaitable["Codebase"]]) -> None:
         self._load = load
         self._wanted = anyio.Event()
         self._running = anyio.Event()
@@ -58,24 +62,48 @@ class Lazily:
     async def run(self) -> None:
         """Load the service when it is wanted and run it until cancelled."""
         await self._wanted.wait()
-        self._service = await anyio.to_thread.run_sync(self._load)
+        self._service = await self._load()
         async with self._service.running():
             self._running.set()
             await anyio.sleep_forever()
 
 
-def load_codebase(project: Path, settings: Settings) -> "Codebase":
-    """The service of `project`, not yet running. Takes about a second: it imports lancedb."""
+async def open_codebase(project: Path, settings: Settings) -> "Codebase":
+    """The service of `project`, not yet running; loaded in a thread.
+
+    If there is no index yet, what will fill it starts meanwhile.
+    """
+    preparers = await anyio.to_thread.run_sync(_preparers_of, project, settings)
+    if not await anyio.Path(index_uri(project, settings.lancedb_uri)).exists():
+        await preparers.start()
+    return await anyio.to_thread.run_sync(load_codebase, project, settings, preparers)
+
+
+def _preparers_of(project: Path, settings: Settings) -> "Preparers":
+    from vector_index_mcp.codebase.preparers import Preparers
+
+    return Preparers(project, _recipe_of(settings))
+
+
+def _recipe_of(settings: Settings) -> "Recipe":
+    from vector_index_mcp.codebase.prepare import Recipe
+
+    return Recipe(settings.max_file_bytes, settings.chunk_max_chars)
+
+
+def load_codebase(
+    project: Path, settings: Settings, preparers: "Preparers | None" = None
+) -> "Codebase":
+    """The service of `project`, not yet running. Takes half a second: it imports lancedb."""
     import platformdirs
 
-    from vector_index_mcp.codebase.prepare import Recipe
     from vector_index_mcp.codebase.service import Codebase, Options
     from vector_index_mcp.engine.cache import EmbeddingCache
     from vector_index_mcp.engine.embed import WorkerEmbedder
 
     options = Options(
         lancedb_uri=settings.lancedb_uri,
-        recipe=Recipe(settings.max_file_bytes, settings.chunk_max_chars),
+        recipe=_recipe_of(settings),
         ignore_patterns=settings.ignore_patterns,
         quiet_seconds=settings.debounce_quiet_ms / 1000,
         longest_seconds=settings.debounce_longest_ms / 1000,
@@ -92,6 +120,7 @@ def load_codebase(project: Path, settings: Settings) -> "Codebase":
             settings.worker_idle_minutes * _SECONDS_PER_MINUTE,
         ),
         EmbeddingCache(cache_folder.expanduser(), settings.embedding_cache_max_mb * 1_000_000),
+        preparers,
     )
 
 
@@ -116,9 +145,11 @@ def build_server(service: Lazily) -> MCPServer[Any]:
     return server
 
 
-async def serve_stdio(load: Callable[[], "Codebase"], streams: transport.StandardStreams) -> None:
+async def serve_stdio(
+    project: Path, settings: Settings, streams: transport.StandardStreams
+) -> None:
     """Serve MCP on `streams` until their end, SIGTERM or SIGINT, with no other process involved."""
-    service = Lazily(load)
+    service = Lazily(partial(open_codebase, project, settings))
     server = build_server(service)
     async with anyio.create_task_group() as tasks:
 
@@ -138,7 +169,7 @@ async def serve_stdio(load: Callable[[], "Codebase"], streams: transport.Standar
 async def host(project: Path, settings: Settings, on_ready: Callable[[str], None]) -> None:
     """Be the background service of `project`: one index, a session for every front end."""
     memory.share_heaps()
-    service = Lazily(lambda: load_codebase(project, settings))
+    service = Lazily(partial(open_codebase, project, settings))
     server = build_server(service)
 
     async def serve_session(stream: anyio.abc.ByteStream) -> None:

@@ -318,6 +318,16 @@ def is_gone(process: psutil.Process) -> bool:
         return True
 
 
+def workers_of(service: psutil.Process) -> list[psutil.Process]:
+    """The embedding workers of a service, of which there is one at most."""
+    found = []
+    for child in service.children():
+        with suppress(psutil.NoSuchProcess):
+            if "vector_index_mcp.engine.worker" in child.cmdline():
+                found.append(child)
+    return found
+
+
 @dataclass
 class Place:
     """A project with a background service of its own, and what its processes are told."""

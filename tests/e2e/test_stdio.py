@@ -30,6 +30,7 @@ from processes import (
     those_left,
     wired,
     with_import_hook,
+    workers_of,
     write,
 )
 
@@ -355,7 +356,7 @@ async def worker_of(server) -> psutil.Process:
     with anyio.fail_after(ANSWER_SECONDS):
         while (await server.call("get_status"))["worker_memory_bytes"] is None:
             pass
-    [worker] = psutil.Process(server.process.pid).children()
+    [worker] = workers_of(psutil.Process(server.process.pid))
     return worker
 
 

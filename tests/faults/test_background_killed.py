@@ -20,6 +20,7 @@ from processes import (
     place_of,
     until,
     with_import_hook,
+    workers_of,
 )
 from serving import contents
 
@@ -61,7 +62,7 @@ async def live(place: Place, client: Wire, chance: random.Random) -> None:
 async def kill(place: Place, client: Wire, victim: str) -> str:
     """Kill one process, and wait for what must end with it; returns which one it was."""
     service = place.service()
-    workers = service.children()
+    workers = workers_of(service)
     if victim == "worker" and not workers:  # it is just being started
         victim = "service"
     with suppress(psutil.NoSuchProcess):

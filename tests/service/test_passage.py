@@ -6,6 +6,7 @@ from vector_index_mcp.codebase.ledger import Ledger
 from vector_index_mcp.codebase.passage import Passage
 from vector_index_mcp.codebase.pipeline import Pipeline
 from vector_index_mcp.codebase.prepare import Recipe
+from vector_index_mcp.codebase.preparers import Preparers
 from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.engine.store import Store
 from vector_index_mcp.errors import StoreError
@@ -26,7 +27,7 @@ def root(tmp_path):
 @pytest.fixture
 def pipeline(root, tmp_path):
     cache = EmbeddingCache(tmp_path / "cache", 0)
-    return Pipeline(root, Recipe(1_000_000, 1_200), FakeEmbedder(), cache)
+    return Pipeline(Preparers(root, Recipe(1_000_000, 1_200)), FakeEmbedder(), cache)
 
 
 @pytest.fixture

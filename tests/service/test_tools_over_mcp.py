@@ -395,7 +395,7 @@ async def test_a_changed_file_among_the_hits_is_flagged_until_it_is_indexed(proj
 async def test_the_service_is_loaded_after_the_first_answer_and_not_before(project, embedder):
     loaded = []
 
-    def load():
+    async def load():
         loaded.append(True)
         return codebase_of(project, embedder)
 

@@ -8,12 +8,11 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
 
 import anyio.to_thread
 
 from vector_index_mcp.codebase.ledger import FAILED, INDEXED, SKIPPED, Ledger
-from vector_index_mcp.codebase.prepare import Prepared, Recipe, is_storable
+from vector_index_mcp.codebase.prepare import Prepared, is_storable
 from vector_index_mcp.codebase.preparers import Preparers
 from vector_index_mcp.codebase.run import Outcome
 from vector_index_mcp.engine.batches import batches
@@ -51,10 +50,8 @@ class Batch:
 class Pipeline:
     """The stages between a dirty path and a searchable chunk."""
 
-    def __init__(
-        self, root: Path, recipe: Recipe, embedder: Embedder, cache: EmbeddingCache
-    ) -> None:
-        self._preparers = Preparers(root, recipe)
+    def __init__(self, preparers: Preparers, embedder: Embedder, cache: EmbeddingCache) -> None:
+        self._preparers = preparers
         self._embedder = embedder
         self._cache = cache
         self._hopeless: set[str] = set()  # hashes of texts that alone make the worker fail

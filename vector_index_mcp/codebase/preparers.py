@@ -27,8 +27,8 @@ from vector_index_mcp.engine.portions import portions
 _log = logging.getLogger(__name__)
 
 _MOST_CHILDREN = 8  # on a large machine, the rest is the user's
-# A child takes 0.25 s to start, in which a thread prepares 100 files.
-_FILES_WORTH_CHILDREN = 150
+# A child takes 0.13 s to start, in which a thread prepares 50 files.
+_FILES_WORTH_CHILDREN = 100
 _FILES_WORTH_STARTED_ONES = 24
 _FILES_PER_PORTION = 12  # some 30 ms of work, so that all children finish together
 _PATIENCE_SECONDS = 60.0  # for one portion; parsing is limited to a second per file
@@ -53,6 +53,14 @@ class Preparers:
         self._root = root
         self._recipe = recipe
         self._idle: list[anyio.abc.Process] = []
+
+    async def start(self) -> None:
+        """Start the children now, because there will be much to do."""
+        try:
+            while len(self._idle) < _processors():
+                self._idle.append(await self._start())
+        except OSError as error:  # it is tried again when they are needed
+            _log.warning("no process to prepare files in: %s", error)
 
     async def prepare(self, tasks: Sequence[Task]) -> list[Prepared]:
         """What becomes of the files of `tasks`, in any order. Never raises for a file."""

@@ -27,6 +27,7 @@ from vector_index_mcp.codebase.ledger import Ledger
 from vector_index_mcp.codebase.opening import Opened, Opener
 from vector_index_mcp.codebase.pipeline import Pipeline
 from vector_index_mcp.codebase.prepare import Recipe
+from vector_index_mcp.codebase.preparers import Preparers
 from vector_index_mcp.codebase.project import index_uri
 from vector_index_mcp.codebase.queue import DirtyQueue
 from vector_index_mcp.codebase.run import Kind, Run
@@ -80,13 +81,19 @@ class Codebase:
     """The service of the project at `root`. Constructing it does nothing yet."""
 
     def __init__(
-        self, root: Path, options: Options, embedder: Embedder, cache: EmbeddingCache
+        self,
+        root: Path,
+        options: Options,
+        embedder: Embedder,
+        cache: EmbeddingCache,
+        preparers: Preparers | None = None,
     ) -> None:
+        preparers = preparers or Preparers(root, options.recipe)
         self.root = root
         self.uri = index_uri(root, options.lancedb_uri)
         self.embedder = embedder
         self.state = StateMachine()
-        self.pipeline = Pipeline(root, options.recipe, embedder, cache)
+        self.pipeline = Pipeline(preparers, embedder, cache)
         self.indexer: Indexer | None = None
         """None until the index is open for writing, and while another process is its writer."""
         self.freshness: Freshness | None = None
