@@ -202,6 +202,20 @@ async def test_a_worker_killed_in_the_middle_of_a_batch_is_replaced(worker):
     assert worker.pid not in {None, pid}
 
 
+@needs_model
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGSTOP")
+async def test_a_worker_that_hangs_is_replaced(worker, monkeypatch):
+    monkeypatch.setattr(worker, "_patience_seconds", 0.2)
+    pid = worker.pid
+    os.kill(pid, signal.SIGSTOP)
+    with anyio.fail_after(100), pytest.raises(EmbeddingError, match="worker died"):
+        await worker.embed(["text"])
+    monkeypatch.undo()
+    with anyio.fail_after(100):
+        assert (await worker.embed(["next"])).shape == (1, 384)
+    assert worker.pid not in {None, pid}
+
+
 SERVICE = """
 import json, sys
 import anyio

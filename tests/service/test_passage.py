@@ -2,6 +2,7 @@ import anyio
 import pytest
 from fakes import FakeEmbedder
 
+from vector_index_mcp.codebase.activity import Activity
 from vector_index_mcp.codebase.ledger import Ledger
 from vector_index_mcp.codebase.passage import Passage
 from vector_index_mcp.codebase.pipeline import Pipeline
@@ -27,7 +28,7 @@ def root(tmp_path):
 @pytest.fixture
 def pipeline(root, tmp_path):
     cache = EmbeddingCache(tmp_path / "cache", 0)
-    return Pipeline(Preparers(root, Recipe(1_000_000, 1_200)), FakeEmbedder(), cache)
+    return Pipeline(Preparers(root, Recipe(1_000_000, 1_200)), FakeEmbedder(), cache, Activity())
 
 
 @pytest.fixture

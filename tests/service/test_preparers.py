@@ -1,5 +1,6 @@
 import subprocess
 import sys
+import threading
 
 import anyio
 import psutil
@@ -124,6 +125,19 @@ async def test_without_a_process_to_be_had_a_thread_does_it(root, monkeypatch):
     found = await prepared_by(root, tasks_of(root))
 
     assert all(each.record.state == "indexed" for each in found)
+
+
+async def test_files_on_which_the_thread_hangs_are_left_to_a_child(root, monkeypatch):
+    over = threading.Event()
+    monkeypatch.setattr(preparers, "_PATIENCE_SECONDS", 3.0)
+    monkeypatch.setattr(preparers, "prepare", lambda *_: over.wait())
+    tasks = tasks_of(root)[:10]
+    try:
+        found = await prepared_by(root, tasks)
+    finally:
+        over.set()
+
+    assert by_key(found) == by_key(prepare(root, RECIPE, tasks))
 
 
 @pytest.mark.usefixtures("with_odd_children")

@@ -328,6 +328,24 @@ async def test_force_reindex_during_a_run_begins_when_that_one_has_ended(project
         assert codebase.indexer.live.index.manifest.generation == 1
 
 
+async def test_the_status_tells_what_takes_unusually_long(project, embedder):
+    codebase = codebase_of(project, embedder)
+    async with serving(codebase) as client:
+        await settled(client)
+        assert (await status_of(client))["waiting_for"] == []
+        codebase.activity.long_seconds = 0.0
+        embedder.hold()
+        write(project, {"stalled.py": "stalledword = 1\n"})
+
+        async def is_told():
+            return "the embedding of chunks for 0 s" in (await status_of(client))["waiting_for"]
+
+        await eventually(is_told)
+        embedder.release()
+        await settled(client)
+        assert (await status_of(client))["waiting_for"] == []
+
+
 async def test_the_status_tells_what_is_not_indexed_and_why(project, embedder):
     (project / "logo.dat").write_bytes(b"\x00\x01\x02" * 100)
     write(project, {".env": "TOKEN=1", "empty.txt": ""})

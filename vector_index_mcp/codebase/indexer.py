@@ -18,6 +18,7 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 
+from vector_index_mcp.codebase.activity import Activity
 from vector_index_mcp.codebase.ledger import FAILED, Ledger
 from vector_index_mcp.codebase.live import Live
 from vector_index_mcp.codebase.opening import Opened
@@ -65,6 +66,7 @@ class Indexer:
         chunker: str,
         pipeline: Pipeline,
         embedder: Embedder,
+        activity: Activity,
         queue: DirtyQueue,
         state: StateMachine,
         make_ignore: Callable[[], Ignore],
@@ -78,12 +80,13 @@ class Indexer:
             chunker: The version the index's chunks should have.
             pipeline: The stages of a batch.
             embedder: Makes the vectors.
+            activity: Told of what is being done.
             queue: What waits to be indexed.
             state: Told of runs and errors.
             make_ignore: The ignore rules as they are on disk now.
             start_over: Replaces an index that turned out to be damaged by an empty one.
         """
-        self.live = Live(opened.index, opened.ledger)
+        self.live = Live(opened.index, opened.ledger, activity)
         self.vectors = Vectors(self.live, pipeline, embedder, self._is_text_first)
         self.ignore = make_ignore()
         self.on_rules_changed: Callable[[], Awaitable[None]] = _nothing
@@ -223,7 +226,10 @@ class Indexer:
             await self.on_rules_changed()  # before the look: what changes after it is an event then
         known = self.live.ledger.stamps()
         try:
-            changes = await anyio.to_thread.run_sync(look, self._root, self.ignore, touched, known)
+            with self.live.activity.of("a look at what changed"):
+                changes = await anyio.to_thread.run_sync(
+                    look, self._root, self.ignore, touched, known
+                )
         except ProjectError as error:
             self._state.enter(State.ERROR, str(error))
             return
@@ -236,7 +242,8 @@ class Indexer:
     async def _walk(self) -> None:
         self.ignore = self._make_ignore()
         try:
-            tree = await anyio.to_thread.run_sync(walk, self._root, self.ignore)
+            with self.live.activity.of("the walk through the project's folders"):
+                tree = await anyio.to_thread.run_sync(walk, self._root, self.ignore)
         except ProjectError as error:
             self._end_run(str(error))
             return

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import anyio
 import anyio.to_thread
 
+from vector_index_mcp.codebase.activity import Activity
 from vector_index_mcp.codebase.ledger import Ledger
 from vector_index_mcp.engine import memory
 from vector_index_mcp.engine.store import Index
@@ -23,6 +24,7 @@ class Live:
     index: Index
     ledger: Ledger
     """Of the index's current store."""
+    activity: Activity
     writing: anyio.Lock = field(default_factory=anyio.Lock)
     """Held for every commit."""
     _no_maintenance_before: float = 0.0
@@ -59,7 +61,8 @@ class Live:
             return
         try:
             async with self.writing:
-                await self.index.store.maintain()
+                with self.activity.of("the index's maintenance"):
+                    await self.index.store.maintain()
             await anyio.to_thread.run_sync(memory.give_back)
         except DamagedIndexError:
             raise

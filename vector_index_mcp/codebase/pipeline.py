@@ -11,6 +11,7 @@ from itertools import islice
 
 import anyio.to_thread
 
+from vector_index_mcp.codebase.activity import Activity
 from vector_index_mcp.codebase.ledger import FAILED, INDEXED, SKIPPED, Ledger
 from vector_index_mcp.codebase.prepare import Prepared, is_storable
 from vector_index_mcp.codebase.preparers import Preparers
@@ -50,10 +51,17 @@ class Batch:
 class Pipeline:
     """The stages between a dirty path and a searchable chunk."""
 
-    def __init__(self, preparers: Preparers, embedder: Embedder, cache: EmbeddingCache) -> None:
+    def __init__(
+        self,
+        preparers: Preparers,
+        embedder: Embedder,
+        cache: EmbeddingCache,
+        activity: Activity,
+    ) -> None:
         self._preparers = preparers
         self._embedder = embedder
         self._cache = cache
+        self._activity = activity
         self._hopeless: set[str] = set()  # hashes of texts that alone make the worker fail
         self.revision = 0
         """Of the last commit; to be set from the store before the first."""
@@ -69,7 +77,8 @@ class Pipeline:
         """
         known = {key: ledger.get(key) for key in (*changes.dirty, *changes.gone)}
         tasks = [(key, known[key]) for key in changes.dirty]
-        return Batch(known, await self._preparers.prepare(tasks), changes.gone)
+        with self._activity.of(f"the reading of {_files(changes.dirty)}"):
+            return Batch(known, await self._preparers.prepare(tasks), changes.gone)
 
     async def rest(self) -> None:
         """Let go of what only helps while there is much to prepare."""
@@ -95,11 +104,12 @@ class Pipeline:
         prepared = [each for each in batch.prepared if each.key in current]
         gone = [key for key in batch.gone if key in current]
         gone += [each.key for each in prepared if each.record is None]
-        await self._commit(store, ledger, model, prepared)
-        if gone:
-            await store.delete([key for key in gone if is_storable(key)])
-            for key in gone:
-                ledger.forget(key)
+        with self._activity.of(f"the commit of {_files(list(batch.known))}"):
+            await self._commit(store, ledger, model, prepared)
+            if gone:
+                await store.delete([key for key in gone if is_storable(key)])
+                for key in gone:
+                    ledger.forget(key)
         return _outcome(prepared, len(gone))
 
     async def _commit(
@@ -153,7 +163,8 @@ class Pipeline:
             vectors |= computed
         async with writing:
             if index.store is store:
-                await self._fill(store, ledger, keys, vectors)
+                with self._activity.of("the commit of vectors"):
+                    await self._fill(store, ledger, keys, vectors)
 
     async def _fill(
         self, store: Store, ledger: Ledger, keys: Sequence[str], vectors: Mapping[str, Vector]
@@ -183,7 +194,8 @@ class Pipeline:
             if not is_newest():
                 break
             try:
-                computed = await self._embedder.embed([texts[h] for h in portion])
+                with self._activity.of("the embedding of chunks"):
+                    computed = await self._embedder.embed([texts[h] for h in portion])
                 vectors.update(zip(portion, computed, strict=True))
             except ModelNotFoundError:
                 raise
@@ -212,6 +224,11 @@ async def _texts_by_hash(store: Store, keys: Sequence[str]) -> dict[str, str]:
     columns = (rows.column(name).to_pylist() for name in ("chunk_hash", *_EMBEDDED))
     found = sorted(zip(*columns, strict=True), key=lambda row: order[row[1]])
     return {hash_: embedded_text(*parts) for hash_, *parts in found[:_CHUNKS_PER_LOOK]}
+
+
+def _files(keys: Sequence[str]) -> str:
+    """Files as they are told of: the name of one, the number of several."""
+    return keys[0] if len(keys) == 1 else f"{len(keys)} files"
 
 
 def _outcome(prepared: Sequence[Prepared], removed: int) -> Outcome:

@@ -85,7 +85,13 @@ class Preparers:
             await self._end(self._idle.pop())
 
     async def _in_thread(self, tasks: Sequence[Task]) -> list[Prepared]:
-        return await anyio.to_thread.run_sync(prepare, self._root, self._recipe, tasks)
+        """Like `prepare`; files on which the thread hangs are left to children, which can end."""
+        with anyio.move_on_after(_PATIENCE_SECONDS):
+            return await anyio.to_thread.run_sync(
+                prepare, self._root, self._recipe, tasks, abandon_on_cancel=True
+            )
+        _log.error("the reading of %d files hangs", len(tasks))
+        return await self._in_child(tasks)
 
     async def _in_child(self, tasks: Sequence[Task]) -> list[Prepared]:
         """Like `prepare`; files on which children die are tried one by one, each in its own."""

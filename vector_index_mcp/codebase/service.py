@@ -14,6 +14,7 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 
+from vector_index_mcp.codebase.activity import Activity
 from vector_index_mcp.codebase.asking import (
     Answer,
     Question,
@@ -93,7 +94,8 @@ class Codebase:
         self.uri = index_uri(root, options.lancedb_uri)
         self.embedder = embedder
         self.state = StateMachine()
-        self.pipeline = Pipeline(preparers, embedder, cache)
+        self.activity = Activity()
+        self.pipeline = Pipeline(preparers, embedder, cache, self.activity)
         self.indexer: Indexer | None = None
         """None until the index is open for writing, and while another process is its writer."""
         self.freshness: Freshness | None = None
@@ -136,6 +138,7 @@ class Codebase:
             chunker=self._options.recipe.version,
             pipeline=self.pipeline,
             embedder=self.embedder,
+            activity=self.activity,
             queue=queue,
             state=self.state,
             make_ignore=self._make_ignore,
@@ -151,6 +154,7 @@ class Codebase:
                 indexer.on_rules_changed = self.freshness.resync
                 preparations.start_soon(self.freshness.start, indexer)
         async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self.activity.tell_of_stalls)
             if self.freshness is not None:
                 tasks.start_soon(self.freshness.rescan_forever, indexer)
             tasks.start_soon(indexer.write_forever)

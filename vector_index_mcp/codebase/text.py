@@ -57,6 +57,8 @@ def of_status(status: IndexStatus) -> str:
         lines.append(f"now: {status.current_run.kind}: {of_run(status.current_run)}")
         if status.current_run.seconds_left is not None:
             lines[-1] += f"; about {status.current_run.seconds_left:.0f} s left"
+    if status.waiting_for:
+        lines.append(f"waiting for: {'; '.join(status.waiting_for)}")
     if status.pending_path_count:
         lines.append(f"pending: {status.pending_path_count} changed paths")
     model = status.model

@@ -113,7 +113,8 @@ class Vectors:
 
     async def _embed(self) -> None:
         live = self._live
-        model = await self._embedder.identity()
+        with live.activity.of("the embedding model"):
+            model = await self._embedder.identity()
         await self._use_model(model)
         self._model_is_checked, self._model_check_wanted = True, False
         if live.ledger.is_waiting:

@@ -129,6 +129,7 @@ class IndexStatus(BaseModel):
     pending_path_count: int = Field(description="Changed paths that wait to be indexed")
     current_run: RunReport | None
     last_run: RunReport | None
+    waiting_for: list[str] = Field(description="What takes unusually long, with its time so far")
     model: ModelStatus
     watcher: WatcherStatus
     is_writer: bool = Field(description="False while another process keeps this index fresh")
@@ -227,6 +228,7 @@ async def index_status(codebase: "Codebase") -> IndexStatus:
         pending_path_count=indexer.pending_path_count if indexer else 0,
         current_run=run_report(indexer.run) if indexer and indexer.run else None,
         last_run=run_report(indexer.last_run) if indexer and indexer.last_run else None,
+        waiting_for=codebase.activity.stalls(),
         model=ModelStatus(
             name=model.name if model else None,
             dimension=model.dimension if model else None,

@@ -28,6 +28,8 @@ from vector_index_mcp.engine.types import ModelIdentity, Vectors
 from vector_index_mcp.errors import EmbeddingError, ModelNotFoundError
 
 _LONGEST_HEADER_BYTES = 65_536
+# For one request, which is a fifth of a second's work here; a worker that takes longer hangs.
+_PATIENCE_SECONDS = 120.0
 _CRASHES_IN_A_ROW = 3  # after so many without an answer in between, starting again is pointless
 
 
@@ -94,13 +96,18 @@ class WorkerEmbedder:
     """The embedder of a running service. Usable inside `async with embedder.running()`."""
 
     def __init__(
-        self, model_name: str, device: str = "cpu", idle_seconds: float = math.inf
+        self,
+        model_name: str,
+        device: str = "cpu",
+        idle_seconds: float = math.inf,
+        patience_seconds: float = _PATIENCE_SECONDS,
     ) -> None:
         # The worker has another working folder than the caller who wrote a relative path.
         folder = Path(model_name).expanduser()
         self._model_name = str(folder.resolve()) if looks_like_folder(model_name) else model_name
         self._device = device
         self._idle_seconds = idle_seconds
+        self._patience_seconds = patience_seconds
         self._last_use = 0.0
         self._is_resting = False
         self._tasks: anyio.abc.TaskGroup | None = None
@@ -185,7 +192,11 @@ class WorkerEmbedder:
         self._replies[number] = reply
         try:
             await self._send({"id": number, "urgent": urgent, "texts": list(texts)})
-            await reply.done.wait()
+            with anyio.move_on_after(self._patience_seconds) as patience:
+                await reply.done.wait()
+            if patience.cancelled_caught and self._process is not None:
+                self._process.kill()  # its end is the answer
+                await reply.done.wait()
         finally:
             del self._replies[number]
         if reply.vectors is None:

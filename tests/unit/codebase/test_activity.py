@@ -1,0 +1,49 @@
+import logging
+
+import anyio
+import pytest
+
+from vector_index_mcp.codebase.activity import Activity
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_what_has_not_taken_long_is_no_stall():
+    activity = Activity(long_seconds=3600)
+    with activity.of("the reading of a.py"):
+        assert activity.stalls() == []
+
+
+async def test_what_takes_long_is_told_with_its_time_until_it_is_over():
+    activity = Activity(long_seconds=0)
+    with activity.of("the reading of a.py"):
+        with activity.of("the embedding of chunks"):
+            assert activity.stalls() == [
+                "the reading of a.py for 0 s",
+                "the embedding of chunks for 0 s",
+            ]
+        assert activity.stalls() == ["the reading of a.py for 0 s"]
+    assert activity.stalls() == []
+
+
+async def test_a_step_that_fails_is_over():
+    activity = Activity(long_seconds=0)
+    with pytest.raises(OSError, match="no such disk"), activity.of("the reading of a.py"):
+        raise OSError("no such disk")
+    assert activity.stalls() == []
+
+
+async def test_a_stall_is_logged_once_and_so_is_its_end(caplog):
+    caplog.set_level(logging.INFO, logger="vector_index_mcp.codebase.activity")
+    activity = Activity(long_seconds=0.01)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(activity.tell_of_stalls)
+        with activity.of("the reading of a.py"):
+            with anyio.fail_after(10):
+                while not caplog.messages:  # noqa: ASYNC110 - logging sets no events
+                    await anyio.sleep(0.001)
+            await anyio.sleep(0.05)
+        tasks.cancel_scope.cancel()
+    assert len(caplog.messages) == 2
+    assert caplog.messages[0].startswith("waiting for the reading of a.py since")
+    assert caplog.messages[1] == "the reading of a.py is over"

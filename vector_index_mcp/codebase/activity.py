@@ -1,0 +1,56 @@
+"""What is being done right now and for how long, so that a stall can be told."""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import anyio
+
+_log = logging.getLogger(__name__)
+
+# Longer than any step should take but the maintenance of a very large index.
+LONG_SECONDS = 30.0
+
+
+@dataclass(slots=True, eq=False)
+class _Step:
+    what: str
+    began: float
+    is_told: bool = False
+
+
+@dataclass(slots=True)
+class Activity:
+    """The steps under way; each task that works here has one at a time."""
+
+    long_seconds: float = LONG_SECONDS
+    _steps: list[_Step] = field(default_factory=list)
+
+    @contextmanager
+    def of(self, what: str) -> Iterator[None]:
+        """The time in which `what` is being done, named as it reads after "waiting for"."""
+        step = _Step(what, anyio.current_time())
+        self._steps.append(step)
+        try:
+            yield
+        finally:
+            self._steps.remove(step)
+            if step.is_told:
+                _log.info("%s is over", what)
+
+    def stalls(self) -> list[str]:
+        """What has been going on for unusually long, longest first, each with its time."""
+        now = anyio.current_time()
+        long = [step for step in self._steps if now - step.began >= self.long_seconds]
+        return [f"{step.what} for {now - step.began:.0f} s" for step in long]
+
+    async def tell_of_stalls(self) -> None:
+        """Log every step once that takes unusually long, until cancelled."""
+        while True:
+            await anyio.sleep(self.long_seconds / 2)
+            now = anyio.current_time()
+            for step in self._steps:
+                if now - step.began >= self.long_seconds and not step.is_told:
+                    step.is_told = True
+                    _log.warning("waiting for %s since %.0f s", step.what, now - step.began)
