@@ -317,6 +317,15 @@ async def test_setting_the_dimension_drops_the_vectors_and_keeps_the_rows(store,
     assert [c.key for c in await matched(store, ["text"], 5)] == ["a"]
 
 
+async def test_after_a_kill_in_the_middle_of_that_no_vector_is_thought_to_be_there(store):
+    stored = document("a", "text")
+    await store.replace([stored], 1, vectors_of(stored))
+    await store._handles.chunks.drop_columns(["vector"])
+    store.dimension = None  # as the next process finds it
+    await store.set_dimension(DIMENSION)
+    assert await store.holdings() == {"a": Holding("one", 1, 1)}
+
+
 @pytest.mark.parametrize("dimension", [None, DIMENSION])
 async def test_a_store_opens_again_as_it_was(tmp_path, dimension):
     first = await Store.create(str(tmp_path), 3, dimension)

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from vector_index_mcp.engine.types import Document, FileRecord, StoredChunk, Vector
 
-FORMAT = 3
+FORMAT = 4
 """Changes when an older program could not read what this one writes, or the other way round."""
 
 CHUNKS = pa.schema(
@@ -29,6 +29,8 @@ CHUNKS = pa.schema(
         pa.field("search_text", pa.string(), nullable=False),
         # Grows with every commit: of two generations of a file, the higher one is current.
         pa.field("revision", pa.int64(), nullable=False),
+        # Whether `vector` is there: to ask that column itself would read all of it.
+        pa.field("embedded", pa.bool_()),
     ]
 )
 """The table `chunks` without `vector`, which is added once the model's dimension is known."""
@@ -48,7 +50,7 @@ FILES = pa.schema(
 )
 
 STORED_CHUNK_COLUMNS = [
-    name for name in CHUNKS.names if name not in {"search_text"}
+    name for name in CHUNKS.names if name not in {"search_text", "embedded"}
 ]  # what a StoredChunk is made of
 
 
@@ -81,6 +83,7 @@ def chunk_rows(documents: Sequence[Document], revision: int) -> pa.Table:
                 chunk.symbols,
                 entry.search_text,
                 revision,
+                False,
             )
             for column, value in zip(columns.values(), row, strict=True):
                 column.append(value)
@@ -90,9 +93,10 @@ def chunk_rows(documents: Sequence[Document], revision: int) -> pa.Table:
 def with_vectors(rows: pa.Table, vectors: Mapping[str, Vector], dimension: int) -> pa.Table:
     """`rows` with the column `vector` filled from `vectors` by chunk_hash, null where missing."""
     values = [vectors.get(key) for key in rows.column("chunk_hash").to_pylist()]
+    present = pa.array([value is not None for value in values], pa.bool_())
     column = pa.array(values, type=pa.list_(pa.float32(), dimension))
-    if "vector" in rows.schema.names:
-        rows = rows.drop_columns(["vector"])
+    rows = rows.select([name for name in CHUNKS.names if name != "embedded"])
+    rows = rows.append_column(CHUNKS.field("embedded"), present)
     return rows.append_column(vector_field(dimension), column)
 
 

@@ -182,7 +182,7 @@ class Store:
             rows = await chunks.query().select(["file_path", "content_hash"]).to_arrow()
             missing = rows
             if self.dimension is not None:
-                query = chunks.query().where("vector IS NULL").select(["file_path"])
+                query = chunks.query().where("NOT embedded").select(["file_path"])
                 missing = await query.to_arrow()
         return await anyio.to_thread.run_sync(_holdings, rows, missing)
 
@@ -205,7 +205,7 @@ class Store:
         """The whole rows of `keys` that have no vector yet."""
         wanted = _in("file_path", keys)
         if self.dimension is not None:
-            wanted += " AND vector IS NULL"
+            wanted += " AND NOT embedded"
         with translated("reading"):
             return await self._handles.chunks.query().where(wanted).to_arrow()
 
@@ -247,7 +247,7 @@ class Store:
             keys = sorted(set(portion.column("file_path").to_pylist()))
             ids = portion.column("document_id").to_pylist()
             await self._delete(
-                f"{_in('file_path', keys)} AND {_in('document_id', ids)} AND vector IS NULL"
+                f"{_in('file_path', keys)} AND {_in('document_id', ids)} AND NOT embedded"
             )
 
     async def delete(self, keys: Iterable[str]) -> None:
@@ -272,6 +272,8 @@ class Store:
         with translated("writing"):
             if self.dimension is not None:
                 await self._handles.chunks.drop_columns(["vector"])
+            # Between the two, and not only after a drop: a kill may have come between them.
+            await self._handles.chunks.update(where="embedded", updates_sql={"embedded": "false"})
             await self._handles.chunks.add_columns(schema.vector_field(dimension))
         self.dimension = dimension
 

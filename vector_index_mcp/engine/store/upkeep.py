@@ -102,4 +102,4 @@ async def _are_vectors_worth_an_index(chunks: lancedb.AsyncTable) -> bool:
         return False
     if await vectors_index(chunks) is not None:
         return False
-    return await chunks.count_rows("vector IS NULL") <= _SHARE_STILL_MISSING * rows
+    return await chunks.count_rows("NOT embedded") <= _SHARE_STILL_MISSING * rows
