@@ -39,6 +39,7 @@ MAY_IMPORT = {
     "local": {"settings", "codebase", "server", "output", "progress"},
     "commands": {"settings", "background", "remote", "local"},
     "services": {"errors", "codebase.project", "background"},
+    "clients": set(),
     "cli": {
         "errors",
         "settings",
