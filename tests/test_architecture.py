@@ -39,6 +39,7 @@ MAY_IMPORT = {
     "local": {"settings", "codebase", "server", "output", "progress"},
     "commands": {"settings", "background", "remote", "local"},
     "services": {"errors", "codebase.project", "background"},
+    "clients": {"errors", "codebase.project"},
     "cli": {
         "errors",
         "settings",
@@ -49,6 +50,7 @@ MAY_IMPORT = {
         "server",
         "commands",
         "services",
+        "clients",
         "__version__",
     },
     "__main__": {"cli"},
@@ -73,7 +75,7 @@ HOMES = {
     "platformdirs": {"server.py"},
     "pydantic": {"settings.py", "codebase/wire.py", "codebase/tools.py"},
     "pydantic_settings": {"settings.py"},
-    "rich": {"progress.py"},
+    "rich": {"progress.py", "clients/screen.py"},
 }
 # Who may catch everything, and how often: a batch must survive one bad file, and a panic inside
 # lance is not an Exception.
@@ -90,6 +92,7 @@ READS_ENVIRONMENT = {
     "engine/embed.py",  # passed on to the worker
     "background/endpoint.py",  # XDG_RUNTIME_DIR, and what stands in for it
     "background/relay.py",  # passed on to the service
+    "clients/places.py",  # where each client keeps its configuration
     "engine/store/__init__.py",  # what lance reads when it is imported
 }
 HEAVY = ["lancedb", "lance", "pyarrow", "torch", "sentence_transformers", "transformers"]

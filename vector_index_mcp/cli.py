@@ -15,7 +15,10 @@ from vector_index_mcp import __version__
 from vector_index_mcp.codebase.limits import DEFAULT_MAX_TOKENS, DEFAULT_TOP_K, MAX_TOKENS, TOP_K
 from vector_index_mcp.errors import ProjectError, SettingsError, VectorIndexError
 
-_COMMANDS = ("serve", "index", "search", "status", "verify", "ps", "stop", "logs", "host")
+_COMMANDS = (
+    *("serve", "index", "search", "status", "verify", "ps", "stop", "logs", "host"),
+    *("install", "uninstall"),
+)
 _ENV_FILE_VARIABLE = "VECTOR_INDEX_ENV_FILE"
 _LOG_BYTES = 1_000_000
 _LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
@@ -24,6 +27,8 @@ _DESCRIPTION = """\
 Keeps a software project indexed and searchable by meaning and by identifier.
 
   vector-index-mcp PATH                  MCP server on stdio: what an MCP client runs
+  vector-index-mcp install [PATH]        add the project to your MCP clients
+  vector-index-mcp uninstall [PATH]      take it out of them again
   vector-index-mcp index PATH            index the project once
   vector-index-mcp search PATH QUERY     search from the terminal
   vector-index-mcp status PATH           what the index holds
@@ -34,8 +39,8 @@ Keeps a software project indexed and searchable by meaning and by identifier.
 
 The first client of a project starts a background service, which keeps the index fresh, serves
 every further client and ends by itself when it is not needed. PATH is the folder of one project;
-its index is kept in PATH/.lancedb, and everything stays on this machine. Add one server entry per
-repository to your MCP client:
+its index is kept in PATH/.lancedb, and everything stays on this machine. There is one server entry
+per repository in your MCP client; `install` writes it, or you:
 
   {"mcpServers": {"my-project": {"command": "vector-index-mcp", "args": ["/path/to/my-project"]}}}
 """
@@ -133,6 +138,11 @@ def _run_command(parsed: argparse.Namespace, env_file: str | None) -> int:
 
     configured = settings.load(env_file)
     _log_to_stderr(configured.log_level)
+    if parsed.command in {"install", "uninstall"}:
+        from vector_index_mcp.clients import command
+
+        return command.run(parsed, allow_broad=configured.allow_broad_path)
+
     project = resolve_project(parsed.path, allow_broad=configured.allow_broad_path)
     if parsed.command == "serve":
         import anyio
@@ -205,6 +215,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     verify.add_argument("--repair", action="store_true", help="if not, build it anew")
     _add_commands_of_services(commands)
+    _add_commands_of_clients(commands)
     for command in (serve, index, search, status, verify):
         command.add_argument("path", metavar="PATH", help="the project's folder")
     _add_search_options(search)
@@ -263,6 +274,44 @@ def _add_commands_of_services(
     host = commands.add_parser("host", description="Be the background service of a project.")
     host.add_argument("--report", type=int, required=True, metavar="FD", help=argparse.SUPPRESS)
     host.add_argument("path", metavar="PATH", help="the project's folder")
+
+
+def _add_commands_of_clients(
+    commands: "argparse._SubParsersAction[argparse.ArgumentParser]",
+) -> None:
+    install = commands.add_parser(
+        "install",
+        help="add the project to your MCP clients",
+        description="Add an entry that serves the project to the configuration of MCP clients, "
+        "after showing the change and asking.",
+    )
+    uninstall = commands.add_parser(
+        "uninstall",
+        help="take the project out of your MCP clients",
+        description="Take the project's entry out of the configuration of MCP clients, after "
+        "showing the change and asking. The index stays.",
+    )
+    for command, which in ((install, "those found; asks"), (uninstall, "all that have it")):
+        command.add_argument("path", metavar="PATH", nargs="?", help="the project's folder (.)")
+        command.add_argument(
+            "--client",
+            metavar="NAME",
+            nargs="+",
+            action="extend",
+            default=[],
+            help=f"which clients: claude-code, cursor, … ({which})",
+        )
+        command.add_argument(
+            "--scope",
+            choices=("project", "user"),
+            help="in a file of the project, or of yours for all projects",
+        )
+        command.add_argument("--yes", action="store_true", help="write without asking")
+        command.add_argument(
+            "--agents-md",
+            action="store_true",
+            help="also the section of AGENTS.md or CLAUDE.md that says when to search",
+        )
 
 
 def _number(lowest: int, highest: int) -> Callable[[str], int]:

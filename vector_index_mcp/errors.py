@@ -6,6 +6,7 @@ Every message is safe to show to a person or an agent and ends with what to do a
     |- SettingsError         a setting or an argument is wrong; names it
     |- ProjectError          this folder cannot be indexed
     |- QueryError            this query cannot be answered as it was asked
+    |- ConfigFileError       an MCP client's configuration file cannot be read or changed
     |- BusyError             another process is this index's writer
     |- BackgroundError       the background service cannot be started or reached
     |- StoreError            LanceDB failed; the cause is kept
@@ -31,6 +32,10 @@ class ProjectError(VectorIndexError):
 
 class QueryError(VectorIndexError):
     """Raised when a query has nothing to search for."""
+
+
+class ConfigFileError(VectorIndexError):
+    """Raised when a client's configuration file cannot be read, or not be changed safely."""
 
 
 class BusyError(VectorIndexError):

@@ -1,0 +1,375 @@
+"""`install` and `uninstall` as somebody types them, and what a client then starts."""
+
+import json
+import os
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+from mcp import Client, StdioServerParameters
+from mcp.client.stdio import stdio_client
+from processes import (
+    COMMAND,
+    MODEL_SECONDS,
+    NO_MODEL,
+    environment,
+    place_of,
+    posix_only,
+    run,
+    with_import_hook,
+    write,
+)
+
+from vector_index_mcp.clients.catalog import CLIENTS
+
+NAMES = [client.name for client in CLIENTS]
+VARIABLES_OF_CLIENTS = ("APPDATA", "CLAUDE_CONFIG_DIR", "CODEX_HOME")
+# Ends the program when it writes anywhere but below the folder that is put in.
+GUARD = """
+import os, sys
+WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
+def guard(event, arguments):
+    if event == "open" and isinstance(arguments[2], int) and not arguments[2] & WRITES:
+        return
+    if event in ("open", "os.rename", "os.remove", "os.mkdir", "os.chmod", "os.chown", "os.link"):
+        for name in arguments[:2]:
+            if isinstance(name, (str, os.PathLike)) and os.path.isabs(name):
+                if not os.fspath(name).startswith(({folder!r}, "/dev/")):
+                    os.write(2, ("outside: %s %s" % (event, name)).encode())
+                    os._exit(99)
+sys.addaudithook(guard)
+"""
+
+
+class User:
+    """Somebody with a project and a home of their own, on whose machine nothing is installed."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.project = write(folder / "web", {"app.py": "def main():\n    pass\n"})
+        settings = dict.fromkeys(VARIABLES_OF_CLIENTS, "")
+        bare = environment(
+            folder, PATH=str(folder / "bin"), PYTHONDONTWRITEBYTECODE="1", **settings
+        )
+        self.home = Path(bare["HOME"])
+        self.variables = with_import_hook(
+            folder / "hook", GUARD.replace("{folder!r}", repr(str(folder))), bare
+        )
+
+    def run(self, *arguments, **options) -> subprocess.CompletedProcess[str]:
+        """Run a command in the project's folder."""
+        return run(*arguments, cwd=self.project, variables=self.variables, **options)
+
+    def type(self, keys: str, *arguments) -> subprocess.CompletedProcess[str]:
+        """Run a command on a terminal on which `keys` are typed."""
+        ours, theirs = os.openpty()
+        try:
+            os.write(ours, keys.encode())
+            return self.run(*arguments, stdin=theirs)
+        finally:
+            os.close(ours)
+            os.close(theirs)
+
+    def has(self, *folders: str) -> "User":
+        """Let the user have the clients that these folders of the home are of."""
+        for folder in folders:
+            (self.home / folder).mkdir(parents=True)
+        return self
+
+    def files(self) -> dict[str, bytes]:
+        """Every file of the project and the home."""
+        return {
+            path.relative_to(self.folder).as_posix(): path.read_bytes()
+            for root in (self.project, self.home)
+            for path in root.rglob("*")
+            if path.is_file()
+        }
+
+
+@pytest.fixture
+def user(tmp_path) -> User:
+    return User(tmp_path)
+
+
+def servers(path: Path) -> dict:
+    return json.loads(path.read_text(encoding="utf-8"))["mcpServers"]
+
+
+# -- install ---------------------------------------------------------------------------------
+
+
+def test_every_client_at_once_and_nothing_else_is_touched(user):
+    before = user.files()
+    first = user.run("install", "--client", *NAMES, "--yes")
+    assert (first.returncode, first.stderr) == (0, "")
+    installed = user.files()
+    assert sorted(installed.keys() - before.keys()) == [
+        "home/.codeium/windsurf/mcp_config.json",
+        "home/.config/Claude/claude_desktop_config.json",
+        "web/.codex/config.toml",
+        "web/.cursor/mcp.json",
+        "web/.gemini/settings.json",
+        "web/.mcp.json",
+        "web/.vscode/mcp.json",
+        "web/.zed/settings.json",
+        "web/opencode.json",
+    ]
+    second = user.run("install", "--client", *NAMES, "--yes")
+    assert (second.returncode, second.stdout.count("already there, as `web`")) == (0, len(NAMES))
+    assert user.files() == installed
+    assert user.run("uninstall", "--yes").returncode == 0
+    assert user.files() == before
+
+
+def test_the_users_files_on_request(user):
+    before = user.files()
+    assert user.run("install", "--client", *NAMES, "--scope", "user", "--yes").returncode == 0
+    new = user.files().keys() - before.keys()
+    assert len(new) == len(NAMES)
+    assert all(name.startswith("home/") for name in new)
+    assert user.run("uninstall", "--scope", "project", "--yes").returncode == 0
+    assert user.files().keys() - before.keys() == new
+    assert user.run("uninstall", "--scope", "user", "--yes").returncode == 0
+    assert user.files() == before
+
+
+def test_the_change_is_shown_and_without_a_terminal_it_needs_a_yes(user):
+    write(user.project, {".mcp.json": '{\n  "mcpServers": {}\n}\n'})
+    before = user.files()
+    shown = user.run("install", "--client", "claude-code")
+    assert shown.returncode == 2
+    assert "give --yes" in shown.stderr
+    assert '-  "mcpServers": {}' in shown.stdout
+    assert f'+      "args": ["{user.project}"]' in shown.stdout
+    assert user.files() == before
+
+
+@posix_only
+@pytest.mark.parametrize("keys", ["n\n", "what?\nNo\n", "\x04"])
+def test_nothing_is_written_without_a_yes(user, keys):
+    before = user.files()
+    refused = user.type(keys, "install", "--client", "cursor")
+    assert refused.returncode == 1
+    assert refused.stdout.endswith("nothing was written\n")
+    assert user.files() == before
+
+
+@posix_only
+def test_the_clients_found_are_offered(user):
+    user.has(".cursor", ".codex", ".gemini")
+    chosen = user.type("4\n1, gemini\n\n", "install")
+    assert chosen.returncode == 0
+    assert "  1  Cursor (cursor)\n  2  Codex (codex)\n  3  Gemini CLI (gemini)\n" in chosen.stdout
+    assert sorted(user.files()) == [
+        "web/.cursor/mcp.json",
+        "web/.gemini/settings.json",
+        "web/app.py",
+    ]
+
+
+@posix_only
+def test_choosing_none_of_those_found_writes_nothing(user):
+    user.has(".cursor", ".codex")
+    assert user.type("\x04", "install").returncode == 1
+    assert sorted(user.files()) == ["web/app.py"]
+
+
+def test_with_a_yes_every_client_found_is_taken(user):
+    user.has(".cursor", ".codeium/windsurf")
+    assert user.run("install", "--yes").returncode == 0
+    assert sorted(user.files()) == [
+        "home/.codeium/windsurf/mcp_config.json",
+        "web/.cursor/mcp.json",
+        "web/app.py",
+    ]
+    assert "already there" in user.run("install", "--yes", "--scope", "user").stdout
+
+
+def test_when_no_client_is_found_the_names_are_given(user):
+    failed = user.run("install", "--yes")
+    assert failed.returncode == 2
+    assert all(name in failed.stderr for name in NAMES)
+
+
+@pytest.mark.parametrize("command", ["install", "uninstall"])
+def test_an_unknown_client_is_answered_with_those_known(user, command):
+    failed = user.run(command, "--client", "emacs", "--yes")
+    assert failed.returncode == 2
+    assert "'emacs' is no client that is known" in failed.stderr
+    assert all(name in failed.stderr for name in NAMES)
+
+
+def test_a_scope_that_a_client_lacks_is_told(user):
+    failed = user.run("install", "--client", "windsurf", "--scope", "project", "--yes")
+    assert failed.returncode == 2
+    assert "Windsurf has no configuration for --scope project" in failed.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    ["{project} --client cursor zed", "--client cursor zed {project}", "--client cursor,zed"],
+)
+def test_the_path_may_stand_on_either_side_of_the_clients(user, arguments):
+    words = shlex.split(arguments.format(project=user.project))
+    assert user.run("install", *words, "--yes").returncode == 0
+    assert sorted(user.files()) == ["web/.cursor/mcp.json", "web/.zed/settings.json", "web/app.py"]
+
+
+def test_a_broken_file_stops_its_client_only(user):
+    write(user.project, {".cursor/mcp.json": '{\n  "mcpServers": {\n'})
+    before = user.files()
+    mixed = user.run("install", "--client", "cursor", "claude-code", "--yes")
+    assert mixed.returncode == 1
+    assert f"{user.project}/.cursor/mcp.json, line 2: " in mixed.stderr
+    assert set(user.files().items()) - set(before.items()) == {
+        ("web/.mcp.json", user.files()["web/.mcp.json"])
+    }
+    assert user.run("uninstall", "--yes").returncode == 1
+    assert user.files() == before
+
+
+def test_what_a_terminal_would_obey_is_not_printed(user):
+    write(user.project, {".cursor/mcp.json": "{ // \x1b[2J\n}\n"})
+    assert "\x1b" not in user.run("install", "--client", "cursor").stdout
+
+
+@posix_only
+def test_a_link_is_shown_with_what_it_leads_to(user):
+    target = user.home / "dotfiles" / "mcp.json"
+    write(user.home, {"dotfiles/mcp.json": "{}\n"})
+    (user.home / ".cursor").mkdir()
+    (user.home / ".cursor" / "mcp.json").symlink_to(target)
+    written = user.run("install", "--client", "cursor", "--scope", "user", "--yes")
+    assert f"Cursor (a link to {target})\n" in written.stdout
+    assert list(servers(target)) == ["web"]
+
+
+@posix_only
+def test_a_project_whose_name_no_file_can_hold_is_told(user):
+    folder = os.fsencode(user.folder) + b"/caf\xe9"
+    try:
+        os.mkdir(folder)  # noqa: PTH102 - its name is bytes
+    except OSError:
+        pytest.skip("this file system has names in UTF-8 only")
+    failed = user.run("install", os.fsdecode(folder), "--client", "cursor", "zed", "--yes")
+    assert failed.returncode == 1
+    assert failed.stderr.count("not UTF-8; rename") == 2
+    assert sorted(user.files()) == ["web/app.py"]
+
+
+def test_an_env_file_goes_into_the_entry(user):
+    write(user.project, {"settings": ""})
+    user.run("--env-file", "settings", "install", "--client", "claude-code", "--yes")
+    entry = servers(user.project / ".mcp.json")["web"]
+    assert entry["args"][-3:] == ["--env-file", str(user.project / "settings"), str(user.project)]
+
+
+def test_a_home_folder_is_refused(user):
+    refused = user.run("install", "~", "--client", "cursor", "--yes")
+    assert refused.returncode == 2
+    assert "home folder" in refused.stderr
+    assert sorted(user.files()) == ["web/app.py"]
+
+
+# -- uninstall -------------------------------------------------------------------------------
+
+
+def test_other_projects_keep_their_entries(user):
+    other = write(user.folder / "other" / "web", {"a.py": ""})
+    for project in (user.project, other):
+        assert user.run("install", project, "--client", "windsurf", "--yes").returncode == 0
+    config = user.home / ".codeium" / "windsurf" / "mcp_config.json"
+    assert list(servers(config)) == ["web", "web-2"]
+    assert user.run("uninstall", user.project, "--yes").returncode == 0
+    assert list(servers(config)) == ["web-2"]
+
+
+def test_a_project_that_is_gone_can_be_taken_out(user):
+    user.run("install", "--client", "windsurf", "--yes")
+    (user.project / "app.py").unlink()
+    gone = user.project.rename(user.folder / "renamed")
+    removed = run("uninstall", user.project, "--yes", cwd=gone, variables=user.variables)
+    assert removed.returncode == 0
+    assert user.files() == {}
+
+
+def test_where_nothing_is_there_is_nothing_to_take_out(user):
+    nothing = user.run("uninstall", "--yes")
+    assert (nothing.returncode, nothing.stdout) == (0, "no client has an entry for this project\n")
+
+
+# -- the section of AGENTS.md ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("files", "clients", "expected"),
+    [
+        ({}, "claude-code cursor", ["AGENTS.md"]),
+        ({"CLAUDE.md": "# Us\n"}, "claude-code", ["CLAUDE.md"]),
+        ({"CLAUDE.md": "# Us\n"}, "cursor", ["AGENTS.md"]),
+        ({"CLAUDE.md": "# Us\n"}, "claude-code cursor", ["AGENTS.md", "CLAUDE.md"]),
+        ({"CLAUDE.md": "@AGENTS.md\n", "AGENTS.md": "# Us"}, "claude-code", ["AGENTS.md"]),
+        ({"GEMINI.md": "# Us\n", "CLAUDE.md": "# Us\n"}, "gemini", ["GEMINI.md"]),
+        ({"CLAUDE.md": "# Us\n"}, "claude-desktop", []),
+    ],
+)
+def test_the_section_goes_where_the_clients_look(user, files, clients, expected):
+    write(user.project, files)
+    before = user.files()
+    arguments = ["--client", *clients.split(), "--agents-md", "--yes"]
+    assert user.run("install", *arguments).returncode == 0
+    marked = [path.name for path in sorted(user.project.glob("*.md")) if is_marked(path)]
+    assert marked == expected
+    installed = user.files()
+    assert user.run("install", *arguments).returncode == 0
+    assert user.files() == installed
+    assert user.run("uninstall", "--agents-md", "--yes").returncode == 0
+    assert user.files() == before
+
+
+def is_marked(path: Path) -> bool:
+    return "search_index" in path.read_text(encoding="utf-8")
+
+
+def test_one_document_under_two_names_is_written_once(user):
+    write(user.project, {"CLAUDE.md": "# Us\n"})
+    (user.project / "AGENTS.md").symlink_to("CLAUDE.md")
+    both = user.run("install", "--client", "claude-code", "zed", "--agents-md", "--yes")
+    assert (both.returncode, both.stderr) == (0, "")
+    assert (user.project / "CLAUDE.md").read_text().count("search_index") == 1
+
+
+def test_uninstall_says_where_the_section_still_is(user):
+    user.run("install", "--client", "zed", "--agents-md", "--yes")
+    left = user.run("uninstall", "--yes")
+    assert "AGENTS.md: still says when to search" in left.stdout
+    assert is_marked(user.project / "AGENTS.md")
+
+
+# -- what a client starts --------------------------------------------------------------------
+
+
+@pytest.mark.anyio
+async def test_a_client_gets_its_tools_from_the_entry_as_it_is_written():
+    with place_of({"app.py": "def main():\n    pass\n"}, **NO_MODEL) as place:
+        arguments = ("install", place.project, "--client", "claude-code", "--yes")
+        assert (await place.run(*arguments)).returncode == 0
+        [entry] = servers(place.project / ".mcp.json").values()
+        assert Path(entry["command"]).is_absolute()
+        parameters = StdioServerParameters(
+            command=entry["command"], args=entry["args"], env=place.variables, cwd="/"
+        )
+        with (place.folder / "stderr.txt").open("w", encoding="utf-8") as stderr:
+            transport = stdio_client(parameters, errlog=stderr)
+            async with Client(transport, read_timeout_seconds=MODEL_SECONDS) as client:
+                tools = (await client.list_tools()).tools
+        assert "search_index" in [tool.name for tool in tools]
+
+
+def test_the_commands_are_in_the_help(user):
+    shown = subprocess.run(
+        [*COMMAND, "--help"], env=user.variables, capture_output=True, text=True, check=True
+    ).stdout
+    assert "vector-index-mcp install [PATH]" in shown
+    assert "vector-index-mcp uninstall [PATH]" in shown

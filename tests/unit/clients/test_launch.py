@@ -1,0 +1,138 @@
+"""Which command is written, and which one is recognised as ours."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from vector_index_mcp.clients import launch
+from vector_index_mcp.clients.launch import Launch
+
+PROJECT = Path("/home/ada/web")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["/home/ada/.local/bin/vector-index-mcp", "/home/ada/web"],
+        ["vector-index-mcp", "serve", "/home/ada/web", "--foreground"],
+        ["vector-index-mcp", "--env-file", "/home/ada/settings", "/home/ada/web"],
+        ["C:\\tools\\vector-index-mcp.exe", "/home/ada/web/"],
+        ["/usr/bin/python3", "-m", "vector_index_mcp", "/home/ada/x/../web"],
+        ["uvx", "vector-index-mcp[offline]", "/home/ada/web"],
+        ["uvx", "--from", "vector-index-mcp==1.0", "vector-index-mcp", "/home/ada/web"],
+    ],
+)
+def test_a_command_line_of_ours_is_recognised(words):
+    assert launch.serves(words, PROJECT, is_of_project=False)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [],
+        ["vector-index-mcp"],
+        ["vector-index-mcp", "/home/ada/webshop"],
+        ["vector-index-mcp", "/home/ada"],
+        ["vector-index-mcp", "."],
+        ["vector-index-mcp", "\0"],
+        ["other-mcp", "/home/ada/web"],
+        ["my-vector-index-mcp", "/home/ada/web"],
+        ["other-mcp", "/home/ada/web", "--instead-of", "vector-index-mcp"],
+    ],
+)
+def test_any_other_command_line_is_not(words):
+    assert not launch.serves(words, PROJECT, is_of_project=False)
+
+
+@pytest.mark.parametrize("path", [".", "./", "${workspaceFolder}", "/home/ada/web"])
+def test_inside_the_project_a_relative_path_counts_from_there(path):
+    assert launch.serves(["vector-index-mcp", path], PROJECT, is_of_project=True)
+    assert not launch.serves(["vector-index-mcp", "src"], PROJECT, is_of_project=True)
+    assert not launch.serves(["vector-index-mcp", "--foreground"], PROJECT, is_of_project=True)
+
+
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        ({"command": "a", "args": ["b"]}, ["a", "b"]),
+        ({"command": ["a", "b"]}, ["a", "b"]),
+        ({"command": "a", "args": [1, None, ""]}, ["a"]),
+        ({"url": "https://example.com"}, []),
+        ({"command": {"path": "a"}}, []),
+        ("a", []),
+        (None, []),
+    ],
+)
+def test_the_command_line_of_any_entry(entry, words):
+    assert launch.words_of(entry) == words
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["/gone/vector-index-mcp", "--env-file", "e", "p"], ["/new", "--env-file", "e", "p"]),
+        (["/gone/python", "-m", "vector_index_mcp", "p"], ["/new", "p"]),
+    ],
+)
+def test_another_program_keeps_the_options(words, expected):
+    assert launch.with_program(words, ["/new"]) == expected
+
+
+@pytest.mark.parametrize(
+    ("folder", "taken", "name"),
+    [
+        ("web", [], "web"),
+        ("web", ["docs"], "web"),
+        ("web", ["web"], "web-2"),
+        ("web", ["Web", "web-2", "web-4"], "web-3"),
+        ("My Project (2)", [], "My-Project-2"),
+        ("snake_case.io", [], "snake-case-io"),
+        ("Größe", [], "Groe"),
+        ("日本", [], "project"),
+        ("日本", ["project"], "project-2"),
+        ("-._", [], "project"),
+        ("workspace", [], "workspace-2"),
+        ("x" * 50, [], "x" * 40),
+        ("x" * 50, ["x" * 40], "x" * 38 + "-2"),
+    ],
+)
+def test_the_name_is_the_folders_and_legal_and_free(folder, taken, name):
+    assert launch.name_for(Path("/home/ada", folder), taken) == name
+
+
+def program(folder: Path) -> Path:
+    path = folder / "vector-index-mcp"
+    folder.mkdir(parents=True)
+    path.write_text("#!/bin/sh\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_the_program_is_the_one_that_runs_and_its_link_is_kept(tmp_path):
+    link = tmp_path / "bin" / "vector-index-mcp"
+    link.parent.mkdir()
+    link.symlink_to(program(tmp_path / "venv"))
+    assert launch.this_program(str(link)) == (str(link),)
+
+
+def test_started_as_a_module_it_is_the_script_beside_python(tmp_path, monkeypatch):
+    script = program(tmp_path / "scripts")
+    monkeypatch.setattr(launch.sysconfig, "get_path", lambda name: str(tmp_path / name))
+    assert launch.this_program("/x/vector_index_mcp/__main__.py") == (str(script),)
+    script.unlink()
+    module = (sys.executable, "-m", "vector_index_mcp")
+    assert launch.this_program("/x/vector_index_mcp/__main__.py") == module
+
+
+@pytest.mark.parametrize(
+    ("program", "expected"),
+    [
+        ("/home/ada/.cache/uv/archive-v0/x/bin/vector-index-mcp", True),
+        ("/Users/ada/Library/Caches/uv/x/bin/vector-index-mcp", True),
+        ("/home/ada/.local/bin/vector-index-mcp", False),
+        ("/home/ada/cached/bin/vector-index-mcp", False),
+    ],
+)
+def test_a_program_in_a_cache_is_noticed(program, expected):
+    assert Launch(PROJECT, (program,)).lies_in_a_cache is expected

@@ -1,0 +1,1 @@
+"""The MCP clients of this machine: which there are, and our entry in their configuration files."""

@@ -1,0 +1,173 @@
+"""The commands install and uninstall: decide, show, ask, write."""
+
+import argparse
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+from vector_index_mcp.clients import configs, places, plan, screen
+from vector_index_mcp.clients.catalog import CLIENTS, SCOPES, Client
+from vector_index_mcp.clients.launch import Launch, this_program
+from vector_index_mcp.clients.plan import Step
+from vector_index_mcp.codebase.project import resolve_project
+from vector_index_mcp.errors import ConfigFileError, SettingsError
+
+_BY_NAME = {client.name: client for client in CLIENTS}
+
+Plan = Callable[[], list[Step]]
+
+
+def run(parsed: argparse.Namespace, *, allow_broad: bool) -> int:
+    """Run the command that was parsed; returns the exit status.
+
+    Raises:
+        ProjectError: If there is no such project.
+        SettingsError: If the clients that are named make no sense.
+    """
+    path, names = _path_and_names(parsed)
+    if parsed.command == "uninstall":
+        # A project that is gone still has its entries.
+        return _uninstall(parsed, Path(path).expanduser().resolve(), names)
+    return _install(parsed, resolve_project(path, allow_broad=allow_broad), names)
+
+
+def _install(parsed: argparse.Namespace, project: Path, names: Sequence[str]) -> int:
+    here = places.here(project)
+    clients = _named(names, parsed.scope) if names else _found(here, parsed)
+    if not clients:
+        screen.say("nothing was written")
+        return 1
+    options = ("--env-file", str(Path(parsed.env_file).absolute())) if parsed.env_file else ()
+    launch = Launch(project, this_program(sys.argv[0]), options)
+    if launch.lies_in_a_cache:
+        screen.complain(
+            f"{launch.program[0]} lies in a cache, which may be emptied; install it for good "
+            "(`uv tool install`, `pipx install` or pip) and run this again"
+        )
+    plans: list[Plan] = [
+        partial(plan.install, client, parsed.scope or client.scope, here, launch)
+        for client in clients
+    ]
+    if parsed.agents_md:
+        plans.append(partial(plan.install_guide, project, clients))
+    return _carry_out(plans, parsed)
+
+
+def _uninstall(parsed: argparse.Namespace, project: Path, names: Sequence[str]) -> int:
+    here = places.here(project)
+    plans: list[Plan] = [
+        partial(plan.uninstall, client, scope, path, project)
+        for client in (_named(names, parsed.scope) if names else CLIENTS)
+        for scope in SCOPES
+        if parsed.scope in {None, scope}
+        for path in client.paths(scope, here)
+    ]
+    plans.append(partial(plan.uninstall_guide, project, is_wanted=parsed.agents_md))
+    return _carry_out(plans, parsed)
+
+
+def _carry_out(plans: Sequence[Plan], parsed: argparse.Namespace) -> int:
+    """Show what the plans would change, ask, and change it; returns the exit status."""
+    steps, failed = _decided(plans)
+    changing = [step for step in steps if step.change is not None]
+    for step in steps:
+        if step.change is None:
+            screen.say(f"{step.title}: {step.said}")
+        else:
+            screen.show(step.title, step.change)
+    if not steps and not failed:
+        screen.say("no client has an entry for this project")
+    if not changing:
+        return 1 if failed else 0
+    if not parsed.yes:
+        if not sys.stdin.isatty():
+            screen.complain("nothing was written; give --yes to write without being asked")
+            return 2
+        what = "this change" if len(changing) == 1 else f"these {len(changing)} changes"
+        if not screen.confirms(f"Write {what}?"):
+            screen.say("nothing was written")
+            return 1
+    return 1 if not _written(changing) or failed else 0
+
+
+def _decided(plans: Sequence[Plan]) -> tuple[list[Step], bool]:
+    """What each plan comes to, and whether one failed: a broken file stops its client only."""
+    steps: list[Step] = []
+    failed = False
+    for decide in plans:
+        try:
+            steps += decide()
+        except ConfigFileError as error:
+            screen.complain(str(error))
+            failed = True
+    return steps, failed
+
+
+def _written(steps: Sequence[Step]) -> bool:
+    """Whether every change could be written."""
+    screen.say("")
+    is_all = True
+    for step in steps:
+        assert step.change is not None
+        try:
+            backup = configs.apply(step.change)
+        except ConfigFileError as error:
+            screen.complain(str(error))
+            is_all = False
+            continue
+        did = "restored" if step.change.restores else "wrote"
+        did = "removed" if step.change.after is None else did
+        kept = f" (backup: {backup.name})" if backup else ""
+        screen.say(f"{step.title}: {did} {step.change.path}{kept}")
+        if step.then:
+            screen.say(f"  next: {step.then}")
+    return is_all
+
+
+def _path_and_names(parsed: argparse.Namespace) -> tuple[str, list[str]]:
+    """The project's path and the clients' names.
+
+    `--client` takes all that follows: in `install --client cursor .` the last is the path.
+    """
+    names: list[str] = [name for word in parsed.client for name in word.split(",") if name]
+    path: str | None = parsed.path
+    if path is None and len(names) > 1 and names[-1] not in _BY_NAME and Path(names[-1]).is_dir():
+        path = names.pop()
+    return path or ".", list(dict.fromkeys(names))
+
+
+def _named(names: Sequence[str], scope: str | None) -> list[Client]:
+    """The clients of these names.
+
+    Raises:
+        SettingsError: If there is none of a name, or it has no such scope.
+    """
+    for name in names:
+        if name not in _BY_NAME:
+            known = ", ".join(_BY_NAME)
+            raise SettingsError(f"{name!r} is no client that is known; give one of: {known}")
+        client = _BY_NAME[name]
+        if scope and scope not in client.files:
+            raise SettingsError(
+                f"{client.title} has no configuration for --scope {scope}; leave it out"
+            )
+    return [_BY_NAME[name] for name in names]
+
+
+def _found(here: Mapping[str, Path], parsed: argparse.Namespace) -> list[Client]:
+    """The clients of this machine, or those of them that the person wants.
+
+    Raises:
+        SettingsError: If there are none.
+    """
+    clients = [
+        client
+        for client in CLIENTS
+        if client.is_installed(here) and (parsed.scope or client.scope) in client.files
+    ]
+    if not clients:
+        known = ", ".join(_BY_NAME)
+        raise SettingsError(f"no client was found on this machine; name one by --client: {known}")
+    is_asked = sys.stdin.isatty() and not parsed.yes and len(clients) > 1
+    return screen.choice(clients) if is_asked else clients

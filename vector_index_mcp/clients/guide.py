@@ -1,0 +1,49 @@
+"""The short section of AGENTS.md or CLAUDE.md that tells an agent when to search. Pure."""
+
+import re
+
+from vector_index_mcp.clients.edits import newline_of
+
+_START = "<!-- vector-index-mcp: start -->"
+_END = "<!-- vector-index-mcp: end -->"
+_SECTION = f"""\
+{_START}
+## Finding code
+
+This project is indexed by the MCP server vector-index-mcp. To find where something is done, call
+`search_index` first: ask in plain words ("where are retries with backoff handled"), or name an
+identifier in any spelling, or both. It finds by meaning and by word at once and answers with paths,
+lines and text. Use grep for a complete list of literal occurrences.
+{_END}
+"""
+_WRITTEN = re.compile(rf"{re.escape(_START)}.*?{re.escape(_END)}", re.DOTALL)
+
+
+def is_in(text: str) -> bool:
+    """Whether the section is there, in whatever wording."""
+    return _WRITTEN.search(text) is not None
+
+
+def added(text: str) -> str:
+    """`text` with the section as it reads today: in its place if there is one, or at the end."""
+    newline = newline_of(text)
+    section = _SECTION.replace("\n", newline)
+    if is_in(text):
+        return _WRITTEN.sub(lambda _: section.rstrip(), text, count=1)
+    if not text:
+        return section
+    if text.endswith("\n"):
+        return text + newline + section
+    return text + newline * 2 + section.rstrip()
+
+
+def removed(text: str) -> str:
+    """`text` without the section, as it was before."""
+    match = _WRITTEN.search(text)
+    if match is None:
+        return text
+    before, after = text[: match.start()], text[match.end() :]
+    newline = newline_of(text)
+    if after:
+        return before.removesuffix(newline) + after.removeprefix(newline)
+    return before.removesuffix(newline * 2)

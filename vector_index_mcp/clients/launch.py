@@ -1,0 +1,126 @@
+"""The command by which a client starts us: which one to write, and which one is ours."""
+
+import re
+import shutil
+import sys
+import sysconfig
+import unicodedata
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+_PROGRAM = "vector-index-mcp"
+_MODULE = "vector_index_mcp"
+# `vector-index-mcp`, with its extension on Windows, or as uvx and pipx take it.
+_OUR_WORD = re.compile(r"vector[-_]index[-_]mcp(\.exe|\.cmd)?(\[[\w,-]*\])?([=@<>~!].*)?")
+_PROJECT_VARIABLE = "${workspaceFolder}"
+# A tool's full name, "mcp__NAME__trigger_index", has at most 64 characters, in Cursor 60.
+_LONGEST_NAME_CHARS = 40
+# Claude Code keeps these for itself.
+_RESERVED_NAMES = frozenset({"workspace", "computer-use", "claude-in-chrome"})
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """How to serve a project."""
+
+    project: Path
+    program: tuple[str, ...]
+    options: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> list[str]:
+        """The command line."""
+        return [*self.program, *self.options, str(self.project)]
+
+    @property
+    def lies_in_a_cache(self) -> bool:
+        """Whether the program may be cleared away: `uvx` and `pipx run` install in a cache."""
+        parts = {part.lower() for part in Path(self.program[0]).parts}
+        return bool(parts & {".cache", "cache", "caches"})
+
+
+def this_program(started_as: str) -> tuple[str, ...]:
+    """The running program as words that work with any PATH.
+
+    A client with windows does not have the shell's PATH, so the path is absolute. Links stay as
+    they are: pipx and uv keep theirs where it is when they move what it leads to.
+
+    Args:
+        started_as: The first of `sys.argv`.
+    """
+    candidates = [Path(started_as)] if Path(started_as).stem == _PROGRAM else []
+    candidates.append(Path(sysconfig.get_path("scripts")) / _PROGRAM)
+    for candidate in candidates:
+        if found := shutil.which(candidate.absolute()):
+            return (str(found),)
+    return (sys.executable, "-m", _MODULE)
+
+
+def words_of(entry: Any) -> list[str]:
+    """The command line of an entry in any client's shape; empty if it has none."""
+    if not isinstance(entry, Mapping):
+        return []
+    words: list[Any] = []
+    for value in (entry.get("command"), entry.get("args")):
+        words += value if isinstance(value, list) else [value]
+    return [word for word in words if word and isinstance(word, str)]
+
+
+def serves(words: Sequence[str], project: Path, *, is_of_project: bool) -> bool:
+    """Whether a command line serves `project`.
+
+    Args:
+        words: The command line.
+        project: The project's folder, links resolved.
+        is_of_project: Whether it is written inside the project, so that a relative path counts
+            from there.
+    """
+    program = _program_length(words)
+    for word in words[program:] if program else []:
+        if is_of_project:
+            word = word.replace(_PROJECT_VARIABLE, str(project))
+        path = Path(word)
+        if path.is_absolute() or is_of_project:
+            try:
+                if (project / path).resolve() == project:
+                    return True
+            except (OSError, RuntimeError, ValueError):  # a word that is no path at all
+                continue
+    return False
+
+
+def can_start(words: Sequence[str]) -> bool:
+    """Whether there is a program to start."""
+    return bool(words) and shutil.which(words[0]) is not None
+
+
+def with_program(words: Sequence[str], program: Sequence[str]) -> list[str]:
+    """A command line of ours with another program, its options kept."""
+    return [*program, *words[_program_length(words) :]]
+
+
+def name_for(project: Path, taken: Collection[str]) -> str:
+    """A name that every client allows, by the project's folder; not one of those `taken`.
+
+    Letters, digits and hyphens: Claude Code allows no others but the underscore, which Gemini CLI
+    advises against.
+    """
+    ascii_name = unicodedata.normalize("NFKD", project.name).encode("ascii", "ignore").decode()
+    name = re.sub(r"[^A-Za-z0-9]+", "-", ascii_name)[:_LONGEST_NAME_CHARS].strip("-") or "project"
+    unwanted = {other.lower() for other in taken} | _RESERVED_NAMES
+    number, candidate = 1, name
+    while candidate.lower() in unwanted:
+        number += 1
+        suffix = f"-{number}"
+        candidate = name[: _LONGEST_NAME_CHARS - len(suffix)] + suffix
+    return candidate
+
+
+def _program_length(words: Sequence[str]) -> int:
+    """How many of the first words are the program; 0 if it is not ours."""
+    for position, word in enumerate(words):
+        if _OUR_WORD.fullmatch(re.split(r"[\\/]", word)[-1]):
+            return position + 1
+    return 0

@@ -1,0 +1,45 @@
+"""Where this machine and its user keep configurations."""
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+
+def here(project: Path) -> dict[str, Path]:
+    """The places of this machine and user, by name."""
+    return places(project, Path.home(), sys.platform, os.environ)
+
+
+def places(
+    project: Path, home: Path, platform: str, variables: Mapping[str, str]
+) -> dict[str, Path]:
+    """The folders that the paths in `catalog` begin with, by name.
+
+    Args:
+        project: The project's folder.
+        home: The user's.
+        platform: As `sys.platform` names it.
+        variables: The environment's.
+    """
+
+    def chosen(variable: str, otherwise: Path) -> Path:
+        return Path(variables[variable]) if variables.get(variable) else otherwise
+
+    config = chosen("XDG_CONFIG_HOME", home / ".config")
+    if platform == "win32":
+        applications = chosen("APPDATA", home / "AppData" / "Roaming")
+        zed = applications / "Zed"
+    else:
+        is_mac = platform == "darwin"
+        applications = home / "Library" / "Application Support" if is_mac else config
+        zed = (home / ".config" if is_mac else config) / "zed"
+    return {
+        "project": project,
+        "home": home,
+        "config": config,
+        "applications": applications,
+        "zed": zed,
+        "claude": chosen("CLAUDE_CONFIG_DIR", home),
+        "codex": chosen("CODEX_HOME", home / ".codex"),
+    }

@@ -1,0 +1,187 @@
+"""What would change for each client, decided before anything is written."""
+
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from vector_index_mcp.clients import edits, guide, launch
+from vector_index_mcp.clients.catalog import AGENTS, CLIENTS, PROJECT, SCOPES, Client, Scope
+from vector_index_mcp.clients.configs import Change, Edit, decoded, edited, load, read, undoing
+from vector_index_mcp.clients.launch import Launch
+from vector_index_mcp.errors import ConfigFileError
+
+_RESTART = "if it runs, start it again"
+_IMPORTS_AGENTS = "@" + AGENTS
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What is to be done for one client, or in one document."""
+
+    title: str
+    change: Change | None = None
+    """None if there is nothing to do."""
+    said: str = ""
+    """Why there is nothing to do."""
+    then: str = ""
+    """What a person does when it is done."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Config:
+    """A client's configuration file as it is."""
+
+    client: Client
+    scope: Scope
+    path: Path
+    data: bytes | None
+    servers: Mapping[str, Any]
+
+    def ours(self, project: Path) -> list[str]:
+        """The names of the entries that serve `project`."""
+        return [
+            name
+            for name, entry in self.servers.items()
+            if launch.serves(launch.words_of(entry), project, is_of_project=self.scope == PROJECT)
+        ]
+
+    def adding(self, name: str, entry: dict[str, Any]) -> Edit:
+        """The edit that adds an entry."""
+        return partial(_add, self.client, name, entry)
+
+    def removing(self, names: Iterable[str]) -> Edit:
+        """The edit that removes entries."""
+
+        def remove(text: str) -> str:
+            for name in names:
+                text = edits.removed(self.client.syntax, text, (self.client.servers, name))
+            return text
+
+        return remove
+
+    def mending(self, name: str, words: list[str]) -> Edit:
+        """The edit that gives an entry another command line and leaves the rest of it."""
+        entry, wanted = self.servers[name], self.client.shape(words)
+
+        def mend(text: str) -> str:
+            for key in ("command", "args"):
+                if key in wanted and entry.get(key) != wanted[key]:
+                    path = (self.client.servers, name, key)
+                    text = edits.replaced(self.client.syntax, text, path, wanted[key])
+            return text
+
+        return mend
+
+
+def install(client: Client, scope: Scope, places: Mapping[str, Path], wanted: Launch) -> list[Step]:
+    """What gives `client` an entry for the project.
+
+    Raises:
+        ConfigFileError: If its configuration cannot be read or edited.
+    """
+    config = _read(client, scope, client.paths(scope, places)[0])
+    others = _readable(client, places, besides=config.path)
+    for known in (config, *others):
+        for name in known.ours(wanted.project):
+            words = launch.words_of(known.servers[name])
+            if launch.can_start(words):
+                return [Step(client.title, said=f"already there, as `{name}` in {known.path}")]
+            mend = known.mending(name, launch.with_program(words, wanted.program))
+            return [_step(known, edited(known.path, known.data, mend))]
+    name = launch.name_for(
+        wanted.project, {name for known in (config, *others) for name in known.servers}
+    )
+    add = config.adding(name, client.shape(wanted.words))
+    return [_step(config, edited(config.path, config.data, add))]
+
+
+def uninstall(client: Client, scope: Scope, path: Path, project: Path) -> list[Step]:
+    """What takes the project's entry out of one configuration file, if it has one.
+
+    Raises:
+        ConfigFileError: If the file cannot be read or edited.
+    """
+    config = _read(client, scope, path)
+    names = config.ours(project)
+    if not names or config.data is None:
+        return []
+    add = config.adding(names[0], config.servers[names[0]])
+    return [Step(client.title, undoing(path, config.data, add, config.removing(names)))]
+
+
+def install_guide(project: Path, clients: Iterable[Client]) -> list[Step]:
+    """What tells the agents of these clients when to search.
+
+    Raises:
+        ConfigFileError: If a document cannot be read.
+    """
+    steps = []
+    for path in _different({_document(project, client) for client in clients if client.document}):
+        before = load(path)
+        after = edited(path, before, guide.added)
+        if after == before:
+            steps.append(Step(path.name, said="the section is already there"))
+        else:
+            steps.append(Step(path.name, Change(path, before, after)))
+    return steps
+
+
+def uninstall_guide(project: Path, *, is_wanted: bool) -> list[Step]:
+    """What takes the section out of every document that has it; a hint if that is not wanted.
+
+    Raises:
+        ConfigFileError: If a document cannot be read.
+    """
+    steps = []
+    for path in _different({project / name for name in {AGENTS, *(c.document for c in CLIENTS)}}):
+        data = load(path) if path.is_file() else None
+        if data is None or not guide.is_in(decoded(path, data)):
+            continue
+        if is_wanted:
+            steps.append(Step(path.name, undoing(path, data, guide.added, guide.removed)))
+        else:
+            hint = "still says when to search this project; --agents-md takes that out"
+            steps.append(Step(path.name, said=hint))
+    return steps
+
+
+def _document(project: Path, client: Client) -> Path:
+    """The client's own document if there is one that does not lead to AGENTS.md; or AGENTS.md."""
+    own = project / client.document
+    leads_there = _IMPORTS_AGENTS in decoded(own, load(own))
+    return own if own.is_file() and not leads_there else project / AGENTS
+
+
+def _different(paths: Iterable[Path]) -> list[Path]:
+    """Of paths that lead to the same file only one."""
+    return list({path.resolve(): path for path in sorted(paths)}.values())
+
+
+def _step(config: _Config, after: bytes) -> Step:
+    change = Change(config.path, config.data, after)
+    is_usual = config.scope == config.client.scope
+    return Step(config.client.title, change, then=config.client.then if is_usual else _RESTART)
+
+
+def _add(client: Client, name: str, entry: dict[str, Any], text: str) -> str:
+    return edits.added(client.syntax, text, (client.servers, name), entry)
+
+
+def _readable(client: Client, places: Mapping[str, Path], besides: Path) -> list[_Config]:
+    """The client's other files; one that cannot be read is not ours to complain about now."""
+    found = []
+    for scope in SCOPES:
+        for path in client.paths(scope, places):
+            if path != besides:
+                with suppress(ConfigFileError):
+                    found.append(_read(client, scope, path))
+    return found
+
+
+def _read(client: Client, scope: Scope, path: Path) -> _Config:
+    data = load(path)
+    servers = read(path, data, lambda text: edits.table(client.syntax.read(text), client.servers))
+    return _Config(client, scope, path, data, servers)

@@ -1,0 +1,102 @@
+"""What a person sees of install and uninstall, and is asked."""
+
+import difflib
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from vector_index_mcp.clients.catalog import Client
+from vector_index_mcp.clients.configs import Change, decoded
+
+_MOST_CHARS_OF_A_LINE = 200  # some clients keep a whole file on one line
+_COLOURS = {"+": "green", "-": "red", "@": "cyan"}
+_NO_FILE = "/dev/null"
+
+
+def say(text: str) -> None:
+    """Print a line on stdout."""
+    _stdout().print(Text(_harmless(text)), soft_wrap=True)
+
+
+def complain(text: str) -> None:
+    """Print a line on stderr."""
+    sys.stderr.write(f"vector-index-mcp: {_harmless(text)}\n")
+
+
+def show(title: str, change: Change) -> None:
+    """Print a change as a unified diff."""
+    console = _stdout()
+    target = change.path.resolve()
+    where = "" if target == change.path else _harmless(f" (a link to {target})")
+    console.print(Text(f"\n{title}{where}", style="bold"), soft_wrap=True)
+    for line in _diff(change):
+        console.print(Text(line, style=_COLOURS.get(line[:1], "")), soft_wrap=True)
+
+
+def confirms(question: str) -> bool:
+    """Whether the person says yes; Enter is a yes, the end of input is none."""
+    while True:
+        answer = _asked(f"\n{question} [Y/n] ")
+        if answer is None or answer.lower() in {"n", "no"}:
+            return False
+        if answer.lower() in {"", "y", "yes"}:
+            return True
+
+
+def choice(clients: Sequence[Client]) -> list[Client]:
+    """Which of the clients the person wants; none at the end of input."""
+    say("Found on this machine:")
+    for number, client in enumerate(clients, start=1):
+        say(f"  {number}  {client.title} ({client.name})")
+    known = {str(number): client for number, client in enumerate(clients, start=1)}
+    known |= {client.name: client for client in clients}
+    while True:
+        answer = _asked("Which of them? Numbers or names, Enter for all: ")
+        if answer is None:
+            return []
+        wanted = answer.replace(",", " ").split() or [client.name for client in clients]
+        if all(word in known for word in wanted):
+            return [client for client in clients if client in [known[word] for word in wanted]]
+
+
+def _asked(question: str) -> str | None:
+    try:
+        return input(question).strip()
+    except EOFError:
+        say("")
+        return None
+
+
+def _diff(change: Change) -> list[str]:
+    before, after = (_lines(change.path, data) for data in (change.before, change.after))
+    old = _NO_FILE if change.before is None else str(change.path)
+    new = _NO_FILE if change.after is None else str(change.path)
+    lines = list(difflib.unified_diff(before, after, old, new, lineterm=""))
+    return [_short(_harmless(line)) for line in lines] or [f"--- {old}", f"+++ {new} (empty)"]
+
+
+def _lines(path: Path, data: bytes | None) -> list[str]:
+    lines = decoded(path, data).splitlines(keepends=True)
+    if lines and not lines[-1].endswith("\n"):
+        lines[-1] += " (no newline at the end)"
+    return [line.rstrip("\r\n") for line in lines]
+
+
+def _short(line: str) -> str:
+    return line if len(line) <= _MOST_CHARS_OF_A_LINE else line[:_MOST_CHARS_OF_A_LINE] + "…"
+
+
+def _harmless(text: str) -> str:
+    """`text` without what a terminal would obey: the files are not ours."""
+    return "".join(
+        c if c.isprintable() or c in "\t\n" else "\N{REPLACEMENT CHARACTER}" for c in text
+    )
+
+
+def _stdout() -> Console:
+    # Names and texts may hold what the terminal's encoding lacks.
+    sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # TextIOWrapper
+    return Console(highlight=False)
