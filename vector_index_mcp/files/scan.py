@@ -6,10 +6,11 @@ import stat
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from vector_index_mcp.errors import ProjectError
-from vector_index_mcp.files.ignore import Ignore, concerns_rules
+from vector_index_mcp.files import beneath
+from vector_index_mcp.files.ignore import Ignore, concerns_rules, is_too_deep
 
 _OUT_OF_SIGHT = {errno.EACCES, errno.EPERM, errno.EIO, errno.ESTALE}
 """A file that fails to be looked at like this may be there, as it was."""
@@ -24,7 +25,8 @@ class Tree:
 
     files: dict[str, Stamp] = field(default_factory=dict)
     unreadable: list[str] = field(default_factory=list)
-    """Folders that could not be listed, with a trailing slash; nothing is known of their files."""
+    """Folders that could not be listed, or are too deep, with a trailing slash; nothing is known of
+    their files."""
 
 
 @dataclass(slots=True)
@@ -56,7 +58,8 @@ def walk(root: Path, ignore: Ignore, folder: str = "") -> Tree:
     while pending:
         here = pending.pop()
         try:
-            entries = _entries(root / here)
+            with beneath.entries(root, here) as entries:
+                pending += _note(tree, here, entries, ignore)
         except OSError as error:
             if not here:
                 raise ProjectError(
@@ -65,20 +68,27 @@ def walk(root: Path, ignore: Ignore, folder: str = "") -> Tree:
                 ) from error
             if not isinstance(error, (FileNotFoundError, NotADirectoryError)):
                 tree.unreadable.append(here + "/")
-            continue
-        prefix = here + "/" if here else ""
-        for entry in entries:
-            path = prefix + entry.name
-            is_folder = entry.is_dir(follow_symlinks=False)
-            if not (is_folder or entry.is_file(follow_symlinks=False)):
-                continue
-            if ignore.ignores_entry(path, is_folder):
-                continue
-            if is_folder:
-                pending.append(path)
-            elif (stamp := _entry_stamp(entry)) is not None:
-                tree.files[path] = stamp
     return tree
+
+
+def _note(tree: Tree, here: str, entries: Iterable[os.DirEntry[str]], ignore: Ignore) -> list[str]:
+    """Note the files in the folder `here`; returns the folders in it."""
+    folders = []
+    prefix = here + "/" if here else ""
+    for entry in sorted(entries, key=lambda entry: entry.name):
+        path = prefix + entry.name
+        is_folder = entry.is_dir(follow_symlinks=False)
+        if not (is_folder or entry.is_file(follow_symlinks=False)):
+            continue
+        if ignore.ignores_entry(path, is_folder):
+            continue
+        if is_folder and is_too_deep(path):
+            tree.unreadable.append(path + "/")
+        elif is_folder:
+            folders.append(path)
+        elif (stamp := _entry_stamp(entry)) is not None:
+            tree.files[path] = stamp
+    return folders
 
 
 def compare(tree: Tree, known: Mapping[str, Stamp]) -> Changes:
@@ -127,9 +137,7 @@ def _look_at(
     root: Path, ignore: Ignore, path: str, known: Mapping[str, Stamp], known_paths: "_Sorted"
 ) -> Changes:
     try:
-        if _is_behind_link(root, path):
-            return Changes(gone=known_paths.at_or_below(path))
-        status = (root / path).lstat()
+        status = beneath.status(root, path)
     except OSError as error:
         if error.errno in _OUT_OF_SIGHT:
             return Changes()
@@ -141,12 +149,6 @@ def _look_at(
         changed = known.get(path) != stamp_of(status)
         return Changes([path] if changed else [], known_paths.below(path))
     return Changes(gone=known_paths.at_or_below(path))
-
-
-def _is_behind_link(root: Path, path: str) -> bool:
-    """Whether a folder on the way from the root (itself not asked) to `path` is a link."""
-    folders = PurePosixPath(path).parents[:-1]
-    return any(stat.S_ISLNK((root / folder).lstat().st_mode) for folder in folders)
 
 
 class _Sorted:
@@ -166,11 +168,6 @@ class _Sorted:
         index = bisect_left(self._paths, path)
         here = index < len(self._paths) and self._paths[index] == path
         return ([path] if here else []) + self.below(path)
-
-
-def _entries(folder: Path) -> list[os.DirEntry[str]]:
-    with os.scandir(folder) as entries:
-        return sorted(entries, key=lambda entry: entry.name)
 
 
 def _entry_stamp(entry: os.DirEntry[str]) -> Stamp | None:
