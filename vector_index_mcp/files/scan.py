@@ -15,6 +15,10 @@ from vector_index_mcp.files.ignore import Ignore, concerns_rules, is_too_deep
 _OUT_OF_SIGHT = {errno.EACCES, errno.EPERM, errno.EIO, errno.ESTALE}
 """A file that fails to be looked at like this may be there, as it was."""
 
+# A file costs a kilobyte of memory in the index's ledger and in a scan, whatever is in it.
+MOST_FILES = 500_000
+"""Of which so many are found, and so many folders; the others are counted."""
+
 Stamp = tuple[int, int, int]
 """(bytes, mtime_ns, ctime_ns). The ctime tells an edit that put size and mtime back."""
 
@@ -27,6 +31,9 @@ class Tree:
     unreadable: list[str] = field(default_factory=list)
     """Folders that could not be listed, or are too deep, with a trailing slash; nothing is known of
     their files."""
+    left_out: int = 0
+    """Files and folders beyond `MOST_FILES`; always the same ones of the same tree."""
+    folders: int = 0
 
 
 @dataclass(slots=True)
@@ -37,6 +44,8 @@ class Changes:
     """Files to read."""
     gone: list[str] = field(default_factory=list)
     """Files to forget."""
+    left_out: int = 0
+    """New files for which there is no room."""
 
 
 def stamp_of(status: os.stat_result) -> Stamp:
@@ -72,10 +81,11 @@ def walk(root: Path, ignore: Ignore, folder: str = "") -> Tree:
 
 
 def _note(tree: Tree, here: str, entries: Iterable[os.DirEntry[str]], ignore: Ignore) -> list[str]:
-    """Note the files in the folder `here`; returns the folders in it."""
-    folders = []
+    """Note the files in the folder `here`; returns the folders in it that are to be walked."""
     prefix = here + "/" if here else ""
-    for entry in sorted(entries, key=lambda entry: entry.name):
+    files = _First(MOST_FILES - len(tree.files))
+    folders = _First(MOST_FILES - tree.folders)
+    for entry in entries:
         path = prefix + entry.name
         is_folder = entry.is_dir(follow_symlinks=False)
         if not (is_folder or entry.is_file(follow_symlinks=False)):
@@ -84,11 +94,38 @@ def _note(tree: Tree, here: str, entries: Iterable[os.DirEntry[str]], ignore: Ig
             continue
         if is_folder and is_too_deep(path):
             tree.unreadable.append(path + "/")
-        elif is_folder:
-            folders.append(path)
-        elif (stamp := _entry_stamp(entry)) is not None:
-            tree.files[path] = stamp
-    return folders
+        else:
+            (folders if is_folder else files).add(entry)
+    for entry in files.sorted():
+        if (stamp := _entry_stamp(entry)) is not None:
+            tree.files[prefix + entry.name] = stamp
+    found = [prefix + entry.name for entry in folders.sorted()]
+    tree.folders += len(found)
+    tree.left_out += files.left_out + folders.left_out
+    return found
+
+
+class _First:
+    """The first `most` entries by name of any number, in bounded memory."""
+
+    _SLACK = 1_000
+
+    def __init__(self, most: int) -> None:
+        self.left_out = 0
+        self._most = most
+        self._entries: list[os.DirEntry[str]] = []
+
+    def add(self, entry: os.DirEntry[str]) -> None:
+        self._entries.append(entry)
+        if len(self._entries) > 2 * self._most + self._SLACK:
+            self.sorted()
+
+    def sorted(self) -> Sequence[os.DirEntry[str]]:
+        """Those first ones of what was added."""
+        self._entries.sort(key=lambda entry: entry.name)
+        self.left_out += max(0, len(self._entries) - self._most)
+        del self._entries[self._most :]
+        return self._entries
 
 
 def compare(tree: Tree, known: Mapping[str, Stamp]) -> Changes:
@@ -125,7 +162,11 @@ def look(root: Path, ignore: Ignore, paths: Iterable[str], known: Mapping[str, S
         changes = _look_at(root, ignore, path, known, known_paths)
         dirty.update(dict.fromkeys(changes.dirty))
         gone.update(dict.fromkeys(changes.gone))
-    return Changes(list(dirty), list(gone))
+    room = max(0, MOST_FILES - len(known) + len(gone))
+    surplus = sorted(path for path in dirty if path not in known)[room:]
+    for path in surplus:
+        del dirty[path]
+    return Changes(list(dirty), list(gone), len(surplus))
 
 
 def _widened(paths: Iterable[str]) -> list[str]:
