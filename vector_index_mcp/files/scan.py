@@ -29,8 +29,8 @@ class Tree:
 
     files: dict[str, Stamp] = field(default_factory=dict)
     unreadable: list[str] = field(default_factory=list)
-    """Folders that could not be listed, or are too deep, with a trailing slash; nothing is known of
-    their files."""
+    """Folders that could not be listed or entered, or are too deep, with a trailing slash; nothing
+    is known of their files."""
     left_out: int = 0
     """Files and folders beyond `MOST_FILES`; always the same ones of the same tree."""
     folders: int = 0
@@ -96,9 +96,15 @@ def _note(tree: Tree, here: str, entries: Iterable[os.DirEntry[str]], ignore: Ig
             tree.unreadable.append(path + "/")
         else:
             (folders if is_folder else files).add(entry)
+    out_of_sight = []
     for entry in files.sorted():
-        if (stamp := _entry_stamp(entry)) is not None:
-            tree.files[prefix + entry.name] = stamp
+        try:
+            tree.files[prefix + entry.name] = stamp_of(entry.stat(follow_symlinks=False))
+        except FileNotFoundError:  # since it was listed
+            continue
+        except OSError:  # it may be as it was: a folder can be listed that cannot be entered
+            out_of_sight.append(prefix or entry.name)
+    tree.unreadable += dict.fromkeys(out_of_sight)
     found = [prefix + entry.name for entry in folders.sorted()]
     tree.folders += len(found)
     tree.left_out += files.left_out + folders.left_out
@@ -209,10 +215,3 @@ class _Sorted:
         index = bisect_left(self._paths, path)
         here = index < len(self._paths) and self._paths[index] == path
         return ([path] if here else []) + self.below(path)
-
-
-def _entry_stamp(entry: os.DirEntry[str]) -> Stamp | None:
-    try:
-        return stamp_of(entry.stat(follow_symlinks=False))
-    except OSError:  # gone since it was listed
-        return None

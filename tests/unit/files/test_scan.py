@@ -273,8 +273,9 @@ def test_odd_names_are_found_and_forgotten_like_others(tmp_path: Path, name: str
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="the system has no user numbers")
-def test_an_unreadable_folder_is_told_and_does_not_end_the_walk(project: Path) -> None:
-    (project / "x/y").chmod(0)
+@pytest.mark.parametrize("mode", [0o000, 0o744], ids=["not to be listed", "not to be entered"])
+def test_an_unreadable_folder_is_told_and_does_not_end_the_walk(project: Path, mode: int) -> None:
+    (project / "x/y").chmod(mode)
     try:
         if os.geteuid() != 0:
             tree = walk(project, Ignore(project))
