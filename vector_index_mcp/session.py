@@ -28,6 +28,7 @@ from mcp_types import (
     jsonrpc_message_adapter,
 )
 from pydantic import ValidationError
+from pydantic_core import PydanticSerializationError
 
 from vector_index_mcp.transport import lines_of
 
@@ -187,5 +188,9 @@ def _refusal(line: bytes) -> JSONRPCError:
 
 
 def _line(message: SessionMessage) -> bytes:
-    text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
-    return text.encode() + b"\n"
+    try:
+        text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
+    except PydanticSerializationError:  # a file's name need not be valid Unicode
+        values = message.message.model_dump(by_alias=True, exclude_unset=True)
+        text = json.dumps(values, ensure_ascii=False)
+    return text.encode("utf-8", "replace") + b"\n"

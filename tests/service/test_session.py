@@ -71,6 +71,7 @@ class Waiting:
 
     def __init__(self):
         self.calls = 0
+        self.says = ""
         self.let_go = anyio.Event()
         self.server = MCPServer("waiting")
 
@@ -78,7 +79,7 @@ class Waiting:
         async def wait(text: str = "") -> str:
             self.calls += 1
             await self.let_go.wait()
-            return "waited"
+            return f"waited {self.says}"
 
 
 @asynccontextmanager
@@ -171,3 +172,14 @@ async def test_a_client_that_leaves_ends_its_session():
         client.leave()
         with anyio.fail_after(10):
             await session.serve(Waiting().server, client.receive, client.send)
+
+
+async def test_a_name_that_is_not_valid_unicode_does_not_end_the_session():
+    server = Waiting()
+    server.says = "for \udcff"
+    server.let_go.set()
+    async with connected(server) as client:
+        client.say(waiting(1), request(2, "ping"))
+        answers = [await client.told(), await client.told()]
+        [waited] = [answer["result"] for answer in answers if answer["id"] == 1]
+        assert waited["content"][0]["text"] == "waited for ?"
