@@ -19,8 +19,8 @@ if TYPE_CHECKING:  # tools.py needs the models at once, and the service imports 
     from vector_index_mcp.codebase.indexer import Indexer
     from vector_index_mcp.codebase.service import Codebase
 
-OVER_LIMIT = "over the limit of files"
-_MOST_FAILED_LISTED = 20
+_OVER_LIMIT = "over the limit of files"
+_MOST_LISTED = 20
 
 
 class FileMetadata(BaseModel):
@@ -244,8 +244,8 @@ async def index_status(codebase: "Codebase") -> IndexStatus:
         is_writer=indexer is not None,
         skipped=ledger.reasons(SKIPPED) | _left_out(indexer),
         masked_credential_count=ledger.masked_count,
-        failed={r.key: r.reason for r in ledger.with_state(FAILED)[:_MOST_FAILED_LISTED]},
-        unreadable_folders=indexer.unreadable_folders if indexer else [],
+        failed={r.key: r.reason for r in ledger.with_state(FAILED)[:_MOST_LISTED]},
+        unreadable_folders=indexer.unreadable_folders[:_MOST_LISTED] if indexer else [],
         index_location=codebase.uri,
         index_bytes=size,
         memory_bytes=psutil.Process().memory_info().rss,
@@ -255,7 +255,7 @@ async def index_status(codebase: "Codebase") -> IndexStatus:
 
 def _left_out(indexer: "Indexer | None") -> dict[str, int]:
     count = indexer.left_out_count if indexer is not None else 0
-    return {OVER_LIMIT: count} if count else {}
+    return {_OVER_LIMIT: count} if count else {}
 
 
 def _memory_of(pid: int | None) -> int | None:

@@ -6,6 +6,7 @@ leads to where a path is too long for the system. On Windows, which knows no suc
 looked at as a whole before it is opened.
 """
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,7 +26,7 @@ def open_file(root: Path, key: str, flags: int) -> int:
         OSError: If there is no such file, if it is a link itself, or if it cannot be opened.
     """
     flags |= getattr(os, "O_NOFOLLOW", 0)
-    folder, _, name = key.rpartition("/")
+    folder, name = _parted(key)
     if not _CAN_STEP:
         return os.open(_checked(root, folder) / name, flags)
     at = _step_down(root, folder)
@@ -41,7 +42,7 @@ def status(root: Path, key: str) -> os.stat_result:
     Raises:
         OSError: As above, if there is none.
     """
-    folder, _, name = key.rpartition("/")
+    folder, name = _parted(key)
     if not _CAN_STEP:
         return (_checked(root, folder) / name).lstat()
     at = _step_down(root, folder)
@@ -58,11 +59,11 @@ def entries(root: Path, folder: str) -> Iterator[Iterator[os.DirEntry[str]]]:
     Raises:
         OSError: As above.
     """
+    above, name = _parted(folder)
     if not _CAN_STEP:
         with os.scandir(_checked(root, folder)) as found:
             yield found
         return
-    above, _, name = folder.rpartition("/")
     at = _step_down(root, above)
     try:
         here = os.open(name or ".", _FOLDER, dir_fd=at)
@@ -73,6 +74,14 @@ def entries(root: Path, folder: str) -> Iterator[Iterator[os.DirEntry[str]]]:
             yield found
     finally:
         os.close(here)
+
+
+def _parted(key: str) -> tuple[str, str]:
+    """The folder and the name; there is no way up."""
+    if ".." in key.split("/"):
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), key)
+    folder, _, name = key.rpartition("/")
+    return folder, name
 
 
 def _step_down(root: Path, folder: str) -> int:
@@ -90,5 +99,5 @@ def _step_down(root: Path, folder: str) -> int:
 def _checked(root: Path, folder: str) -> Path:
     path = root / folder
     if not path.resolve().is_relative_to(root.resolve()):
-        raise NotADirectoryError(20, "a link leads out of the project", str(path))
+        raise NotADirectoryError(errno.ENOTDIR, "a link leads out of the project", str(path))
     return path

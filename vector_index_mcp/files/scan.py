@@ -34,6 +34,7 @@ class Tree:
     left_out: int = 0
     """Files and folders beyond `MOST_FILES`; always the same ones of the same tree."""
     folders: int = 0
+    """How many were found."""
 
 
 @dataclass(slots=True)
@@ -92,10 +93,7 @@ def _note(tree: Tree, here: str, entries: Iterable[os.DirEntry[str]], ignore: Ig
             continue
         if ignore.ignores_entry(path, is_folder):
             continue
-        if is_folder and is_too_deep(path):
-            tree.unreadable.append(path + "/")
-        else:
-            (folders if is_folder else files).add(entry)
+        (folders if is_folder else files).add(entry)
     out_of_sight = []
     for entry in files.sorted():
         try:
@@ -108,6 +106,9 @@ def _note(tree: Tree, here: str, entries: Iterable[os.DirEntry[str]], ignore: Ig
     found = [prefix + entry.name for entry in folders.sorted()]
     tree.folders += len(found)
     tree.left_out += files.left_out + folders.left_out
+    if found and is_too_deep(found[0]):
+        tree.unreadable += [folder + "/" for folder in found]
+        return []
     return found
 
 

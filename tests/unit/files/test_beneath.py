@@ -85,6 +85,20 @@ def test_behind_a_link_there_is_nothing(
 
 
 @ways
+@pytest.mark.parametrize("key", ["../outside/b/c.py", "a/../../outside/b/c.py", "..", "a/.."])
+def test_there_is_no_way_up(
+    project: Path, monkeypatch: pytest.MonkeyPatch, can_step: bool, key: str
+) -> None:
+    monkeypatch.setattr(beneath, "_CAN_STEP", can_step)
+    with pytest.raises(FileNotFoundError):
+        beneath.status(project, key)
+    with pytest.raises(FileNotFoundError):
+        beneath.open_file(project, key, os.O_RDONLY)
+    with pytest.raises(FileNotFoundError), beneath.entries(project, key):
+        pass
+
+
+@ways
 def test_what_lies_below_is_opened(
     project: Path, monkeypatch: pytest.MonkeyPatch, can_step: bool
 ) -> None:
