@@ -160,11 +160,14 @@ def _run_command(parsed: argparse.Namespace, env_file: str | None) -> int:
 
 def _with_command(arguments: Sequence[str]) -> list[str]:
     """`vector-index-mcp PATH` is short for `vector-index-mcp serve PATH`."""
+    previous = ""
     for position, argument in enumerate(arguments):
+        is_value, previous = previous == "--env-file", argument
+        if is_value:
+            continue
         if argument in _COMMANDS or argument in {"-h", "--help", "--version"}:
             return list(arguments)
-        previous = arguments[position - 1] if position else ""
-        if not argument.startswith("-") and previous != "--env-file":
+        if not argument.startswith("-"):
             return [*arguments[:position], "serve", *arguments[position:]]
     return list(arguments)
 
@@ -176,6 +179,7 @@ def _parser() -> argparse.ArgumentParser:
         description=_DESCRIPTION,
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,  # `_with_command` knows options by their names
     )
     parser.add_argument("--env-file", metavar="FILE", help="read settings from this .env file")
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")

@@ -17,7 +17,7 @@ import anyio.to_thread
 import psutil
 from mcp.server.mcpserver import MCPServer
 
-from vector_index_mcp import __version__, transport
+from vector_index_mcp import __version__, session, transport
 from vector_index_mcp.background.endpoint import endpoint_of
 from vector_index_mcp.background.host import Host
 from vector_index_mcp.codebase import tools
@@ -162,7 +162,7 @@ async def serve_stdio(
         if sys.platform != "win32":
             tasks.start_soon(end_on_signal)
         tasks.start_soon(service.run)
-        await transport.serve(server, streams.messages())
+        await session.serve(server, streams.receive, streams.send)
         tasks.cancel_scope.cancel()
 
 
@@ -173,7 +173,7 @@ async def host(project: Path, settings: Settings, on_ready: Callable[[str], None
     server = build_server(service)
 
     async def serve_session(stream: anyio.abc.ByteStream) -> None:
-        await transport.serve(server, transport.over(stream))
+        await session.serve(server, stream.receive, transport.sending(stream))
 
     def is_busy() -> bool:
         return service.loaded is not None and service.loaded.is_busy

@@ -15,6 +15,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from vector_index_mcp.errors import SettingsError
 
 PREFIX = "VECTOR_INDEX_"
+_MOST = 1_000_000_000  # where nothing else limits a number: no clock and no file counts further
 
 
 class Settings(BaseSettings):
@@ -39,14 +40,17 @@ class Settings(BaseSettings):
         "", description="Folder of the embedding cache; empty: the user's cache folder"
     )
     embedding_cache_max_mb: int = Field(
-        1024, ge=0, description="Size at which the embedding cache drops its oldest vectors, in MB"
+        1024,
+        ge=0,
+        le=_MOST,
+        description="Size at which the embedding cache drops its oldest vectors, in MB",
     )
     ignore_patterns: Annotated[tuple[str, ...], NoDecode] = Field(
         (),
         description="More patterns to ignore, in .gitignore syntax; comma-separated or JSON",
     )
     max_file_bytes: int = Field(
-        1_000_000, ge=1, description="Files larger than this many bytes are skipped"
+        1_000_000, ge=1, le=_MOST, description="Files larger than this many bytes are skipped"
     )
     chunk_max_chars: int = Field(
         1_200, ge=100, le=20_000, description="Longest chunk, in characters"
@@ -58,7 +62,10 @@ class Settings(BaseSettings):
         2_000, ge=0, le=600_000, description="Longest wait while changes keep coming, in ms"
     )
     rescan_seconds: int = Field(
-        300, ge=5, description="Time between two scans that look for missed changes, in seconds"
+        300,
+        ge=5,
+        le=_MOST,
+        description="Time between two scans that look for missed changes, in seconds",
     )
     service_idle_minutes: float = Field(
         30, gt=0, description="Time without clients and work after which the service ends, in min"
@@ -81,7 +88,7 @@ class Settings(BaseSettings):
         if value.lstrip().startswith("["):
             try:
                 return json.loads(value)
-            except json.JSONDecodeError as error:
+            except (ValueError, RecursionError) as error:  # the latter: too many brackets
                 raise ValueError(f"starts with [ but is not a JSON list ({error})") from None
         return [part.strip() for part in value.split(",") if part.strip()]
 

@@ -1,79 +1,93 @@
-"""MCP messages over bytes: on the standard streams and on a socket."""
+"""The bytes that carry MCP: lines, the standard streams, and a client's side of a socket."""
 
 import contextlib
-import io
 import os
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
 import anyio.abc
-from mcp.server.lowlevel import NotificationOptions
-from mcp.server.mcpserver import MCPServer
+import anyio.to_thread
 from mcp.server.stdio import stdio_server
 
 _READ_BYTES = 65_536
-_LONGEST_MESSAGE_BYTES = 64_000_000  # whoever sends more without a line feed is not speaking MCP
-
-
-def over(stream: anyio.abc.ByteStream) -> AbstractAsyncContextManager[Any]:
-    """MCP's message streams over `stream`, for either side."""
-    # Despite its name it takes any pair of streams, and leaves the standard ones alone then.
-    return stdio_server(lines_of(stream.receive), SocketOutput(stream))  # type: ignore[arg-type]
+_LONGEST_ANSWER_BYTES = 64_000_000  # of our own service, which bounds what a client may ask for
 
 
 @asynccontextmanager
 async def client_over(stream: anyio.abc.ByteStream) -> AsyncIterator[Any]:
-    """The same for a client, who ends the session: a service waits for that."""
-    async with over(stream) as streams:
+    """MCP's message streams over `stream` for a client, who ends the session."""
+    # Despite its name it takes any pair of streams, and leaves the standard ones alone then.
+    texts = _texts(lines_of(stream.receive, _LONGEST_ANSWER_BYTES))
+    async with stdio_server(texts, _Output(stream)) as streams:  # type: ignore[arg-type]
         try:
             yield streams
         finally:
             await stream.aclose()
 
 
-async def serve(server: MCPServer[Any], streams: AbstractAsyncContextManager[Any]) -> None:
-    """Serve one session until its client ends it; `server` may serve many at once."""
-    low = server._lowlevel_server
-    options = low.create_initialization_options(NotificationOptions())
-    async with streams as (reading, writing):
-        await low.run(reading, writing, options)
+async def lines_of(
+    receive: Callable[[], Awaitable[bytes]], longest: int
+) -> AsyncIterator[bytes | None]:
+    """The lines in what `receive` returns, until it returns nothing or the stream ends.
 
-
-async def lines_of(receive: Callable[[], Awaitable[bytes]]) -> AsyncIterator[str]:
-    """The lines in what `receive` returns, until it returns nothing or the stream ends."""
+    None stands for a line of more than `longest` bytes, of which no more is kept. Empty lines and
+    a last one that is not complete are passed over.
+    """
     buffer = bytearray()
+    is_too_long = False
     while True:
         try:
             data = await receive()
         except (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
             return
-        if not data or len(buffer) > _LONGEST_MESSAGE_BYTES:
+        if not data:
             return
         start = len(buffer)
         buffer += data
-        while (end := buffer.find(b"\n", start) + 1) > 0:
+        while (end := buffer.find(b"\n", start)) >= 0:
             line = bytes(buffer[:end])
-            del buffer[:end]
+            del buffer[: end + 1]
             start = 0
+            if is_too_long or len(line) > longest:
+                yield None
+            elif line.strip():
+                yield line
+            is_too_long = False
+        if len(buffer) > longest:
+            is_too_long = True
+            buffer.clear()
+
+
+async def _texts(lines: AsyncIterator[bytes | None]) -> AsyncIterator[str]:
+    async for line in lines:
+        if line is not None:
             yield line.decode("utf-8", "replace")
 
 
-class SocketOutput:
-    """Messages to a front end; what a front end that is gone does not get is dropped."""
+def sending(stream: anyio.abc.ByteStream) -> Callable[[bytes], Awaitable[None]]:
+    """Sends on `stream`; what a peer that is gone does not get is dropped."""
+
+    async def send(data: bytes) -> None:
+        with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+            await stream.send(data)
+
+    return send
+
+
+class _Output:
+    """A stream as what `stdio_server` writes to."""
 
     def __init__(self, stream: anyio.abc.ByteStream) -> None:
-        self._stream = stream
+        self._send = sending(stream)
 
     async def write(self, text: str) -> None:
-        """Send `text`."""
-        with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
-            await self._stream.send(text.encode())
+        await self._send(text.encode())
 
     async def flush(self) -> None:
-        """Nothing is held back."""
+        pass
 
 
 class StandardStreams:
@@ -91,20 +105,24 @@ class StandardStreams:
         os.close(null)
         os.dup2(2, 1)
 
-    def messages(self) -> AbstractAsyncContextManager[Any]:
-        """MCP's message streams over them."""
-        raw = os.fdopen(self._output, "wb", closefd=False)
-        output = anyio.wrap_file(io.TextIOWrapper(raw, encoding="utf-8"))
-        return stdio_server(self._lines(), output)
-
-    def _lines(self) -> Any:
-        # Unlike a thread in read(2), waiting for the descriptor can be cancelled.
+    async def receive(self) -> bytes:
+        """What the client has sent; nothing at the end."""
         if sys.platform == "win32":
-            raw = os.fdopen(self._input, "rb", closefd=False)
-            return anyio.wrap_file(io.TextIOWrapper(raw, encoding="utf-8", errors="replace"))
-        return lines_of(self._receive)
-
-    async def _receive(self) -> bytes:
+            return await anyio.to_thread.run_sync(self._read, abandon_on_cancel=True)
+        # Unlike a thread in read(2), waiting for the descriptor can be cancelled.
         with contextlib.suppress(PermissionError):  # epoll's word for a file or /dev/null
             await anyio.wait_readable(self._input)
+        return self._read()
+
+    async def send(self, data: bytes) -> None:
+        """Send `data`; what a client that is gone does not get is dropped."""
+        await anyio.to_thread.run_sync(self._write, data, abandon_on_cancel=True)
+
+    def _read(self) -> bytes:
         return os.read(self._input, _READ_BYTES)
+
+    def _write(self, data: bytes) -> None:
+        view = memoryview(data)
+        with contextlib.suppress(BrokenPipeError):
+            while view:
+                view = view[os.write(self._output, view) :]

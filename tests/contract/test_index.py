@@ -8,9 +8,11 @@ import lancedb
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from vector_index_mcp.engine.store import Index
-from vector_index_mcp.engine.store.index import Manifest, discard, is_local
+from vector_index_mcp.engine.store.index import Manifest, discard, is_local, manifest_of
 from vector_index_mcp.engine.store.schema import FORMAT
 from vector_index_mcp.engine.texts import entries
 from vector_index_mcp.engine.types import Chunk, Document, FileRecord, ModelIdentity
@@ -273,6 +275,35 @@ async def test_a_manifest_that_makes_no_sense_is_damage(index, uri, rows):
     await write_manifest(uri, *rows)
     with pytest.raises(DamagedIndexError, match="force_reindex"):
         await Index.open(uri)
+
+
+anything = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner),
+    max_leaves=5,
+)
+fields = st.fixed_dictionaries(
+    {"format": st.just(FORMAT) | anything},
+    optional=dict.fromkeys(["owner", "chunker", "generation"], anything | st.just(""))
+    | {
+        "model": st.none()
+        | anything
+        | st.fixed_dictionaries({"name": anything, "digest": anything, "dimension": anything})
+    },
+)
+
+
+@given(st.text() | anything.map(json.dumps) | fields.map(json.dumps))
+@example("[" * 100_000)
+@example(f'{{"format": {FORMAT}, "owner": "", "chunker": "", "generation": "x", "model": null}}')
+def test_any_manifest_makes_sense_or_is_damage(text):
+    try:
+        manifest = manifest_of(text)
+    except DamagedIndexError:
+        return
+    if manifest.format == FORMAT:
+        assert manifest.generation >= 0
+        assert {type(manifest.owner), type(manifest.chunker)} == {str}
 
 
 def newest(folder, pattern):

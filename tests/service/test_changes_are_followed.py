@@ -5,6 +5,7 @@ import shutil
 import pytest
 from fakes import FakeEmbedder
 from serving import (
+    call,
     codebase_of,
     contents,
     eventually,
@@ -16,6 +17,8 @@ from serving import (
     status_of,
     write,
 )
+
+from vector_index_mcp.files import scan
 
 pytestmark = pytest.mark.anyio
 
@@ -170,3 +173,26 @@ async def test_a_storm_of_changes_ends_as_a_fresh_index(project, embedder):
         await settled(client)
     kept = await contents(project / ".lancedb")
     assert kept == await fresh_contents(project, embedder, project.parent / "fresh")
+
+
+async def test_files_for_which_there_is_no_room_are_counted_until_there_is(
+    client, project, monkeypatch
+):
+    monkeypatch.setattr(scan, "MOST_FILES", 5)
+
+    async def left_out():
+        return (await status_of(client))["skipped"].get("over the limit of files", 0)
+
+    write(project, {"four.py": "elderberry\n"})
+    await holds(client, "elderberry", "four.py")
+    assert await left_out() == 0
+    write(project, {"five.py": "fig\n"})
+    await eventually(left_out)
+    write(project, {"six.py": "grape\n"})
+    await call(client, "trigger_index")
+    assert (await left_out(), (await status_of(client))["indexed_file_count"]) == (2, 5)
+    shutil.rmtree(project / "sub")
+    await call(client, "trigger_index")
+    assert await left_out() == 0
+    await holds(client, "fig", "five.py")
+    await holds(client, "grape", "six.py")

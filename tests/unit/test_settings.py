@@ -1,8 +1,11 @@
 """The settings: what each is by default, what it may be, and what is said when it may not."""
 
+import contextlib
 import dataclasses
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from vector_index_mcp.errors import SettingsError
@@ -20,6 +23,7 @@ class Case:
 
 
 NOT_A_NUMBER = {"x": "valid integer", "1.5": "valid integer", "": "valid integer"}
+BEYOND_COUNTING = {"1" + "0" * 400: "less than or equal to 1000000000"}
 FIELDS = {
     "lancedb_uri": Case(
         ".lancedb",
@@ -36,7 +40,7 @@ FIELDS = {
     "embedding_cache_max_mb": Case(
         1024,
         {"0": 0, "5": 5},
-        {"-1": "greater than or equal to 0", **NOT_A_NUMBER},
+        {"-1": "greater than or equal to 0", **BEYOND_COUNTING, **NOT_A_NUMBER},
     ),
     "ignore_patterns": Case(
         (),
@@ -51,6 +55,7 @@ FIELDS = {
         },
         {
             "[abc].py": "starts with [ but is not a JSON list",
+            "[" * 100_000: "starts with [ but is not a JSON list",
             "[1]": "valid string",
             '[["nested"]]': "valid string",
         },
@@ -58,7 +63,7 @@ FIELDS = {
     "max_file_bytes": Case(
         1_000_000,
         {"1": 1, "5000000": 5_000_000},
-        {"0": "greater than or equal to 1", **NOT_A_NUMBER},
+        {"0": "greater than or equal to 1", **BEYOND_COUNTING, **NOT_A_NUMBER},
     ),
     "chunk_max_chars": Case(
         1_200,
@@ -90,7 +95,7 @@ FIELDS = {
     "rescan_seconds": Case(
         300,
         {"5": 5, "86400": 86_400},
-        {"4": "greater than or equal to 5", **NOT_A_NUMBER},
+        {"4": "greater than or equal to 5", **BEYOND_COUNTING, **NOT_A_NUMBER},
     ),
     "service_idle_minutes": Case(
         30,
@@ -252,3 +257,17 @@ def test_an_env_file_that_is_no_text_is_refused_by_its_path(env_file):
         load(path)
     assert path in str(caught.value)
     assert str(caught.value).endswith("make it a UTF-8 file you may read")
+
+
+values = st.text(st.characters(exclude_characters="\0", codec="utf-8"))
+lines = st.tuples(st.sampled_from(list(Settings.model_fields)), values).map(
+    lambda pair: f"{PREFIX}{pair[0].upper()}={pair[1]}".encode()
+)
+
+
+@given(st.binary() | st.lists(lines).map(b"\n".join))
+def test_any_env_file_sets_fields_or_is_refused(tmp_path_factory, data):
+    path = tmp_path_factory.getbasetemp() / "fuzzed.env"
+    path.write_bytes(data)
+    with contextlib.suppress(SettingsError):
+        load(str(path))

@@ -79,7 +79,7 @@ class Endpoint:
         """The service's record; empty if there is none that can be read."""
         try:
             record = json.loads(self.record.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             return {}
         return record if isinstance(record, dict) else {}
 

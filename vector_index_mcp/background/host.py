@@ -5,12 +5,14 @@ connection an MCP session of its own over the same service, and ends when nobody
 for a while and nothing is left to do.
 """
 
+import contextlib
 import logging
 import os
 import signal
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,6 +29,10 @@ from vector_index_mcp.background.endpoint import HAS_UNIX_SOCKETS, Endpoint, new
 _log = logging.getLogger(__name__)
 
 _GREETING_SECONDS = 10.0  # a connection that has not said what it wants by then is closed
+_MOST_GREETINGS = 256  # at once: more than clients that all come at the same moment
+_MOST_CLIENTS = 128
+_RETRY_SECONDS = 1.0  # to accept connections, when the process has no descriptor left for one
+_MOST_DESCRIPTORS = 4_096  # more than we need; macOS gives a process 256 unless asked
 _IDLE_CHECK_SECONDS = 1.0
 _SHUTDOWN_SECONDS = 4.0  # five are promised
 
@@ -50,6 +56,8 @@ class Host:
     _started: float = field(default_factory=time.time)
     _last_seen: float = field(default_factory=time.monotonic)
     _stopping: anyio.Event = field(default_factory=anyio.Event)
+    _greetings: deque[anyio.CancelScope] = field(default_factory=deque)
+    """Of connections that have not said what they want, oldest first."""
 
     async def run(
         self, background: Callable[[], Coroutine[Any, Any, None]], on_ready: Callable[[str], None]
@@ -67,13 +75,14 @@ class Host:
         except filelock.Timeout:
             on_ready("busy")
             return
+        _raise_limit_of_descriptors()
         try:
             listener = await self._listen()
             _log.info("the service of %s listens, version %s", self.project, __version__)
             on_ready("ready")
             async with listener, anyio.create_task_group() as tasks:
                 tasks.start_soon(background)
-                tasks.start_soon(listener.serve, self._welcome)
+                tasks.start_soon(self._welcome_all, listener)
                 tasks.start_soon(self._stop_on_signal)
                 tasks.start_soon(self._stop_when_idle)
                 await self._stopping.wait()
@@ -104,17 +113,37 @@ class Host:
             self.endpoint.write_record(record)
         return listener
 
+    async def _welcome_all(self, listener: anyio.abc.Listener[anyio.abc.SocketStream]) -> None:
+        async with anyio.create_task_group() as connections:
+            while True:
+                try:
+                    await listener.serve(self._welcome, connections)
+                except anyio.BrokenResourceError as error:
+                    _log.error("no connection can be accepted now: %s", error.__cause__)
+                    await anyio.sleep(_RETRY_SECONDS)
+
     async def _welcome(self, stream: anyio.abc.ByteStream) -> None:
         """One connection, from its greeting to its end. Never raises for what a client does."""
         async with stream:
             try:
-                with anyio.fail_after(_GREETING_SECONDS):
-                    hello = greeting.parse(await _read_line(stream))
-                await self._serve(stream, hello)
+                if (hello := await self._hello(stream)) is not None:
+                    await self._serve(stream, hello)
             except (anyio.BrokenResourceError, anyio.ClosedResourceError, anyio.EndOfStream):
                 return
-            except TimeoutError:
-                _log.warning("a connection said nothing and was closed")
+
+    async def _hello(self, stream: anyio.abc.ByteStream) -> dict[str, Any] | None:
+        """What the other side says first; None if that takes it too long."""
+        if len(self._greetings) >= _MOST_GREETINGS:  # so that those in a hurry need not wait
+            self._greetings.popleft().cancel()
+        with anyio.move_on_after(_GREETING_SECONDS) as patience:
+            self._greetings.append(patience)
+            try:
+                return greeting.parse(await _read_line(stream))
+            finally:
+                with contextlib.suppress(ValueError):  # it was the oldest of too many
+                    self._greetings.remove(patience)
+        _log.warning("a connection said nothing and was closed")
+        return None
 
     async def _serve(self, stream: anyio.abc.ByteStream, hello: dict[str, Any]) -> None:
         if hello.get("secret") != self._secret:
@@ -130,12 +159,15 @@ class Host:
             own |= {"project": str(self.project), "clients": self.clients}
             own |= {"started": self._started, **self.report()}
             await stream.send(greeting.line(own))
+        elif wants == greeting.MCP and self.clients >= _MOST_CLIENTS:
+            refusal = f"it has {self.clients} clients already; end some of them"
+            await stream.send(greeting.line({"refused": refusal}))
         elif wants == greeting.MCP:
             await stream.send(greeting.line(own))
             if hello.get("version") == __version__:  # another one is about to replace us
                 await self._serve_client(stream)
         else:
-            await stream.send(greeting.line({"refused": f"unknown wish {wants!r}"}))
+            await stream.send(greeting.line({"refused": "this is no wish that it knows"}))
 
     async def _serve_client(self, stream: anyio.abc.ByteStream) -> None:
         self.clients += 1
@@ -163,6 +195,18 @@ class Host:
             async for _ in signals:
                 self._stopping.set()
                 return
+
+
+def _raise_limit_of_descriptors() -> None:
+    if sys.platform == "win32":
+        return
+    import resource
+
+    limit, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _MOST_DESCRIPTORS if most == resource.RLIM_INFINITY else min(most, _MOST_DESCRIPTORS)
+    if limit != resource.RLIM_INFINITY and limit < wanted:
+        with contextlib.suppress(OSError, ValueError):  # what we have must do
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
 
 
 def _end_at_the_latest_in(seconds: float) -> None:

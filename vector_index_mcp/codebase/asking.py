@@ -11,6 +11,7 @@ from vector_index_mcp.engine.embed import Embedder
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.types import Filters, Hit, Vector
 from vector_index_mcp.errors import EmbeddingError, QueryError
+from vector_index_mcp.files import beneath
 from vector_index_mcp.files.glob import regex_of
 from vector_index_mcp.files.language import languages_meant_by
 from vector_index_mcp.files.scan import stamp_of
@@ -103,7 +104,7 @@ def check_against_disk(root: Path, ledger: Ledger, hits: list[Hit]) -> Verdict:
     for key in {hit.chunk.key for hit in hits}:
         record = ledger.get(key)
         try:
-            stamp = stamp_of((root / key).lstat())
+            stamp = stamp_of(beneath.status(root, key))
         except OSError:
             gone.add(key)
             continue

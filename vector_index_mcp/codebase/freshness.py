@@ -12,6 +12,7 @@ from vector_index_mcp.codebase.indexer import Indexer
 from vector_index_mcp.codebase.queue import DirtyQueue
 from vector_index_mcp.codebase.run import Kind
 from vector_index_mcp.errors import ProjectError
+from vector_index_mcp.files.mounts import silent_file_system
 from vector_index_mcp.files.watch import WATCH_LIMIT, Watch
 
 _log = logging.getLogger(__name__)
@@ -20,6 +21,14 @@ _SECONDS_BETWEEN_SCANS_AFTER_ERROR = 5.0  # a folder that is gone may come back 
 # Without events, changes are found by scanning; a scan may take this share of the time.
 _POLLING_SHARE = 0.05
 _POLLING_LEAST_SECONDS = 2.0
+_LIMIT_REACHED = (
+    "the system's limit of watched folders is reached; raise fs.inotify.max_user_watches, "
+    "changes are found by scanning meanwhile"
+)
+_CHANGED_ELSEWHERE = (
+    "the file system ({}) does not tell of changes that other machines make; these are found by "
+    "scanning, others at once"
+)
 
 
 class Freshness:
@@ -35,6 +44,8 @@ class Freshness:
         self._rescan_seconds = rescan_seconds
         self._rescan_wanted = anyio.Event()
         self._watch: Watch | None = None
+        self._lacks_watches = False
+        self._silent = ""  # the type of a file system that does not tell of every change
 
     async def start(self, indexer: Indexer) -> None:
         """Set the watches on every folder that `indexer` does not ignore."""
@@ -50,12 +61,15 @@ class Freshness:
             self._queue.touch_from_thread,
             on_problem,
         )
+        self._lacks_watches = False
         try:
             await anyio.to_thread.run_sync(watch.start)
         except ProjectError as error:
             self.mode, self.problem = "polling", str(error)
             return
-        self._watch, self.mode, self.problem = watch, "events", ""
+        self._watch = watch
+        self._silent = await anyio.to_thread.run_sync(silent_file_system, self._root)
+        self._note_mode()
 
     async def rescan_forever(self, indexer: Indexer) -> None:
         """Find what events did not tell, and set the watches anew where they are gone."""
@@ -63,7 +77,8 @@ class Freshness:
             with anyio.move_on_after(self._seconds_to_rescan(indexer)):
                 await self._rescan_wanted.wait()
             self._rescan_wanted = anyio.Event()
-            if self._watch is not None and not self._watch.is_alive and self._root.is_dir():
+            is_watching = self._watch is not None and self._watch.is_alive
+            if not is_watching and self._root.is_dir():
                 await anyio.to_thread.run_sync(self.stop)
                 await self.start(indexer)
             run = indexer.begin_run(Kind.REBUILD if indexer.needs_rebuild else Kind.RESCAN)
@@ -73,7 +88,10 @@ class Freshness:
     async def resync(self) -> None:
         """Watch the folders that are not ignored now, and no others."""
         if self._watch is not None:
+            lacked, self._lacks_watches = self._lacks_watches, False
             await anyio.to_thread.run_sync(self._watch.resync)
+            if lacked and not self._lacks_watches:
+                self._note_mode()
 
     def stop(self) -> None:
         """Remove the watches. Blocks until their threads have ended."""
@@ -82,14 +100,21 @@ class Freshness:
             self._watch, self.mode = None, "off"
 
     def _note_problem(self, problem: str) -> None:
-        if problem == WATCH_LIMIT:
-            self.mode = "polling"
-            self.problem = (
-                "the system's limit of watched folders is reached; raise "
-                "fs.inotify.max_user_watches, changes are found by scanning meanwhile"
-            )
+        is_known = problem == WATCH_LIMIT and self.problem == _LIMIT_REACHED
+        self._lacks_watches |= problem == WATCH_LIMIT
+        if is_known:  # every folder tells of it, at every resync
+            return
+        self._note_mode()
         _log.warning("watching %s: %s", self._root, problem)
         self._rescan_wanted.set()
+
+    def _note_mode(self) -> None:
+        if self._lacks_watches:
+            self.mode, self.problem = "polling", _LIMIT_REACHED
+        elif self._silent:
+            self.mode, self.problem = "polling", _CHANGED_ELSEWHERE.format(self._silent)
+        else:
+            self.mode, self.problem = "events", ""
 
     def _seconds_to_rescan(self, indexer: Indexer) -> float:
         if indexer.is_in_error:

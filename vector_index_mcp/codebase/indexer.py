@@ -94,6 +94,8 @@ class Indexer:
         self.run: Run | None = None
         self.last_run: Run | None = None
         self.unreadable_folders: list[str] = []
+        self.left_out_count = 0
+        """Files for which there is no room; exact after a walk."""
         self._root = root
         self._chunker = chunker
         self._pipeline = pipeline
@@ -233,6 +235,7 @@ class Indexer:
         except ProjectError as error:
             self._state.enter(State.ERROR, str(error))
             return
+        self.left_out_count = max(self.left_out_count, changes.left_out)
         if len(changes.dirty) > _FILES_PER_BATCH:  # a branch was switched, a folder moved in
             self._queue.add(changes)
         elif changes.dirty or changes.gone:
@@ -247,7 +250,7 @@ class Indexer:
         except ProjectError as error:
             self._end_run(str(error))
             return
-        self.unreadable_folders = tree.unreadable
+        self.unreadable_folders, self.left_out_count = tree.unreadable, tree.left_out
         run = self.run
         if run is None:
             return

@@ -36,6 +36,8 @@ shows an error, or with force_reindex=true to build the index anew.\
 # Clients give up on a call after 60 s unless told otherwise; the run goes on without us.
 _TRIGGER_PATIENCE_SECONDS = 45.0
 _LONGEST_QUERY_CHARS = 10_000
+_LONGEST_GLOB_CHARS = 1_000
+_LONGEST_LANGUAGE_CHARS = 100
 _READ_ONLY = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
 
 
@@ -123,10 +125,17 @@ def register(server: MCPServer, get_service: GetService) -> None:
         ] = DEFAULT_TOP_K,
         path: Annotated[
             str | None,
-            Field(description='Only files that match this glob: "src/**", "*.py", "tests/"'),
+            Field(
+                description='Only files that match this glob: "src/**", "*.py", "tests/"',
+                max_length=_LONGEST_GLOB_CHARS,
+            ),
         ] = None,
         language: Annotated[
-            str | None, Field(description='Only files in this language: "python", "ts", "c++"')
+            str | None,
+            Field(
+                description='Only files in this language: "python", "ts", "c++"',
+                max_length=_LONGEST_LANGUAGE_CHARS,
+            ),
         ] = None,
         max_tokens: Annotated[
             int,

@@ -16,9 +16,11 @@ from vector_index_mcp.errors import StoreError
 
 if TYPE_CHECKING:  # tools.py needs the models at once, and the service imports lancedb
     from vector_index_mcp.codebase.asking import Answer
+    from vector_index_mcp.codebase.indexer import Indexer
     from vector_index_mcp.codebase.service import Codebase
 
-_MOST_FAILED_LISTED = 20
+_OVER_LIMIT = "over the limit of files"
+_MOST_LISTED = 20
 
 
 class FileMetadata(BaseModel):
@@ -242,15 +244,20 @@ async def index_status(codebase: "Codebase") -> IndexStatus:
             problem=(codebase.freshness.problem or None) if codebase.freshness else None,
         ),
         is_writer=indexer is not None,
-        skipped=ledger.reasons(SKIPPED),
+        skipped=ledger.reasons(SKIPPED) | _left_out(indexer),
         masked_credential_count=ledger.masked_count,
-        failed={r.key: r.reason for r in ledger.with_state(FAILED)[:_MOST_FAILED_LISTED]},
-        unreadable_folders=indexer.unreadable_folders if indexer else [],
+        failed={r.key: r.reason for r in ledger.with_state(FAILED)[:_MOST_LISTED]},
+        unreadable_folders=indexer.unreadable_folders[:_MOST_LISTED] if indexer else [],
         index_location=codebase.uri,
         index_bytes=size,
         memory_bytes=psutil.Process().memory_info().rss,
         worker_memory_bytes=_memory_of(embedder.pid),
     )
+
+
+def _left_out(indexer: "Indexer | None") -> dict[str, int]:
+    count = indexer.left_out_count if indexer is not None else 0
+    return {_OVER_LIMIT: count} if count else {}
 
 
 def _memory_of(pid: int | None) -> int | None:

@@ -43,6 +43,7 @@ uv.lock pdm.lock Pipfile.lock Gemfile.lock composer.lock go.sum flake.lock mix.l
 
 _LARGEST_IGNORE_FILE_BYTES = 1_000_000
 _GIT_TIMEOUT_SECONDS = 5
+_MOST_LEVELS = 200  # what is done for a folder takes as long as its path
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +106,9 @@ class Ignore:
         return known
 
     def is_ignored(self, path: str, is_folder: bool) -> bool:
-        """Whether `path` or a folder it lies in is ignored. The root itself never is."""
+        """Whether `path` or a folder it lies in is ignored, or too deep. The root never is."""
         parts = path.split("/") if path else []
-        return any(
+        return is_too_deep("/".join(parts if is_folder else parts[:-1])) or any(
             self.ignores_entry("/".join(parts[: i + 1]), is_folder or i + 1 < len(parts))
             for i in range(len(parts))
         )
@@ -124,6 +125,11 @@ class Ignore:
         for name in IGNORE_FILES:
             rules = rules.push(_read_no_link(self._root / folder / name), strip=strip)
         return rules
+
+
+def is_too_deep(folder: str) -> bool:
+    """Whether `folder` lies in more folders than anybody has made on purpose."""
+    return folder.count("/") >= _MOST_LEVELS
 
 
 def concerns_rules(path: str) -> bool:

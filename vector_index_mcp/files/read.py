@@ -6,7 +6,7 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
-from vector_index_mcp.files import secrets
+from vector_index_mcp.files import beneath, secrets
 from vector_index_mcp.files.language import is_prose, language_of
 from vector_index_mcp.files.scan import Stamp, stamp_of
 
@@ -57,7 +57,7 @@ def read(root: Path, key: str, max_bytes: int) -> Text | Skipped | Vanished:
     if secrets.is_secret(key):
         return _skip_unread(root, key, SECRET)
     try:
-        return _read_open_file(root / key, key, max_bytes)
+        return _read_open_file(root, key, max_bytes)
     except (FileNotFoundError, NotADirectoryError):
         return Vanished()
     except OSError as error:
@@ -67,7 +67,7 @@ def read(root: Path, key: str, max_bytes: int) -> Text | Skipped | Vanished:
 def stamp_now(root: Path, key: str) -> Stamp:
     """The stamp of a file that could not be read; one that no file has if it is out of reach."""
     try:
-        return stamp_of((root / key).lstat())
+        return stamp_of(beneath.status(root, key))
     except (OSError, ValueError):
         return (0, 0, 0)
 
@@ -112,10 +112,10 @@ def is_minified(text: str, language: str) -> bool:
     return 2 * long_lines > len(text)
 
 
-def _read_open_file(path: Path, key: str, max_bytes: int) -> Text | Skipped:
-    # Not followed if it has become a link, not waited for if it has become a pipe.
-    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-    descriptor = os.open(path, flags | getattr(os, "O_BINARY", 0))
+def _read_open_file(root: Path, key: str, max_bytes: int) -> Text | Skipped:
+    # Not waited for if it has become a pipe.
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    descriptor = beneath.open_file(root, key, flags)
     with open(descriptor, "rb") as file:  # noqa: PTH123 - from a descriptor, not a path
         status = os.fstat(descriptor)
         stamp = stamp_of(status)
@@ -140,7 +140,7 @@ def _read_open_file(path: Path, key: str, max_bytes: int) -> Text | Skipped:
 
 def _skip_unread(root: Path, key: str, reason: str) -> Skipped | Vanished:
     try:
-        return Skipped(reason, stamp_of((root / key).lstat()))
+        return Skipped(reason, stamp_of(beneath.status(root, key)))
     except (FileNotFoundError, NotADirectoryError):
         return Vanished()
     except OSError:

@@ -6,13 +6,18 @@ import stat
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from vector_index_mcp.errors import ProjectError
-from vector_index_mcp.files.ignore import Ignore, concerns_rules
+from vector_index_mcp.files import beneath
+from vector_index_mcp.files.ignore import Ignore, concerns_rules, is_too_deep
 
 _OUT_OF_SIGHT = {errno.EACCES, errno.EPERM, errno.EIO, errno.ESTALE}
 """A file that fails to be looked at like this may be there, as it was."""
+
+# A file costs a kilobyte of memory in the index's ledger and in a scan, whatever is in it.
+MOST_FILES = 500_000
+"""Of which so many are found, and so many folders; the others are counted."""
 
 Stamp = tuple[int, int, int]
 """(bytes, mtime_ns, ctime_ns). The ctime tells an edit that put size and mtime back."""
@@ -24,7 +29,12 @@ class Tree:
 
     files: dict[str, Stamp] = field(default_factory=dict)
     unreadable: list[str] = field(default_factory=list)
-    """Folders that could not be listed, with a trailing slash; nothing is known of their files."""
+    """Folders that could not be listed or entered, or are too deep, with a trailing slash; nothing
+    is known of their files."""
+    left_out: int = 0
+    """Files and folders beyond `MOST_FILES`; always the same ones of the same tree."""
+    folders: int = 0
+    """How many were found."""
 
 
 @dataclass(slots=True)
@@ -35,6 +45,8 @@ class Changes:
     """Files to read."""
     gone: list[str] = field(default_factory=list)
     """Files to forget."""
+    left_out: int = 0
+    """New files for which there is no room."""
 
 
 def stamp_of(status: os.stat_result) -> Stamp:
@@ -56,7 +68,8 @@ def walk(root: Path, ignore: Ignore, folder: str = "") -> Tree:
     while pending:
         here = pending.pop()
         try:
-            entries = _entries(root / here)
+            with beneath.entries(root, here) as entries:
+                pending += _note(tree, here, entries, ignore)
         except OSError as error:
             if not here:
                 raise ProjectError(
@@ -65,20 +78,61 @@ def walk(root: Path, ignore: Ignore, folder: str = "") -> Tree:
                 ) from error
             if not isinstance(error, (FileNotFoundError, NotADirectoryError)):
                 tree.unreadable.append(here + "/")
-            continue
-        prefix = here + "/" if here else ""
-        for entry in entries:
-            path = prefix + entry.name
-            is_folder = entry.is_dir(follow_symlinks=False)
-            if not (is_folder or entry.is_file(follow_symlinks=False)):
-                continue
-            if ignore.ignores_entry(path, is_folder):
-                continue
-            if is_folder:
-                pending.append(path)
-            elif (stamp := _entry_stamp(entry)) is not None:
-                tree.files[path] = stamp
     return tree
+
+
+def _note(tree: Tree, here: str, entries: Iterable[os.DirEntry[str]], ignore: Ignore) -> list[str]:
+    """Note the files in the folder `here`; returns the folders in it that are to be walked."""
+    prefix = here + "/" if here else ""
+    files = _First(MOST_FILES - len(tree.files))
+    folders = _First(MOST_FILES - tree.folders)
+    for entry in entries:
+        path = prefix + entry.name
+        is_folder = entry.is_dir(follow_symlinks=False)
+        if not (is_folder or entry.is_file(follow_symlinks=False)):
+            continue
+        if ignore.ignores_entry(path, is_folder):
+            continue
+        (folders if is_folder else files).add(entry)
+    out_of_sight = []
+    for entry in files.sorted():
+        try:
+            tree.files[prefix + entry.name] = stamp_of(entry.stat(follow_symlinks=False))
+        except FileNotFoundError:  # since it was listed
+            continue
+        except OSError:  # it may be as it was: a folder can be listed that cannot be entered
+            out_of_sight.append(prefix or entry.name)
+    tree.unreadable += dict.fromkeys(out_of_sight)
+    found = [prefix + entry.name for entry in folders.sorted()]
+    tree.folders += len(found)
+    tree.left_out += files.left_out + folders.left_out
+    if found and is_too_deep(found[0]):
+        tree.unreadable += [folder + "/" for folder in found]
+        return []
+    return found
+
+
+class _First:
+    """The first `most` entries by name of any number, in bounded memory."""
+
+    _SLACK = 1_000
+
+    def __init__(self, most: int) -> None:
+        self.left_out = 0
+        self._most = most
+        self._entries: list[os.DirEntry[str]] = []
+
+    def add(self, entry: os.DirEntry[str]) -> None:
+        self._entries.append(entry)
+        if len(self._entries) > 2 * self._most + self._SLACK:
+            self.sorted()
+
+    def sorted(self) -> Sequence[os.DirEntry[str]]:
+        """Those first ones of what was added."""
+        self._entries.sort(key=lambda entry: entry.name)
+        self.left_out += max(0, len(self._entries) - self._most)
+        del self._entries[self._most :]
+        return self._entries
 
 
 def compare(tree: Tree, known: Mapping[str, Stamp]) -> Changes:
@@ -115,7 +169,11 @@ def look(root: Path, ignore: Ignore, paths: Iterable[str], known: Mapping[str, S
         changes = _look_at(root, ignore, path, known, known_paths)
         dirty.update(dict.fromkeys(changes.dirty))
         gone.update(dict.fromkeys(changes.gone))
-    return Changes(list(dirty), list(gone))
+    room = max(0, MOST_FILES - len(known) + len(gone))
+    surplus = sorted(path for path in dirty if path not in known)[room:]
+    for path in surplus:
+        del dirty[path]
+    return Changes(list(dirty), list(gone), len(surplus))
 
 
 def _widened(paths: Iterable[str]) -> list[str]:
@@ -127,9 +185,7 @@ def _look_at(
     root: Path, ignore: Ignore, path: str, known: Mapping[str, Stamp], known_paths: "_Sorted"
 ) -> Changes:
     try:
-        if _is_behind_link(root, path):
-            return Changes(gone=known_paths.at_or_below(path))
-        status = (root / path).lstat()
+        status = beneath.status(root, path)
     except OSError as error:
         if error.errno in _OUT_OF_SIGHT:
             return Changes()
@@ -141,12 +197,6 @@ def _look_at(
         changed = known.get(path) != stamp_of(status)
         return Changes([path] if changed else [], known_paths.below(path))
     return Changes(gone=known_paths.at_or_below(path))
-
-
-def _is_behind_link(root: Path, path: str) -> bool:
-    """Whether a folder on the way from the root (itself not asked) to `path` is a link."""
-    folders = PurePosixPath(path).parents[:-1]
-    return any(stat.S_ISLNK((root / folder).lstat().st_mode) for folder in folders)
 
 
 class _Sorted:
@@ -166,15 +216,3 @@ class _Sorted:
         index = bisect_left(self._paths, path)
         here = index < len(self._paths) and self._paths[index] == path
         return ([path] if here else []) + self.below(path)
-
-
-def _entries(folder: Path) -> list[os.DirEntry[str]]:
-    with os.scandir(folder) as entries:
-        return sorted(entries, key=lambda entry: entry.name)
-
-
-def _entry_stamp(entry: os.DirEntry[str]) -> Stamp | None:
-    try:
-        return stamp_of(entry.stat(follow_symlinks=False))
-    except OSError:  # gone since it was listed
-        return None

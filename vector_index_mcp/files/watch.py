@@ -8,6 +8,7 @@ a reached watch limit in silence. The extension uses watchdog's private names, w
 version is bounded.
 """
 
+import contextlib
 import ctypes
 import errno
 import os
@@ -97,7 +98,8 @@ class Watch:
     def resync(self) -> None:
         """Make the watches match the folders there are now."""
         if isinstance(self._observer, _PruningObserver):
-            self._observer.resync()
+            with contextlib.suppress(OSError):  # the project is gone: a scan will tell
+                self._observer.resync()
 
     @property
     def is_alive(self) -> bool:

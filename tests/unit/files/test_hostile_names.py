@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import socket
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +20,7 @@ from vector_index_mcp.files.secrets import is_secret
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="other systems allow fewer names")
 
 LIMIT = 1_000
+NESTED_FOLDERS = 5_000
 OLD: Stamp = (1, 1, 1)
 ONE_LINE = {
     "quotes": 'it\'s "quoted" `x` $(x) ; -- .py',
@@ -91,12 +93,31 @@ def test_the_path_of_a_file_may_be_longer_than_the_system_allows(
         tree = walk(tmp_path, Ignore(tmp_path))
         deepest = "/".join([top.name] * 20) + "/a.py"
         outcome = read(tmp_path, deepest, LIMIT)
+        changes = look(tmp_path, Ignore(tmp_path), [deepest], tree.files)
     finally:
         shutil.rmtree(top)
+    assert set(tree.files) == {"z.py", deepest}
+    assert (outcome.text, outcome.stamp) == ("", tree.files[deepest])
+    assert changes == Changes()
+
+
+def test_a_nest_of_folders_has_a_bottom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "z.py").touch()
+    monkeypatch.chdir(tmp_path)
+    for _ in range(NESTED_FOLDERS):
+        Path("d").mkdir()
+        os.chdir("d")
+    Path("a.py").touch()
+    os.chdir(tmp_path)
+    ignore = Ignore(tmp_path)
+    try:
+        tree = walk(tmp_path, ignore)
+    finally:
+        subprocess.run(["rm", "-r", "d"], check=True)  # Python's own way down is too short
     assert set(tree.files) == {"z.py"}
-    (unreadable,) = tree.unreadable
-    assert deepest.startswith(unreadable)
-    assert isinstance(outcome, Skipped)
+    assert tree.unreadable == ["d/" * 201]
+    assert ignore.is_ignored("/".join("d" * 201), True)
+    assert not ignore.is_ignored("/".join("d" * 200), True)
 
 
 def test_a_file_with_two_names_is_found_by_both(tmp_path: Path) -> None:

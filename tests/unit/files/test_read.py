@@ -105,6 +105,15 @@ def test_a_file_larger_than_the_limit_is_skipped(
     assert reason(read_bytes(tmp_path, b"x = 1\n" * (size // 6) + b"#" * (size % 6))) == expected
 
 
+def test_a_line_of_a_terabyte_is_not_read(tmp_path: Path) -> None:
+    with (tmp_path / "a.py").open("wb") as file:
+        try:
+            file.truncate(2**40)
+        except OSError:
+            pytest.skip("this file system has no sparse files")
+    assert reason(read(tmp_path, "a.py", LIMIT)) == TOO_LARGE
+
+
 LONG = "a=1;" * 2_000
 LINES = "a = 1\n" * 2_000
 

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vector_index_mcp.errors import ProjectError
+from vector_index_mcp.files import scan
 from vector_index_mcp.files.ignore import Ignore
 from vector_index_mcp.files.scan import Changes, Stamp, Tree, compare, look, stamp_of, walk
 
@@ -272,8 +273,9 @@ def test_odd_names_are_found_and_forgotten_like_others(tmp_path: Path, name: str
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="the system has no user numbers")
-def test_an_unreadable_folder_is_told_and_does_not_end_the_walk(project: Path) -> None:
-    (project / "x/y").chmod(0)
+@pytest.mark.parametrize("mode", [0o000, 0o744], ids=["not to be listed", "not to be entered"])
+def test_an_unreadable_folder_is_told_and_does_not_end_the_walk(project: Path, mode: int) -> None:
+    (project / "x/y").chmod(mode)
     try:
         if os.geteuid() != 0:
             tree = walk(project, Ignore(project))
@@ -410,3 +412,63 @@ def test_of_a_file_out_of_sight_nothing_is_concluded(tmp_path: Path) -> None:
         (tmp_path / "locked").chmod(0o700)
 
     assert (changes.dirty, changes.gone) == ([], [])
+
+
+# -- more files than there is room for -------------------------------------------------------------
+
+
+@pytest.fixture
+def room_for_three(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scan, "MOST_FILES", 3)
+
+
+@pytest.mark.usefixtures("room_for_three")
+def test_so_many_files_are_found_and_the_others_are_counted(tmp_path: Path) -> None:
+    for number in range(20):
+        write(tmp_path, f"{number:02}.py")
+    write(tmp_path, "node_modules/x.js")
+    tree = walk(tmp_path, Ignore(tmp_path))
+    assert list(tree.files) == ["00.py", "01.py", "02.py"]
+    assert tree.left_out == 17
+
+
+@pytest.mark.usefixtures("room_for_three")
+def test_so_many_folders_are_entered_and_the_others_are_counted(tmp_path: Path) -> None:
+    for number in range(20):
+        (tmp_path / f"{number:02}").mkdir()
+    write(tmp_path, "00/a.py")
+    write(tmp_path, "19/a.py")
+    tree = walk(tmp_path, Ignore(tmp_path))
+    assert (list(tree.files), tree.left_out) == (["00/a.py"], 17)
+
+
+def test_of_a_huge_folder_no_more_is_kept_than_there_is_room_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scan, "MOST_FILES", 10)
+    for number in range(3_000):
+        (tmp_path / f"{number:04}.py").touch()
+    kept = []
+    first = scan._First.sorted
+    monkeypatch.setattr(
+        scan._First, "sorted", lambda self: kept.append(len(self._entries)) or first(self)
+    )
+    tree = walk(tmp_path, Ignore(tmp_path))
+    assert list(tree.files) == [f"{number:04}.py" for number in range(10)]
+    assert tree.left_out == 2_990
+    assert max(kept) < 1_100
+
+
+@pytest.mark.usefixtures("room_for_three")
+def test_a_new_file_takes_the_room_of_one_that_is_gone(tmp_path: Path) -> None:
+    for name in ("a.py", "b.py", "c.py"):
+        write(tmp_path, name)
+    known = files(tmp_path)
+    write(tmp_path, "d.py")
+    write(tmp_path, "e.py")
+    assert look(tmp_path, Ignore(tmp_path), ["d.py", "e.py"], known) == Changes(left_out=2)
+    (tmp_path / "a.py").unlink()
+    changes = look(tmp_path, Ignore(tmp_path), ["a.py", "d.py", "e.py"], known)
+    assert changes == Changes(["d.py"], ["a.py"], left_out=1)
+    write(tmp_path, "b.py", "longer")
+    assert look(tmp_path, Ignore(tmp_path), ["b.py"], known) == Changes(["b.py"])

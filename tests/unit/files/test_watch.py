@@ -1,5 +1,7 @@
 """The observer: real files, and waiting for the event itself. A wait that fails ends after 5 s."""
 
+import ctypes
+import errno
 import os
 import shutil
 import subprocess
@@ -12,6 +14,7 @@ import pytest
 from watchdog.observers.api import EventEmitter
 
 from vector_index_mcp.errors import ProjectError
+from vector_index_mcp.files import watch as module
 from vector_index_mcp.files.watch import EVENTS_LOST, WATCH_LIMIT, Watch
 
 LONGEST_WAIT_SECONDS = 5
@@ -305,6 +308,18 @@ def test_a_watch_of_a_deleted_project_tells_it_and_is_not_alive(
         if isinstance(thread, EventEmitter):
             thread.join(LONGEST_WAIT_SECONDS)
     assert not watch.is_alive
+
+
+@linux_only
+def test_a_project_may_be_deleted_while_watches_are_set_anew(
+    watch: Watch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*arguments: object) -> int:
+        ctypes.set_errno(errno.ENOENT)
+        return -1
+
+    monkeypatch.setattr(module, "inotify_add_watch", refuse)
+    watch.resync()
 
 
 def test_a_start_that_fails_says_why_and_leaves_no_threads(

@@ -24,6 +24,7 @@ from vector_index_mcp.engine.types import ModelIdentity
 from vector_index_mcp.errors import DamagedIndexError, StoreError
 
 _MANIFEST = "manifest"
+_LARGEST_NUMBER = 1_000_000_000  # of a generation or a dimension
 _MANIFEST_SCHEMA = pa.schema([pa.field("json", pa.string(), nullable=False)])
 
 
@@ -157,17 +158,40 @@ async def _read_manifest(uri: str) -> Manifest | None:
             return None
         rows = await (await db.open_table(_MANIFEST)).query().limit(1).to_list()
     db.close()
+    return manifest_of(rows[0]["json"] if rows else "")
+
+
+def manifest_of(text: str) -> Manifest:
+    """The manifest that `text` holds; of another format, only that. Pure.
+
+    Raises:
+        DamagedIndexError: If it makes no sense.
+    """
     try:
-        fields = json.loads(rows[0]["json"])
+        fields = json.loads(text)
         if fields["format"] != schema.FORMAT:
             return Manifest(owner="", chunker="", format=fields["format"])
         model = fields["model"] and ModelIdentity(**fields["model"])
-        return Manifest(**{**fields, "model": model})
-    except (IndexError, KeyError, TypeError, ValueError) as error:
+        manifest = Manifest(**{**fields, "model": model})
+        _check(manifest)
+    # RecursionError: an index may come with a project, and be made to be opened.
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise DamagedIndexError(
             f"the manifest of the index is unreadable ({error}); "
             "trigger_index with force_reindex=true builds a new one"
         ) from error
+    return manifest
+
+
+def _check(manifest: Manifest) -> None:
+    model = manifest.model or ModelIdentity("", "", 1)
+    texts = (manifest.owner, manifest.chunker, model.name, model.digest)
+    numbers = (manifest.generation, model.dimension - 1)
+    bytes.fromhex(model.digest)
+    if {type(text) for text in texts} != {str} or {type(number) for number in numbers} != {int}:
+        raise TypeError("a value is of another type")
+    if not all(0 <= number < _LARGEST_NUMBER for number in numbers):
+        raise ValueError("a number is out of range")
 
 
 def prepare_folder(folder: Path) -> None:

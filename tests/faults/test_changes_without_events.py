@@ -1,0 +1,175 @@
+"""Where no event tells of a change, a scan finds it, and the status says so."""
+
+import errno
+import os
+import shutil
+import sys
+
+import pytest
+from fakes import FakeEmbedder
+from serving import codebase_of, eventually, found, serving, settled, status_of, write
+
+from vector_index_mcp.codebase import freshness
+from vector_index_mcp.files import mounts, watch
+
+pytestmark = pytest.mark.anyio
+
+OFTEN_SECONDS = 0.1
+linux_only = pytest.mark.skipif(sys.platform != "linux", reason="as Linux tells it")
+
+
+@pytest.fixture
+def project(tmp_path):
+    root = tmp_path / "project"
+    root.mkdir()
+    write(root, {"one.py": "apple = 1\n"})
+    return root
+
+
+@pytest.fixture
+def deaf(monkeypatch):
+    """An observer that delivers nothing."""
+    monkeypatch.setattr(watch.Watch, "_dirty_event", lambda self, event: None)
+
+
+@pytest.fixture
+def soon(monkeypatch):
+    """Polling scans without a pause."""
+    monkeypatch.setattr(freshness, "_POLLING_LEAST_SECONDS", 0.0)
+
+
+async def follows(client, project, name="two.py"):
+    """Whether a new, a changed and a deleted file are noticed."""
+    write(project, {name: "banana = 1\n"})
+    await eventually(lambda: finds(client, "banana", name))
+    write(project, {name: "cherry = 1\n"})
+    await eventually(lambda: finds(client, "cherry", name))
+    (project / name).unlink()
+    await eventually(lambda: finds(client, "cherry"))
+
+
+async def finds(client, query, *files):
+    return await found(client, query) == list(files)
+
+
+@pytest.mark.usefixtures("deaf")
+async def test_changes_that_no_event_tells_of_are_found_by_the_next_scan(project):
+    embedder = FakeEmbedder()
+    embedder.absent = "no model here"
+    async with serving(codebase_of(project, embedder, rescan_seconds=OFTEN_SECONDS)) as client:
+        await settled(client, with_vectors=False)
+        await follows(client, project)
+        assert (await status_of(client))["watcher"] == {"mode": "events", "problem": None}
+
+
+@linux_only
+@pytest.mark.usefixtures("deaf", "soon")
+async def test_a_network_file_system_is_scanned_and_the_status_says_so(
+    project, monkeypatch, tmp_path
+):
+    listed = tmp_path / "mountinfo"
+    listed.write_text(f"40 27 0:50 / {project} rw - nfs4 server:/home rw\n", encoding="utf-8")
+    monkeypatch.setattr(mounts, "_MOUNTS", listed)
+    embedder = FakeEmbedder()
+    embedder.absent = "no model here"
+    async with serving(codebase_of(project, embedder)) as client:
+        await settled(client, with_vectors=False)
+        watcher = (await status_of(client))["watcher"]
+        assert watcher["mode"] == "polling"
+        assert "(nfs4) does not tell of changes that other machines make" in watcher["problem"]
+        await follows(client, project)
+
+
+@pytest.mark.usefixtures("soon")
+async def test_without_watches_the_project_is_scanned_and_the_status_says_so(project, monkeypatch):
+    def refuse(self):
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    monkeypatch.setattr(watch.Watch, "_make_observer", refuse)
+    embedder = FakeEmbedder()
+    embedder.absent = "no model here"
+    async with serving(codebase_of(project, embedder)) as client:
+        await settled(client, with_vectors=False)
+        watcher = (await status_of(client))["watcher"]
+        assert watcher["mode"] == "polling"
+        assert "raise fs.inotify.max_user_instances" in watcher["problem"]
+        await follows(client, project)
+
+
+@pytest.fixture
+def few_watches(monkeypatch):
+    """Only the project's own folder gets a watch, until the returned list is emptied."""
+    lacking = [True]
+    add = watch._PruningWatchGroup._add_callback
+
+    def add_or_not(self, path):
+        if lacking and path != self.path:
+            self._note_failure(path, errno.ENOSPC)
+        else:
+            add(self, path)
+
+    monkeypatch.setattr(watch._PruningWatchGroup, "_add_callback", add_or_not)
+    return lacking
+
+
+@linux_only
+@pytest.mark.usefixtures("soon")
+async def test_where_watches_run_out_the_project_is_scanned_and_the_status_says_so(
+    project, few_watches
+):
+    write(project, {"sub/three.py": "damson = 1\n"})
+    embedder = FakeEmbedder()
+    embedder.absent = "no model here"
+    async with serving(codebase_of(project, embedder)) as client:
+        await settled(client, with_vectors=False)
+        watcher = (await status_of(client))["watcher"]
+        assert watcher["mode"] == "polling"
+        assert "raise fs.inotify.max_user_watches" in watcher["problem"]
+        await follows(client, project, "sub/two.py")
+        few_watches.clear()  # the limit was raised
+
+        async def are_events():
+            return (await status_of(client))["watcher"] == {"mode": "events", "problem": None}
+
+        await eventually(are_events)
+
+
+@linux_only
+@pytest.mark.usefixtures("few_watches")
+async def test_that_watches_run_out_is_told_once_and_scanned_for_at_its_time(
+    project, monkeypatch, caplog
+):
+    monkeypatch.setattr(freshness, "_POLLING_LEAST_SECONDS", 3_600.0)
+    write(project, {f"sub{i}/three.py": "damson = 1\n" for i in range(5)})
+    codebase = codebase_of(project, FakeEmbedder())
+    async with serving(codebase) as client:
+        await settled(client)
+        for _ in range(20):  # in which scans after scans would have been made
+            await settled(client)
+        assert codebase.indexer._runs_begun <= 2  # at the start, and when watches ran out
+        assert caplog.text.count("watch limit reached") == 1
+
+
+@pytest.mark.parametrize("uri", [".lancedb", "beside"])
+async def test_a_project_deleted_and_made_again_is_indexed_as_it_is_now(project, uri):
+    uri = uri if uri.startswith(".") else str(project.parent / uri)
+    codebase = codebase_of(project, FakeEmbedder(), uri=uri, rescan_seconds=OFTEN_SECONDS)
+    async with serving(codebase) as client:
+        await settled(client)
+        shutil.rmtree(project)
+
+        async def is_told():
+            return (await status_of(client))["status"] == "ERROR"
+
+        await eventually(is_told)
+        project.mkdir()
+        write(project, {"new/four.py": "elderberry = 1\n"})
+
+        async def is_followed():
+            result = await client.call_tool("search_index", {"query": "elderberry"})
+            hits = [] if result.is_error else result.structured_content["results"]
+            return [hit["file_path"] for hit in hits] == ["new/four.py"]
+
+        await eventually(is_followed)
+        status = await settled(client)
+        assert (status["indexed_file_count"], status["error_message"]) == (1, None)

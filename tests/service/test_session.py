@@ -1,0 +1,185 @@
+"""A session, with clients that misbehave. Nothing here is told by a clock: what waits, waits."""
+
+import json
+from contextlib import asynccontextmanager
+
+import anyio
+import pytest
+from mcp.server.mcpserver import MCPServer
+
+from vector_index_mcp import session
+
+pytestmark = pytest.mark.anyio
+
+ENOUGH = 50
+"""Requests: more than a client may have under way."""
+INITIALIZE = {
+    "protocolVersion": "2025-06-18",
+    "capabilities": {},
+    "clientInfo": {"name": "test", "version": "0"},
+}
+
+
+class Client:
+    """A client in memory: what it says is there at once, what it is told waits to be taken."""
+
+    def __init__(self):
+        self._says, self._said = anyio.create_memory_object_stream[bytes](10_000)
+        self._tells, self._told = anyio.create_memory_object_stream[bytes]()
+
+    def say(self, *messages):
+        for message in messages:
+            line = message if isinstance(message, bytes) else json.dumps(message).encode()
+            self._says.send_nowait(line + b"\n")
+
+    @property
+    def unread(self):
+        """How many of the lines it has said nobody has read yet."""
+        return self._said.statistics().current_buffer_used
+
+    async def told(self):
+        with anyio.fail_after(10):
+            return json.loads(await self._told.receive())
+
+    async def receive(self):
+        return await self._said.receive()
+
+    async def send(self, data):
+        await self._tells.send(data)
+
+    def leave(self):
+        self._says.close()
+
+    async def __aenter__(self):
+        return self
+
+    async def __aexit__(self, *_):
+        for stream in (self._says, self._said, self._tells, self._told):
+            stream.close()
+
+
+def request(id_, method="tools/call", **params):
+    return {"jsonrpc": "2.0", "id": id_, "method": method, "params": params}
+
+
+def waiting(id_, **arguments):
+    return request(id_, name="wait", arguments=arguments)
+
+
+class Waiting:
+    """A server whose only tool waits until it is let go."""
+
+    def __init__(self):
+        self.calls = 0
+        self.says = ""
+        self.let_go = anyio.Event()
+        self.server = MCPServer("waiting")
+
+        @self.server.tool()
+        async def wait(text: str = "") -> str:
+            self.calls += 1
+            await self.let_go.wait()
+            return f"waited {self.says}"
+
+
+@asynccontextmanager
+async def connected(waiting):
+    async with Client() as client, anyio.create_task_group() as tasks:
+        tasks.start_soon(session.serve, waiting.server, client.receive, client.send)
+        client.say(request("hello", "initialize", **INITIALIZE))
+        assert "result" in await client.told()
+        yield client
+        tasks.cancel_scope.cancel()
+
+
+async def test_a_client_that_floods_is_read_no_further():
+    server = Waiting()
+    async with connected(server) as client:
+        client.say(*(waiting(i) for i in range(ENOUGH)))
+        await anyio.wait_all_tasks_blocked()
+        assert server.calls == 16
+        assert client.unread >= ENOUGH - 16 - 2  # of which one waits for room, one to be replayed
+        server.let_go.set()
+        assert {(await client.told())["id"] for _ in range(ENOUGH)} == set(range(ENOUGH))
+        assert server.calls == ENOUGH
+
+
+async def test_what_is_under_way_is_bounded_in_bytes_too():
+    server = Waiting()
+    async with connected(server) as client:
+        client.say(*(waiting(i, text="x" * 400_000) for i in range(ENOUGH)))
+        await anyio.wait_all_tasks_blocked()
+        assert server.calls == 2
+        server.let_go.set()
+        for _ in range(ENOUGH):
+            await client.told()
+        assert server.calls == ENOUGH
+
+
+async def test_a_request_that_is_cancelled_makes_room():
+    server = Waiting()
+    async with connected(server) as client:
+        for i in range(ENOUGH):
+            cancel = {"method": "notifications/cancelled", "params": {"requestId": i}}
+            client.say(waiting(i), {"jsonrpc": "2.0"} | cancel)
+        await anyio.wait_all_tasks_blocked()
+        assert (server.calls, client.unread) == (ENOUGH, 0)
+
+
+async def test_an_id_used_twice_at_once_is_answered_twice():
+    server = Waiting()
+    async with connected(server) as client:
+        client.say(*(waiting("same") for _ in range(ENOUGH)))
+        await anyio.wait_all_tasks_blocked()
+        server.let_go.set()
+        assert {(await client.told())["id"] for _ in range(ENOUGH)} == {"same"}
+
+
+async def test_a_client_that_takes_no_answers_is_read_no_further_and_given_up(monkeypatch):
+    server = Waiting()
+    server.let_go.set()
+    ended = anyio.Event()
+
+    async def serve():
+        await session.serve(server.server, client.receive, client.send)
+        ended.set()
+
+    async with Client() as client, anyio.create_task_group() as tasks:
+        tasks.start_soon(serve)
+        client.say(request("hello", "initialize", **INITIALIZE))
+        await client.told()
+        client.say(*(waiting(i) for i in range(ENOUGH)))
+        await anyio.wait_all_tasks_blocked()
+        assert server.calls <= 16 + 1  # one answer is with the writer, and has made room
+        assert not ended.is_set()
+        monkeypatch.setattr(session, "_PATIENCE_SECONDS", 0.0)
+        await client.told()  # the next answer meets less patience
+        with anyio.fail_after(10):
+            await ended.wait()
+
+
+async def test_garbage_without_end_waits_until_its_answers_are_taken():
+    async with connected(Waiting()) as client:
+        client.say(*[b"garbage"] * ENOUGH)
+        await anyio.wait_all_tasks_blocked()
+        assert client.unread >= ENOUGH - 4
+        for _ in range(ENOUGH):
+            assert (await client.told())["error"]["code"] == -32700
+
+
+async def test_a_client_that_leaves_ends_its_session():
+    async with Client() as client:
+        client.leave()
+        with anyio.fail_after(10):
+            await session.serve(Waiting().server, client.receive, client.send)
+
+
+async def test_a_name_that_is_not_valid_unicode_does_not_end_the_session():
+    server = Waiting()
+    server.says = "for \udcff"
+    server.let_go.set()
+    async with connected(server) as client:
+        client.say(waiting(1), request(2, "ping"))
+        answers = [await client.told(), await client.told()]
+        [waited] = [answer["result"] for answer in answers if answer["id"] == 1]
+        assert waited["content"][0]["text"] == "waited for ?"
