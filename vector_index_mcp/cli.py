@@ -10,10 +10,12 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from vector_index_mcp import __version__
 from vector_index_mcp.codebase.limits import DEFAULT_MAX_TOKENS, DEFAULT_TOP_K, MAX_TOKENS, TOP_K
 from vector_index_mcp.errors import ProjectError, SettingsError, VectorIndexError
+from vector_index_mcp.terminal import visible, write
 
 _COMMANDS = ("serve", "index", "search", "status", "verify", "ps", "stop", "logs", "host")
 _ENV_FILE_VARIABLE = "VECTOR_INDEX_ENV_FILE"
@@ -274,18 +276,33 @@ def _number(lowest: int, highest: int) -> Callable[[str], int]:
     return parse
 
 
+class _Formatter(logging.Formatter):
+    """One line for a record: it may tell of files by their names, and ends up in a terminal."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        return visible(super().formatMessage(record))
+
+    def formatException(self, ei: Any) -> str:
+        return visible(super().formatException(ei), keep="\n\t")
+
+
 def _log_to_stderr(level: str) -> None:
-    logging.basicConfig(stream=sys.stderr, level=level, format=_LOG_FORMAT)
+    _log_to(logging.StreamHandler(), level)
 
 
 def _log_to_file(path: Path, level: str) -> None:
     from logging.handlers import RotatingFileHandler
 
     handler = RotatingFileHandler(path, maxBytes=_LOG_BYTES, backupCount=1, encoding="utf-8")
-    logging.basicConfig(handlers=[handler], level=level, format=_LOG_FORMAT)
+    _log_to(handler, level)
     logging.getLogger("mcp").setLevel(logging.WARNING)  # it has a line for every request
 
 
+def _log_to(handler: logging.Handler, level: str) -> None:
+    handler.setFormatter(_Formatter(_LOG_FORMAT))
+    logging.basicConfig(handlers=[handler], level=level)
+
+
 def _fail(error: VectorIndexError, status: int) -> int:
-    sys.stderr.write(f"vector-index-mcp: {error}\n")
+    write(f"vector-index-mcp: {visible(str(error))}", sys.stderr)
     return status
