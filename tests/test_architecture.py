@@ -35,7 +35,8 @@ MAY_IMPORT = {
     },
     "terminal": set(),
     "progress": {"codebase"},
-    "output": {"codebase", "engine.types", "terminal"},
+    "results": {"codebase.wire", "engine.words", "terminal"},
+    "output": {"codebase", "engine.types", "results", "terminal"},
     "remote": {"errors", "codebase", "transport", "output", "progress"},
     "local": {"settings", "codebase", "server", "output", "progress"},
     "commands": {"settings", "background", "remote", "local"},
@@ -75,7 +76,8 @@ HOMES = {
     "platformdirs": {"server.py"},
     "pydantic": {"settings.py", "codebase/wire.py", "codebase/tools.py"},
     "pydantic_settings": {"settings.py"},
-    "rich": {"progress.py"},
+    "pygments": {"results.py"},
+    "rich": {"progress.py", "results.py"},
 }
 # Who may catch everything, and how often: a batch must survive one bad file, and a panic inside
 # lance is not an Exception.

@@ -210,10 +210,7 @@ def _parser() -> argparse.ArgumentParser:
     for command in (serve, index, search, status, verify):
         command.add_argument("path", metavar="PATH", help="the project's folder")
     _add_search_options(search)
-    for command in (search, status):
-        command.add_argument(
-            "--json", action="store_true", help="print the MCP tool's structured result"
-        )
+    status.add_argument("--json", action="store_true", help="print what the MCP tool returns")
     return parser
 
 
@@ -236,6 +233,22 @@ def _add_search_options(search: argparse.ArgumentParser) -> None:
         default=DEFAULT_MAX_TOKENS,
         metavar="N",
         help="about how long the answer may be (8000)",
+    )
+    search.add_argument(
+        "--format",
+        choices=("text", "json", "grep"),
+        default="text",
+        help="text for people; json: what the MCP tool returns; grep: path:line:text, one "
+        "line for each result, as editors read it: the first line with most of the query's words",
+    )
+    search.add_argument(
+        "--json", dest="format", action="store_const", const="json", help="short for --format json"
+    )
+    search.add_argument(
+        "--color",
+        choices=("auto", "always", "never"),
+        default="auto",
+        help="auto (the default): on a terminal, unless NO_COLOR is set",
     )
 
 

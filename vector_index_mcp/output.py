@@ -1,7 +1,9 @@
 """What a command prints on stdout, and the exit status that goes with it."""
 
+import argparse
 from collections.abc import Sequence
 
+from vector_index_mcp import results
 from vector_index_mcp.codebase import text
 from vector_index_mcp.codebase.verify import Report
 from vector_index_mcp.codebase.wire import IndexStatus, RunReport, SearchResult
@@ -9,9 +11,16 @@ from vector_index_mcp.engine.types import FileRecord
 from vector_index_mcp.terminal import visible, visible_values, write
 
 
-def of_search(result: SearchResult, *, as_json: bool) -> int:
-    """Print hits."""
-    write(result.model_dump_json(indent=2) if as_json else text.of_search(result))
+def of_search(result: SearchResult, parsed: argparse.Namespace) -> int:
+    """Print hits in the format that was asked for."""
+    if parsed.format == "json":
+        write(result.model_dump_json(indent=2))
+    elif parsed.format == "text":
+        console = results.console_for(parsed.color)
+        write(results.readable(result, parsed.path, console))
+    else:
+        for line in results.grep_lines(result, parsed.query, parsed.path):
+            write(line)
     return 0
 
 

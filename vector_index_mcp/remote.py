@@ -34,7 +34,7 @@ async def run(parsed: argparse.Namespace, connection: socket.socket) -> int:
     if parsed.command == "index":
         return output.of_index(report, status)
     if parsed.command == "search":
-        return output.of_search(result, as_json=parsed.json)
+        return output.of_search(result, parsed)
     return output.of_status(status, as_json=parsed.json)
 
 

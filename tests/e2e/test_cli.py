@@ -179,7 +179,7 @@ async def test_index_ends_at_ctrl_c_and_leaves_no_process(place):
 def test_search_prints_places_and_their_text(indexed):
     ran = indexed.run("search", "project", "parseConfig readSettings bind", "--top-k", "1")
     assert ran.returncode == 0
-    assert ran.stdout.startswith("1. load.py:1-2 (score ")
+    assert ran.stdout.startswith("1. project/load.py:1-2 (score ")
     assert "    return read_settings(path)" in ran.stdout
     assert "2. " not in ran.stdout
     assert "Note: Searched by words only" in ran.stdout
@@ -403,6 +403,7 @@ def test_help_tells_of_every_command(place, arguments):
             "search",
             ["PATH", "QUERY", "--top-k N", "--glob GLOB", "--language", "--max-tokens N", "--json"],
         ),
+        ("search", ["--format", "path:line:text", "--color"]),
         ("status", ["PATH", "--json", "--skipped"]),
         ("verify", ["PATH", "--repair"]),
     ],
