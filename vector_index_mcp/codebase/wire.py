@@ -4,13 +4,14 @@
 """
 
 from datetime import datetime
+from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
 import psutil
 from pydantic import BaseModel, Field
 
 from vector_index_mcp.codebase import budget
-from vector_index_mcp.codebase.ledger import FAILED, INDEXED, SKIPPED, Ledger
+from vector_index_mcp.codebase.ledger import INDEXED, SKIPPED, Ledger
 from vector_index_mcp.codebase.run import Run
 from vector_index_mcp.errors import StoreError
 
@@ -242,7 +243,7 @@ async def index_status(codebase: "Codebase") -> IndexStatus:
         is_writer=indexer is not None,
         skipped=ledger.reasons(SKIPPED),
         masked_credential_count=ledger.masked_count,
-        failed={r.key: r.reason for r in ledger.with_state(FAILED)[:_MOST_FAILED_LISTED]},
+        failed={r.key: r.reason for r in islice(ledger.failed.values(), _MOST_FAILED_LISTED)},
         unreadable_folders=indexer.unreadable_folders if indexer else [],
         index_location=codebase.uri,
         index_bytes=size,
