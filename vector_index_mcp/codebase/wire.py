@@ -116,6 +116,22 @@ class WatcherStatus(BaseModel):
     problem: str | None = None
 
 
+class FileChange(BaseModel):
+    """What became of one file."""
+
+    file_path: str = Field(description="Path relative to the project, with forward slashes")
+    change: str = Field(description="indexed, skipped, failed or removed")
+    time: datetime = Field(description="When the index held it")
+
+
+class QueryStatus(BaseModel):
+    """The queries since the start."""
+
+    answered: int
+    last_time: datetime | None = None
+    last_seconds: float | None = Field(None, description="How long the last answer took")
+
+
 class IndexStatus(BaseModel):
     """The answer of `get_status`."""
 
@@ -139,6 +155,10 @@ class IndexStatus(BaseModel):
     )
     failed: dict[str, str] = Field(description="Files that could not be indexed, with the reason")
     unreadable_folders: list[str]
+    last_changes: list[FileChange] = Field(
+        description="The last files that were indexed or forgotten, newest first; 10 at most"
+    )
+    queries: QueryStatus
     index_location: str
     index_bytes: int | None
     memory_bytes: int
@@ -245,6 +265,15 @@ async def index_status(codebase: "Codebase") -> IndexStatus:
         masked_credential_count=ledger.masked_count,
         failed={r.key: r.reason for r in islice(ledger.failed.values(), _MOST_FAILED_LISTED)},
         unreadable_folders=indexer.unreadable_folders if indexer else [],
+        last_changes=[
+            FileChange(file_path=change.key, change=change.what, time=change.when)
+            for change in reversed(codebase.pipeline.last_changes)
+        ],
+        queries=QueryStatus(
+            answered=codebase.asked.count,
+            last_time=codebase.asked.last_time,
+            last_seconds=codebase.asked.last_seconds,
+        ),
         index_location=codebase.uri,
         index_bytes=size,
         memory_bytes=psutil.Process().memory_info().rss,
