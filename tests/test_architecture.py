@@ -38,8 +38,10 @@ MAY_IMPORT = {
     "results": {"codebase.wire", "engine.words", "terminal"},
     "output": {"codebase", "engine.types", "results", "terminal"},
     "remote": {"errors", "codebase", "transport", "output", "progress"},
+    "view": {"codebase.wire"},
+    "monitor": {"errors", "codebase.wire", "background", "remote", "view", "output", "terminal"},
     "local": {"settings", "codebase", "server", "output", "progress"},
-    "commands": {"settings", "background", "remote", "local"},
+    "commands": {"settings", "background", "remote", "local", "monitor"},
     "services": {"errors", "codebase.project", "background", "terminal"},
     "cli": {
         "errors",
@@ -77,7 +79,7 @@ HOMES = {
     "pydantic": {"settings.py", "codebase/wire.py", "codebase/tools.py"},
     "pydantic_settings": {"settings.py"},
     "pygments": {"results.py"},
-    "rich": {"progress.py", "results.py"},
+    "rich": {"progress.py", "results.py", "view.py", "monitor.py"},
 }
 # Who may catch everything, and how often: a batch must survive one bad file, and a panic inside
 # lance is not an Exception.

@@ -197,9 +197,12 @@ def _parser() -> argparse.ArgumentParser:
     status = commands.add_parser(
         "status", help="show what the index holds", description="Show what the index holds."
     )
-    status.add_argument(
+    kinds = status.add_mutually_exclusive_group()
+    kinds.add_argument("--watch", action="store_true", help="show it live, until Ctrl+C")
+    kinds.add_argument(
         "--skipped", action="store_true", help="list the files that are not indexed, and why"
     )
+    kinds.add_argument("--json", action="store_true", help="print what the MCP tool returns")
     verify = commands.add_parser(
         "verify",
         help="compare the index with the files, one by one",
@@ -210,7 +213,6 @@ def _parser() -> argparse.ArgumentParser:
     for command in (serve, index, search, status, verify):
         command.add_argument("path", metavar="PATH", help="the project's folder")
     _add_search_options(search)
-    status.add_argument("--json", action="store_true", help="print what the MCP tool returns")
     return parser
 
 

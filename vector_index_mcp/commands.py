@@ -22,6 +22,10 @@ def run(parsed: argparse.Namespace, project: Path, settings: Settings) -> int:
         return _verify(parsed, project, settings)
     if parsed.command == "status" and parsed.skipped:
         return _here(parsed, project, settings)
+    if parsed.command == "status" and parsed.watch:
+        from vector_index_mcp import monitor
+
+        return _awaited(partial(monitor.run, project))
     if relay.ask(endpoint_of(project), greeting.REPORT) is not None:
         from vector_index_mcp import remote
 

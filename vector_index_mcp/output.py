@@ -57,5 +57,10 @@ def of_verify(report: Report) -> int:
     return 0
 
 
+def visible_status(status: IndexStatus) -> IndexStatus:
+    """The same with all names and messages fit for a terminal."""
+    return IndexStatus.model_validate(visible_values(status.model_dump()))
+
+
 def _readable(status: IndexStatus) -> str:
-    return text.of_status(IndexStatus.model_validate(visible_values(status.model_dump())))
+    return text.of_status(visible_status(status))

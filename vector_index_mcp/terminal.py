@@ -5,6 +5,7 @@ the cursor or set the clipboard, a carriage return that overwrites the line, mar
 reading order. None of it is sent as it is; it is shown as Python writes it: `\x1b`, `\u202e`.
 """
 
+import io
 import re
 import sys
 from typing import Any, TextIO
@@ -47,11 +48,16 @@ def visible_values(values: Any) -> Any:
 
 def write(text: str, stream: TextIO | None = None, *, end: str = "\n") -> None:
     """Write a line, or several, to `stream` (standard output), where they appear at once."""
-    stream = stream or sys.stdout
-    # Names and texts may hold what the terminal's encoding lacks.
-    stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # TextIOWrapper
+    stream = prepared(stream or sys.stdout)
     stream.write(text + end)
     stream.flush()
+
+
+def prepared(stream: TextIO) -> TextIO:
+    """`stream`, which from now on shows as Python writes it what its encoding lacks."""
+    if isinstance(stream, io.TextIOWrapper):
+        stream.reconfigure(errors="backslashreplace")
+    return stream
 
 
 def _escaped(character: str) -> str:
