@@ -2,13 +2,16 @@
 
 import argparse
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from vector_index_mcp import results
 from vector_index_mcp.codebase import text
-from vector_index_mcp.codebase.verify import Report
 from vector_index_mcp.codebase.wire import IndexStatus, RunReport, SearchResult
 from vector_index_mcp.engine.types import FileRecord
 from vector_index_mcp.terminal import visible, visible_values, write
+
+if TYPE_CHECKING:  # a command that asks a running service needs no LanceDB
+    from vector_index_mcp.codebase.verify import Report
 
 
 def of_search(result: SearchResult, parsed: argparse.Namespace) -> int:
@@ -44,7 +47,7 @@ def of_skipped(records: Sequence[FileRecord]) -> int:
     return 0
 
 
-def of_verify(report: Report) -> int:
+def of_verify(report: "Report") -> int:
     """Print what a comparison with the files found; 1 if the index is not true."""
     for key, fault in sorted(report.faults.items()):
         write(f"{visible(key)} {fault}")
