@@ -17,7 +17,7 @@ from vector_index_mcp.codebase.limits import DEFAULT_MAX_TOKENS, DEFAULT_TOP_K, 
 from vector_index_mcp.errors import ProjectError, SettingsError, VectorIndexError
 from vector_index_mcp.terminal import visible, write
 
-_COMMANDS = ("serve", "index", "search", "status", "verify", "ps", "stop", "logs", "host")
+_COMMANDS = "serve index search status verify doctor ps stop logs host".split()
 _ENV_FILE_VARIABLE = "VECTOR_INDEX_ENV_FILE"
 _LOG_BYTES = 1_000_000
 _LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
@@ -30,6 +30,7 @@ Keeps a software project indexed and searchable by meaning and by identifier.
   vector-index-mcp search PATH QUERY     search from the terminal
   vector-index-mcp status PATH           what the index holds
   vector-index-mcp verify PATH           whether the index is true, file by file
+  vector-index-mcp doctor PATH           whether everything is as it should be, and what to do
   vector-index-mcp ps                    the background services that run
   vector-index-mcp stop PATH | --all     end a project's service, or all
   vector-index-mcp logs PATH             what a project's service has logged
@@ -145,6 +146,11 @@ def _run_command(parsed: argparse.Namespace, env_file: str | None) -> int:
         anyio.run(server.serve_stdio, lambda: server.load_codebase(project, configured), streams)
         return 0
 
+    if parsed.command == "doctor":
+        from vector_index_mcp.doctor import examine
+
+        return examine.run(project, configured, settings.origins(env_file), as_json=parsed.json)
+
     from vector_index_mcp import commands
 
     return commands.run(parsed, project, configured)
@@ -209,6 +215,13 @@ def _parser() -> argparse.ArgumentParser:
         description="Read and cut every file and compare. Status 1 when the index is not true.",
     )
     verify.add_argument("--repair", action="store_true", help="if not, build it anew")
+    doctor = commands.add_parser(
+        "doctor",
+        help="examine the machine, the model and the index",
+        description="Examine everything the program needs. Status 1 when a check failed.",
+    )
+    doctor.add_argument("path", metavar="PATH", nargs="?", default=".", help="the project (.)")
+    doctor.add_argument("--json", action="store_true", help="print what was found as JSON")
     _add_commands_of_services(commands)
     for command in (serve, index, search, status, verify):
         command.add_argument("path", metavar="PATH", help="the project's folder")

@@ -59,11 +59,11 @@ async def _search(client: Client, parsed: argparse.Namespace) -> SearchResult:
         "language": parsed.language,
         "max_tokens": parsed.max_tokens,
     }
-    result = SearchResult.model_validate(await _call(client, "search_index", arguments))
+    result = SearchResult.model_validate(await call(client, "search_index", arguments))
     with anyio.move_on_after(_LOADING_PATIENCE_SECONDS):
         while result.mode == "lexical" and (await status(client)).model.state == "loading":
             await anyio.sleep(_ASK_AGAIN_SECONDS)
-            result = SearchResult.model_validate(await _call(client, "search_index", arguments))
+            result = SearchResult.model_validate(await call(client, "search_index", arguments))
     return result
 
 
@@ -89,15 +89,20 @@ async def session(connection: socket.socket) -> AsyncIterator[Client]:
 
 async def status(client: Client) -> IndexStatus:
     """What the service tells of its index."""
-    return IndexStatus.model_validate(await _call(client, "get_status", {}))
+    return IndexStatus.model_validate(await call(client, "get_status", {}))
 
 
 async def _trigger(client: Client, arguments: dict[str, Any], on_progress: Any) -> TriggerResult:
-    answer = await _call(client, "trigger_index", arguments, progress_callback=on_progress)
+    answer = await call(client, "trigger_index", arguments, progress_callback=on_progress)
     return TriggerResult.model_validate(answer)
 
 
-async def _call(client: Client, tool: str, arguments: dict[str, Any], **options: Any) -> Any:
+async def call(client: Client, tool: str, arguments: dict[str, Any], **options: Any) -> Any:
+    """The structured result of a tool.
+
+    Raises:
+        BackgroundError: If the tool answers with an error.
+    """
     result = await client.call_tool(tool, arguments, **options)
     if result.is_error:
         words = " ".join(part.text for part in result.content if isinstance(part, TextContent))

@@ -66,8 +66,6 @@ class Lazily:
 
 def load_codebase(project: Path, settings: Settings) -> "Codebase":
     """The service of `project`, not yet running. Takes about a second: it imports lancedb."""
-    import platformdirs
-
     from vector_index_mcp.codebase.prepare import Recipe
     from vector_index_mcp.codebase.service import Codebase, Options
     from vector_index_mcp.engine.cache import EmbeddingCache
@@ -80,9 +78,8 @@ def load_codebase(project: Path, settings: Settings) -> "Codebase":
         quiet_seconds=settings.debounce_quiet_ms / 1000,
         longest_seconds=settings.debounce_longest_ms / 1000,
         rescan_seconds=settings.rescan_seconds,
-        state_folder=platformdirs.user_state_path(NAME),
+        state_folder=state_folder(),
     )
-    cache_folder = Path(settings.embedding_cache_dir or platformdirs.user_cache_path(NAME))
     return Codebase(
         project,
         options,
@@ -91,8 +88,23 @@ def load_codebase(project: Path, settings: Settings) -> "Codebase":
             settings.embedding_device,
             settings.worker_idle_minutes * _SECONDS_PER_MINUTE,
         ),
-        EmbeddingCache(cache_folder.expanduser(), settings.embedding_cache_max_mb * 1_000_000),
+        EmbeddingCache(cache_folder(settings), settings.embedding_cache_max_mb * 1_000_000),
     )
+
+
+def cache_folder(settings: Settings) -> Path:
+    """Where the embedding cache lies."""
+    import platformdirs
+
+    configured = settings.embedding_cache_dir
+    return Path(configured or platformdirs.user_cache_path(NAME)).expanduser()
+
+
+def state_folder() -> Path:
+    """Where locks lie whose index has no folder."""
+    import platformdirs
+
+    return platformdirs.user_state_path(NAME)
 
 
 def build_server(service: Lazily) -> MCPServer[Any]:

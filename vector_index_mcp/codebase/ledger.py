@@ -85,6 +85,11 @@ class Ledger:
         self.unembedded_count = self.chunk_count
 
     @property
+    def distrusted(self) -> list[str]:
+        """The files whose rows were not what their record said."""
+        return [key for key, record in self._records.items() if record.stamp == _DISTRUSTED]
+
+    @property
     def is_waiting(self) -> bool:
         """Whether any chunk waits for its vector."""
         return bool(self._waiting)

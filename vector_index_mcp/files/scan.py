@@ -25,6 +25,8 @@ class Tree:
     files: dict[str, Stamp] = field(default_factory=dict)
     unreadable: list[str] = field(default_factory=list)
     """Folders that could not be listed, with a trailing slash; nothing is known of their files."""
+    folders: int = 0
+    """Folders that were listed: those to be watched."""
 
 
 @dataclass(slots=True)
@@ -66,6 +68,7 @@ def walk(root: Path, ignore: Ignore, folder: str = "") -> Tree:
             if not isinstance(error, (FileNotFoundError, NotADirectoryError)):
                 tree.unreadable.append(here + "/")
             continue
+        tree.folders += 1
         prefix = here + "/" if here else ""
         for entry in entries:
             path = prefix + entry.name
