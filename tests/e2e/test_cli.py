@@ -1,6 +1,5 @@
 """The command line as somebody types it: what is printed where, and the exit status."""
 
-import ctypes
 import json
 import os
 import re
@@ -20,6 +19,7 @@ from processes import (
     environment,
     foreground,
     needs_model,
+    obey_file_modes,
     posix_only,
     run,
     those_left,
@@ -36,7 +36,6 @@ PROJECT = {
     "README.md": "# Weather\n\nShows whether it rains.\n",
 }
 REMEDY = "give the path of "
-_PR_CAPBSET_DROP, _CAP_DAC_OVERRIDE, _CAP_DAC_READ_SEARCH = 24, 1, 2
 
 
 @dataclass
@@ -126,12 +125,6 @@ def test_index_reads_what_changed_and_with_force_everything(indexed):
     forced = indexed.run("index", "--force", "project")
     assert forced.returncode == 0
     assert forced.stdout.startswith("3 files seen; 3 indexed in ")
-
-
-def obey_file_modes() -> None:
-    """Make even root, and what it runs from now on, unable to read what a mode forbids."""
-    for capability in (_CAP_DAC_OVERRIDE, _CAP_DAC_READ_SEARCH):
-        ctypes.CDLL(None).prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)
 
 
 @posix_only
@@ -387,7 +380,7 @@ def test_a_server_whose_input_is_a_file_ends_with_it(place, content):
 def test_help_tells_of_every_command(place, arguments):
     ran = place.run(*arguments)
     assert (ran.returncode, ran.stderr) == (0, "")
-    for command in ("serve", "index", "search", "status", "verify"):
+    for command in ("serve", "index", "search", "status", "verify", "doctor"):
         assert re.search(rf"^ +{command} .*\w", ran.stdout, re.MULTILINE), command
     for line in ("vector-index-mcp PATH ", "vector-index-mcp index PATH ", "--env-file FILE"):
         assert line in ran.stdout
@@ -404,7 +397,8 @@ def test_help_tells_of_every_command(place, arguments):
             ["PATH", "QUERY", "--top-k N", "--glob GLOB", "--language", "--max-tokens N", "--json"],
         ),
         ("search", ["--format", "path:line:text", "--color"]),
-        ("status", ["PATH", "--json", "--skipped"]),
+        ("status", ["PATH", "--json", "--skipped", "--watch"]),
+        ("doctor", ["[PATH]", "--json"]),
         ("verify", ["PATH", "--repair"]),
     ],
 )

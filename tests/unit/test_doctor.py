@@ -3,7 +3,6 @@
 import io
 import json
 import os
-import resource
 import shutil
 import subprocess
 import sys
@@ -133,6 +132,7 @@ def test_too_many_watchers_are_told():
 
 @pytest.mark.parametrize(("limit", "verdict"), [(50, FAILED), (200, WARNING), (1024, OK)])
 def test_few_descriptors_are_told(case, limit, verdict):
+    resource = pytest.importorskip("resource")
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limits[1]))
     try:
