@@ -32,6 +32,7 @@ _THEME = ANSISyntaxTheme(
         token.Name.Decorator: Style(color="magenta"),
         token.Name.Function: Style(bold=True),
         token.Name.Tag: Style(color="magenta"),
+        token.Operator.Word: Style(color="magenta"),
         token.Generic.Heading: Style(bold=True),
         token.Generic.Subheading: Style(bold=True),
     }

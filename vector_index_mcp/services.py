@@ -53,7 +53,7 @@ def _stop_one(endpoint: Endpoint, *, tell_absence: bool) -> bool:
     try:
         stopped = relay.stop(endpoint)
     except BackgroundError as error:
-        write(f"vector-index-mcp: {project}: {error}", sys.stderr)
+        write(f"vector-index-mcp: {project}: {visible(str(error))}", sys.stderr)
         return False
     if stopped:
         write(f"ended the service of {project}")

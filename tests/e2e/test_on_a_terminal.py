@@ -229,7 +229,7 @@ def test_vim_takes_the_lines_for_places(folder, variables):
 
 
 def test_no_name_reaches_the_terminal_as_it_is(tmp_path):
-    variables = environment(tmp_path, **NO_MODEL)
+    variables = environment(tmp_path, **NO_MODEL, VECTOR_INDEX_LOG_LEVEL="DEBUG")
     project = write(tmp_path / "project", {f"{HOSTILE}.py": f"telling = 1  # {HOSTILE}\n"})
     (project / f"{HOSTILE}.bin").write_bytes(bytes(range(256)))
     shown = "e\\x1b]0;owned\\x07\\u202e\\r\\nvil"
@@ -257,6 +257,17 @@ def place():
     """A project without a service."""
     with place_of(PROJECT, **NO_MODEL) as place:
         yield place
+
+
+@pytest.mark.anyio
+async def test_no_log_reaches_the_terminal_as_it_is(place):
+    async with place.relayed() as client:
+        await client.initialize()
+        with place.endpoint.log.open("a", encoding="utf-8") as log:
+            log.write("told of \x1b]0;owned\x07.py\n\tat \x9b2J\n")
+        ran = await place.run("logs", place.project)
+    assert "told of \\x1b]0;owned\\x07.py\n\tat \\x9b2J\n" in ran.stdout
+    assert not OBEYED.search(ran.stdout.replace("\t", ""))
 
 
 @pytest.mark.anyio

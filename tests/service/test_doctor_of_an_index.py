@@ -1,13 +1,19 @@
 """What the doctor finds of an index: sound, absent, and wrong in the ways it can tell."""
 
+import subprocess
+import sys
+from contextlib import contextmanager
+
 import anyio
+import anyio.to_thread
 import pytest
 from fakes import FakeEmbedder
 from serving import codebase_of, converged, write
 
+from vector_index_mcp.background.endpoint import endpoint_of
 from vector_index_mcp.codebase.service import Role
-from vector_index_mcp.doctor.finding import Case, Verdict
-from vector_index_mcp.doctor.index import first_answer, index
+from vector_index_mcp.doctor.finding import Case, Verdict, ok
+from vector_index_mcp.doctor.index import first_answer, index, service
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.store.index import Manifest
 from vector_index_mcp.settings import Settings
@@ -121,6 +127,39 @@ def test_an_index_of_another_project_is_told(indexed, tmp_path):
     finding = index(Case(other, indexed.settings, {}, indexed.uri, tmp_path, tmp_path))
     assert finding.verdict is Verdict.FAILED
     assert finding.words == f"it belongs to the project {indexed.project}"
+
+
+@contextmanager
+def sleeping(*arguments):
+    """A process with these arguments that does nothing; ended at the end."""
+    command = [sys.executable, "-c", "input()", *arguments]
+    with subprocess.Popen(command, stdin=subprocess.PIPE) as process:
+        yield process.pid
+
+
+def test_a_service_that_does_not_answer_is_told_by_its_process(indexed):
+    with sleeping("-m", "vector_index_mcp", "host") as pid:
+        endpoint_of(indexed.project).write_record({"pid": pid})
+        finding = service(indexed)
+    assert finding.verdict is Verdict.FAILED
+    assert finding.words == f"process {pid} is the service, but does not answer"
+    assert f"kill process {pid}" in finding.remedy
+
+
+def test_nobody_is_told_to_kill_a_process_that_has_the_number_of_a_former_service(indexed):
+    with sleeping("of somebody else") as pid:
+        endpoint_of(indexed.project).write_record({"pid": pid})
+        finding = service(indexed)
+    assert finding == ok("none runs; the first client starts one")
+
+
+def test_another_writer_is_told(indexed):
+    async def examined():
+        async with (codebase := codebase_of(indexed.project, FakeEmbedder())).running():
+            await codebase.catching_up()
+            return await anyio.to_thread.run_sync(service, indexed)
+
+    assert anyio.run(examined) == ok("none runs; another process writes the index")
 
 
 def test_an_answer_is_timed_without_a_service(indexed):

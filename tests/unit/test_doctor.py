@@ -228,6 +228,14 @@ def test_settings_are_told_with_where_they_come_from(case, tmp_path, monkeypatch
     assert "VECTOR_INDEX_CHUNK_MAX_CHARS=1200 (default)" in finding.details
 
 
+def test_a_password_in_a_setting_is_not_told(tmp_path):
+    uri = "s3://user:hunter2hunter2@host/bucket"
+    case = Case(tmp_path, Settings(lancedb_uri=uri), {}, uri, tmp_path, tmp_path)
+    for finding in (places.settings(case), places.index_folder(case)):
+        assert "hunter2" not in " ".join([finding.words, *finding.details])
+        assert "@host/bucket" in " ".join([finding.words, *finding.details])
+
+
 # -- model -----------------------------------------------------------------------------------
 
 GOOD = np.array([[1, 0], [0.8, 0.6], [0, 1]], dtype="<f4")
@@ -288,6 +296,26 @@ def test_a_check_that_raises_or_hangs_stops_no_other(case):
     assert {found["a"].verdict, found["b"].verdict} == {FAILED}
     assert found["a"].remedy
     assert found["b"].remedy
+
+
+@pytest.mark.parametrize(
+    ("error", "finding"),
+    [
+        (StoreError("it is full; free space"), failed("it is full", "free space")),
+        (
+            PermissionError(13, "Permission denied", "/x"),
+            failed(
+                "cannot be examined: [Errno 13] Permission denied: '/x'",
+                "give yourself permission, or look what is wrong with the disk",
+            ),
+        ),
+    ],
+)
+def test_what_a_check_is_hindered_by_is_no_bug(case, error, finding):
+    def raises(_):
+        raise error
+
+    assert dict(examine.findings(case, [("a", raises, 5.0)])) == {"a": finding}
 
 
 def test_where_lancedb_would_crash_nothing_that_needs_it_is_tried(case, monkeypatch):

@@ -17,7 +17,8 @@ from rich.text import Text
 
 from vector_index_mcp.codebase.project import index_uri
 from vector_index_mcp.doctor import index, machine, model, places
-from vector_index_mcp.doctor.finding import Case, Finding, Verdict, failed, not_tried
+from vector_index_mcp.doctor.finding import Case, Finding, Verdict, failed, failed_by, not_tried
+from vector_index_mcp.errors import VectorIndexError
 from vector_index_mcp.server import cache_folder, state_folder
 from vector_index_mcp.settings import Settings
 from vector_index_mcp.terminal import prepared, visible_values, write
@@ -102,6 +103,11 @@ def _bounded(check: Check, case: Case, seconds: float) -> Finding:
     def examine() -> None:
         try:
             outcome.append(check(case))
+        except VectorIndexError as error:
+            outcome.append(failed_by(error))
+        except OSError as error:
+            remedy = "give yourself permission, or look what is wrong with the disk"
+            outcome.append(failed(f"cannot be examined: {error}", remedy))
         except Exception as error:  # noqa: BLE001 - whatever it is, the other checks go on
             words = f"the check itself broke off: {type(error).__name__}: {error}"
             outcome.append(failed(words, "please report this, it is a bug"))

@@ -36,7 +36,7 @@ def service(case: Case) -> Finding:
     try:
         answer = relay.ask(endpoint, greeting.REPORT)
     except BackgroundError as error:
-        return failed(str(error), _kill(endpoint))
+        return failed(str(error), f"look at {endpoint.log}")
     took = time.monotonic() - began
     if answer is None:
         return _silent(case, endpoint)
@@ -59,8 +59,11 @@ def service(case: Case) -> Finding:
 
 def _silent(case: Case, endpoint: Endpoint) -> Finding:
     pid = endpoint.read_record().get("pid")
-    if isinstance(pid, int) and psutil.pid_exists(pid):
-        return failed(f"process {pid} is the service, but does not answer", _kill(endpoint))
+    if isinstance(pid, int) and _is_ours(pid):
+        return failed(
+            f"process {pid} is the service, but does not answer",
+            f"look at {endpoint.log}, then kill process {pid}",
+        )
     from vector_index_mcp.codebase.opening import Opener
 
     if Opener(case.project, case.uri, "", case.state_folder).is_taken():
@@ -68,8 +71,12 @@ def _silent(case: Case, endpoint: Endpoint) -> Finding:
     return ok("none runs; the first client starts one")
 
 
-def _kill(endpoint: Endpoint) -> str:
-    return f"look at {endpoint.log}, then kill process {endpoint.read_record().get('pid')}"
+def _is_ours(pid: int) -> bool:
+    """Whether the process is a service: the number may have gone to another program since."""
+    try:
+        return "vector_index_mcp" in psutil.Process(pid).cmdline()
+    except psutil.Error:
+        return False
 
 
 async def _of_service(endpoint: Endpoint, ask: Callable[[Any], Any]) -> Any:
@@ -145,7 +152,9 @@ def first_answer(case: Case) -> Finding:
     """How long an answer takes: of the service, or of an index that is opened for it."""
     endpoint = endpoint_of(case.project)
     try:
-        if relay.ask(endpoint, greeting.REPORT) is not None:
+        if answer := relay.ask(endpoint, greeting.REPORT):
+            if answer["version"] != __version__:
+                return not_tried("the service is of another version")
             took = awaited(partial(_of_service, endpoint, _times_of_service))
             how = "of the service"
         else:

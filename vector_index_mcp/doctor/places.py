@@ -9,6 +9,7 @@ from vector_index_mcp.doctor.finding import Case, Finding, failed, failed_by, ok
 from vector_index_mcp.doctor.machine import existing
 from vector_index_mcp.errors import ProjectError
 from vector_index_mcp.files.ignore import rule_files
+from vector_index_mcp.files.secrets import masked
 from vector_index_mcp.settings import PREFIX, Settings
 
 _LONGEST_SOCKET_PATH_BYTES = 103  # macOS; Linux allows 107
@@ -30,7 +31,7 @@ def git_rules(case: Case) -> Finding:
 def index_folder(case: Case) -> Finding:
     """Whether the index can be written."""
     if case.index_folder is None:
-        return ok(f"{case.uri} is not on this machine")
+        return ok(f"{masked(case.uri)[0]} is not on this machine")
     return _writable(case.index_folder, "lancedb_uri")
 
 
@@ -72,6 +73,7 @@ def settings(case: Case) -> Finding:
     for field in Settings.model_fields:
         value = getattr(case.settings, field)
         shown = ",".join(value) if isinstance(value, tuple) else str(value)
-        lines.append(f"{PREFIX}{field.upper()}={shown} ({case.origins.get(field, 'default')})")
+        line, _ = masked(f"{PREFIX}{field.upper()}={shown}")  # people paste this into reports
+        lines.append(f"{line} ({case.origins.get(field, 'default')})")
     count = len(case.origins)
     return ok(f"{count or 'none'} of {len(lines)} set, the rest are defaults", *lines)
