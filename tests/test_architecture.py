@@ -35,12 +35,29 @@ MAY_IMPORT = {
         "session",
         "__version__",
     },
+    "terminal": set(),
     "progress": {"codebase"},
-    "output": {"codebase", "engine.types"},
+    "results": {"codebase.wire", "engine.words", "terminal"},
+    "output": {"codebase", "engine.types", "results", "terminal"},
     "remote": {"errors", "codebase", "transport", "output", "progress"},
+    "view": {"codebase.wire"},
+    "monitor": {"errors", "codebase.wire", "background", "remote", "view", "output", "terminal"},
     "local": {"settings", "codebase", "server", "output", "progress"},
-    "commands": {"settings", "background", "remote", "local"},
-    "services": {"errors", "codebase.project", "background"},
+    "doctor": {
+        "errors",
+        "settings",
+        "engine",
+        "files",
+        "codebase",
+        "background",
+        "server",
+        "remote",
+        "commands",
+        "terminal",
+        "__version__",
+    },
+    "commands": {"settings", "background", "remote", "local", "monitor"},
+    "services": {"errors", "codebase.project", "background", "terminal"},
     "clients": {"errors", "codebase.project"},
     "cli": {
         "errors",
@@ -53,6 +70,8 @@ MAY_IMPORT = {
         "commands",
         "services",
         "clients",
+        "doctor",
+        "terminal",
         "__version__",
     },
     "__main__": {"cli"},
@@ -71,19 +90,28 @@ HOMES = {
     "tree_sitter": {"engine/chunk/syntax.py"},
     "semble_grammars": {"engine/chunk/syntax.py"},
     "filelock": {"codebase/opening.py", "background/host.py", "engine/cache.py"},
-    "psutil": {"codebase/wire.py", "engine/polite.py", "server.py"},
+    "psutil": {"codebase/wire.py", "doctor/", "engine/polite.py", "server.py"},
     "mcp": {"codebase/tools.py", "server.py", "session.py", "transport.py", "remote.py"},
     "mcp_types": {"codebase/tools.py", "session.py", "remote.py"},
     "platformdirs": {"server.py"},
     "pydantic": {"settings.py", "session.py", "codebase/wire.py", "codebase/tools.py"},
     "pydantic_settings": {"settings.py"},
-    "rich": {"progress.py", "clients/screen.py"},
+    "pygments": {"results.py"},
+    "rich": {
+        "progress.py",
+        "results.py",
+        "view.py",
+        "monitor.py",
+        "doctor/examine.py",
+        "clients/screen.py",
+    },
 }
 # Who may catch everything, and how often: a batch must survive one bad file, and a panic inside
 # lance is not an Exception.
 BROAD_EXCEPTS = {
     "background/host.py": 1,  # one client's session must not end those of the others
     "codebase/prepare.py": 1,
+    "doctor/examine.py": 1,  # a check that breaks off must not stop the others
     "engine/chunk/syntax.py": 1,  # whatever a grammar does, text is still cut by its lines
     "engine/store/faults.py": 1,
 }
@@ -251,6 +279,8 @@ def test_a_folder_with_modules_is_a_package(folder: Path) -> None:
         ("vector_index_mcp.background.relay", ["mcp", "anyio", "pydantic", "psutil", *HEAVY]),
         ("vector_index_mcp.server", ["watchdog", "sqlite3", "rich", *HEAVY]),
         ("vector_index_mcp.engine.embed", HEAVY),
+        ("vector_index_mcp.remote", HEAVY),
+        ("vector_index_mcp.doctor.examine", HEAVY),  # whether lancedb can be imported is a check
     ],
 )
 def test_importing_is_light(module: str, unwanted: list[str]) -> None:

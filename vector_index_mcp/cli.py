@@ -10,15 +10,14 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from vector_index_mcp import __version__
 from vector_index_mcp.codebase.limits import DEFAULT_MAX_TOKENS, DEFAULT_TOP_K, MAX_TOKENS, TOP_K
 from vector_index_mcp.errors import ProjectError, SettingsError, VectorIndexError
+from vector_index_mcp.terminal import visible, write
 
-_COMMANDS = (
-    *("serve", "index", "search", "status", "verify", "ps", "stop", "logs", "host"),
-    *("install", "uninstall"),
-)
+_COMMANDS = "serve index search status verify doctor ps stop logs host install uninstall".split()
 _ENV_FILE_VARIABLE = "VECTOR_INDEX_ENV_FILE"
 _LOG_BYTES = 1_000_000
 _LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
@@ -33,6 +32,7 @@ Keeps a software project indexed and searchable by meaning and by identifier.
   vector-index-mcp search PATH QUERY     search from the terminal
   vector-index-mcp status PATH           what the index holds
   vector-index-mcp verify PATH           whether the index is true, file by file
+  vector-index-mcp doctor PATH           whether everything is as it should be, and what to do
   vector-index-mcp ps                    the background services that run
   vector-index-mcp stop PATH | --all     end a project's service, or all
   vector-index-mcp logs PATH             what a project's service has logged
@@ -153,6 +153,11 @@ def _run_command(parsed: argparse.Namespace, env_file: str | None) -> int:
         anyio.run(server.serve_stdio, project, configured, streams)
         return 0
 
+    if parsed.command == "doctor":
+        from vector_index_mcp.doctor import examine
+
+        return examine.run(project, configured, settings.origins(env_file), as_json=parsed.json)
+
     from vector_index_mcp import commands
 
     return commands.run(parsed, project, configured)
@@ -209,24 +214,30 @@ def _parser() -> argparse.ArgumentParser:
     status = commands.add_parser(
         "status", help="show what the index holds", description="Show what the index holds."
     )
-    status.add_argument(
+    kinds = status.add_mutually_exclusive_group()
+    kinds.add_argument("--watch", action="store_true", help="show it live, until Ctrl+C")
+    kinds.add_argument(
         "--skipped", action="store_true", help="list the files that are not indexed, and why"
     )
+    kinds.add_argument("--json", action="store_true", help="print what the MCP tool returns")
     verify = commands.add_parser(
         "verify",
         help="compare the index with the files, one by one",
         description="Read and cut every file and compare. Status 1 when the index is not true.",
     )
     verify.add_argument("--repair", action="store_true", help="if not, build it anew")
+    doctor = commands.add_parser(
+        "doctor",
+        help="examine the machine, the model and the index",
+        description="Examine everything the program needs. Status 1 when a check failed.",
+    )
+    doctor.add_argument("path", metavar="PATH", nargs="?", default=".", help="the project (.)")
+    doctor.add_argument("--json", action="store_true", help="print what was found as JSON")
     _add_commands_of_services(commands)
     _add_commands_of_clients(commands)
     for command in (serve, index, search, status, verify):
         command.add_argument("path", metavar="PATH", help="the project's folder")
     _add_search_options(search)
-    for command in (search, status):
-        command.add_argument(
-            "--json", action="store_true", help="print the MCP tool's structured result"
-        )
     return parser
 
 
@@ -249,6 +260,22 @@ def _add_search_options(search: argparse.ArgumentParser) -> None:
         default=DEFAULT_MAX_TOKENS,
         metavar="N",
         help="about how long the answer may be (8000)",
+    )
+    search.add_argument(
+        "--format",
+        choices=("text", "json", "grep"),
+        default="text",
+        help="text for people; json: what the MCP tool returns; grep: path:line:text, one "
+        "line for each result, as editors read it: the first line with most of the query's words",
+    )
+    search.add_argument(
+        "--json", dest="format", action="store_const", const="json", help="short for --format json"
+    )
+    search.add_argument(
+        "--color",
+        choices=("auto", "always", "never"),
+        default="auto",
+        help="auto (the default): on a terminal, unless NO_COLOR is set",
     )
 
 
@@ -327,18 +354,33 @@ def _number(lowest: int, highest: int) -> Callable[[str], int]:
     return parse
 
 
+class _Formatter(logging.Formatter):
+    """One line for a record: it may tell of files by their names, and ends up in a terminal."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        return visible(super().formatMessage(record))
+
+    def formatException(self, ei: Any) -> str:
+        return visible(super().formatException(ei), keep="\n\t")
+
+
 def _log_to_stderr(level: str) -> None:
-    logging.basicConfig(stream=sys.stderr, level=level, format=_LOG_FORMAT)
+    _log_to(logging.StreamHandler(), level)
 
 
 def _log_to_file(path: Path, level: str) -> None:
     from logging.handlers import RotatingFileHandler
 
     handler = RotatingFileHandler(path, maxBytes=_LOG_BYTES, backupCount=1, encoding="utf-8")
-    logging.basicConfig(handlers=[handler], level=level, format=_LOG_FORMAT)
+    _log_to(handler, level)
     logging.getLogger("mcp").setLevel(logging.WARNING)  # it has a line for every request
 
 
+def _log_to(handler: logging.Handler, level: str) -> None:
+    handler.setFormatter(_Formatter(_LOG_FORMAT))
+    logging.basicConfig(handlers=[handler], level=level)
+
+
 def _fail(error: VectorIndexError, status: int) -> int:
-    sys.stderr.write(f"vector-index-mcp: {error}\n")
+    write(f"vector-index-mcp: {visible(str(error))}", sys.stderr)
     return status

@@ -4,12 +4,15 @@ import argparse
 from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import anyio
 
 from vector_index_mcp.background import greeting, relay
 from vector_index_mcp.background.endpoint import endpoint_of
 from vector_index_mcp.settings import Settings
+
+Result = TypeVar("Result")
 
 
 def run(parsed: argparse.Namespace, project: Path, settings: Settings) -> int:
@@ -22,11 +25,15 @@ def run(parsed: argparse.Namespace, project: Path, settings: Settings) -> int:
         return _verify(parsed, project, settings)
     if parsed.command == "status" and parsed.skipped:
         return _here(parsed, project, settings)
+    if parsed.command == "status" and parsed.watch:
+        from vector_index_mcp import monitor
+
+        return awaited(partial(monitor.run, project))
     if relay.ask(endpoint_of(project), greeting.REPORT) is not None:
         from vector_index_mcp import remote
 
         ask = partial(remote.run, parsed, relay.connected(project, ()))
-        return _awaited(ask)
+        return awaited(ask)
     return _here(parsed, project, settings)
 
 
@@ -41,10 +48,11 @@ def _verify(parsed: argparse.Namespace, project: Path, settings: Settings) -> in
 def _here(parsed: argparse.Namespace, project: Path, settings: Settings) -> int:
     from vector_index_mcp import local  # imports LanceDB, half a second
 
-    return _awaited(partial(local.run, parsed, project, settings))
+    return awaited(partial(local.run, parsed, project, settings))
 
 
-def _awaited(ask: Callable[[], Awaitable[int]]) -> int:
+def awaited(ask: Callable[[], Awaitable[Result]]) -> Result:
+    """Run `ask` to its end; its error comes without the groups that task groups put around it."""
     try:
         return anyio.run(ask)
     except ExceptionGroup as group:
@@ -52,7 +60,6 @@ def _awaited(ask: Callable[[], Awaitable[int]]) -> int:
 
 
 def _unwrapped(error: Exception) -> Exception:
-    """The error inside the groups that the service's task groups have put around it."""
     while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
         [error] = error.exceptions
     return error

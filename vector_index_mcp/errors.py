@@ -9,6 +9,7 @@ Every message is safe to show to a person or an agent and ends with what to do a
     |- ConfigFileError       an MCP client's configuration file cannot be read or changed
     |- BusyError             another process is this index's writer
     |- BackgroundError       the background service cannot be started or reached
+    |  `- ServiceEndedError  it ended in the middle
     |- StoreError            LanceDB failed; the cause is kept
     |  `- DamagedIndexError  what lies on disk cannot be read; a rebuild mends it
     `- EmbeddingError        texts cannot be embedded now
@@ -44,6 +45,10 @@ class BusyError(VectorIndexError):
 
 class BackgroundError(VectorIndexError):
     """Raised when the project's background service cannot be started or reached."""
+
+
+class ServiceEndedError(BackgroundError):
+    """Raised when the background service ends before it has answered."""
 
 
 class StoreError(VectorIndexError):

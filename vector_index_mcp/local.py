@@ -23,7 +23,7 @@ async def run(parsed: argparse.Namespace, project: Path, settings: Settings) -> 
         return await _index(codebase, parsed.force)
     if parsed.command == "search":
         result = await _search(codebase, parsed)
-        return output.of_search(result, as_json=parsed.json)
+        return output.of_search(result, parsed)
     if parsed.command == "verify":
         return output.of_verify(await _verify(codebase))
     async with codebase.running(Role.READER):

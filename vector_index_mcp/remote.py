@@ -2,16 +2,18 @@
 
 import argparse
 import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
 import anyio.abc
-from mcp import Client
+from mcp import Client, MCPError
 from mcp_types import TextContent
 
 from vector_index_mcp import output, progress, transport
 from vector_index_mcp.codebase.wire import IndexStatus, RunReport, SearchResult, TriggerResult
-from vector_index_mcp.errors import BackgroundError
+from vector_index_mcp.errors import BackgroundError, ServiceEndedError
 
 _TOOL_ERROR_PREFIX = "Error executing tool "
 _ASK_AGAIN_SECONDS = 0.5
@@ -20,22 +22,18 @@ _LOADING_PATIENCE_SECONDS = 120.0
 
 async def run(parsed: argparse.Namespace, connection: socket.socket) -> int:
     """Run the command that was parsed over `connection`; returns the exit status."""
-    kind = anyio.abc.SocketStream
-    if connection.family is getattr(socket, "AF_UNIX", None):
-        kind = anyio.abc.UNIXSocketStream
-    stream = await kind.from_socket(connection)
-    async with Client(transport.client_over(stream)) as client:
+    async with session(connection) as client:
         if parsed.command == "index":
             report = await _index(client, parsed.force)
         elif parsed.command == "search":
             result = await _search(client, parsed)
-        status = await _status(client)
+        current = await status(client)
     # Printed after the session has ended: a reader like `head` may break off here.
     if parsed.command == "index":
-        return output.of_index(report, status)
+        return output.of_index(report, current)
     if parsed.command == "search":
-        return output.of_search(result, as_json=parsed.json)
-    return output.of_status(status, as_json=parsed.json)
+        return output.of_search(result, parsed)
+    return output.of_status(current, as_json=parsed.json)
 
 
 async def _index(client: Client, force: bool) -> RunReport:
@@ -47,7 +45,7 @@ async def _index(client: Client, force: bool) -> RunReport:
         arguments = {"force_reindex": force}
         first = result = await _trigger(client, arguments, on_progress)
         # The tool answers after 45 s at the latest; asking again joins what is under way.
-        while not result.complete and (await _status(client)).model.state != "unavailable":
+        while not result.complete and (await status(client)).model.state != "unavailable":
             result = await _trigger(client, {}, on_progress)
     return result.run if result.run.kind == first.run.kind else first.run
 
@@ -61,24 +59,50 @@ async def _search(client: Client, parsed: argparse.Namespace) -> SearchResult:
         "language": parsed.language,
         "max_tokens": parsed.max_tokens,
     }
-    result = SearchResult.model_validate(await _call(client, "search_index", arguments))
+    result = SearchResult.model_validate(await call(client, "search_index", arguments))
     with anyio.move_on_after(_LOADING_PATIENCE_SECONDS):
-        while result.mode == "lexical" and (await _status(client)).model.state == "loading":
+        while result.mode == "lexical" and (await status(client)).model.state == "loading":
             await anyio.sleep(_ASK_AGAIN_SECONDS)
-            result = SearchResult.model_validate(await _call(client, "search_index", arguments))
+            result = SearchResult.model_validate(await call(client, "search_index", arguments))
     return result
 
 
-async def _status(client: Client) -> IndexStatus:
-    return IndexStatus.model_validate(await _call(client, "get_status", {}))
+@asynccontextmanager
+async def session(connection: socket.socket) -> AsyncIterator[Client]:
+    """A client of the service at the other end of `connection`.
+
+    Raises:
+        ServiceEndedError: If the service ends meanwhile; in a group of exceptions.
+    """
+    kind = anyio.abc.SocketStream
+    if connection.family is getattr(socket, "AF_UNIX", None):
+        kind = anyio.abc.UNIXSocketStream
+    stream = await kind.from_socket(connection)
+    try:
+        async with Client(transport.client_over(stream)) as client:
+            yield client
+    except* MCPError as group:
+        raise ServiceEndedError(
+            "the background service ended in the middle; its index is kept, try again"
+        ) from group
+
+
+async def status(client: Client) -> IndexStatus:
+    """What the service tells of its index."""
+    return IndexStatus.model_validate(await call(client, "get_status", {}))
 
 
 async def _trigger(client: Client, arguments: dict[str, Any], on_progress: Any) -> TriggerResult:
-    answer = await _call(client, "trigger_index", arguments, progress_callback=on_progress)
+    answer = await call(client, "trigger_index", arguments, progress_callback=on_progress)
     return TriggerResult.model_validate(answer)
 
 
-async def _call(client: Client, tool: str, arguments: dict[str, Any], **options: Any) -> Any:
+async def call(client: Client, tool: str, arguments: dict[str, Any], **options: Any) -> Any:
+    """The structured result of a tool.
+
+    Raises:
+        BackgroundError: If the tool answers with an error.
+    """
     result = await client.call_tool(tool, arguments, **options)
     if result.is_error:
         words = " ".join(part.text for part in result.content if isinstance(part, TextContent))

@@ -95,8 +95,6 @@ def load_codebase(
     project: Path, settings: Settings, preparers: "Preparers | None" = None
 ) -> "Codebase":
     """The service of `project`, not yet running. Takes half a second: it imports lancedb."""
-    import platformdirs
-
     from vector_index_mcp.codebase.service import Codebase, Options
     from vector_index_mcp.engine.cache import EmbeddingCache
     from vector_index_mcp.engine.embed import WorkerEmbedder
@@ -108,9 +106,8 @@ def load_codebase(
         quiet_seconds=settings.debounce_quiet_ms / 1000,
         longest_seconds=settings.debounce_longest_ms / 1000,
         rescan_seconds=settings.rescan_seconds,
-        state_folder=platformdirs.user_state_path(NAME),
+        state_folder=state_folder(),
     )
-    cache_folder = Path(settings.embedding_cache_dir or platformdirs.user_cache_path(NAME))
     return Codebase(
         project,
         options,
@@ -119,9 +116,24 @@ def load_codebase(
             settings.embedding_device,
             settings.worker_idle_minutes * _SECONDS_PER_MINUTE,
         ),
-        EmbeddingCache(cache_folder.expanduser(), settings.embedding_cache_max_mb * 1_000_000),
+        EmbeddingCache(cache_folder(settings), settings.embedding_cache_max_mb * 1_000_000),
         preparers,
     )
+
+
+def cache_folder(settings: Settings) -> Path:
+    """Where the embedding cache lies."""
+    import platformdirs
+
+    configured = settings.embedding_cache_dir
+    return Path(configured or platformdirs.user_cache_path(NAME)).expanduser()
+
+
+def state_folder() -> Path:
+    """Where locks lie whose index has no folder."""
+    import platformdirs
+
+    return platformdirs.user_state_path(NAME)
 
 
 def build_server(service: Lazily) -> MCPServer[Any]:

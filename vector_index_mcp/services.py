@@ -9,9 +9,10 @@ from vector_index_mcp.background import greeting, relay
 from vector_index_mcp.background.endpoint import Endpoint, all_endpoints, endpoint_of
 from vector_index_mcp.codebase.project import resolve_project
 from vector_index_mcp.errors import BackgroundError, SettingsError
+from vector_index_mcp.terminal import visible, write
 
 _FOLLOW_SECONDS = 0.2
-_COLUMNS = "{:>7}  {:<12}  {:>7}  {:>9}  {:>9}  {}\n"
+_COLUMNS = "{:>7}  {:<12}  {:>7}  {:>9}  {:>9}  {}"
 
 
 def run(parsed: argparse.Namespace) -> int:
@@ -26,17 +27,14 @@ def run(parsed: argparse.Namespace) -> int:
 def _ps() -> int:
     rows = [report for e in all_endpoints() if (report := relay.ask(e, greeting.REPORT))]
     if not rows:
-        sys.stdout.write("no background service is running\n")
+        write("no background service is running")
         return 0
-    sys.stdout.write(_COLUMNS.format("PID", "STATE", "CLIENTS", "MEMORY", "UPTIME", "PROJECT"))
+    write(_COLUMNS.format("PID", "STATE", "CLIENTS", "MEMORY", "UPTIME", "PROJECT"))
     for row in rows:
         memory = f"{row.get('memory_bytes', 0) / 1e6:.0f} MB"
         uptime = _duration(time.time() - row["started"])
-        sys.stdout.write(
-            _COLUMNS.format(
-                row["pid"], row["state"], row["clients"], memory, uptime, row["project"]
-            )
-        )
+        project = visible(row["project"])
+        write(_COLUMNS.format(row["pid"], row["state"], row["clients"], memory, uptime, project))
     return 0
 
 
@@ -51,16 +49,16 @@ def _stop(path: str | None, *, everything: bool) -> int:
 
 
 def _stop_one(endpoint: Endpoint, *, tell_absence: bool) -> bool:
-    project = endpoint.read_record().get("project", "this project")
+    project = visible(endpoint.read_record().get("project", "this project"))
     try:
         stopped = relay.stop(endpoint)
     except BackgroundError as error:
-        sys.stderr.write(f"vector-index-mcp: {project}: {error}\n")
+        write(f"vector-index-mcp: {project}: {visible(str(error))}", sys.stderr)
         return False
     if stopped:
-        sys.stdout.write(f"ended the service of {project}\n")
+        write(f"ended the service of {project}")
     elif tell_absence:
-        sys.stdout.write("no background service is running for this project\n")
+        write("no background service is running for this project")
     return True
 
 
@@ -69,8 +67,7 @@ def _logs(log: Path, *, follow: bool) -> int:
         raise BackgroundError(f"there is no log yet: no service has run for this project ({log})")
     with log.open(encoding="utf-8", errors="replace") as lines:
         while True:
-            sys.stdout.write(lines.read())
-            sys.stdout.flush()
+            write(visible(lines.read(), keep="\n\t"), end="")
             if not follow:
                 return 0
             time.sleep(_FOLLOW_SECONDS)

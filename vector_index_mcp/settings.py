@@ -10,7 +10,13 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field, ValidationError, field_validator
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic_settings import (
+    BaseSettings,
+    DotEnvSettingsSource,
+    EnvSettingsSource,
+    NoDecode,
+    SettingsConfigDict,
+)
 
 from vector_index_mcp.errors import SettingsError
 
@@ -114,6 +120,14 @@ def load(env_file: str | None = None) -> Settings:
         raise SettingsError(
             f"the env file {env_file} cannot be read ({error}); make it a UTF-8 file you may read"
         ) from None
+
+
+def origins(env_file: str | None = None) -> dict[str, str]:
+    """Where the settings come from that are not at their defaults, by field."""
+    variables = EnvSettingsSource(Settings)()
+    lines = DotEnvSettingsSource(Settings, env_file, "utf-8")() if env_file else {}
+    found = {**dict.fromkeys(lines, f"{env_file}"), **dict.fromkeys(variables, "environment")}
+    return {field: found[field] for field in Settings.model_fields if field in found}
 
 
 def _explain(error: ValidationError) -> str:

@@ -1,5 +1,6 @@
 """The real program as a process: how the end-to-end tests start it and talk to it."""
 
+import ctypes
 import json
 import os
 import subprocess
@@ -35,6 +36,7 @@ MODEL_SECONDS = 100.0  # for the model to be loaded as well
 NO_MODEL = {"VECTOR_INDEX_EMBEDDING_MODEL": "./no-such-model"}
 """Settings with which the program searches by words only, and says so."""
 MAX_LINE_BYTES = 10_000_000
+_PR_CAPBSET_DROP, _CAP_DAC_OVERRIDE, _CAP_DAC_READ_SEARCH = 24, 1, 2
 _POLL_SECONDS = 0.02
 _REAPING_SECONDS = 0.1  # an ended process may stay a zombie for as long as its parent likes
 
@@ -78,6 +80,11 @@ def with_import_hook(folder: Path, code: str, variables: dict[str, str]) -> dict
     return {**variables, "PYTHONPATH": path}
 
 
+ANOTHER_VERSION = """
+import vector_index_mcp
+vector_index_mcp.__version__ = "0.0.1"
+"""
+
 # Stands in for the embedding worker: the same frames, no model, ready at once.
 FAKE_WORKER = """
 import sys
@@ -119,6 +126,12 @@ def run(
         check=False,
         **options,
     )
+
+
+def obey_file_modes() -> None:
+    """Make even root, and what it runs from now on, unable to do what a mode forbids."""
+    for capability in (_CAP_DAC_OVERRIDE, _CAP_DAC_READ_SEARCH):
+        ctypes.CDLL(None).prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)
 
 
 def foreground(project: Path) -> tuple[str, ...]:

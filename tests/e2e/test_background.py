@@ -14,6 +14,7 @@ import anyio
 import psutil
 import pytest
 from processes import (
+    ANOTHER_VERSION,
     ANSWER_SECONDS,
     FAKE_WORKER,
     MODEL_SECONDS,
@@ -46,10 +47,6 @@ PROJECT = {
 CLIENTS = 8
 MANY_FILES = 1_500
 SHORT_MINUTES = 0.02
-ANOTHER_VERSION = """
-import vector_index_mcp
-vector_index_mcp.__version__ = "0.0.1"
-"""
 # What a front end has imported when its client has left it.
 TELL_MODULES = """
 import sys

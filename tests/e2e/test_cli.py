@@ -1,6 +1,5 @@
 """The command line as somebody types it: what is printed where, and the exit status."""
 
-import ctypes
 import json
 import os
 import re
@@ -20,6 +19,7 @@ from processes import (
     environment,
     foreground,
     needs_model,
+    obey_file_modes,
     posix_only,
     run,
     those_left,
@@ -36,7 +36,6 @@ PROJECT = {
     "README.md": "# Weather\n\nShows whether it rains.\n",
 }
 REMEDY = "give the path of "
-_PR_CAPBSET_DROP, _CAP_DAC_OVERRIDE, _CAP_DAC_READ_SEARCH = 24, 1, 2
 
 
 @dataclass
@@ -128,12 +127,6 @@ def test_index_reads_what_changed_and_with_force_everything(indexed):
     assert forced.stdout.startswith("3 files seen; 3 indexed in ")
 
 
-def obey_file_modes() -> None:
-    """Make even root, and what it runs from now on, unable to read what a mode forbids."""
-    for capability in (_CAP_DAC_OVERRIDE, _CAP_DAC_READ_SEARCH):
-        ctypes.CDLL(None).prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)
-
-
 @posix_only
 def test_index_fails_when_a_file_failed_and_indexes_the_others(place):
     forbidden = place.project / "load.py"
@@ -179,7 +172,7 @@ async def test_index_ends_at_ctrl_c_and_leaves_no_process(place):
 def test_search_prints_places_and_their_text(indexed):
     ran = indexed.run("search", "project", "parseConfig readSettings bind", "--top-k", "1")
     assert ran.returncode == 0
-    assert ran.stdout.startswith("1. load.py:1-2 (score ")
+    assert ran.stdout.startswith("1. project/load.py:1-2 (score ")
     assert "    return read_settings(path)" in ran.stdout
     assert "2. " not in ran.stdout
     assert "Note: Searched by words only" in ran.stdout
@@ -387,7 +380,7 @@ def test_a_server_whose_input_is_a_file_ends_with_it(place, content):
 def test_help_tells_of_every_command(place, arguments):
     ran = place.run(*arguments)
     assert (ran.returncode, ran.stderr) == (0, "")
-    for command in ("serve", "index", "search", "status", "verify"):
+    for command in ("serve", "index", "search", "status", "verify", "doctor"):
         assert re.search(rf"^ +{command} .*\w", ran.stdout, re.MULTILINE), command
     for line in ("vector-index-mcp PATH ", "vector-index-mcp index PATH ", "--env-file FILE"):
         assert line in ran.stdout
@@ -403,7 +396,9 @@ def test_help_tells_of_every_command(place, arguments):
             "search",
             ["PATH", "QUERY", "--top-k N", "--glob GLOB", "--language", "--max-tokens N", "--json"],
         ),
-        ("status", ["PATH", "--json", "--skipped"]),
+        ("search", ["--format", "path:line:text", "--color"]),
+        ("status", ["PATH", "--json", "--skipped", "--watch"]),
+        ("doctor", ["[PATH]", "--json"]),
         ("verify", ["PATH", "--repair"]),
     ],
 )

@@ -431,3 +431,46 @@ async def test_the_service_is_loaded_after_the_first_answer_and_not_before(proje
             await eventually(is_loaded)  # although no tool was called
         tasks.cancel_scope.cancel()
     assert loaded == [True]
+
+
+async def test_the_status_tells_the_last_changes_newest_first(project, embedder):
+    async with serving(codebase_of(project, embedder)) as client:
+        await settled(client)
+        write(project, {"new.py": "def new():\n    pass\n"})
+        await eventually(lambda: _last_change(client, "new.py", "indexed"))
+        (project / "new.py").write_bytes(bytes(range(256)))
+        await eventually(lambda: _last_change(client, "new.py", "skipped"))
+        (project / "new.py").unlink()
+        await eventually(lambda: _last_change(client, "new.py", "removed"))
+        changes = (await status_of(client))["last_changes"]
+        assert [c["change"] for c in changes[:3]] == ["removed", "skipped", "indexed"]
+        assert [c["time"] for c in changes] == sorted((c["time"] for c in changes), reverse=True)
+
+
+async def _last_change(client, path, change):
+    changes = (await status_of(client))["last_changes"]
+    return changes and (changes[0]["file_path"], changes[0]["change"]) == (path, change)
+
+
+async def test_the_status_tells_no_more_than_the_last_ten_changes(tmp_path, embedder):
+    root = tmp_path / "many"
+    write(root, {f"f{number}.py": f"x = {number}\n" for number in range(15)})
+    async with serving(codebase_of(root, embedder)) as client:
+        await settled(client)
+        assert len((await status_of(client))["last_changes"]) == 10
+
+
+async def test_the_status_counts_the_queries_that_were_answered(project, embedder):
+    async with serving(codebase_of(project, embedder)) as client:
+        await settled(client)
+        assert (await status_of(client))["queries"] == {
+            "answered": 0,
+            "last_time": None,
+            "last_seconds": None,
+        }
+        await call(client, "search_index", query="parse")
+        await failing_call(client, "search_index", query=" ")
+        queries = (await status_of(client))["queries"]
+        assert queries["answered"] == 1
+        assert queries["last_time"]
+        assert queries["last_seconds"] > 0

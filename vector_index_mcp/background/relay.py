@@ -67,6 +67,25 @@ def connected(project: Path, host_arguments: Sequence[str]) -> socket.socket:
     )
 
 
+def joined(endpoint: Endpoint) -> socket.socket | None:
+    """A session with the service that runs; None if there is none. Starts nothing.
+
+    Raises:
+        BackgroundError: If it is of another version.
+    """
+    try:
+        connection, answer = _ask(endpoint, greeting.MCP)
+    except OSError:
+        return None
+    if answer.get("version") != __version__:
+        connection.close()
+        raise BackgroundError(
+            f"the background service is of version {answer.get('version')}, this is {__version__}; "
+            "end it with `vector-index-mcp stop`, the next client starts another"
+        )
+    return connection
+
+
 def ask(endpoint: Endpoint, wants: str) -> dict[str, Any] | None:
     """What the service answers to `wants`; None if there is no service."""
     try:

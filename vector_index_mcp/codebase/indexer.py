@@ -19,7 +19,7 @@ import anyio
 import anyio.to_thread
 
 from vector_index_mcp.codebase.activity import Activity
-from vector_index_mcp.codebase.ledger import FAILED, Ledger
+from vector_index_mcp.codebase.ledger import Ledger
 from vector_index_mcp.codebase.live import Live
 from vector_index_mcp.codebase.opening import Opened
 from vector_index_mcp.codebase.passage import Passage
@@ -259,7 +259,7 @@ class Indexer:
             return
         changes = compare(tree, self.live.ledger.stamps())
         if run.kind is Kind.REQUEST:
-            again = {r.key for r in self.live.ledger.with_state(FAILED)} & tree.files.keys()
+            again = self.live.ledger.failed.keys() & tree.files.keys()
             changes.dirty.extend(again.difference(changes.dirty))
         self._queue.add(changes)
         run.plan(len(tree.files), len(changes.dirty) + len(changes.gone))

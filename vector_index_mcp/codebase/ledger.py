@@ -1,6 +1,6 @@
 """What the index knows of every file, in memory: the table `files` and what still lacks vectors."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 
 from vector_index_mcp.engine.types import FileRecord, Holding, Stamp
@@ -17,7 +17,12 @@ class Ledger:
         self._records: dict[str, FileRecord] = {}
         self._without_vector: dict[str, int] = {}
         self._waiting: dict[str, int] = {}  # of those, what is to be embedded; oldest change first
+        self._reasons: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self.failed: dict[str, FileRecord] = {}
+        """The records of files that failed, by file."""
         self.chunk_count = 0
+        self.masked_count = 0
+        """How many credentials in the indexed texts were masked."""
         self.unembedded_count = 0
 
     @classmethod
@@ -43,7 +48,9 @@ class Ledger:
         """Note a file's new record and how many of its chunks have no vector."""
         self.forget(record.key)
         self._records[record.key] = record
-        self.chunk_count += record.chunk_count
+        self._count(record, 1)
+        if record.state == FAILED:
+            self.failed[record.key] = record
         if unembedded:
             self._without_vector[record.key] = self._waiting[record.key] = unembedded
             self.unembedded_count += unembedded
@@ -52,9 +59,16 @@ class Ledger:
         """Note that the index holds nothing of this file any more."""
         record = self._records.pop(key, None)
         if record is not None:
-            self.chunk_count -= record.chunk_count
+            self._count(record, -1)
+            self.failed.pop(key, None)
             self.unembedded_count -= self._without_vector.pop(key, 0)
             self._waiting.pop(key, None)
+
+    def _count(self, record: FileRecord, one: int) -> None:
+        """Count a record in or out, so that a status need not look at every file."""
+        self.chunk_count += one * record.chunk_count
+        self.masked_count += one * record.masked
+        self._reasons[record.state][record.reason] += one
 
     def note_embedded(self, key: str, embedded: int, given_up: int = 0) -> None:
         """Note that chunks of a file have their vector now, or will never have one."""
@@ -69,6 +83,11 @@ class Ledger:
         counts = {key: r.chunk_count for key, r in self._records.items() if r.chunk_count}
         self._without_vector, self._waiting = counts, dict(counts)
         self.unembedded_count = self.chunk_count
+
+    @property
+    def distrusted(self) -> list[str]:
+        """The files whose rows were not what their record said."""
+        return [key for key, record in self._records.items() if record.stamp == _DISTRUSTED]
 
     @property
     def is_waiting(self) -> bool:
@@ -98,16 +117,11 @@ class Ledger:
 
     def count(self, state: str) -> int:
         """How many files are in `state`."""
-        return sum(record.state == state for record in self._records.values())
-
-    @property
-    def masked_count(self) -> int:
-        """How many credentials in the indexed texts were masked."""
-        return sum(record.masked for record in self._records.values())
+        return self._reasons[state].total()
 
     def reasons(self, state: str) -> dict[str, int]:
         """How many files are in `state` for which reason, most frequent first."""
-        return dict(Counter(record.reason for record in self.with_state(state)).most_common())
+        return dict((+self._reasons[state]).most_common())  # + leaves out what has become 0
 
     def newest_unembedded(self, chunks: int) -> list[str]:
         """Files that together lack about `chunks` vectors, the last changed ones first."""

@@ -5,8 +5,10 @@ that leaves the whole batch to be done again.
 """
 
 import logging
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from itertools import islice
 
 import anyio.to_thread
@@ -29,6 +31,7 @@ _log = logging.getLogger(__name__)
 
 _CHUNKS_PER_FILL = 256  # a commit costs 10 ms and a fragment; a new change ends a fill early
 _CHUNKS_PER_LOOK = 4_096  # of these, those whose vector the cache has are filled in one commit
+_LAST_CHANGES = 10
 _EMBEDDED = ("file_path", "scope", "extracted_text_chunk")  # as `embedded_text` takes them
 
 
@@ -46,6 +49,16 @@ class Batch:
     def dirty(self) -> list[str]:
         """The files that were read."""
         return [each.key for each in self.prepared]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a commit made of one file."""
+
+    key: str
+    what: str
+    """`indexed`, `skipped`, `failed` or `removed`."""
+    when: datetime
 
 
 class Pipeline:
@@ -67,6 +80,8 @@ class Pipeline:
         """Of the last commit; to be set from the store before the first."""
         self.embedded = 0
         """Chunks the model embedded since the start; the cache's are not among them."""
+        self.last_changes: deque[Change] = deque(maxlen=_LAST_CHANGES)
+        """The newest last."""
 
     async def prepare(self, ledger: Ledger, changes: Changes) -> Batch:
         """Read and cut the files of `changes`; nothing is written yet.
@@ -110,7 +125,15 @@ class Pipeline:
                 await store.delete([key for key in gone if is_storable(key)])
                 for key in gone:
                     ledger.forget(key)
+        self._remember(prepared, gone)
         return _outcome(prepared, len(gone))
+
+    def _remember(self, prepared: Sequence[Prepared], gone: Sequence[str]) -> None:
+        now = datetime.now(UTC)
+        for each in prepared:
+            if each.record is not None and not _is_unchanged(each):
+                self.last_changes.append(Change(each.key, each.record.state, now))
+        self.last_changes.extend(Change(key, "removed", now) for key in gone)
 
     async def _commit(
         self,
@@ -231,14 +254,16 @@ def _files(keys: Sequence[str]) -> str:
     return keys[0] if len(keys) == 1 else f"{len(keys)} files"
 
 
+def _is_unchanged(file: Prepared) -> bool:
+    """Whether it was touched, but has the bytes it had."""
+    return file.document is None and file.record is not None and file.record.state == INDEXED
+
+
 def _outcome(prepared: Sequence[Prepared], removed: int) -> Outcome:
     records = [each.record for each in prepared if each.record is not None]
     states = [record.state for record in records]
     documents = [each.document for each in prepared if each.document is not None]
-    unchanged = sum(
-        each.document is None and each.record is not None and each.record.state == INDEXED
-        for each in prepared
-    )
+    unchanged = sum(map(_is_unchanged, prepared))
     return Outcome(
         read=len(records),
         indexed=states.count(INDEXED) - unchanged,

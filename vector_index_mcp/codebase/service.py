@@ -17,6 +17,7 @@ import anyio.to_thread
 from vector_index_mcp.codebase.activity import Activity
 from vector_index_mcp.codebase.asking import (
     Answer,
+    Asked,
     Question,
     check_against_disk,
     filters_of,
@@ -96,6 +97,7 @@ class Codebase:
         self.state = StateMachine()
         self.activity = Activity()
         self.pipeline = Pipeline(preparers, embedder, cache, self.activity)
+        self.asked = Asked()
         self.indexer: Indexer | None = None
         """None until the index is open for writing, and while another process is its writer."""
         self.freshness: Freshness | None = None
@@ -307,6 +309,7 @@ class Codebase:
         if not text:
             raise QueryError("the query is empty; say in words or identifiers what to look for")
         filters = filters_of(path, language)
+        started = anyio.current_time()
         await self._wait_for_first_scan()
         if self.indexer is not None:
             self.indexer.vectors.check_model()
@@ -324,6 +327,7 @@ class Codebase:
             stale = verdict.stale
         run = self.indexer.run if self.indexer is not None else None
         mode = "lexical" if question.lack else "hybrid"
+        self.asked.note(anyio.current_time() - started)
         return Answer(hits[:limit], stale, mode, note(question.lack, ledger, run))
 
     async def _wait_for_first_scan(self) -> None:

@@ -4,13 +4,14 @@
 """
 
 from datetime import datetime
+from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
 import psutil
 from pydantic import BaseModel, Field
 
 from vector_index_mcp.codebase import budget
-from vector_index_mcp.codebase.ledger import FAILED, INDEXED, SKIPPED, Ledger
+from vector_index_mcp.codebase.ledger import INDEXED, SKIPPED, Ledger
 from vector_index_mcp.codebase.run import Run
 from vector_index_mcp.errors import StoreError
 
@@ -117,6 +118,22 @@ class WatcherStatus(BaseModel):
     problem: str | None = None
 
 
+class FileChange(BaseModel):
+    """What became of one file."""
+
+    file_path: str = Field(description="Path relative to the project, with forward slashes")
+    change: str = Field(description="indexed, skipped, failed or removed")
+    time: datetime = Field(description="When the index held it")
+
+
+class QueryStatus(BaseModel):
+    """The queries since the start."""
+
+    answered: int
+    last_time: datetime | None = None
+    last_seconds: float | None = Field(None, description="How long the last answer took")
+
+
 class IndexStatus(BaseModel):
     """The answer of `get_status`."""
 
@@ -141,6 +158,10 @@ class IndexStatus(BaseModel):
     )
     failed: dict[str, str] = Field(description="Files that could not be indexed, with the reason")
     unreadable_folders: list[str]
+    last_changes: list[FileChange] = Field(
+        description="The last files that were indexed or forgotten, newest first; 10 at most"
+    )
+    queries: QueryStatus
     index_location: str
     index_bytes: int | None
     memory_bytes: int
@@ -246,8 +267,17 @@ async def index_status(codebase: "Codebase") -> IndexStatus:
         is_writer=indexer is not None,
         skipped=ledger.reasons(SKIPPED) | _left_out(indexer),
         masked_credential_count=ledger.masked_count,
-        failed={r.key: r.reason for r in ledger.with_state(FAILED)[:_MOST_LISTED]},
+        failed={r.key: r.reason for r in islice(ledger.failed.values(), _MOST_LISTED)},
         unreadable_folders=indexer.unreadable_folders[:_MOST_LISTED] if indexer else [],
+        last_changes=[
+            FileChange(file_path=change.key, change=change.what, time=change.when)
+            for change in reversed(codebase.pipeline.last_changes)
+        ],
+        queries=QueryStatus(
+            answered=codebase.asked.count,
+            last_time=codebase.asked.last_time,
+            last_seconds=codebase.asked.last_seconds,
+        ),
         index_location=codebase.uri,
         index_bytes=size,
         memory_bytes=psutil.Process().memory_info().rss,

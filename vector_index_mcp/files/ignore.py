@@ -153,6 +153,29 @@ def _top_rules(root: Path, patterns: Iterable[str]) -> Rules:
     return rules
 
 
+def rule_files(root: Path) -> dict[Path, bool]:
+    """The ignore files that hold for the whole project, and whether each one is read."""
+    top = next((f for f in (root, *root.parents) if (f / ".git").exists()), None)
+    excludes = _excludes_file(top or root)
+    outside = [excludes] if excludes is not None else []
+    above: list[Path] = []
+    if top is not None:
+        outside.append(_git_folder(top / ".git") / "info" / "exclude")
+        above = [folder for folder in root.parents if folder.is_relative_to(top)]
+    inside = [folder / name for folder in (root, *above) for name in IGNORE_FILES]
+    found = {path: _is_read(path) for path in outside if os.path.lexists(path)}
+    found |= {p: _is_read(p) and not p.is_symlink() for p in inside if os.path.lexists(p)}
+    return found
+
+
+def _is_read(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return os.fstat(file.fileno()).st_size <= _LARGEST_IGNORE_FILE_BYTES
+    except OSError:
+        return False
+
+
 def _prefix(root: Path, folder: Path) -> str:
     return "" if root == folder else root.relative_to(folder).as_posix() + "/"
 

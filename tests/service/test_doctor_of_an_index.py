@@ -1,0 +1,168 @@
+"""What the doctor finds of an index: sound, absent, and wrong in the ways it can tell."""
+
+import subprocess
+import sys
+from contextlib import contextmanager
+
+import anyio
+import anyio.to_thread
+import pytest
+from fakes import FakeEmbedder
+from serving import codebase_of, converged, write
+
+from vector_index_mcp.background.endpoint import endpoint_of
+from vector_index_mcp.codebase.service import Role
+from vector_index_mcp.doctor.finding import Case, Verdict, ok
+from vector_index_mcp.doctor.index import first_answer, index, service
+from vector_index_mcp.engine.store import Index
+from vector_index_mcp.engine.store.index import Manifest
+from vector_index_mcp.settings import Settings
+
+FILES = {
+    "a.py": "def first():\n    return 1\n",
+    "b.py": "def second():\n    return 2\n",
+    "picture.dat": "\0\1\2",
+}
+
+
+@pytest.fixture
+def case(tmp_path, monkeypatch):
+    """A project that is not indexed."""
+    monkeypatch.setenv("VECTOR_INDEX_RUNTIME_DIR", str(tmp_path / "run"))
+    project = tmp_path / "project"
+    write(project, FILES)
+    settings = Settings(
+        embedding_model="./no-such-model", embedding_cache_dir=str(tmp_path / "cache")
+    )
+    uri = str(project / ".lancedb")
+    return Case(project, settings, {}, uri, tmp_path / "cache", tmp_path / "state")
+
+
+@pytest.fixture
+def indexed(case):
+    async def build():
+        async with (codebase := codebase_of(case.project, FakeEmbedder())).running(Role.VISITOR):
+            await codebase.trigger(force_reindex=False)
+            await converged(codebase)
+
+    anyio.run(build)
+    return case
+
+
+def with_store(case, change):
+    """Do to the store what a fault may have done."""
+
+    async def opened():
+        found = await Index.open(case.uri)
+        assert found is not None
+        await change(found.store)
+        found.close()
+
+    anyio.run(opened)
+
+
+def test_a_sound_index_is_told_by_its_counts(indexed):
+    finding = index(indexed)
+    assert finding.verdict is Verdict.OK
+    assert finding.words.startswith("2 chunks of 2 files, 2 vectors, 1 files skipped, 0 failed, ")
+
+
+def test_nothing_is_written(indexed):
+    def state():
+        return {p: p.stat().st_mtime_ns for p in indexed.project.rglob("*") if p.is_file()}
+
+    before = state()
+    index(indexed)
+    first_answer(indexed)
+    assert state() == before
+
+
+def test_a_project_without_an_index_is_told_how_it_gets_one(case):
+    finding = index(case)
+    assert finding.verdict is Verdict.WARNING
+    assert finding.remedy == f"vector-index-mcp index {case.project}, or connect a client"
+    assert first_answer(case).verdict is Verdict.NOT_TRIED
+    assert not (case.project / ".lancedb").exists()
+
+
+@pytest.mark.parametrize(
+    "pattern", ["files.lance/data/*", "chunks.lance/data/*", "manifest.lance/data/*"]
+)
+def test_a_damaged_index_is_told_how_it_is_mended(indexed, pattern):
+    victims = list((indexed.project / ".lancedb").glob(pattern))
+    assert victims
+    for victim in victims:
+        victim.write_bytes(victim.read_bytes()[:20])
+    finding = index(indexed)
+    assert finding.verdict is Verdict.FAILED
+    assert finding.remedy == f"vector-index-mcp index {indexed.project} builds it anew"
+
+
+def test_an_index_of_another_format_is_told(case):
+    manifest = Manifest(owner=str(case.project), chunker="x", format=0)
+    anyio.run(Index.create, case.uri, manifest)
+    finding = index(case)
+    assert (finding.verdict, finding.words) == (Verdict.WARNING, "it is of another format")
+
+
+def test_rows_that_are_not_as_recorded_are_told_by_their_file(indexed):
+    with_store(indexed, lambda store: store.delete(["b.py"]))
+    assert index(indexed).verdict is Verdict.OK  # rows and record are gone together
+
+    async def half(store):
+        records = [r for r in await store.records() if r.key == "a.py"]
+        await store.delete(["a.py"])
+        await store.put_records(records)
+
+    with_store(indexed, half)
+    finding = index(indexed)
+    assert finding.verdict is Verdict.FAILED
+    assert "1 files have other rows than recorded: a.py" in finding.words
+    assert str(indexed.project) in finding.remedy
+
+
+def test_an_index_of_another_project_is_told(indexed, tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+    finding = index(Case(other, indexed.settings, {}, indexed.uri, tmp_path, tmp_path))
+    assert finding.verdict is Verdict.FAILED
+    assert finding.words == f"it belongs to the project {indexed.project}"
+
+
+@contextmanager
+def sleeping(*arguments):
+    """A process with these arguments that does nothing; ended at the end."""
+    command = [sys.executable, "-c", "input()", *arguments]
+    with subprocess.Popen(command, stdin=subprocess.PIPE) as process:
+        yield process.pid
+
+
+def test_a_service_that_does_not_answer_is_told_by_its_process(indexed):
+    with sleeping("-m", "vector_index_mcp", "host") as pid:
+        endpoint_of(indexed.project).write_record({"pid": pid})
+        finding = service(indexed)
+    assert finding.verdict is Verdict.FAILED
+    assert finding.words == f"process {pid} is the service, but does not answer"
+    assert f"kill process {pid}" in finding.remedy
+
+
+def test_nobody_is_told_to_kill_a_process_that_has_the_number_of_a_former_service(indexed):
+    with sleeping("of somebody else") as pid:
+        endpoint_of(indexed.project).write_record({"pid": pid})
+        finding = service(indexed)
+    assert finding == ok("none runs; the first client starts one")
+
+
+def test_another_writer_is_told(indexed):
+    async def examined():
+        async with (codebase := codebase_of(indexed.project, FakeEmbedder())).running():
+            await codebase.catching_up()
+            return await anyio.to_thread.run_sync(service, indexed)
+
+    assert anyio.run(examined) == ok("none runs; another process writes the index")
+
+
+def test_an_answer_is_timed_without_a_service(indexed):
+    finding = first_answer(indexed)
+    assert finding.verdict is Verdict.OK
+    assert "with the index opened for it, the next 0." in finding.words

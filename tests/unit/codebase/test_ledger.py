@@ -1,0 +1,51 @@
+"""What the ledger has counted is what its records say."""
+
+from collections import Counter
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vector_index_mcp.codebase.ledger import FAILED, INDEXED, SKIPPED, Ledger
+from vector_index_mcp.engine.types import FileRecord
+
+REASONS = {INDEXED: [""], SKIPPED: ["binary", "too large"], FAILED: ["unreadable", "broken"]}
+
+
+@st.composite
+def records(draw):
+    state = draw(st.sampled_from(sorted(REASONS)))
+    return FileRecord(
+        key=draw(st.sampled_from("abcd")),
+        stamp=(0, 0, 0),
+        content_hash="",
+        chunk_count=draw(st.integers(0, 5)) if state == INDEXED else 0,
+        state=state,
+        reason=draw(st.sampled_from(REASONS[state])),
+        masked=draw(st.integers(0, 3)) if state == INDEXED else 0,
+    )
+
+
+@given(st.lists(records() | st.sampled_from("abcd")))
+def test_the_counts_are_those_of_the_records_however_they_came_and_went(steps):
+    ledger, expected = Ledger(), {}
+    for step in steps:
+        if isinstance(step, str):
+            ledger.forget(step)
+            expected.pop(step, None)
+        else:
+            ledger.put(step, 0)
+            expected[step.key] = step
+    left = expected.values()
+    assert ledger.chunk_count == sum(record.chunk_count for record in left)
+    assert ledger.masked_count == sum(record.masked for record in left)
+    for state in REASONS:
+        assert ledger.count(state) == sum(record.state == state for record in left)
+        assert ledger.reasons(state) == Counter(r.reason for r in left if r.state == state)
+    assert ledger.failed == {key: r for key, r in expected.items() if r.state == FAILED}
+
+
+def test_the_most_frequent_reason_comes_first():
+    ledger = Ledger()
+    for key, reason in [("a", "binary"), ("b", "too large"), ("c", "too large")]:
+        ledger.put(FileRecord(key, (0, 0, 0), "", 0, SKIPPED, reason), 0)
+    assert list(ledger.reasons(SKIPPED).items()) == [("too large", 2), ("binary", 1)]

@@ -1,0 +1,373 @@
+"""What the doctor finds on real folders, limits and file systems, and how it is printed."""
+
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import psutil
+import pytest
+from rich.cells import cell_len
+from rich.console import Console
+
+from vector_index_mcp.doctor import examine, machine, model, places
+from vector_index_mcp.doctor.finding import (
+    Case,
+    Finding,
+    Verdict,
+    failed,
+    failed_by,
+    ok,
+    warning,
+)
+from vector_index_mcp.errors import StoreError
+from vector_index_mcp.settings import Settings, origins
+
+OK, WARNING, FAILED = Verdict.OK, Verdict.WARNING, Verdict.FAILED
+
+
+@pytest.fixture
+def case(tmp_path, monkeypatch):
+    """A sound project in a folder of its own."""
+    monkeypatch.setenv("VECTOR_INDEX_RUNTIME_DIR", str(tmp_path / "run"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+    project = tmp_path / "project"
+    project.mkdir()
+    return make_case(project, tmp_path)
+
+
+def make_case(project, folder, **settings):
+    uri = str(folder / "index")
+    return Case(project, Settings(**settings), {}, uri, folder / "cache", folder / "state")
+
+
+# -- machine ---------------------------------------------------------------------------------
+
+
+def test_what_is_installed_is_told_by_its_version(case):
+    finding = machine.versions(case)
+    assert finding.verdict is OK
+    assert "lancedb 0." in finding.words
+    assert f"Python {sys.version_info.major}.{sys.version_info.minor}" in finding.words
+
+
+def test_a_package_that_is_missing_is_told_with_the_remedy(case, monkeypatch):
+    monkeypatch.setattr(machine, "PACKAGES", ("lancedb", "no-such-package"))
+    finding = machine.versions(case)
+    assert (finding.verdict, finding.words[:30]) == (FAILED, "not installed: no-such-package")
+    assert "pip install" in finding.remedy
+
+
+@pytest.mark.parametrize(
+    ("flags", "missing"),
+    [("sse fma avx avx2", ""), ("avx2", "fma"), ("fma", "avx2"), ("", "avx2 and fma")],
+)
+def test_a_processor_on_which_lancedb_would_crash_is_told(flags, missing):
+    finding = machine.runs_lancedb(
+        "x86_64", f"processor\t: 0\nflags\t\t: {flags}\nbugs\t: fma avx2\n"
+    )
+    assert finding.verdict is (FAILED if missing else OK)
+    assert f"without {missing}," in finding.words or not missing
+
+
+def test_this_processor_is_fine_since_lancedb_runs_in_the_other_tests(case):
+    assert machine.processor(case).verdict is OK
+
+
+@pytest.mark.parametrize(
+    ("folder", "kind"),
+    [("/home/me/p", "ext4"), ("/mnt/share/p", "nfs"), ("/mnt/shared", "ext4"), ("/tmp/a", "tmpfs")],
+)
+def test_the_innermost_mount_counts_and_of_two_the_later(tmp_path, folder, kind):
+    mounts = [("/", "ext4"), ("/mnt/share", "nfs"), ("/tmp", "ext3"), ("/tmp", "tmpfs")]
+    assert machine.kind_of_mount(tmp_path.__class__(folder), mounts) == kind
+
+
+@pytest.mark.parametrize("kind", ["nfs4", "cifs", "9p", "fuse.sshfs", "drvfs"])
+def test_of_a_file_system_without_events_is_warned(kind):
+    finding = machine.tells_of_changes(kind, 300)
+    assert (finding.verdict, "every 300 s" in finding.words) == (WARNING, True)
+    assert "VECTOR_INDEX_RESCAN_SECONDS" in finding.remedy
+
+
+@pytest.mark.parametrize("kind", ["ext4", "fuseblk", "overlay", ""])
+def test_of_another_file_system_is_not(kind):
+    assert machine.tells_of_changes(kind, 300).verdict is OK
+
+
+def test_a_small_disk_is_told_by_its_kind_and_by_what_is_free(small_disk):
+    case = make_case(small_disk, small_disk)
+    assert machine.file_system(case) == ok("tmpfs")
+    finding = machine.disk(case)
+    assert (finding.verdict, "0.0 GB free" in finding.words) == (FAILED, True)
+    assert "free some space" in finding.remedy
+
+
+def test_only_what_would_be_watched_is_counted(case):
+    for folder in ("src/deep", "node_modules/x", "ignored/y"):
+        (case.project / folder).mkdir(parents=True)
+        (case.project / folder / "a.py").touch()
+    (case.project / ".gitignore").write_text("ignored/\n")
+    finding = machine.watches(case)
+    assert finding.verdict is OK
+    assert finding.words.startswith("2 files in 3 folders")
+
+
+@pytest.mark.parametrize(("limit", "verdict"), [(1000, OK), (150, WARNING), (99, FAILED)])
+def test_folders_are_compared_with_the_limit_of_watches(limit, verdict):
+    finding = machine.enough_watches("", 100, limit, may_begin=True)
+    assert finding.verdict is verdict
+    assert ("fs.inotify.max_user_watches=524288" in finding.remedy) is (verdict is not OK)
+
+
+def test_too_many_watchers_are_told():
+    finding = machine.enough_watches("", 1, 1000, may_begin=False)
+    assert (finding.verdict, "max_user_instances" in finding.remedy) == (FAILED, True)
+
+
+@pytest.mark.parametrize(("limit", "verdict"), [(50, FAILED), (200, WARNING), (1024, OK)])
+def test_few_descriptors_are_told(case, limit, verdict):
+    resource = pytest.importorskip("resource")
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limits[1]))
+    try:
+        finding = machine.descriptors(case)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    assert finding.verdict is verdict
+    assert finding.remedy.startswith("ulimit -n") is (verdict is not OK)
+
+
+# -- places ----------------------------------------------------------------------------------
+
+
+def test_folders_that_are_not_there_yet_can_be_made(case):
+    assert places.index_folder(case) == ok(f"{case.uri} will be made when it is needed")
+    assert places.cache_folder(case).verdict is OK
+    assert not case.cache_folder.exists()
+
+
+def test_a_file_in_the_place_of_a_folder_is_told_with_the_setting(case):
+    case.cache_folder.touch()
+    finding = places.cache_folder(case)
+    assert finding == failed(
+        f"{case.cache_folder} is not a folder",
+        "set VECTOR_INDEX_EMBEDDING_CACHE_DIR to a folder of your own",
+    )
+
+
+def test_a_folder_that_everybody_may_write_is_warned_of(case):
+    case.index_folder.mkdir()
+    case.index_folder.chmod(0o777)
+    assert places.index_folder(case) == warning(
+        f"{case.uri} can be written by every user", f"chmod o-w {case.uri}"
+    )
+    case.index_folder.chmod(0o755)
+    assert places.index_folder(case) == ok(case.uri)
+
+
+def test_an_index_elsewhere_is_nobodys_folder(tmp_path):
+    case = Case(tmp_path, Settings(), {}, "s3://bucket/x", tmp_path / "c", tmp_path / "s")
+    assert places.index_folder(case) == ok("s3://bucket/x is not on this machine")
+    assert machine.disk(case).verdict is not FAILED
+
+
+def test_a_folder_of_services_that_others_may_open_is_told(case, tmp_path):
+    assert places.runtime_folder(case).verdict is OK
+    (tmp_path / "run").chmod(0o755)
+    finding = places.runtime_folder(case)
+    assert (finding.verdict, "eyes only" in finding.words) == (FAILED, True)
+    assert "VECTOR_INDEX_RUNTIME_DIR" in finding.remedy
+
+
+def test_a_path_too_long_for_a_socket_is_told(case, tmp_path, monkeypatch):
+    monkeypatch.setenv("VECTOR_INDEX_RUNTIME_DIR", str(tmp_path / ("x" * 100)))
+    finding = places.runtime_folder(case)
+    assert (finding.verdict, "too long" in finding.words) == (FAILED, True)
+
+
+def test_ignore_files_that_are_read_are_told(case):
+    assert places.git_rules(case) == ok("no ignore files: the built-in list alone holds")
+    subprocess.run(["git", "init", "-q", str(case.project)], check=True)
+    (case.project / ".gitignore").write_text("x\n")
+    words = places.git_rules(case).words
+    assert f"{case.project}/.git/info/exclude" in words
+    assert f"{case.project}/.gitignore" in words
+
+
+@pytest.mark.parametrize("how", ["link", "large", "folder"])
+def test_an_ignore_file_that_is_not_read_is_warned_of(case, tmp_path, how):
+    rules = case.project / ".gitignore"
+    if how == "link":
+        (tmp_path / "rules").write_text("x\n")
+        rules.symlink_to(tmp_path / "rules")
+    elif how == "large":
+        rules.write_text("#" * 1_000_001)
+    else:
+        rules.mkdir()
+    finding = places.git_rules(case)
+    assert (finding.verdict, finding.words) == (WARNING, f"not read: {rules}")
+
+
+def test_settings_are_told_with_where_they_come_from(case, tmp_path, monkeypatch):
+    monkeypatch.setenv("VECTOR_INDEX_MAX_FILE_BYTES", "5")
+    file = tmp_path / "settings.env"
+    file.write_text("VECTOR_INDEX_RESCAN_SECONDS=60\nVECTOR_INDEX_MAX_FILE_BYTES=7\nOTHER=1\n")
+    found = origins(str(file))
+    assert found == {"max_file_bytes": "environment", "rescan_seconds": str(file)}
+    settings = Settings(max_file_bytes=5, rescan_seconds=60, ignore_patterns=("a", "b"))
+    finding = places.settings(Case(case.project, settings, found, "", tmp_path, tmp_path))
+    assert finding.words == f"2 of {len(Settings.model_fields)} set, the rest are defaults"
+    assert "VECTOR_INDEX_MAX_FILE_BYTES=5 (environment)" in finding.details
+    assert f"VECTOR_INDEX_RESCAN_SECONDS=60 ({file})" in finding.details
+    assert "VECTOR_INDEX_CHUNK_MAX_CHARS=1200 (default)" in finding.details
+
+
+def test_a_password_in_a_setting_is_not_told(tmp_path):
+    uri = "s3://user:hunter2hunter2@host/bucket"
+    case = Case(tmp_path, Settings(lancedb_uri=uri), {}, uri, tmp_path, tmp_path)
+    for finding in (places.settings(case), places.index_folder(case)):
+        assert "hunter2" not in " ".join([finding.words, *finding.details])
+        assert "@host/bucket" in " ".join([finding.words, *finding.details])
+
+
+# -- model -----------------------------------------------------------------------------------
+
+GOOD = np.array([[1, 0], [0.8, 0.6], [0, 1]], dtype="<f4")
+
+
+@pytest.mark.parametrize(
+    ("vectors", "dimension", "fault"),
+    [
+        (GOOD, 2, ""),
+        (GOOD, 3, "it makes vectors of 2 numbers instead of 3"),
+        (GOOD * 2, 2, "its vectors are not of length 1"),
+        (GOOD * np.nan, 2, "its vectors are not of length 1"),
+        (GOOD[[0, 2, 1]], 2, "it takes what is unlike for nearer than what is like"),
+        (GOOD[[0, 0, 0]], 2, "it takes what is unlike for nearer than what is like"),
+    ],
+)
+def test_vectors_that_make_no_sense_are_told(vectors, dimension, fault):
+    assert model.fault_of(vectors, dimension) == fault
+
+
+def test_a_missing_model_is_told_with_the_remedy_and_leaves_no_worker(tmp_path):
+    finding = model.model(make_case(tmp_path, tmp_path, embedding_model="/nowhere"))
+    assert finding == failed(
+        "the embedding model folder /nowhere does not exist",
+        "correct VECTOR_INDEX_EMBEDDING_MODEL or unset it",
+    )
+    assert not [p for p in psutil.Process().children() if "worker" in " ".join(p.cmdline())]
+
+
+def test_a_model_that_is_damaged_is_told(tmp_path):
+    folder = tmp_path / "model"
+    folder.mkdir()
+    (folder / "model.safetensors").write_bytes(b"no weights")
+    (folder / "config.json").write_text('{"hidden_size": 8}')
+    finding = model.model(make_case(tmp_path, tmp_path, embedding_model=str(folder)))
+    assert (finding.verdict, "cannot be loaded" in finding.words) == (FAILED, True)
+    assert "VECTOR_INDEX_EMBEDDING_MODEL" in finding.remedy
+
+
+# -- all of them -----------------------------------------------------------------------------
+
+
+def test_a_check_that_raises_or_hangs_stops_no_other(case):
+    never = threading.Event()
+
+    def hangs(_):
+        never.wait()
+
+    def raises(_):
+        raise KeyError("x")
+
+    checks = (("a", raises, 5.0), ("b", hangs, 0.05), ("c", lambda _: ok("fine"), 5.0))
+    found = dict(examine.findings(case, checks))
+    never.set()
+    assert found["a"].words == "the check itself broke off: KeyError: 'x'"
+    assert found["b"].words == "no end after 0.05 s"
+    assert found["c"] == ok("fine")
+    assert {found["a"].verdict, found["b"].verdict} == {FAILED}
+    assert found["a"].remedy
+    assert found["b"].remedy
+
+
+@pytest.mark.parametrize(
+    ("error", "finding"),
+    [
+        (StoreError("it is full; free space"), failed("it is full", "free space")),
+        (
+            PermissionError(13, "Permission denied", "/x"),
+            failed(
+                "cannot be examined: [Errno 13] Permission denied: '/x'",
+                "give yourself permission, or look what is wrong with the disk",
+            ),
+        ),
+    ],
+)
+def test_what_a_check_is_hindered_by_is_no_bug(case, error, finding):
+    def raises(_):
+        raise error
+
+    assert dict(examine.findings(case, [("a", raises, 5.0)])) == {"a": finding}
+
+
+def test_where_lancedb_would_crash_nothing_that_needs_it_is_tried(case, monkeypatch):
+    monkeypatch.setattr(machine, "processor", lambda _: failed("too old", "buy another"))
+    checks = (("processor", machine.processor, 5.0), ("index", lambda _: ok("fine"), 5.0))
+    found = dict(examine.findings(case, checks))
+    assert found["index"].verdict is Verdict.NOT_TRIED
+
+
+def test_every_check_has_a_name_of_its_own_and_the_ones_that_need_lancedb_exist():
+    names = [name for name, _, _ in examine.CHECKS]
+    assert len(set(names)) == len(names)
+    assert examine.NEED_LANCEDB.issubset(names)
+    assert names.index("processor") < min(map(names.index, examine.NEED_LANCEDB))
+
+
+def test_our_errors_are_split_into_what_is_wrong_and_what_to_do():
+    assert failed_by(StoreError("it is full; free space")) == failed("it is full", "free space")
+    assert failed_by(StoreError("odd")).remedy
+
+
+@pytest.mark.parametrize("width", [40, 80, 160])
+def test_no_line_is_wider_than_the_terminal(width):
+    out = io.StringIO()
+    console = Console(file=out, width=width, force_terminal=True, color_system=None)
+    finding = Finding(FAILED, "word " * 50 + "x" * 200, "/a/long/path" * 20, ("detail " * 30,))
+    examine.show(console, "runtime folder", finding)
+    lines = out.getvalue().splitlines()
+    assert lines[0].startswith("FAILED   runtime folder: word ")
+    assert all(cell_len(line.rstrip()) <= width for line in lines)
+
+
+def test_what_a_terminal_would_obey_is_shown(capsys):
+    examine.show(Console(), "index", failed("e\x1b[31mvil\nok       all", "rm \u202ex"))
+    assert capsys.readouterr().out == (
+        "FAILED   index: e\\x1b[31mvil\\nok       all\n         do: rm \\u202ex\n"
+    )
+
+
+def test_what_is_found_can_be_read_by_programs(case, capsys):
+    checks = (("a", lambda _: ok("fine", "more"), 5.0), ("b", lambda _: failed("bad", "do"), 5.0))
+    assert examine.run(case.project, case.settings, {}, as_json=True, checks=checks) == 1
+    assert json.loads(capsys.readouterr().out) == {
+        "ok": False,
+        "checks": [
+            {"name": "a", "verdict": "ok", "words": "fine", "remedy": "", "details": ["more"]},
+            {"name": "b", "verdict": "FAILED", "words": "bad", "remedy": "do", "details": []},
+        ],
+    }
+
+
+def test_git_is_not_needed(case, monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    assert shutil.which("git") is None
+    assert places.git_rules(case).verdict is OK

@@ -1,0 +1,143 @@
+"""What a search prints: for a person on a terminal, for one without, and for an editor."""
+
+import re
+
+import pytest
+from rich.ansi import AnsiDecoder
+
+from vector_index_mcp.codebase.wire import FileMetadata, SearchHit, SearchResult
+from vector_index_mcp.results import console_for, grep_lines, readable
+
+LOADER = 'class Loader:\n\n    # reads\n    def parse_config(self):\n\treturn "x" * 42\n'
+
+
+def hit(text=LOADER, path="src/load.py", start=10, **fields):
+    values = {
+        "file_path": path,
+        "start_line": start,
+        "end_line": start + text.rstrip("\n").count("\n"),
+        "score": 0.876,
+        "language": "python",
+        "scope": "",
+        "symbols": [],
+        "is_stale": False,
+        "is_cut": False,
+        "extracted_text_chunk": text,
+        "document_id": f"{path}::0",
+        "content_hash": "",
+        "last_modified_timestamp": 0.0,
+        "chunk_index": 0,
+        "total_chunks": 1,
+        "metadata": FileMetadata(original_path=path),
+    }
+    return SearchHit(**values | fields)
+
+
+def result(*hits, mode="hybrid", note=None):
+    return SearchResult(results=list(hits), mode=mode, note=note)
+
+
+def painted(found):
+    return readable(found, ".", console_for("always"))
+
+
+def test_lines_are_numbered_as_in_the_file():
+    assert readable(result(hit()), ".", None).splitlines() == [
+        "1. src/load.py:10-14 (score 0.88)",
+        "  10  class Loader:",
+        "  11",
+        "  12      # reads",
+        "  13      def parse_config(self):",
+        '  14      return "x" * 42',
+        "",
+        "1 result, by words and by meaning",
+    ]
+
+
+def test_a_header_tells_the_definitions_around_and_whether_it_is_stale():
+    found = result(hit(scope="class Loader › function parse", is_stale=True))
+    header = readable(found, ".", None).splitlines()[0]
+    assert header == (
+        "1. src/load.py:10-14 in class Loader › function parse "
+        "(score 0.88, changed since it was indexed)"
+    )
+
+
+def test_places_are_told_from_where_the_project_was_called():
+    for folder, place in [("../p", "../p/src/load.py"), ("/p", "/p/src/load.py")]:
+        assert readable(result(hit()), folder, None).startswith(f"1. {place}:10-14 ")
+        assert grep_lines(result(hit()), "x", folder)[0].startswith(f"{place}:")
+
+
+def test_the_last_lines_tell_how_many_there_are_and_what_limits_them():
+    found = result(hit(), hit(), mode="lexical", note="No vectors.")
+    assert readable(found, ".", None).endswith("\n\n2 results, by words only\n\nNote: No vectors.")
+
+
+def test_nothing_found_is_told():
+    assert readable(result(), ".", None) == "Nothing found. Try other words, or fewer."
+
+
+def test_a_text_that_was_cut_ends_so():
+    assert "\n ...\n" in readable(result(hit(is_cut=True)), ".", None)
+
+
+def test_painted_and_plain_are_the_same_words():
+    found = result(hit(), hit("func main() {}", "b.go", language="go", scope="x › y"))
+    lines = [line.plain for line in AnsiDecoder().decode(painted(found))]
+    assert lines == readable(found, ".", None).splitlines()
+
+
+@pytest.mark.parametrize(
+    ("language", "path"), [("python", "x"), ("no-such-language", "a.py"), ("notebook", "a.ipynb")]
+)
+def test_code_is_painted_by_its_language_or_else_by_its_name(language, path):
+    shown = painted(result(hit("def f():\n    return 1", path, language=language)))
+    assert "\x1b[35mreturn\x1b[0m" in shown
+
+
+def test_code_of_no_known_language_stays_as_it_is():
+    found = result(hit("return [1", "a.unknown", language=""))
+    assert "\n\x1b[2m  10  \x1b[0mreturn [1\n" in painted(found)
+
+
+def test_only_colours_that_read_on_light_and_dark_are_used():
+    shown = painted(result(hit(is_stale=True), note="x"))
+    used = {code for codes in re.findall(r"\x1b\[([\d;]*)m", shown) for code in codes.split(";")}
+    assert used <= {"0", "1", "2", "31", "32", "35", "36"}
+    assert {"31", "32", "35"} <= used
+
+
+HOSTILE = "\x1b]52;c;aGk=\x07\x9b2J\r\u202e"
+
+
+def test_what_a_terminal_would_obey_is_shown_wherever_it_stands():
+    found = result(hit(f"a = '{HOSTILE}'\n", f"e{HOSTILE}\n.py", scope=HOSTILE), note=HOSTILE)
+    plain = readable(found, ".", None) + "\n".join(grep_lines(found, HOSTILE, "."))
+    assert plain.count("\\x1b]52;c;aGk=\\x07\\x9b2J\\r\\u202e") == 6
+    assert "e\\x1b]52;c;aGk=\\x07\\x9b2J\\r\\u202e\\n.py:10" in plain
+    colours = re.sub(r"\x1b\[[\d;]*m", "", painted(found))
+    for text in (plain, colours):
+        assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", text)
+
+
+@pytest.mark.parametrize("color", ["never", "auto"])
+def test_nothing_is_painted_unless_on_a_terminal_or_wanted(color, capsys):
+    assert console_for(color) is None  # pytest captures the output: it is no terminal
+
+
+@pytest.mark.parametrize(
+    ("text", "symbols", "query", "line"),
+    [
+        (LOADER, [], "where is the config parsed: parse_config", "13:    def parse_config(self):"),
+        (LOADER, [], "reads", "12:    # reads"),
+        ("\n\n  first\nsecond\n", [], "by meaning", "12:  first"),
+        ("# a\ndef boot(): pass\n", ["boot"], "by meaning", "11:def boot(): pass"),
+        ("x = 1\r\ny = parse(x)\r\n", [], "parse", "11:y = parse(x)"),
+        ("parse\nparse\n", [], "parse", "10:parse"),
+        ("", [], "parse", "10:"),
+    ],
+)
+def test_an_editor_is_led_to_the_most_telling_line(text, symbols, query, line):
+    [told] = grep_lines(result(hit(text, symbols=symbols)), query, ".")
+    assert told == f"src/load.py:{line}"

@@ -1,0 +1,1 @@
+"""Whether everything is as the program needs it, and what to do where not."""

@@ -1,0 +1,137 @@
+"""All checks, one after the other, and what is printed of them.
+
+A check that raises, or does not come to an end, is a finding like any other and stops no other
+check. Therefore each has a thread of its own, which is left behind if it hangs.
+"""
+
+import json
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from vector_index_mcp.codebase.project import index_uri
+from vector_index_mcp.doctor import index, machine, model, places
+from vector_index_mcp.doctor.finding import Case, Finding, Verdict, failed, failed_by, not_tried
+from vector_index_mcp.errors import VectorIndexError
+from vector_index_mcp.server import cache_folder, state_folder
+from vector_index_mcp.settings import Settings
+from vector_index_mcp.terminal import prepared, visible_values, write
+
+Check = Callable[[Case], Finding]
+Checks = Sequence[tuple[str, Check, float]]
+"""By name, and how many seconds each may take."""
+
+_SECONDS = 30.0  # for a check that reads a few files
+_LONG_SECONDS = 180.0  # for one that walks a large project, loads a model or perhaps downloads it
+CHECKS: Checks = (
+    ("versions", machine.versions, _SECONDS),
+    ("processor", machine.processor, _SECONDS),
+    ("file system", machine.file_system, _SECONDS),
+    ("ignore rules", places.git_rules, _SECONDS),
+    ("watching", machine.watches, _LONG_SECONDS),
+    ("open files", machine.descriptors, _SECONDS),
+    ("disk", machine.disk, _SECONDS),
+    ("index folder", places.index_folder, _SECONDS),
+    ("cache folder", places.cache_folder, _SECONDS),
+    ("runtime folder", places.runtime_folder, _SECONDS),
+    ("service", index.service, _SECONDS),
+    ("index", index.index, _LONG_SECONDS),
+    ("model", model.model, _LONG_SECONDS),
+    ("first answer", index.first_answer, _LONG_SECONDS),
+    ("settings", places.settings, _SECONDS),
+)
+NEED_LANCEDB = {"service", "index", "first answer"}
+_STYLES = {
+    Verdict.OK: "green",
+    Verdict.WARNING: "bold magenta",
+    Verdict.FAILED: "bold red",
+    Verdict.NOT_TRIED: "dim",
+}
+_MARK_COLUMNS = 9
+
+
+def run(
+    project: Path,
+    settings: Settings,
+    origins: dict[str, str],
+    *,
+    as_json: bool,
+    checks: Checks = CHECKS,
+) -> int:
+    """Examine `project` and print what was found; 1 if a check failed."""
+    uri = index_uri(project, settings.lancedb_uri)
+    case = Case(project, settings, origins, uri, cache_folder(settings), state_folder())
+    found: dict[str, Finding] = {}
+    console = Console(file=prepared(sys.stdout), highlight=False)
+    for name, finding in findings(case, checks):
+        found[name] = finding
+        if not as_json:
+            show(console, name, finding)
+    verdicts = [finding.verdict for finding in found.values()]
+    if as_json:
+        told = [{"name": name, **asdict(finding)} for name, finding in found.items()]
+        write(json.dumps({"ok": Verdict.FAILED not in verdicts, "checks": told}, indent=2))
+    else:
+        counts = [f"{n} {verdict}" for verdict in Verdict if (n := verdicts.count(verdict))]
+        write(f"{len(found)} checks: {', '.join(counts)}")
+    return 1 if Verdict.FAILED in verdicts else 0
+
+
+def findings(case: Case, checks: Checks) -> Iterator[tuple[str, Finding]]:
+    """What each check finds, as soon as it does."""
+    can_run_lancedb = True
+    for name, check, seconds in checks:
+        if name in NEED_LANCEDB and not can_run_lancedb:
+            yield name, not_tried("LanceDB would crash on this processor")
+            continue
+        finding = _bounded(check, case, seconds)
+        if check is machine.processor:
+            can_run_lancedb = finding.verdict is not Verdict.FAILED
+        yield name, finding
+
+
+def _bounded(check: Check, case: Case, seconds: float) -> Finding:
+    """What `check` finds within `seconds`, whatever becomes of it."""
+    outcome: list[Finding] = []
+
+    def examine() -> None:
+        try:
+            outcome.append(check(case))
+        except VectorIndexError as error:
+            outcome.append(failed_by(error))
+        except OSError as error:
+            remedy = "give yourself permission, or look what is wrong with the disk"
+            outcome.append(failed(f"cannot be examined: {error}", remedy))
+        except Exception as error:  # noqa: BLE001 - whatever it is, the other checks go on
+            words = f"the check itself broke off: {type(error).__name__}: {error}"
+            outcome.append(failed(words, "please report this, it is a bug"))
+
+    thread = threading.Thread(target=examine, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if outcome:
+        return outcome[0]
+    remedy = "look at what the machine is waiting for: a disk, a network, too little memory"
+    return failed(f"no end after {seconds:g} s", remedy)
+
+
+def show(console: Console, name: str, finding: Finding) -> None:
+    """Print a finding; its marks are words, so that they are read without colour, too."""
+    lines = [f"{name}: {finding.words}", *finding.details]
+    if finding.remedy:
+        lines.append(f"do: {finding.remedy}")
+    text = "\n".join(visible_values(lines))
+    if not console.is_terminal:
+        write(f"{finding.verdict:<{_MARK_COLUMNS}}" + text.replace("\n", f"\n{'':{_MARK_COLUMNS}}"))
+        return
+    table = Table.grid()
+    table.add_column(width=_MARK_COLUMNS, no_wrap=True, style=_STYLES[finding.verdict])
+    table.add_column(width=max(console.width - _MARK_COLUMNS, 1), overflow="fold")
+    table.add_row(finding.verdict.value, Text(text))
+    console.print(table)

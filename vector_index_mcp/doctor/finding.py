@@ -1,0 +1,73 @@
+"""What a check has found, and what a check is told."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from vector_index_mcp.errors import VectorIndexError
+from vector_index_mcp.settings import Settings
+
+
+class Verdict(StrEnum):
+    """How it stands; the values are the marks that people see."""
+
+    OK = "ok"
+    WARNING = "warning"
+    FAILED = "FAILED"
+    NOT_TRIED = "-"
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What is examined."""
+
+    project: Path
+    settings: Settings
+    origins: dict[str, str]
+    """By field, where the settings that are not at their defaults come from."""
+    uri: str
+    """Of the index."""
+    cache_folder: Path
+    state_folder: Path
+
+    @property
+    def index_folder(self) -> Path | None:
+        """Where the index lies; None if that is no folder of this machine."""
+        return None if "://" in self.uri else Path(self.uri)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The outcome of one check."""
+
+    verdict: Verdict
+    words: str
+    remedy: str = ""
+    """What to do; empty only if all is well or nothing was tried."""
+    details: tuple[str, ...] = ()
+
+
+def ok(words: str, *details: str) -> Finding:
+    """All is well."""
+    return Finding(Verdict.OK, words, "", details)
+
+
+def warning(words: str, remedy: str) -> Finding:
+    """It works, but not as well as it could."""
+    return Finding(Verdict.WARNING, words, remedy)
+
+
+def failed(words: str, remedy: str) -> Finding:
+    """Something does not work."""
+    return Finding(Verdict.FAILED, words, remedy)
+
+
+def not_tried(words: str) -> Finding:
+    """Another check's failure stands in the way."""
+    return Finding(Verdict.NOT_TRIED, words)
+
+
+def failed_by(error: VectorIndexError) -> Finding:
+    """An error of ours, whose message ends with what to do."""
+    words, separator, remedy = str(error).partition("; ")
+    return failed(words, remedy if separator else "look at `vector-index-mcp logs`")

