@@ -30,6 +30,8 @@ class Answer:
     """`hybrid`, or `lexical` when only the full text was searched."""
     note: str
     """What whoever asked should know about the answer; empty when there is nothing."""
+    seconds: float
+    """How long the search took."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ process at a time is the writer of an index; another one that opens it answers f
 writer commits, and takes over when the writer is gone.
 """
 
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -29,6 +30,7 @@ from vector_index_mcp.codebase.pipeline import Pipeline
 from vector_index_mcp.codebase.prepare import Recipe
 from vector_index_mcp.codebase.project import index_uri
 from vector_index_mcp.codebase.queue import DirtyQueue
+from vector_index_mcp.codebase.recent import Asker, RecentQueries, asked
 from vector_index_mcp.codebase.run import Kind, Run
 from vector_index_mcp.codebase.state import State, StateMachine
 from vector_index_mcp.codebase.verify import Report, verify
@@ -86,6 +88,7 @@ class Codebase:
         self.uri = index_uri(root, options.lancedb_uri)
         self.embedder = embedder
         self.state = StateMachine()
+        self.recent = RecentQueries()
         self.pipeline = Pipeline(root, options.recipe, embedder, cache)
         self.indexer: Indexer | None = None
         """None until the index is open for writing, and while another process is its writer."""
@@ -277,6 +280,7 @@ class Codebase:
         path: str = "",
         language: str = "",
         wait_for_model: bool = False,
+        asker: Asker = Asker.CLIENT,
     ) -> Answer:
         """The best chunks for `query`.
 
@@ -287,6 +291,7 @@ class Codebase:
             language: The language they are written in; empty for all.
             wait_for_model: Whether to wait until the model is loaded. Otherwise it is loaded in
                 the background and the full text alone must do meanwhile.
+            asker: Who asks; kept with the query in `recent`.
 
         Raises:
             QueryError: If the query is empty or a filter means nothing.
@@ -296,6 +301,7 @@ class Codebase:
         if not text:
             raise QueryError("the query is empty; say in words or identifiers what to look for")
         filters = filters_of(path, language)
+        began = time.monotonic()
         await self._wait_for_first_scan()
         if self.indexer is not None:
             self.indexer.vectors.check_model()
@@ -313,7 +319,10 @@ class Codebase:
             stale = verdict.stale
         run = self.indexer.run if self.indexer is not None else None
         mode = "lexical" if question.lack else "hybrid"
-        return Answer(hits[:limit], stale, mode, note(question.lack, ledger, run))
+        limits = note(question.lack, ledger, run)
+        answer = Answer(hits[:limit], stale, mode, limits, time.monotonic() - began)
+        self.recent.note(asked(text, asker, path, language, answer))
+        return answer
 
     async def _wait_for_first_scan(self) -> None:
         """Let an index that has just been opened catch up, for a moment."""
