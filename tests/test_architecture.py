@@ -23,6 +23,7 @@ MAY_IMPORT = {
     "files": {"errors"},
     "codebase": {"errors", "engine", "files"},
     "background": {"errors", "__version__"},
+    "page": {"errors", "engine", "codebase"},
     "transport": set(),
     "server": {
         "errors",
@@ -30,6 +31,7 @@ MAY_IMPORT = {
         "engine",
         "codebase",
         "background",
+        "page",
         "transport",
         "__version__",
     },
@@ -39,6 +41,7 @@ MAY_IMPORT = {
     "local": {"settings", "codebase", "server", "output", "progress"},
     "commands": {"settings", "background", "remote", "local"},
     "services": {"errors", "codebase.project", "background"},
+    "ui": {"errors", "background"},
     "cli": {
         "errors",
         "settings",
@@ -49,6 +52,7 @@ MAY_IMPORT = {
         "server",
         "commands",
         "services",
+        "ui",
         "__version__",
     },
     "__main__": {"cli"},
@@ -74,6 +78,9 @@ HOMES = {
     "pydantic": {"settings.py", "codebase/wire.py", "codebase/tools.py"},
     "pydantic_settings": {"settings.py"},
     "rich": {"progress.py"},
+    "pygments": {"page/highlight.py"},
+    "starlette": {"page/routes.py"},
+    "uvicorn": {"page/listener.py"},
 }
 # Who may catch everything, and how often: a batch must survive one bad file, and a panic inside
 # lance is not an Exception.
@@ -85,6 +92,7 @@ BROAD_EXCEPTS = {
 }
 # The command line reads the settings; the others follow conventions of somebody else.
 READS_ENVIRONMENT = {
+    "ui.py",  # whether there is a screen
     "cli.py",  # where the settings file lies
     "files/ignore.py",  # XDG_CONFIG_HOME, as git does
     "engine/embed.py",  # passed on to the worker
@@ -244,7 +252,8 @@ def test_a_folder_with_modules_is_a_package(folder: Path) -> None:
         ("vector_index_mcp", ["pydantic", "mcp", "anyio", "numpy", *HEAVY]),
         ("vector_index_mcp.cli", ["mcp", "anyio", "numpy", "rich", *HEAVY]),
         ("vector_index_mcp.background.relay", ["mcp", "anyio", "pydantic", "psutil", *HEAVY]),
-        ("vector_index_mcp.server", ["watchdog", "sqlite3", "rich", *HEAVY]),
+        ("vector_index_mcp.server", ["watchdog", "sqlite3", "rich", "pygments", *HEAVY]),
+        ("vector_index_mcp.page.listener", ["watchdog", "sqlite3", "rich", *HEAVY]),
         ("vector_index_mcp.engine.embed", HEAVY),
     ],
 )

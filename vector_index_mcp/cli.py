@@ -15,7 +15,7 @@ from vector_index_mcp import __version__
 from vector_index_mcp.codebase.limits import DEFAULT_MAX_TOKENS, DEFAULT_TOP_K, MAX_TOKENS, TOP_K
 from vector_index_mcp.errors import ProjectError, SettingsError, VectorIndexError
 
-_COMMANDS = ("serve", "index", "search", "status", "verify", "ps", "stop", "logs", "host")
+_COMMANDS = ("serve", "index", "search", "status", "verify", "ps", "stop", "logs", "ui", "host")
 _ENV_FILE_VARIABLE = "VECTOR_INDEX_ENV_FILE"
 _LOG_BYTES = 1_000_000
 _LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
@@ -28,6 +28,7 @@ Keeps a software project indexed and searchable by meaning and by identifier.
   vector-index-mcp search PATH QUERY     search from the terminal
   vector-index-mcp status PATH           what the index holds
   vector-index-mcp verify PATH           whether the index is true, file by file
+  vector-index-mcp ui PATH               search, progress and a map in a browser
   vector-index-mcp ps                    the background services that run
   vector-index-mcp stop PATH | --all     end a project's service, or all
   vector-index-mcp logs PATH             what a project's service has logged
@@ -57,6 +58,8 @@ def run(arguments: Sequence[str]) -> int:
     try:
         if parsed.command == "serve" and not parsed.foreground:
             return _relay(parsed.path, env_file)
+        if parsed.command == "ui":
+            return _ui(parsed.path, env_file, opens_browser=not parsed.no_open)
         if parsed.command == "host":
             return _host(parsed.path, env_file, parsed.report)
         return _run_command(parsed, env_file)
@@ -88,8 +91,21 @@ def _relay(path: str, env_file: str | None) -> int:
 
     # Whether a broad path is allowed is a setting; reading those is the service's business.
     project = resolve_project(path, allow_broad=True)
-    options = ["--env-file", os.path.abspath(env_file)] if env_file else []  # noqa: PTH100 - light
-    return relay.run(project, options)
+    return relay.run(project, _host_options(env_file))
+
+
+def _ui(path: str, env_file: str | None, *, opens_browser: bool) -> int:
+    """Open the page of the project's background service."""
+    from vector_index_mcp import ui
+    from vector_index_mcp.codebase.project import resolve_project
+
+    project = resolve_project(path, allow_broad=True)
+    return ui.run(project, _host_options(env_file), opens_browser=opens_browser)
+
+
+def _host_options(env_file: str | None) -> list[str]:
+    """The arguments that a service has to be started with."""
+    return ["--env-file", os.path.abspath(env_file)] if env_file else []  # noqa: PTH100 - light
 
 
 def _host(path: str, env_file: str | None, report: int) -> int:
@@ -259,6 +275,13 @@ def _add_commands_of_services(
     )
     logs.add_argument("path", metavar="PATH", help="the project's folder")
     logs.add_argument("--follow", action="store_true", help="go on until Ctrl+C")
+    ui = commands.add_parser(
+        "ui",
+        help="open the project's page in a browser",
+        description="Print a link to the project's page, and open it. The link works once.",
+    )
+    ui.add_argument("path", metavar="PATH", help="the project's folder")
+    ui.add_argument("--no-open", action="store_true", help="print the link only")
     # Started by a front end, not by people.
     host = commands.add_parser("host", description="Be the background service of a project.")
     host.add_argument("--report", type=int, required=True, metavar="FD", help=argparse.SUPPRESS)
@@ -283,7 +306,8 @@ def _log_to_file(path: Path, level: str) -> None:
 
     handler = RotatingFileHandler(path, maxBytes=_LOG_BYTES, backupCount=1, encoding="utf-8")
     logging.basicConfig(handlers=[handler], level=level, format=_LOG_FORMAT)
-    logging.getLogger("mcp").setLevel(logging.WARNING)  # it has a line for every request
+    for talkative in ("mcp", "uvicorn"):  # a line for every request, and for every start
+        logging.getLogger(talkative).setLevel(logging.WARNING)
 
 
 def _fail(error: VectorIndexError, status: int) -> int:

@@ -7,8 +7,9 @@ after 1.5 to 30 seconds. The service is loaded when the first message has been a
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import anyio
 import anyio.abc
@@ -25,22 +26,30 @@ from vector_index_mcp.settings import Settings
 
 if TYPE_CHECKING:
     from vector_index_mcp.codebase.service import Codebase
+    from vector_index_mcp.page.listener import Page
 
 NAME = "vector-index-mcp"
 _SECONDS_PER_MINUTE = 60
 
 
-class Lazily:
+class _Runs(Protocol):
+    def running(self) -> AbstractAsyncContextManager[None]: ...
+
+
+_Service = TypeVar("_Service", bound=_Runs)
+
+
+class Lazily(Generic[_Service]):
     """A service that is loaded and run once somebody needs it."""
 
-    def __init__(self, load: Callable[[], "Codebase"]) -> None:
+    def __init__(self, load: Callable[[], _Service]) -> None:
         self._load = load
         self._wanted = anyio.Event()
         self._running = anyio.Event()
-        self._service: Codebase | None = None
+        self._service: _Service | None = None
 
     @property
-    def loaded(self) -> "Codebase | None":
+    def loaded(self) -> _Service | None:
         """The service, if it is running already."""
         return self._service if self._running.is_set() else None
 
@@ -48,7 +57,7 @@ class Lazily:
         """Start loading, if that has not happened yet. Returns at once."""
         self._wanted.set()
 
-    async def get(self) -> "Codebase":
+    async def get(self) -> _Service:
         """The running service."""
         self.begin()
         await self._running.wait()
@@ -95,7 +104,7 @@ def load_codebase(project: Path, settings: Settings) -> "Codebase":
     )
 
 
-def build_server(service: Lazily) -> MCPServer[Any]:
+def build_server(service: "Lazily[Codebase]") -> MCPServer[Any]:
     """The MCP server over `service`, which somebody else runs."""
 
     async def begin_after_answer(ctx: Any, call_next: Callable[[Any], Any]) -> Any:
@@ -114,6 +123,12 @@ def build_server(service: Lazily) -> MCPServer[Any]:
     )
     tools.register(server, service.get)
     return server
+
+
+def _load_page(service: "Lazily[Codebase]") -> "Page":
+    from vector_index_mcp.page.listener import Page  # 2 MB of lexers that few services need
+
+    return Page(service.get)
 
 
 async def serve_stdio(load: Callable[[], "Codebase"], streams: transport.StandardStreams) -> None:
@@ -139,7 +154,17 @@ async def host(project: Path, settings: Settings, on_ready: Callable[[str], None
     """Be the background service of `project`: one index, a session for every front end."""
     memory.share_heaps()
     service = Lazily(lambda: load_codebase(project, settings))
+    page = Lazily(lambda: _load_page(service))
     server = build_server(service)
+
+    async def run() -> None:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(service.run)
+            tasks.start_soon(page.run)
+
+    async def open_page() -> str:
+        service.begin()
+        return await (await page.get()).address()
 
     async def serve_session(stream: anyio.abc.ByteStream) -> None:
         await transport.serve(server, transport.over(stream))
@@ -157,6 +182,8 @@ async def host(project: Path, settings: Settings, on_ready: Callable[[str], None
         endpoint=endpoint_of(project),
         idle_seconds=settings.service_idle_minutes * _SECONDS_PER_MINUTE,
         serve_session=serve_session,
+        open_page=open_page,
+        viewers=lambda: page.loaded.viewers if page.loaded else 0,
         is_busy=is_busy,
         report=report,
-    ).run(service.run, on_ready)
+    ).run(run, on_ready)
