@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 PROGRAM := $(abspath $(BIN)/vector-index-mcp)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint quality latency questions background speed scale load bench clean
+.PHONY: help demo test lint screenshot quality latency questions background speed scale load bench clean
 
 help: ## list the commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -32,6 +32,9 @@ lint: $(VENV)/installed-dev ## lint, format and type-check
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	$(BIN)/mypy
+
+screenshot: $(VENV)/installed-dev ## show the page of PROJECT to Chromium and keep docs/page.png
+	PYTHONPATH=tests/e2e $(BIN)/python docs/screenshot.py "$(PROJECT)" docs/page.png
 
 quality: $(VENV)/installed-dev ## is the right file found? 531 labelled queries; SEMBLE=PYTHON to compare
 	$(BIN)/python benchmarks/quality.py --folder "$(BENCHMARKS)" --keep $(if $(SEMBLE),--semble $(SEMBLE))

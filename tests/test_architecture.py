@@ -23,6 +23,7 @@ MAY_IMPORT = {
     "files": {"errors"},
     "codebase": {"errors", "engine", "files"},
     "background": {"errors", "__version__"},
+    "page": {"errors", "engine", "codebase"},
     "transport": set(),
     "session": {"transport"},
     "server": {
@@ -31,6 +32,7 @@ MAY_IMPORT = {
         "engine",
         "codebase",
         "background",
+        "page",
         "transport",
         "session",
         "__version__",
@@ -59,7 +61,10 @@ MAY_IMPORT = {
     "commands": {"settings", "background", "remote", "local", "monitor"},
     "services": {"errors", "codebase.project", "background", "terminal"},
     "clients": {"errors", "codebase.project"},
+    "ui": {"errors", "background"},
+    "arguments": {"codebase.limits", "__version__"},
     "cli": {
+        "arguments",
         "errors",
         "settings",
         "codebase.limits",
@@ -72,6 +77,7 @@ MAY_IMPORT = {
         "clients",
         "doctor",
         "terminal",
+        "ui",
         "__version__",
     },
     "__main__": {"cli"},
@@ -96,7 +102,7 @@ HOMES = {
     "platformdirs": {"server.py"},
     "pydantic": {"settings.py", "session.py", "codebase/wire.py", "codebase/tools.py"},
     "pydantic_settings": {"settings.py"},
-    "pygments": {"results.py"},
+    "pygments": {"results.py", "page/highlight.py"},
     "rich": {
         "progress.py",
         "results.py",
@@ -105,6 +111,8 @@ HOMES = {
         "doctor/examine.py",
         "clients/screen.py",
     },
+    "starlette": {"page/routes.py"},
+    "uvicorn": {"page/listener.py"},
 }
 # Who may catch everything, and how often: a batch must survive one bad file, and a panic inside
 # lance is not an Exception.
@@ -117,6 +125,7 @@ BROAD_EXCEPTS = {
 }
 # The command line reads the settings; the others follow conventions of somebody else.
 READS_ENVIRONMENT = {
+    "ui.py",  # whether there is a screen
     "cli.py",  # where the settings file lies
     "files/ignore.py",  # XDG_CONFIG_HOME, as git does
     "engine/embed.py",  # passed on to the worker
@@ -277,7 +286,8 @@ def test_a_folder_with_modules_is_a_package(folder: Path) -> None:
         ("vector_index_mcp", ["pydantic", "mcp", "anyio", "numpy", *HEAVY]),
         ("vector_index_mcp.cli", ["mcp", "anyio", "numpy", "rich", *HEAVY]),
         ("vector_index_mcp.background.relay", ["mcp", "anyio", "pydantic", "psutil", *HEAVY]),
-        ("vector_index_mcp.server", ["watchdog", "sqlite3", "rich", *HEAVY]),
+        ("vector_index_mcp.server", ["watchdog", "sqlite3", "rich", "pygments", *HEAVY]),
+        ("vector_index_mcp.page.listener", ["watchdog", "sqlite3", "rich", *HEAVY]),
         ("vector_index_mcp.engine.embed", HEAVY),
         ("vector_index_mcp.remote", HEAVY),
         ("vector_index_mcp.doctor.examine", HEAVY),  # whether lancedb can be imported is a check

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from vector_index_mcp import cli
+from vector_index_mcp.arguments import parse
 from vector_index_mcp.settings import PREFIX, Settings
 
 ROOT = Path(__file__).parent.parent
@@ -60,7 +60,7 @@ def readme_commands() -> list[str]:
 @pytest.mark.parametrize("line", readme_commands())
 def test_commands_in_the_readme_are_understood(line):
     arguments = shlex.split(line)[1:]
-    assert cli.parse(arguments).command == arguments[0]
+    assert parse(arguments).command == arguments[0]
 
 
 def test_make_targets_in_the_readme_exist():

@@ -7,9 +7,10 @@ after 1.5 to 30 seconds. The service is loaded when the first message has been a
 import signal
 import sys
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import anyio
 import anyio.abc
@@ -29,22 +30,30 @@ if TYPE_CHECKING:
     from vector_index_mcp.codebase.prepare import Recipe
     from vector_index_mcp.codebase.preparers import Preparers
     from vector_index_mcp.codebase.service import Codebase
+    from vector_index_mcp.page.listener import Page
 
 NAME = "vector-index-mcp"
 _SECONDS_PER_MINUTE = 60
 
 
-class Lazily:
+class _Runs(Protocol):
+    def running(self) -> AbstractAsyncContextManager[None]: ...
+
+
+_Service = TypeVar("_Service", bound=_Runs)
+
+
+class Lazily(Generic[_Service]):
     """A service that is loaded and run once somebody needs it."""
 
-    def __init__(self, load: Callable[[], Awaitable["Codebase"]]) -> None:
+    def __init__(self, load: Callable[[], Awaitable[_Service]]) -> None:
         self._load = load
         self._wanted = anyio.Event()
         self._running = anyio.Event()
-        self._service: Codebase | None = None
+        self._service: _Service | None = None
 
     @property
-    def loaded(self) -> "Codebase | None":
+    def loaded(self) -> _Service | None:
         """The service, if it is running already."""
         return self._service if self._running.is_set() else None
 
@@ -52,7 +61,7 @@ class Lazily:
         """Start loading, if that has not happened yet. Returns at once."""
         self._wanted.set()
 
-    async def get(self) -> "Codebase":
+    async def get(self) -> _Service:
         """The running service."""
         self.begin()
         await self._running.wait()
@@ -136,7 +145,7 @@ def state_folder() -> Path:
     return platformdirs.user_state_path(NAME)
 
 
-def build_server(service: Lazily) -> MCPServer[Any]:
+def build_server(service: "Lazily[Codebase]") -> MCPServer[Any]:
     """The MCP server over `service`, which somebody else runs."""
 
     async def begin_after_answer(ctx: Any, call_next: Callable[[Any], Any]) -> Any:
@@ -155,6 +164,12 @@ def build_server(service: Lazily) -> MCPServer[Any]:
     )
     tools.register(server, service.get)
     return server
+
+
+def _load_page(service: "Lazily[Codebase]") -> "Page":
+    from vector_index_mcp.page.listener import Page  # 2 MB of lexers that few services need
+
+    return Page(service.get)
 
 
 async def serve_stdio(
@@ -182,7 +197,17 @@ async def host(project: Path, settings: Settings, on_ready: Callable[[str], None
     """Be the background service of `project`: one index, a session for every front end."""
     memory.share_heaps()
     service = Lazily(partial(open_codebase, project, settings))
+    page = Lazily(partial(anyio.to_thread.run_sync, _load_page, service))
     server = build_server(service)
+
+    async def run() -> None:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(service.run)
+            tasks.start_soon(page.run)
+
+    async def open_page() -> str:
+        service.begin()
+        return await (await page.get()).address()
 
     async def serve_session(stream: anyio.abc.ByteStream) -> None:
         await session.serve(server, stream.receive, transport.sending(stream))
@@ -200,6 +225,8 @@ async def host(project: Path, settings: Settings, on_ready: Callable[[str], None
         endpoint=endpoint_of(project),
         idle_seconds=settings.service_idle_minutes * _SECONDS_PER_MINUTE,
         serve_session=serve_session,
+        open_page=open_page,
+        viewers=lambda: page.loaded.viewers if page.loaded else 0,
         is_busy=is_busy,
         report=report,
-    ).run(service.run, on_ready)
+    ).run(run, on_ready)

@@ -76,6 +76,8 @@ class Picture:
         yield "state", Text(status.status, style=_STATES[status.status])
         if status.error_message:
             yield "error", Text(status.error_message, style="red")
+        for stall in status.waiting_for:
+            yield "waiting", Text(f"for {stall}", style="bold")
         yield from _progress(status, self._vectors_per_second, room)
         yield from _workings(status)
         yield from _lacking(status, room)

@@ -8,6 +8,7 @@ import pytest
 from vector_index_mcp.background import greeting
 from vector_index_mcp.background.endpoint import FOLDER_VARIABLE, Endpoint, endpoint_of
 from vector_index_mcp.background.host import Host
+from vector_index_mcp.errors import BackgroundError
 
 pytestmark = pytest.mark.anyio
 
@@ -27,6 +28,23 @@ def ask(endpoint: Endpoint, wants: str) -> tuple[dict, bytes]:
         return answer, rest
 
 
+async def no_page() -> str:
+    raise BackgroundError("no port can be listened on")
+
+
+def host_of(endpoint: Endpoint, project: Path, **parts) -> Host:
+    """A host in which everything that `parts` do not name is as little as possible."""
+    little = {
+        "idle_seconds": 60.0,
+        "serve_session": lambda stream: stream.aclose(),
+        "open_page": no_page,
+        "viewers": lambda: 0,
+        "is_busy": lambda: False,
+        "report": lambda: {"state": "WATCHING"},
+    }
+    return Host(project=project, endpoint=endpoint, **little | parts)
+
+
 async def test_an_error_in_one_session_ends_that_session_only(endpoint, tmp_path, caplog):
     sessions = 0
 
@@ -38,14 +56,7 @@ async def test_an_error_in_one_session_ends_that_session_only(endpoint, tmp_path
         await stream.send(b"served")
 
     ready = anyio.Event()
-    host = Host(
-        project=Path(tmp_path),
-        endpoint=endpoint,
-        idle_seconds=60,
-        serve_session=serve_session,
-        is_busy=lambda: False,
-        report=lambda: {"state": "WATCHING"},
-    )
+    host = host_of(endpoint, tmp_path, serve_session=serve_session)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(host.run, anyio.sleep_forever, lambda _: ready.set())
         await ready.wait()
@@ -55,4 +66,16 @@ async def test_an_error_in_one_session_ends_that_session_only(endpoint, tmp_path
             assert (await anyio.to_thread.run_sync(ask, endpoint, greeting.MCP))[1] == b"served"
             report, _ = await anyio.to_thread.run_sync(ask, endpoint, greeting.REPORT)
         assert (report["state"], report["clients"]) == ("WATCHING", 0)
+        tasks.cancel_scope.cancel()
+
+
+async def test_a_page_that_cannot_be_opened_is_told(endpoint, tmp_path):
+    ready = anyio.Event()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(
+            host_of(endpoint, tmp_path).run, anyio.sleep_forever, lambda _: ready.set()
+        )
+        await ready.wait()
+        with pytest.raises(BackgroundError, match="refuses: no port can be listened on"):
+            await anyio.to_thread.run_sync(ask, endpoint, greeting.PAGE)
         tasks.cancel_scope.cancel()

@@ -4,7 +4,8 @@
     service:   {"version": "0.1.0", "pid": 4711, ...}        or   {"refused": "why"}
 
 What is wanted is `mcp` (the rest of the connection is a session of MCP), `report` (the service
-describes itself and the connection ends) or `stop` (the service ends). Standard library only.
+describes itself and the connection ends), `page` (it answers with a link to its page, and likewise)
+or `stop` (the service ends). Standard library only.
 """
 
 import json
@@ -14,7 +15,7 @@ from typing import Any
 from vector_index_mcp import __version__
 from vector_index_mcp.errors import BackgroundError
 
-MCP, REPORT, STOP = "mcp", "report", "stop"
+MCP, REPORT, PAGE, STOP = "mcp", "report", "page", "stop"
 LONGEST_LINE_BYTES = 65_536
 _ANSWER_SECONDS = 10.0
 

@@ -25,6 +25,7 @@ import filelock
 from vector_index_mcp import __version__
 from vector_index_mcp.background import greeting
 from vector_index_mcp.background.endpoint import HAS_UNIX_SOCKETS, Endpoint, new_secret
+from vector_index_mcp.errors import BackgroundError
 
 _log = logging.getLogger(__name__)
 
@@ -41,14 +42,17 @@ _SHUTDOWN_SECONDS = 4.0  # five are promised
 class Host:
     """The process that serves one project.
 
-    `serve_session` serves MCP on a stream until its end; `is_busy` says whether work is left that
-    nobody waits for; `report` describes the service for `ps`.
+    `serve_session` serves MCP on a stream until its end; `open_page` makes a link to the page, and
+    `viewers` counts who has it open; `is_busy` says whether work is left that nobody waits for;
+    `report` describes the service for `ps`.
     """
 
     project: Path
     endpoint: Endpoint
     idle_seconds: float
     serve_session: Callable[[anyio.abc.ByteStream], Awaitable[None]]
+    open_page: Callable[[], Awaitable[str]]
+    viewers: Callable[[], int]
     is_busy: Callable[[], bool]
     report: Callable[[], dict[str, Any]]
     clients: int = 0
@@ -156,18 +160,26 @@ class Host:
             self._stopping.set()
             await anyio.sleep_forever()  # the end of the connection tells that we have ended
         elif wants == greeting.REPORT:
-            own |= {"project": str(self.project), "clients": self.clients}
+            own |= {"project": str(self.project), "clients": self.clients + self.viewers()}
             own |= {"started": self._started, **self.report()}
             await stream.send(greeting.line(own))
         elif wants == greeting.MCP and self.clients >= _MOST_CLIENTS:
             refusal = f"it has {self.clients} clients already; end some of them"
             await stream.send(greeting.line({"refused": refusal}))
+        elif wants == greeting.PAGE:
+            await stream.send(greeting.line(own | await self._page()))
         elif wants == greeting.MCP:
             await stream.send(greeting.line(own))
             if hello.get("version") == __version__:  # another one is about to replace us
                 await self._serve_client(stream)
         else:
             await stream.send(greeting.line({"refused": "this is no wish that it knows"}))
+
+    async def _page(self) -> dict[str, Any]:
+        try:
+            return {"url": await self.open_page()}
+        except BackgroundError as error:
+            return {"refused": str(error)}
 
     async def _serve_client(self, stream: anyio.abc.ByteStream) -> None:
         self.clients += 1
@@ -182,7 +194,7 @@ class Host:
     async def _stop_when_idle(self) -> None:
         while True:
             await anyio.sleep(min(_IDLE_CHECK_SECONDS, self.idle_seconds / 2))
-            if self.clients or self.is_busy():
+            if self.clients or self.viewers() or self.is_busy():
                 self._last_seen = time.monotonic()
             elif time.monotonic() - self._last_seen >= self.idle_seconds:
                 self._stopping.set()

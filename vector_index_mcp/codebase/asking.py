@@ -1,7 +1,6 @@
 """One query on its way to an answer: embed it if that is possible now, search, check the disk."""
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 import anyio
@@ -32,6 +31,8 @@ class Answer:
     """`hybrid`, or `lexical` when only the full text was searched."""
     note: str
     """What whoever asked should know about the answer; empty when there is nothing."""
+    seconds: float
+    """How long the search took."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,20 +41,6 @@ class Verdict:
 
     gone: frozenset[str]
     stale: frozenset[str]
-
-
-@dataclass(slots=True)
-class Asked:
-    """The queries that were answered since the start."""
-
-    count: int = 0
-    last_time: datetime | None = None
-    last_seconds: float | None = None
-
-    def note(self, seconds: float) -> None:
-        """Note that one more was, in `seconds`."""
-        self.count += 1
-        self.last_time, self.last_seconds = datetime.now(UTC), seconds
 
 
 class Question:

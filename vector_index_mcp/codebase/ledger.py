@@ -24,6 +24,8 @@ class Ledger:
         self.masked_count = 0
         """How many credentials in the indexed texts were masked."""
         self.unembedded_count = 0
+        self.revision = 0
+        """Grows with every change, so that somebody can tell whether there was one."""
 
     @classmethod
     def reconciled(cls, records: Iterable[FileRecord], holdings: Mapping[str, Holding]) -> "Ledger":
@@ -57,6 +59,7 @@ class Ledger:
 
     def forget(self, key: str) -> None:
         """Note that the index holds nothing of this file any more."""
+        self.revision += 1
         record = self._records.pop(key, None)
         if record is not None:
             self._count(record, -1)
@@ -72,6 +75,7 @@ class Ledger:
 
     def note_embedded(self, key: str, embedded: int, given_up: int = 0) -> None:
         """Note that chunks of a file have their vector now, or will never have one."""
+        self.revision += 1
         self._without_vector[key] = self._without_vector.get(key, 0) - embedded
         self.unembedded_count -= embedded
         self._waiting[key] = self._waiting.get(key, 0) - embedded - given_up
@@ -80,6 +84,7 @@ class Ledger:
 
     def note_dimension_changed(self) -> None:
         """Note that no chunk has a vector any more."""
+        self.revision += 1
         counts = {key: r.chunk_count for key, r in self._records.items() if r.chunk_count}
         self._without_vector, self._waiting = counts, dict(counts)
         self.unembedded_count = self.chunk_count
@@ -106,6 +111,10 @@ class Ledger:
     def get(self, key: str) -> FileRecord | None:
         """The record of a file, if it was ever seen."""
         return self._records.get(key)
+
+    def all(self) -> list[tuple[FileRecord, int]]:
+        """Every record, with how many of its chunks have no vector."""
+        return [(r, self._without_vector.get(key, 0)) for key, r in self._records.items()]
 
     def stamps(self) -> dict[str, Stamp]:
         """By file, the stamp it had when it was last looked at."""

@@ -5,6 +5,7 @@ process at a time is the writer of an index; another one that opens it answers f
 writer commits, and takes over when the writer is gone.
 """
 
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -17,7 +18,6 @@ import anyio.to_thread
 from vector_index_mcp.codebase.activity import Activity
 from vector_index_mcp.codebase.asking import (
     Answer,
-    Asked,
     Question,
     check_against_disk,
     filters_of,
@@ -32,6 +32,7 @@ from vector_index_mcp.codebase.prepare import Recipe
 from vector_index_mcp.codebase.preparers import Preparers
 from vector_index_mcp.codebase.project import index_uri
 from vector_index_mcp.codebase.queue import DirtyQueue
+from vector_index_mcp.codebase.recent import Asker, RecentQueries, asked
 from vector_index_mcp.codebase.run import Kind, Run
 from vector_index_mcp.codebase.state import State, StateMachine
 from vector_index_mcp.codebase.verify import Report, verify
@@ -97,7 +98,7 @@ class Codebase:
         self.state = StateMachine()
         self.activity = Activity()
         self.pipeline = Pipeline(preparers, embedder, cache, self.activity)
-        self.asked = Asked()
+        self.recent = RecentQueries()
         self.indexer: Indexer | None = None
         """None until the index is open for writing, and while another process is its writer."""
         self.freshness: Freshness | None = None
@@ -290,6 +291,7 @@ class Codebase:
         path: str = "",
         language: str = "",
         wait_for_model: bool = False,
+        asker: Asker = Asker.CLIENT,
     ) -> Answer:
         """The best chunks for `query`.
 
@@ -300,6 +302,7 @@ class Codebase:
             language: The language they are written in; empty for all.
             wait_for_model: Whether to wait until the model is loaded. Otherwise it is loaded in
                 the background and the full text alone must do meanwhile.
+            asker: Who asks; kept with the query in `recent`.
 
         Raises:
             QueryError: If the query is empty or a filter means nothing.
@@ -309,7 +312,7 @@ class Codebase:
         if not text:
             raise QueryError("the query is empty; say in words or identifiers what to look for")
         filters = filters_of(path, language)
-        started = anyio.current_time()
+        began = time.monotonic()
         await self._wait_for_first_scan()
         if self.indexer is not None:
             self.indexer.vectors.check_model()
@@ -327,8 +330,10 @@ class Codebase:
             stale = verdict.stale
         run = self.indexer.run if self.indexer is not None else None
         mode = "lexical" if question.lack else "hybrid"
-        self.asked.note(anyio.current_time() - started)
-        return Answer(hits[:limit], stale, mode, note(question.lack, ledger, run))
+        limits = note(question.lack, ledger, run)
+        answer = Answer(hits[:limit], stale, mode, limits, time.monotonic() - began)
+        self.recent.note(asked(text, asker, path, language, answer))
+        return answer
 
     async def _wait_for_first_scan(self) -> None:
         """Let an index that has just been opened catch up, for a moment."""

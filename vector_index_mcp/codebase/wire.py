@@ -239,6 +239,7 @@ async def index_status(codebase: "Codebase") -> IndexStatus:
     indexer, embedder, state = codebase.indexer, codebase.embedder, codebase.state
     if indexer is not None:  # a rebuild may have been swapped in while the size was measured
         ledger = indexer.live.ledger
+    last = codebase.recent.last
     return IndexStatus(
         project_path=str(codebase.root),
         status=state.current.value,
@@ -274,9 +275,9 @@ async def index_status(codebase: "Codebase") -> IndexStatus:
             for change in reversed(codebase.pipeline.last_changes)
         ],
         queries=QueryStatus(
-            answered=codebase.asked.count,
-            last_time=codebase.asked.last_time,
-            last_seconds=codebase.asked.last_seconds,
+            answered=codebase.recent.revision,
+            last_time=last.at if last else None,
+            last_seconds=last.seconds if last else None,
         ),
         index_location=codebase.uri,
         index_bytes=size,

@@ -94,11 +94,12 @@ def kind_of_mount(folder: Path, mounts: list[tuple[str, str]]) -> str:
 def watches(case: Case) -> Finding:
     """Whether every folder of the project can be watched."""
     tree = walk(case.project, Ignore(case.project, case.settings.ignore_patterns))
-    counted = f"{len(tree.files):,} files in {tree.folders:,} folders"
+    folders = tree.folders + 1  # the project's own
+    counted = f"{len(tree.files):,} files in {folders:,} folders"
     if not sys.platform.startswith("linux"):
         return ok(counted)
     limit = int((_INOTIFY / "max_user_watches").read_text("ascii"))
-    return enough_watches(counted, tree.folders, limit, may_begin=_may_begin_to_watch())
+    return enough_watches(counted, folders, limit, may_begin=_may_begin_to_watch())
 
 
 def enough_watches(counted: str, folders: int, limit: int, *, may_begin: bool) -> Finding:

@@ -10,7 +10,7 @@ so that any spelling meets any other, as a whole (rare, therefore heavy in BM25)
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from functools import lru_cache
 
 MAX_WORD_CHARS = 64  # longer runs are hashes, base64 and the like: nobody searches for them
@@ -55,6 +55,13 @@ def query_words(query: str) -> list[str]:
         word.lower() for word in together if len(word) <= MAX_WORD_CHARS
     ]
     return list(dict.fromkeys(found))
+
+
+def places(text: str, wanted: Set[str]) -> Iterator[tuple[int, int]]:
+    """Where in `text` identifiers stand that have one of the words `wanted`: (start, end)."""
+    for match in _IDENTIFIER.finditer(text):
+        if not wanted.isdisjoint(_words_of(match[0])):
+            yield match.span()
 
 
 def joined(identifier: str) -> str:

@@ -34,7 +34,7 @@ class Tree:
     left_out: int = 0
     """Files and folders beyond `MOST_FILES`; always the same ones of the same tree."""
     folders: int = 0
-    """How many were found: those to be watched."""
+    """How many were found below the root."""
 
 
 @dataclass(slots=True)

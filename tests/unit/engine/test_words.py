@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from vector_index_mcp.engine.words import MAX_WORD_CHARS, query_words, words
+from vector_index_mcp.engine.words import MAX_WORD_CHARS, places, query_words, words
 
 SPELLINGS = [
     [
@@ -158,3 +158,10 @@ def test_a_query_names_each_word_once(text):
 @given(st.from_regex(r"[a-zA-Z_\- .,(){}]*", fullmatch=True))
 def test_the_words_of_words_are_the_same_words(text):
     assert set(words(" ".join(words(text)))) == set(words(text))
+
+
+def test_places_are_those_of_identifiers_with_a_wanted_word():
+    text = "def getUserName(user): return USER_NAME"
+    found = [text[start:end] for start, end in places(text, {"user", "absent"})]
+    assert found == ["getUserName", "user", "USER_NAME"]
+    assert list(places(text, frozenset())) == []

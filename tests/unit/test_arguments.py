@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vector_index_mcp import cli
+from vector_index_mcp import arguments as grammar
 
 COMMANDS = ["serve", "index", "status", "verify"]
 paths = st.text(min_size=1).filter(lambda text: not text.startswith("-") and text != "host")
@@ -18,26 +18,26 @@ words = st.text() | st.sampled_from([
 @given(st.lists(words, max_size=6))
 def test_any_arguments_make_a_command_or_are_refused(arguments):
     try:
-        parsed = cli.parse(arguments)
+        parsed = grammar.parse(arguments)
     except SystemExit as exit_:
         assert exit_.code in {0, 2}
     else:
-        assert parsed.command in cli._COMMANDS
+        assert parsed.command in grammar.COMMANDS
 
 
 @given(paths | st.sampled_from(COMMANDS), st.sampled_from(COMMANDS), paths)
 def test_an_env_file_may_have_any_name(env_file, command, path):
-    parsed = cli.parse(["--env-file", env_file, command, path])
+    parsed = grammar.parse(["--env-file", env_file, command, path])
     assert (parsed.env_file, parsed.command, parsed.path) == (env_file, command, path)
 
 
-@given(paths, paths.filter(lambda path: path not in cli._COMMANDS))
+@given(paths, paths.filter(lambda path: path not in grammar.COMMANDS))
 def test_a_path_alone_is_served_with_any_env_file(env_file, path):
-    parsed = cli.parse(["--env-file", env_file, path])
+    parsed = grammar.parse(["--env-file", env_file, path])
     assert (parsed.env_file, parsed.command, parsed.path) == (env_file, "serve", path)
 
 
 @pytest.mark.parametrize("path", ["index", "--", "-x"])
 def test_what_is_no_path_is_not_served(path):
     with pytest.raises(SystemExit):
-        cli.parse([path])
+        grammar.parse([path])

@@ -1,0 +1,433 @@
+"""The page over real HTTP: who may see it, what it tells, and when it ends."""
+
+import http.client
+import json
+import socket
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import anyio
+import anyio.to_thread
+import psutil
+import pytest
+from anyio.streams.buffered import BufferedByteReceiveStream
+from fakes import FakeEmbedder
+from serving import (
+    PATIENCE_SECONDS,
+    codebase_of,
+    converged,
+    eventually,
+    replace_at_once,
+    write,
+)
+
+from vector_index_mcp.codebase.wire import search_result
+from vector_index_mcp.page.listener import Page
+
+pytestmark = pytest.mark.anyio
+
+FILES = {
+    "src/jar.py": "class CookieJar:\n    def parse_cookie(self, header):\n        return header\n",
+    "docs/<b>bold</b>.md": "# Markup\n\n<script>alert('cookie')</script>\n",
+    "id_rsa": "cookie",
+}
+PATHS = ["", "page.js", "api/search?query=cookie", "api/map", "api/news"]
+
+
+@dataclass
+class Got:
+    """An answer."""
+
+    status: int
+    headers: http.client.HTTPMessage
+    body: bytes
+
+    @property
+    def values(self):
+        return json.loads(self.body)
+
+
+@dataclass
+class Visitor:
+    """Somebody who asks the page for something."""
+
+    page: Page
+    port: int = 0
+    room: str = ""
+    headers: dict[str, str] = field(default_factory=dict)
+
+    async def link(self) -> str:
+        """The path of a new link."""
+        address = await self.page.address()
+        host, _, path = address.removeprefix("http://").partition("/")
+        self.port = int(host.rpartition(":")[2])
+        return f"/{path}"
+
+    async def enter(self) -> "Visitor":
+        got = await self.get(await self.link())
+        assert got.status == 303
+        self.room = got.headers["location"]
+        self.headers = {"Cookie": got.headers["set-cookie"].partition(";")[0]}
+        return self
+
+    async def get(self, path, method="GET", body=None, **headers) -> Got:
+        return await anyio.to_thread.run_sync(self._get, path, method, body, headers)
+
+    async def see(self, path, **headers) -> Got:
+        """What lies at `path` in the visitor's room."""
+        return await self.get(self.room + path, **headers)
+
+    def _get(self, path, method, body, headers):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_SECONDS)
+        try:
+            connection.request(method, path, body, self.headers | headers)
+            response = connection.getresponse()
+            return Got(response.status, response.headers, response.read())
+        finally:
+            connection.close()
+
+    @asynccontextmanager
+    async def news(self):
+        """The events from now on."""
+        async with await anyio.connect_tcp("127.0.0.1", self.port) as stream:
+            lines = [f"GET {self.room}api/news HTTP/1.1", f"Host: 127.0.0.1:{self.port}"]
+            lines += [f"{name}: {value}" for name, value in self.headers.items()]
+            await stream.send("\r\n".join([*lines, "", ""]).encode())
+            events = Events(BufferedByteReceiveStream(stream))
+            assert b" 200 " in await events.line()
+            yield events
+
+
+@dataclass
+class Events:
+    """A stream of events, chunked as HTTP does."""
+
+    stream: BufferedByteReceiveStream
+
+    async def line(self) -> bytes:
+        return await self.stream.receive_until(b"\n", 1_000_000)
+
+    async def next(self, name):
+        """The values of the next event of this name."""
+        with anyio.fail_after(PATIENCE_SECONDS):
+            while True:
+                if await self.line() == f"event: {name}".encode():
+                    return json.loads((await self.line()).removeprefix(b"data: "))
+
+    async def status_when(self, holds):
+        while not holds(status := await self.next("status")):
+            pass
+        return status
+
+
+def refuses(port, start):
+    """Whether a request that begins so is answered with an error, or cut off."""
+    with socket.create_connection(("127.0.0.1", port), PATIENCE_SECONDS) as connection:
+        try:
+            connection.sendall(start)
+            return b" 400 " in connection.recv(1_000)
+        except (ConnectionResetError, BrokenPipeError):
+            return True
+
+
+@pytest.fixture
+def project(tmp_path):
+    root = tmp_path / "project"
+    root.mkdir()
+    write(root, FILES)
+    return root
+
+
+@asynccontextmanager
+async def shown(codebase, **options):
+    """The page of a running codebase."""
+
+    async def get():
+        return codebase
+
+    page = Page(get, **options)
+    async with codebase.running(), page.running():
+        yield page
+
+
+@asynccontextmanager
+async def visiting(project):
+    """A visitor of the page of `project`, which is indexed."""
+    codebase = codebase_of(project, FakeEmbedder())
+    async with shown(codebase) as page:
+        await converged(codebase)
+        yield await Visitor(page).enter()
+
+
+@pytest.fixture(scope="module")
+async def visitor(tmp_path_factory):
+    """One for the tests that change nothing."""
+    project = tmp_path_factory.mktemp("shared") / "project"
+    write(project, FILES)
+    async with visiting(project) as visitor:
+        yield visitor
+
+
+# -- who may come in -------------------------------------------------------------------------
+
+
+async def test_a_link_leads_to_the_page_once(visitor):
+    link = await visitor.link()
+    assert (await visitor.get(link)).status == 303
+    again = await visitor.get(link)
+    assert again.status == 403
+    assert b"vector-index-mcp ui" in again.body
+
+
+async def test_a_session_is_a_cookie_for_one_path_that_scripts_cannot_read(visitor):
+    got = await visitor.get(await visitor.link())
+    attributes = set(got.headers["set-cookie"].lower().split("; ")[1:])
+    assert attributes == {
+        "httponly",
+        "samesite=strict",
+        f"path={got.headers['location'].lower()}",
+    }
+    assert len(got.headers["location"]) > 10
+
+
+@pytest.mark.parametrize("path", PATHS)
+async def test_without_the_room_s_cookie_nothing_is_shown(visitor, path):
+    other = await Visitor(visitor.page).enter()
+    name = visitor.headers["Cookie"].partition("=")[0]
+    key = other.headers["Cookie"].partition("=")[2]
+    for cookie in ("", other.headers["Cookie"], f"{name}={key}", f"{name}=", "x=\xff"):
+        assert (await visitor.see(path, Cookie=cookie)).status == 403
+    if path != "api/news":  # which has no end
+        assert (await visitor.see(path)).status == 200
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Host": "evil.example"},
+        {"Host": "127.0.0.1"},
+        {"Origin": "http://evil.example"},
+        {"Sec-Fetch-Site": "same-site"},  # as from another port of this machine
+    ],
+    ids=str,
+)
+async def test_other_hosts_and_sites_are_refused(visitor, path, headers):
+    got = await visitor.see(path, **headers)
+    assert got.status == 403
+    assert b"cookie" not in got.body
+
+
+async def test_a_link_from_another_site_does_not_open_it_and_stays_good(visitor):
+    link = await visitor.link()
+    assert (await visitor.get(link, **{"Sec-Fetch-Site": "cross-site"})).status == 403
+    assert (await visitor.get(link, "HEAD")).status == 405
+    assert (await visitor.get(link)).status == 303
+
+
+@pytest.mark.parametrize("method", ["HEAD", "POST", "PUT", "DELETE", "OPTIONS"])
+async def test_only_reading_is_possible(visitor, method):
+    got = await visitor.get(f"{visitor.room}api/search?query=cookie", method, "body")
+    assert (got.status, b"results" in got.body) == (405, False)
+
+
+async def test_every_answer_keeps_others_out(visitor):
+    answers = [
+        await visitor.see(""),
+        await visitor.see("page.js"),
+        await visitor.see("nothing"),
+        await visitor.see("api/map"),
+        await visitor.see("api/search?query="),
+        await visitor.see("", Host="evil.example"),
+        await visitor.get(await visitor.link()),
+    ]
+    assert [got.status for got in answers] == [200, 200, 404, 200, 400, 403, 303]
+    for got in answers:
+        policy = got.headers["content-security-policy"]
+        assert policy.startswith("default-src 'none'; script-src 'self';")
+        assert "frame-ancestors 'none'" in policy
+        assert "unsafe" not in policy
+        assert got.headers["x-content-type-options"] == "nosniff"
+        assert got.headers["referrer-policy"] == "no-referrer"
+        assert got.headers["cache-control"] == "no-store"
+        assert not [name for name in got.headers if name.lower().startswith("access-control")]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "../door.py",
+        "..%2fdoor.py",
+        "%2e%2e/door.py",
+        "static/page.js",
+        "/etc/passwd",
+        "%2fetc%2fpasswd",
+        "page.js%00",
+        "page.js/",
+        "..",
+        "__init__.py",
+    ],
+)
+async def test_no_other_file_is_shown(visitor, path):
+    got = await visitor.see(path)
+    assert got.status in {403, 404, 307}
+    assert len(got.body) < 100
+
+
+async def test_it_is_listened_for_on_the_loopback_interface_only(visitor):
+    listening = {
+        connection.laddr.ip
+        for connection in psutil.Process().net_connections("inet")
+        if connection.status == psutil.CONN_LISTEN and connection.laddr.port == visitor.port
+    }
+    assert listening == {"127.0.0.1"}
+
+
+async def test_requests_without_measure_are_refused_and_the_page_goes_on(visitor):
+    long = await visitor.see(f"api/search?query={'x' * 3_000}")
+    assert (long.status, "longer than 2,000" in long.values["error"]) == (400, True)
+    endless = b"x" * 5_000_000
+    for start in (b"GET /" + endless, b"GET / HTTP/1.1\r\nX: " + endless, b"\0\xff\r\n\r\n"):
+        assert await anyio.to_thread.run_sync(refuses, visitor.port, start)
+    assert (await visitor.see("")).status == 200
+
+
+# -- what it tells ---------------------------------------------------------------------------
+
+
+async def test_a_search_gives_what_the_tool_gives(project):
+    codebase = codebase_of(project, FakeEmbedder())
+    async with shown(codebase) as page:
+        await converged(codebase)
+        visitor = await Visitor(page).enter()
+        answer = (await visitor.see("api/search?query=cookie+header")).values
+        expected_answer = search_result(await codebase.search("cookie header", 20), 100_000)
+    assert answer["mode"] == "hybrid"
+    assert answer["words"] == ["cookie", "header"]
+    assert len(answer["results"]) == 2
+    found = expected_answer.model_dump(mode="json")["results"]
+    for hit, expected in zip(answer["results"], found, strict=True):
+        spans = hit.pop("spans")
+        assert hit.pop("matched") == [w for w in answer["words"] if w in str(expected).lower()]
+        text = expected.pop("extracted_text_chunk")
+        assert "".join(piece for _, piece, _ in spans) == text.rstrip()
+        assert any(is_marked for *_, is_marked in spans)
+        assert hit == expected
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ("query=%20", "query is empty"),
+        ("", "query is empty"),
+        ("query=x&language=klingon", "language is not known"),
+    ],
+)
+async def test_what_cannot_be_asked_is_told(visitor, values, words):
+    got = await visitor.see(f"api/search?{values}")
+    assert got.status == 400
+    assert words in got.values["error"]
+
+
+async def test_the_map_tells_what_is_indexed_and_what_is_not(visitor):
+    told = (await visitor.see("api/map")).values
+    assert (told["files"], told["chunks"], told["vectors"]) == (2, 2, 2)
+    assert [*told["missing"].values()] == [1]
+    names = {part["name"]: part["kind"] for part in told["parts"]}
+    assert names == {"docs": "folder", "src": "folder", "id_rsa": "file"}
+    inside = (await visitor.see("api/map?folder=docs")).values
+    assert [part["name"] for part in inside["parts"]] == ["<b>bold<"]
+
+
+async def test_the_last_queries_of_all_are_told(project):
+    codebase = codebase_of(project, FakeEmbedder())
+    async with shown(codebase) as page:
+        await converged(codebase)
+        visitor = await Visitor(page).enter()
+        await codebase.search("parse_cookie", 5)
+        async with visitor.news() as events:
+            [asked] = await events.next("recent")
+            assert (asked["query"], asked["asker"]) == ("parse_cookie", "client")
+            assert (asked["mode"], asked["best"][0]["path"]) == ("hybrid", "src/jar.py")
+            await visitor.see("api/search?query=markup")
+            newest, oldest = await events.next("recent")
+            assert (newest["query"], newest["asker"]) == ("markup", "page")
+            assert oldest == asked
+
+
+async def test_a_saved_file_is_news(project):
+    async with visiting(project) as visitor, visitor.news() as events:
+        before = await events.next("status")
+        write(project, {"new.py": "def brand_new():\n    pass\n"})
+        more = before["indexed_file_count"] + 1
+        await events.status_when(lambda status: status["indexed_file_count"] == more)
+        replace_at_once(project / "new.py", "")
+        await events.status_when(lambda status: status["indexed_chunk_count"] == 2)
+
+
+# -- when it ends ----------------------------------------------------------------------------
+
+
+async def test_the_news_end_with_the_service(project):
+    codebase = codebase_of(project, FakeEmbedder())
+    async with anyio.create_task_group() as tasks:
+        ended, has_news = anyio.Event(), anyio.Event()
+
+        async def listen(visitor):
+            async with visitor.news() as events:
+                await events.next("status")
+                has_news.set()
+                with pytest.raises(anyio.IncompleteRead):
+                    await events.next("never")
+                ended.set()
+
+        async with shown(codebase) as page:
+            tasks.start_soon(listen, await Visitor(page).enter())
+            await has_news.wait()
+            assert page.viewers == 1
+        with anyio.fail_after(PATIENCE_SECONDS):
+            await ended.wait()
+        assert page.viewers == 0
+
+
+async def test_an_unused_page_closes_and_opens_again_where_it_was(project):
+    codebase = codebase_of(project, FakeEmbedder())
+    async with shown(codebase, unused_seconds=0.5) as page:
+        visitor = Visitor(page)
+
+        async def enters():
+            try:
+                return await visitor.enter()
+            except OSError:  # it has just closed
+                return None
+
+        async def is_closed():
+            try:
+                await (await anyio.connect_tcp("127.0.0.1", visitor.port)).aclose()
+            except OSError:
+                return True
+            return False
+
+        await eventually(enters)
+        port, room, headers = visitor.port, visitor.room, visitor.headers
+        await eventually(is_closed)
+
+        async def is_shown_as_before():
+            await page.address()
+            try:
+                return (await Visitor(page, port, room, headers).see("")).status == 200
+            except OSError:
+                return False
+
+        await eventually(is_shown_as_before)
+
+
+async def test_a_page_that_is_looked_at_stays_open(project):
+    codebase = codebase_of(project, FakeEmbedder())
+    async with shown(codebase, unused_seconds=0.5) as page:
+        visitor = await Visitor(page).enter()
+        async with visitor.news() as events:
+            for number in range(6):  # each takes a look, which is a third of a second
+                write(project, {f"{number}.py": f"number = {number}\n"})
+                await events.status_when(lambda s, n=number: s["indexed_file_count"] == 3 + n)
+            assert (await visitor.see("")).status == 200

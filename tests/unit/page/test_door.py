@@ -1,0 +1,105 @@
+"""Links work once and for minutes, sessions keep to their room, foreigners are refused."""
+
+import pytest
+
+from vector_index_mcp.page.door import TOKEN_SECONDS, Door, refusal
+
+PORT = 4711
+HOST = f"127.0.0.1:{PORT}"
+
+
+def test_a_token_is_exchanged_once():
+    door = Door()
+    token = door.issue(0.0)
+    session = door.admit(token, 1.0)
+    assert session is not None
+    assert door.knows(session.room, {session.cookie: session.key})
+    assert door.admit(token, 1.0) is None
+
+
+@pytest.mark.parametrize(("after", "is_good"), [(TOKEN_SECONDS, True), (TOKEN_SECONDS + 1, False)])
+def test_a_token_is_good_for_minutes(after, is_good):
+    door = Door()
+    token = door.issue(100.0)
+    assert (door.admit(token, 100.0 + after) is not None) == is_good
+
+
+@pytest.mark.parametrize("guess", ["", "a", "ä" * 43, "\udc80"])
+def test_a_guess_is_refused_and_costs_nobody_the_token(guess):
+    door = Door()
+    token = door.issue(0.0)
+    assert door.admit(guess, 0.0) is None
+    assert door.admit(token[:-1], 0.0) is None
+    assert door.admit(token, 0.0) is not None
+
+
+def test_of_too_many_tokens_the_oldest_is_void():
+    door = Door()
+    tokens = [door.issue(0.0) for _ in range(100)]
+    assert door.admit(tokens[0], 0.0) is None
+    assert door.admit(tokens[-1], 0.0) is not None
+
+
+def test_of_too_many_sessions_the_oldest_ends():
+    door = Door()
+    sessions = [door.admit(door.issue(0.0), 0.0) for _ in range(100)]
+    known = [s for s in sessions if door.knows(s.room, {s.cookie: s.key})]
+    assert sessions[0] not in known
+    assert sessions[-1] in known
+
+
+def test_a_key_opens_its_own_room_only():
+    door = Door()
+    one, other = (door.admit(door.issue(0.0), 0.0) for _ in range(2))
+    assert not door.knows(one.room, {})
+    assert not door.knows(one.room, {one.cookie: ""})
+    assert not door.knows(one.room, {one.cookie: other.key})
+    assert not door.knows(one.room, {other.cookie: other.key})
+    assert not door.knows("", {"": ""})
+    assert not door.knows("elsewhere", {one.cookie: one.key})
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"host": f"localhost:{PORT}"},
+        {"origin": f"http://{HOST}"},
+        {"sec-fetch-site": "same-origin"},
+        {"sec-fetch-site": "none"},
+    ],
+)
+def test_the_page_itself_may_ask(headers):
+    assert refusal("GET", {"host": HOST} | headers, PORT) is None
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"host": ""},
+        {"host": "127.0.0.1"},
+        {"host": f"127.0.0.1:{PORT + 1}"},
+        {"host": f"evil.example:{PORT}"},
+        {"host": f"127.0.0.1.evil.example:{PORT}"},
+        {"host": f"127.0.0.1:{PORT}@evil.example"},
+        {"origin": "http://evil.example"},
+        {"origin": f"http://127.0.0.1:{PORT + 1}"},
+        {"origin": f"https://{HOST}"},
+        {"origin": f"http://localhost:{PORT}"},
+        {"origin": "null"},
+        {"sec-fetch-site": "cross-site"},
+        {"sec-fetch-site": "same-site"},
+    ],
+    ids=str,
+)
+def test_others_may_not(headers):
+    refused = refusal("GET", {"host": HOST} | headers, PORT)
+    assert refused is not None
+    assert refused.status == 403
+
+
+@pytest.mark.parametrize("method", ["HEAD", "POST", "PUT", "DELETE", "OPTIONS", "TRACE", "get"])
+def test_nothing_can_be_changed(method):
+    refused = refusal(method, {"host": HOST}, PORT)
+    assert refused is not None
+    assert refused.status == 405

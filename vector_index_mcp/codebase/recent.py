@@ -1,0 +1,104 @@
+"""The queries asked last, with what they found: in memory only, and few of them."""
+
+from collections import deque
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from vector_index_mcp.engine.types import Hit
+
+if TYPE_CHECKING:  # the page needs the rest before LanceDB is imported
+    from vector_index_mcp.codebase.asking import Answer
+
+MOST_KEPT = 50
+MOST_PLACES = 5
+MOST_QUERY_CHARS = 500
+_TYPING = timedelta(seconds=5)  # the longest pause after which somebody still writes the same query
+
+
+class Asker(StrEnum):
+    """Who asks."""
+
+    CLIENT = "client"
+    PAGE = "page"
+    """Asks again and again while somebody types."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a hit lies."""
+
+    path: str
+    start_line: int
+    end_line: int
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A query that was answered."""
+
+    query: str
+    """As it was asked, or its beginning if it was very long."""
+    asker: Asker
+    path: str
+    language: str
+    at: datetime
+    seconds: float
+    mode: str
+    """`hybrid` or `lexical`."""
+    found: int
+    best: tuple[Place, ...]
+
+
+class RecentQueries:
+    """The last queries, oldest first."""
+
+    def __init__(self) -> None:
+        self.revision = 0
+        """How many were asked."""
+        self._kept: deque[Asked] = deque(maxlen=MOST_KEPT)
+
+    def note(self, asked: Asked) -> None:
+        """Keep `asked`; on the page it takes the place of one that it goes on writing."""
+        self.revision += 1
+        if self._kept and _continues(asked, self._kept[-1]):
+            self._kept.pop()
+        self._kept.append(asked)
+
+    @property
+    def last(self) -> Asked | None:
+        """The last one."""
+        return self._kept[-1] if self._kept else None
+
+    def newest_first(self) -> list[Asked]:
+        """All that are kept."""
+        return list(reversed(self._kept))
+
+
+def asked(query: str, asker: Asker, path: str, language: str, answer: "Answer") -> Asked:
+    """What is kept of a query that has just been answered."""
+    return Asked(
+        query=query[:MOST_QUERY_CHARS],
+        asker=asker,
+        path=path[:MOST_QUERY_CHARS],
+        language=language,
+        at=datetime.now(UTC),
+        seconds=answer.seconds,
+        mode=answer.mode,
+        found=len(answer.hits),
+        best=tuple(map(_place, answer.hits[:MOST_PLACES])),
+    )
+
+
+def _place(hit: Hit) -> Place:
+    chunk = hit.chunk
+    return Place(chunk.key, chunk.start_line, chunk.end_line, hit.score)
+
+
+def _continues(later: Asked, earlier: Asked) -> bool:
+    """Whether `later` is typed: `earlier` with some letters more or fewer, or other filters."""
+    if not later.asker is earlier.asker is Asker.PAGE or later.at - earlier.at > _TYPING:
+        return False
+    return later.query.startswith(earlier.query) or earlier.query.startswith(later.query)

@@ -1,0 +1,1 @@
+"""The local page: search, progress, a map and the last queries. Knows the codebase, not MCP."""

@@ -1,0 +1,117 @@
+"""Who may come in: links that work once, sessions, and which requests are refused. No I/O.
+
+The page shows a project's sources, so nobody but the user whose service it is may see it, although
+every process of the machine, and every site the user's browser is on, can reach its port:
+
+- A link holds a token, which works once and for a few minutes. Only the service's own socket hands
+  it out. It is exchanged for a session.
+- A session is a room, which is the first part of the page's path, and a key, which is a cookie. A
+  browser sends cookies to every port of a host, so the cookie is limited to the room's path, and a
+  server on another port, whose pages have other paths, never gets it.
+- A request must name this listener as its host (no name that somebody else's DNS points here), must
+  come from the page itself (no other origin) and may only read.
+"""
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+TOKEN_SECONDS = 180.0
+COOKIE_PREFIX = "vector-index-"
+_MOST_TOKENS = 16
+_MOST_SESSIONS = 32
+_ROOM_BYTES = 9
+_SECRET_BYTES = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """The right to use the page, for as long as the service lives."""
+
+    room: str
+    """The first part of its path."""
+    key: str
+    """What the cookie holds."""
+
+    @property
+    def cookie(self) -> str:
+        """The cookie's name."""
+        return COOKIE_PREFIX + self.room
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a request is not answered."""
+
+    status: int
+    words: str
+
+
+USED_LINK = Refusal(
+    403, "This link has been used, or is too old. Run `vector-index-mcp ui PATH` for a new one."
+)
+NO_SESSION = Refusal(
+    403, "This page has no session here. Run `vector-index-mcp ui PATH` and open its link."
+)
+_OTHER_HOST = Refusal(403, "This host name does not belong to the page.")
+_OTHER_ORIGIN = Refusal(403, "Another site may not ask.")
+_NOT_READING = Refusal(405, "Only GET is understood.")
+
+
+class Door:
+    """The tokens that are out and the sessions they became. Times are seconds of one clock."""
+
+    def __init__(self) -> None:
+        self._tokens: dict[str, float] = {}  # until when each is good, oldest first
+        self._sessions: dict[str, Session] = {}  # by room, oldest first
+
+    def issue(self, now: float) -> str:
+        """A token that can be exchanged once; of too many the oldest is void."""
+        _keep_newest(self._tokens, _MOST_TOKENS - 1)
+        token = secrets.token_urlsafe(_SECRET_BYTES)
+        self._tokens[token] = now + TOKEN_SECONDS
+        return token
+
+    def admit(self, token: str, now: float) -> Session | None:
+        """The session that `token` is exchanged for; None if it is not good, or no longer."""
+        known = [issued for issued in self._tokens if _is_same(issued, token)]
+        if not known or self._tokens.pop(known[0]) < now:
+            return None
+        _keep_newest(self._sessions, _MOST_SESSIONS - 1)
+        session = Session(secrets.token_urlsafe(_ROOM_BYTES), secrets.token_urlsafe(_SECRET_BYTES))
+        self._sessions[session.room] = session
+        return session
+
+    def knows(self, room: str, cookies: Mapping[str, str]) -> bool:
+        """Whether `cookies` hold the key of `room`."""
+        session = self._sessions.get(room)
+        return session is not None and _is_same(session.key, cookies.get(session.cookie, ""))
+
+
+def refusal(method: str, headers: Mapping[str, str], port: int) -> Refusal | None:
+    """Why a request is refused whatever it asks for; None if it is not.
+
+    Args:
+        method: Its method.
+        headers: Its headers, by names in lower case.
+        port: Where the page is listened for.
+    """
+    host = headers.get("host", "")
+    if host not in {f"127.0.0.1:{port}", f"localhost:{port}"}:
+        return _OTHER_HOST
+    if headers.get("origin", f"http://{host}") != f"http://{host}":
+        return _OTHER_ORIGIN
+    # `none`: somebody typed the address, or opened it from a terminal.
+    if headers.get("sec-fetch-site", "none") not in {"none", "same-origin"}:
+        return _OTHER_ORIGIN
+    return None if method == "GET" else _NOT_READING
+
+
+def _is_same(secret: str, given: str) -> bool:
+    return secrets.compare_digest(secret.encode(), given.encode("utf-8", "replace"))
+
+
+def _keep_newest(values: dict[str, Any], most: int) -> None:
+    while len(values) > most:
+        del values[next(iter(values))]

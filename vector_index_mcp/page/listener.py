@@ -1,0 +1,140 @@
+"""The page's listener: on the loopback interface only, and only while the page is used.
+
+It is a guest in the service's process: it takes over neither signals nor logging, and runs in the
+service's event loop. Only here is uvicorn known.
+"""
+
+import socket
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+
+import anyio
+import uvicorn
+
+from vector_index_mcp.errors import BackgroundError
+from vector_index_mcp.page.door import Door
+from vector_index_mcp.page.routes import GetService, Visits, application
+
+_HOST = "127.0.0.1"
+_UNUSED_SECONDS = 600.0  # longer than a link is good
+_MOST_HEADER_BYTES = 16_384
+_MOST_CONNECTIONS = 64
+_SHUTDOWN_SECONDS = 1
+
+
+class Page:
+    """The page of one project. Nothing is open until somebody asks for its address."""
+
+    def __init__(self, get_service: GetService, unused_seconds: float = _UNUSED_SECONDS) -> None:
+        """Prepare; it is served while `running`.
+
+        Args:
+            get_service: Waits for the running service.
+            unused_seconds: For how long nobody has to look at the page before it is closed.
+        """
+        self._get_service = get_service
+        self._unused_seconds = unused_seconds
+        self._door = Door()
+        self._socket: socket.socket | None = None
+        self._port = 0  # any, at first; then the same again, for pages that are still there
+        self._visits = Visits()
+        self._opened = anyio.Event()
+
+    @property
+    def viewers(self) -> int:
+        """How many browsers have the page open."""
+        return self._visits.viewers
+
+    async def address(self) -> str:
+        """A link that opens the page, once and within a few minutes.
+
+        Raises:
+            BackgroundError: If the system gives us no port.
+        """
+        if self._socket is None:
+            self._socket = _listening(self._port)
+            self._port = self._socket.getsockname()[1]
+            self._opened.set()
+        self._visits.note()
+        return f"http://{_HOST}:{self._port}/?token={self._door.issue(time.monotonic())}"
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """The time in which it can be opened."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._serve_when_opened)
+            try:
+                yield
+            finally:
+                tasks.cancel_scope.cancel()
+
+    async def _serve_when_opened(self) -> None:
+        while True:
+            await self._opened.wait()
+            self._opened = anyio.Event()
+            assert self._socket is not None
+            await self._serve(self._socket)
+
+    async def _serve(self, listening: socket.socket) -> None:
+        """Serve until nobody has looked at the page for a while."""
+        self._visits.ending = anyio.Event()
+        app = application(self._get_service, self._door, self._visits, self._port)
+        server = _Guest(
+            uvicorn.Config(
+                app,
+                http="h11",
+                ws="none",
+                lifespan="off",
+                log_config=None,
+                access_log=False,  # it would hold tokens and queries
+                server_header=False,
+                proxy_headers=False,
+                limit_concurrency=_MOST_CONNECTIONS,
+                h11_max_incomplete_event_size=_MOST_HEADER_BYTES,
+                timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
+            )
+        )
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(server.serve, [listening])
+            try:
+                await self._wait_until_unused()
+            finally:
+                self._socket = None
+                self._visits.ending.set()
+                with anyio.CancelScope(shield=True):
+                    await server.end(listening)
+                tasks.cancel_scope.cancel()
+
+    async def _wait_until_unused(self) -> None:
+        visits = self._visits
+        while True:
+            unused = 0.0 if visits.viewers else time.monotonic() - visits.last
+            if unused >= self._unused_seconds:
+                return
+            await anyio.sleep(self._unused_seconds - unused)
+
+
+class _Guest(uvicorn.Server):
+    """uvicorn inside of a process that has a life of its own."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave them to the process."""
+        yield
+
+    async def end(self, listening: socket.socket) -> None:
+        """Close every connection, and what is listened on."""
+        if self.started:
+            await self.shutdown([listening])
+        listening.close()
+
+
+def _listening(port: int) -> socket.socket:
+    """A socket that only this machine reaches, at `port` or, if it is taken, at any other."""
+    for wanted in (port, 0):
+        try:
+            return socket.create_server((_HOST, wanted))
+        except OSError as error:
+            problem = error
+    raise BackgroundError(f"no port can be listened on ({problem}); look at the system's limits")

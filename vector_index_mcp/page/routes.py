@@ -1,0 +1,193 @@
+"""The page over HTTP: what each path answers. Only here is Starlette known."""
+
+import json
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+import anyio
+from starlette.applications import Starlette
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import (
+    PlainTextResponse,
+    RedirectResponse,
+    Response,
+    StreamingResponse,
+)
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from vector_index_mcp.errors import QueryError, VectorIndexError
+from vector_index_mcp.page import answers, door, news
+
+if TYPE_CHECKING:  # the link is there before LanceDB is imported
+    from vector_index_mcp.codebase.service import Codebase
+
+_TYPES = {
+    ".html": "text/html",
+    ".css": "text/css",
+    ".js": "text/javascript",
+    ".svg": "image/svg+xml",
+}
+_INDEX = "index.html"
+# Nothing but our own files is loaded, and no text of the project can become markup: Chromium
+# refuses every assignment of a string to a part of the document that would be parsed.
+_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
+    "img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+
+GetService = Callable[[], Awaitable["Codebase"]]
+
+
+class Visits:
+    """Who looks at the page now, and when somebody last did. Times are of the monotonic clock."""
+
+    def __init__(self) -> None:
+        self.viewers = 0
+        """Pages that are open: each listens to the news."""
+        self.last = time.monotonic()
+        self.ending = anyio.Event()
+        """Set when the news are to stop."""
+
+    def note(self) -> None:
+        """Somebody asks for something."""
+        self.last = time.monotonic()
+
+    @contextmanager
+    def viewing(self) -> Iterator[None]:
+        """The time in which a page is open."""
+        self.viewers += 1
+        try:
+            yield
+        finally:
+            self.viewers -= 1
+            self.note()
+
+
+class _News(StreamingResponse):
+    """An endless answer that counts as a viewer."""
+
+    def __init__(self, codebase: "Codebase", visits: Visits) -> None:
+        super().__init__(news.stream(codebase, visits.ending), media_type="text/event-stream")
+        self._visits = visits
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with self._visits.viewing():
+            await super().__call__(scope, receive, send)
+
+
+def application(
+    get_service: GetService, doorkeeper: door.Door, visits: Visits, port: int
+) -> ASGIApp:
+    """The page of one project.
+
+    Args:
+        get_service: Waits for the running service.
+        doorkeeper: Knows who may come in.
+        visits: Told of everybody who does.
+        port: Where it is listened for.
+    """
+    static = {file.name: file.read_bytes() for file in _static_files()}
+
+    async def enter(request: Request) -> Response:
+        session = doorkeeper.admit(request.query_params.get("token", ""), time.monotonic())
+        if session is None:
+            return _refused(door.USED_LINK)
+        response = RedirectResponse(f"/{session.room}/", status_code=303)
+        response.set_cookie(
+            session.cookie, session.key, path=f"/{session.room}/", httponly=True, samesite="strict"
+        )
+        return response
+
+    async def show(request: Request) -> Response:
+        name = request.path_params.get("name", _INDEX)
+        if name not in static:
+            return PlainTextResponse("There is no such page.", 404)
+        return Response(static[name], media_type=_TYPES[name[name.rindex(".") :]])
+
+    async def tell_news(request: Request) -> Response:
+        return _News(await get_service(), visits)
+
+    async def search(request: Request) -> Response:
+        values = request.query_params
+        wanted = (values.get("query", ""), values.get("path", ""), values.get("language", ""))
+        return await _answered(answers.of_search(await get_service(), *wanted))
+
+    async def look_around(request: Request) -> Response:
+        folder = request.query_params.get("folder", "")
+        return await _answered(answers.of_map(await get_service(), folder))
+
+    routes = [
+        Route("/", enter),
+        Route("/{room}/", show),
+        Route("/{room}/{name}", show),
+        Route("/{room}/api/news", tell_news),
+        Route("/{room}/api/search", search),
+        Route("/{room}/api/map", look_around),
+    ]
+    return _Guard(Starlette(routes=routes), doorkeeper, visits, port)
+
+
+class _Guard:
+    """Lets only those requests through that may be answered, and says so in every answer."""
+
+    def __init__(self, app: ASGIApp, doorkeeper: door.Door, visits: Visits, port: int) -> None:
+        self._app = app
+        self._door = doorkeeper
+        self._visits = visits
+        self._port = port
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(_HEADERS)
+            await send(message)
+
+        refusal = self._refusal(scope)
+        app = self._app if refusal is None else _refused(refusal)
+        if refusal is None:
+            self._visits.note()
+        await app(scope, receive, send_guarded)
+
+    def _refusal(self, scope: Scope) -> door.Refusal | None:
+        if refusal := door.refusal(scope["method"], Headers(scope=scope), self._port):
+            return refusal
+        room = scope["path"].strip("/").partition("/")[0]
+        if room and not self._door.knows(room, HTTPConnection(scope).cookies):
+            return door.NO_SESSION
+        return None
+
+
+async def _answered(answer: Awaitable[Any]) -> Response:
+    """`answer` as JSON, or why there is none."""
+    try:
+        return _json(await answer)
+    except QueryError as error:
+        return _json({"error": str(error)}, 400)
+    except VectorIndexError as error:
+        return _json({"error": str(error)}, 503)
+
+
+def _json(values: Any, status: int = 200) -> Response:
+    # In ASCII: names on disk may hold what UTF-8 lacks.
+    return Response(json.dumps(values), status, media_type="application/json")
+
+
+def _refused(refusal: door.Refusal) -> Response:
+    return PlainTextResponse(refusal.words, refusal.status)
+
+
+def _static_files() -> Iterator[Any]:
+    folder = files("vector_index_mcp.page") / "static"
+    return (file for file in folder.iterdir() if file.is_file())

@@ -1,0 +1,58 @@
+// Elements from data. Text of the project only ever becomes text nodes.
+
+// Control characters and those that reorder text are shown, not obeyed.
+const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
+
+export function visible(text) {
+  return String(text).replace(UNSEEN, (character) => {
+    const code = character.codePointAt(0);
+    if (code === 0x0d) return "";
+    return code < 0x20 ? String.fromCodePoint(0x2400 + code) : `<U+${code.toString(16).toUpperCase().padStart(4, "0")}>`;
+  });
+}
+
+export function el(tag, properties, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(properties || {})) {
+    if (value === undefined || value === null || value === false) continue;
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (name === "class") element.className = value;
+    else if (name.startsWith("--")) element.style.setProperty(name, value);
+    else element.setAttribute(name, value === true ? "" : visible(value));
+  }
+  element.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false)
+    .map((child) => (child instanceof Node ? child : document.createTextNode(visible(child)))));
+  return element;
+}
+
+export const byId = (id) => document.getElementById(id);
+
+export const number = (value) => value.toLocaleString("en");
+
+export const plural = (count, one, many) => `${number(count)} ${count === 1 ? one : many}`;
+
+export function percent(part, whole) {
+  if (!whole) return 100;
+  // Not 100 before all of it is there.
+  return part >= whole ? 100 : Math.min(99, Math.floor((100 * part) / whole));
+}
+
+export function bytes(count) {
+  if (count < 1e6) return `${Math.ceil(count / 1e3)} kB`;
+  return count < 1e9 ? `${(count / 1e6).toFixed(count < 1e7 ? 1 : 0)} MB` : `${(count / 1e9).toFixed(1)} GB`;
+}
+
+// -- the service ---------------------------------------------------------------------------------
+
+export class Refused extends Error {}
+
+// The answer to a question, as JSON; a Refused error in the service's own words if it has none.
+export async function ask(what, values, signal) {
+  const response = await fetch(`api/${what}?${new URLSearchParams(values)}`, { signal });
+  if (!(response.headers.get("content-type") || "").startsWith("application/json")) {
+    throw new Refused(await response.text());
+  }
+  const answer = await response.json();
+  if (!response.ok) throw new Refused(answer.error);
+  return answer;
+}

@@ -1,0 +1,72 @@
+// The page: which view is shown, and the news of the service. The address says what is shown, so
+// that reloading and going back do what they should.
+
+import * as activity from "./activity.js";
+import { byId, el } from "./dom.js";
+import * as map from "./map.js";
+import * as search from "./search.js";
+
+const AGAIN_MS = 2000;
+const VIEWS = ["search", "map", "activity"];
+
+function showView() {
+  const [, view, rest] = location.hash.match(/^#\/(\w+)[/?]?(.*)$/) || [null, "search", ""];
+  const wanted = VIEWS.includes(view) ? view : "search";
+  document.body.dataset.view = wanted;
+  for (const name of ["search", "map"]) byId(name).hidden = name !== (wanted === "activity" ? "search" : wanted);
+  for (const link of document.querySelectorAll(".tabs a")) {
+    if (link.dataset.view === wanted) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  if (wanted === "map") map.show(rest.split("/").filter(Boolean).map(decodeURIComponent).join("/"));
+  else map.hide();
+  if (wanted === "search" && rest) search.take(Object.fromEntries(new URLSearchParams(rest)));
+}
+
+function keepInAddress(values) {
+  const told = Object.entries(values).filter(([, value]) => value.trim());
+  const address = told.length ? `#/search?${new URLSearchParams(told)}` : "#/search";
+  history.replaceState(null, "", address);
+  for (const link of document.querySelectorAll('.tabs a[data-view="search"]')) link.href = address;
+}
+
+function onStatus(status) {
+  const name = status.project_path.split(/[\\/]/).filter(Boolean).at(-1) || status.project_path;
+  byId("project").textContent = name;
+  byId("location").textContent = status.project_path;
+  document.title = `${name} – vector index`;
+  activity.onStatus(status);
+  search.onStatus(status);
+  map.onStatus(status, name);
+  byId("gone").dataset.project = status.project_path;
+}
+
+function listen() {
+  const news = new EventSource("api/news");
+  news.addEventListener("open", () => { byId("gone").hidden = true; delete document.body.dataset.gone; });
+  news.addEventListener("status", (event) => onStatus(JSON.parse(event.data)));
+  news.addEventListener("recent", (event) => activity.onRecent(JSON.parse(event.data)));
+  news.addEventListener("error", () => {
+    showGone();
+    if (news.readyState === EventSource.CLOSED) setTimeout(listen, AGAIN_MS); // it was refused
+  });
+}
+
+function showGone() {
+  const gone = byId("gone");
+  document.body.dataset.gone = "";
+  byId("state-words").textContent = "not connected";
+  byId("state").dataset.state = "GONE";
+  if (!gone.hidden) return;
+  gone.replaceChildren(
+    "The service does not answer. This page goes on trying; if the service has ended, run ",
+    el("code", {}, `vector-index-mcp ui ${gone.dataset.project || "PATH"}`), " and open its link.");
+  gone.hidden = false;
+}
+
+search.start(keepInAddress);
+map.start();
+activity.start();
+addEventListener("hashchange", showView);
+showView();
+listen();
