@@ -19,6 +19,7 @@ import anyio
 import psutil
 from processes import Place, Wire, until
 
+TOPS = ("src", "docs", "tests")
 FOLDERS = [f"src/part_{i}" for i in range(12)] + ["docs", "tests"]
 WORDS = (
     "request response session token cache parse render route schema index query retry socket "
@@ -86,7 +87,8 @@ class Editor:
         self.done[kind.__name__.strip("_").replace("_", " ")] += 1
 
     def _files(self) -> list[Path]:
-        return sorted(path for path in self._project.rglob("*.??") if path.suffix[1:] in LANGUAGES)
+        found = (path for top in TOPS for path in (self._project / top).rglob("*.??"))
+        return sorted(path for path in found if path.suffix[1:] in LANGUAGES)
 
     def _any_file(self) -> Path:
         return self._chance.choice(self._files())
@@ -215,7 +217,7 @@ async def ask_forever(client: Wire, seed: int, load: Load) -> None:
 
 def is_odd(hit: dict[str, Any]) -> bool:
     """Whether a hit cannot be true of any file of the project."""
-    is_inside = hit["file_path"].split("/")[0] in {"src", "docs", "tests", ".gitignore"}
+    is_inside = hit["file_path"].split("/")[0] in {*TOPS, ".gitignore"}
     lines = len(hit["extracted_text_chunk"].splitlines())
     has_its_lines = hit["is_cut"] or lines == hit["end_line"] - hit["start_line"] + 1
     return not (is_inside and has_its_lines and hit["start_line"] >= 1)
