@@ -62,14 +62,16 @@ def _bar() -> Iterator[Show]:
 
 
 def _lines() -> Show:
-    last_shown = 0.0
+    last_shown, last_line = 0.0, ""
 
     def show(what: str, done: int, total: int) -> None:
-        nonlocal last_shown
-        if done < total and time.monotonic() - last_shown < _SECONDS_BETWEEN_LINES:
+        nonlocal last_shown, last_line
+        line = f"{what}: {done} of {total}\n"
+        is_too_soon = done < total and time.monotonic() - last_shown < _SECONDS_BETWEEN_LINES
+        if not total or line == last_line or is_too_soon:
             return
-        last_shown = time.monotonic()
-        sys.stderr.write(f"{what}: {done} of {total}\n")
+        last_shown, last_line = time.monotonic(), line
+        sys.stderr.write(line)
         sys.stderr.flush()
 
     return show

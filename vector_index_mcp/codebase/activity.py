@@ -53,4 +53,4 @@ class Activity:
             for step in self._steps:
                 if now - step.began >= self.long_seconds and not step.is_told:
                     step.is_told = True
-                    _log.warning("waiting for %s since %.0f s", step.what, now - step.began)
+                    _log.warning("%s has taken %.0f s so far", step.what, now - step.began)

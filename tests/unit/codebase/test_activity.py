@@ -45,5 +45,5 @@ async def test_a_stall_is_logged_once_and_so_is_its_end(caplog):
             await anyio.sleep(0.05)
         tasks.cancel_scope.cancel()
     assert len(caplog.messages) == 2
-    assert caplog.messages[0].startswith("waiting for the reading of a.py since")
+    assert caplog.messages[0].startswith("the reading of a.py has taken")
     assert caplog.messages[1] == "the reading of a.py is over"
