@@ -47,9 +47,7 @@ def of_trigger(result: TriggerResult) -> str:
 
 def of_status(status: IndexStatus) -> str:
     """The status as a few lines."""
-    nobody = status.status == "INITIALIZING" and not status.is_writer
-    state = "not served (start a client, or run `index`)" if nobody else status.status
-    lines = [f"{state}: {status.project_path}"]
+    lines = [f"{_state(status)}: {status.project_path}"]
     if status.error_message:
         lines.append(f"error: {status.error_message}")
     lines.append(f"index: {_counts(status)}{_size(status.index_bytes)}")
@@ -65,7 +63,8 @@ def of_status(status: IndexStatus) -> str:
     lines.append(f"model: {model.name or 'none used yet'}, {model.state}")
     if model.reason:
         lines.append(f"model problem: {model.reason}")
-    lines.append(f"changes are noticed by: {status.watcher.mode}")
+    if status.watcher.mode != "off":
+        lines.append(f"changes are noticed by: {status.watcher.mode}")
     if status.watcher.problem:
         lines.append(f"watching problem: {status.watcher.problem}")
     if status.skipped:
@@ -76,6 +75,15 @@ def of_status(status: IndexStatus) -> str:
     lines += [f"failed: {path}: {reason}" for path, reason in status.failed.items()]
     lines += [f"unreadable folder: {folder}" for folder in status.unreadable_folders]
     return "\n".join(lines)
+
+
+def _state(status: IndexStatus) -> str:
+    """Its name, or what it means where nobody watches the project, or another process does."""
+    if status.status == "INITIALIZING" and not status.is_writer:
+        return "not served (start a client, or run `index`)"
+    if status.status == "WATCHING" and status.watcher.mode == "off":
+        return "up to date" if status.is_writer else "kept up to date by another process"
+    return status.status
 
 
 def _counts(counts: IndexStatus | TriggerResult) -> str:
