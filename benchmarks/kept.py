@@ -11,8 +11,14 @@ RESULTS = Path(__file__).parent / "results"
 
 
 def latest(what: str) -> dict[str, Any]:
-    """The newest results that were kept of `what`."""
-    newest = max(RESULTS.glob(f"{what}-*.json"))
+    """The newest results that were kept of `what`.
+
+    Raises:
+        FileNotFoundError: If there are none.
+    """
+    newest = max(RESULTS.glob(f"{what}-*.json"), default=None)
+    if newest is None:
+        raise FileNotFoundError(f"nothing was kept of {what}")
     found: dict[str, Any] = json.loads(newest.read_text(encoding="utf-8"))
     return found
 

@@ -36,7 +36,7 @@ import anyio.to_thread
 import numpy as np
 import psutil
 from corpora import CORPORA, fetch, labels_of
-from kept import keep
+from kept import keep, latest
 
 from vector_index_mcp.engine import memory
 from vector_index_mcp.engine.chunk import chunk_text
@@ -601,6 +601,32 @@ def table(what: str, by_size: dict[int, Found]) -> str:
     return "\n".join(lines)
 
 
+def kept_sizes() -> dict[int, Found]:
+    """What the newest kept run has found, of the sizes that it had."""
+    try:
+        sizes = latest("scale")["sizes"]
+    except FileNotFoundError:
+        return {}
+    return {int(size): found for size, found in sizes.items()}
+
+
+def keep_all(by_size: dict[int, Found]) -> Path:
+    return keep("scale", {"vectors": "synthetic", "sizes": by_size, "table": summary(by_size)})
+
+
+def summary(by_size: dict[int, Found]) -> list[tuple[str, str]]:
+    """The lines that the README shows."""
+    return [
+        (
+            f"the store at {size:,} chunks: a query, a file's update, disk",
+            f"{found['queries']['both, median ms']:.0f} ms, "
+            f"{found['updates']['update of a file, median ms']:.0f} ms, "
+            f"{found['new, after a quiet time']['MB']:.0f} MB",
+        )
+        for size, found in sorted(by_size.items())
+    ]
+
+
 def _figure(value: float) -> str:
     if isinstance(value, int) or value >= 100:
         return f"{value:,.0f}"
@@ -611,7 +637,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--folder", type=Path, required=True, help="that of quality.py")
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="in chunks")
-    parser.add_argument("--keep", action="store_true", help="write the results to results/")
+    parser.add_argument(
+        "--keep", action="store_true", help="write the results to results/, beside those kept"
+    )
     arguments = parser.parse_args()
     by_size: dict[int, Found] = {}
     with tempfile.TemporaryDirectory() as temporary:
@@ -620,11 +648,11 @@ def main() -> int:
             fresh = multiprocessing.get_context("spawn")
             with ProcessPoolExecutor(1, mp_context=fresh) as process:
                 by_size[size] = process.submit(run, sources, size).result()
+            if arguments.keep:  # one after the other: the largest takes an hour
+                print(f"kept in {keep_all(kept_sizes() | by_size).name}", file=sys.stderr)
     print("Real texts, synthetic vectors.")
     for what in next(iter(by_size.values())):
         print(f"\n{table(what, by_size)}")
-    if arguments.keep:
-        print(f"kept in {keep('scale', {'vectors': 'synthetic', 'sizes': by_size}).name}")
     return 0
 
 

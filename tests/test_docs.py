@@ -115,14 +115,14 @@ def test_the_latencies_in_the_readme_are_those_of_a_kept_result():
 
 
 def test_the_costs_in_the_readme_are_those_of_a_kept_result():
-    file, result = newest_result("background")
-    assert file in README
+    _, result = newest_result("background")
     for what, figure in result["table"]:
         assert f"| {what} | {figure} |" in README
 
 
-def test_the_speeds_in_the_readme_are_those_of_a_kept_result():
-    file, result = newest_result("speed")
+@pytest.mark.parametrize("what", ["speed", "scale"])
+def test_the_speeds_in_the_readme_are_those_of_a_kept_result(what):
+    file, result = newest_result(what)
     assert file in README
     for what, figure in result["table"]:
         assert f"| {what} | {figure} |" in README

@@ -4,7 +4,6 @@ import re
 import shlex
 from pathlib import Path
 
-import pytest
 from processes import environment, needs_model, run, write
 
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
@@ -39,7 +38,7 @@ class Cart:
         """What is to be paid, tax included."""
         return sum(line.price for line in self.lines) * (1 + tax_rate)
 ''',
-    "tests/test_cart.py": "def test_an_empty_cart_costs_nothing():\n    assert Cart().total(0.2) == 0\n",
+    "tests/test_cart.py": "def test_an_empty_cart_is_free():\n    assert Cart().total(0) == 0\n",
     "README.md": "# The shop\n\nSells what its supplier has.\n",
 }
 

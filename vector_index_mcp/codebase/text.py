@@ -67,6 +67,12 @@ def of_status(status: IndexStatus) -> str:
         lines.append(f"changes are noticed by: {status.watcher.mode}")
     if status.watcher.problem:
         lines.append(f"watching problem: {status.watcher.problem}")
+    return "\n".join(lines + _lacking(status))
+
+
+def _lacking(status: IndexStatus) -> list[str]:
+    """What is not in the index, or not as it is in the files."""
+    lines = []
     if status.skipped:
         skipped = ", ".join(f"{count} {reason}" for reason, count in status.skipped.items())
         lines.append(f"skipped: {skipped}")
@@ -74,7 +80,7 @@ def of_status(status: IndexStatus) -> str:
         lines.append(f"masked: {status.masked_credential_count} credentials")
     lines += [f"failed: {path}: {reason}" for path, reason in status.failed.items()]
     lines += [f"unreadable folder: {folder}" for folder in status.unreadable_folders]
-    return "\n".join(lines)
+    return lines
 
 
 def _state(status: IndexStatus) -> str:
