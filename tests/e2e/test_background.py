@@ -313,7 +313,7 @@ async def test_what_the_service_refuses_is_told_by_the_command(served):
 async def test_commands_start_no_service(place):
     ran = await place.run("search", place.project, "parse_config")
     assert ran.returncode == 0, ran.stderr
-    assert ran.stdout.startswith("1. load.py:1-2 ")
+    assert ran.stdout.startswith(f"1. {place.project}/load.py:1-2 ")
     assert not list(place.runtime.glob("*.lock"))
     assert place.processes() == []
 
