@@ -283,7 +283,7 @@ def test_search_is_limited_to_the_files_asked_for(indexed, option, expected):
 def test_a_filter_that_means_nothing_is_refused_with_the_remedy(indexed, option, message):
     ran = indexed.run("search", "project", "config", *option)
     assert (ran.returncode, ran.stdout) == (1, "")
-    assert f"\nvector-index-mcp: {message}" in ran.stderr
+    assert ran.stderr.startswith(f"vector-index-mcp: {message}")
 
 
 @pytest.mark.parametrize("count", ["499", "100001", "x"])
@@ -303,7 +303,7 @@ def test_a_number_of_results_out_of_range_is_refused(place, count):
 def test_an_empty_query_is_refused(indexed):
     ran = indexed.run("search", "project", " ")
     assert (ran.returncode, ran.stdout) == (1, "")
-    assert "\nvector-index-mcp: the query is empty; say in words" in ran.stderr
+    assert ran.stderr.startswith("vector-index-mcp: the query is empty; say in words")
     assert "Traceback" not in ran.stderr
 
 
