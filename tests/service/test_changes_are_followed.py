@@ -2,12 +2,15 @@
 
 import shutil
 
+import anyio
 import pytest
 from fakes import FakeEmbedder
 from serving import (
+    PATIENCE_SECONDS,
     call,
     codebase_of,
     contents,
+    converged,
     eventually,
     found,
     fresh_contents,
@@ -18,6 +21,8 @@ from serving import (
     write,
 )
 
+from vector_index_mcp.codebase.ledger import INDEXED
+from vector_index_mcp.codebase.service import Role
 from vector_index_mcp.files import scan
 
 pytestmark = pytest.mark.anyio
@@ -196,3 +201,23 @@ async def test_files_for_which_there_is_no_room_are_counted_until_there_is(
     assert await left_out() == 0
     await holds(client, "fig", "five.py")
     await holds(client, "grape", "six.py")
+
+
+async def test_a_run_ends_though_all_it_found_was_indexed_as_just_changed(project, embedder):
+    codebase = codebase_of(project, embedder, quiet_seconds=0.0)
+    async with codebase.running(Role.VISITOR):  # without a watcher: events are ours to make
+        await converged(codebase)
+        indexer, names = codebase.indexer, [f"new_{number}.py" for number in range(5)]
+        walk = indexer._walk
+
+        async def walk_and_then_save():
+            await walk()
+            indexer._queue.touch(names)  # is more urgent than what the walk has found
+
+        indexer._walk = walk_and_then_save
+        write(project, dict.fromkeys(names, "elderberry\n"))
+        run = await codebase.trigger(force_reindex=False)
+        with anyio.fail_after(PATIENCE_SECONDS):
+            await run.finished.wait()
+        assert (run.error, run.files_to_do) == (None, 5)
+        assert all(codebase.ledger.get(name).state == INDEXED for name in names)

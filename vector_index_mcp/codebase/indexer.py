@@ -220,6 +220,9 @@ class Indexer:
             return False
         if self._is_text_first() or self._walk_wanted:
             self._queue.wake()
+        elif self.run is not None:
+            # After whatever step: what a scan found may have been indexed as just changed.
+            self._end_run()
         return True
 
     async def _index_touched(self, touched: list[str]) -> None:
@@ -233,7 +236,7 @@ class Indexer:
                     look, self._root, self.ignore, touched, known
                 )
         except ProjectError as error:
-            self._state.enter(State.ERROR, str(error))
+            self._end_run(str(error))
             return
         self.left_out_count = max(self.left_out_count, changes.left_out)
         if len(changes.dirty) > _FILES_PER_BATCH:  # a branch was switched, a folder moved in
@@ -263,8 +266,6 @@ class Indexer:
             changes.dirty.extend(again.difference(changes.dirty))
         self._queue.add(changes)
         run.plan(len(tree.files), len(changes.dirty) + len(changes.gone))
-        if not self._has_scanned:
-            self._end_run()
 
     async def _index_scanned(self) -> None:
         live = self.live
@@ -275,8 +276,6 @@ class Indexer:
             self.vectors.wake()
             return
         self.run.advance(len(files), outcome)
-        if not self._is_text_first() and not self._walk_wanted:
-            self._end_run()
 
     async def _index(self, changes: Changes) -> None:
         """Bring a few files up to date, before whatever else is to be done."""
