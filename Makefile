@@ -26,7 +26,7 @@ test: $(VENV)/installed-dev ## lint, type-check and run every test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
 lint: $(VENV)/installed-dev ## lint, format and type-check
 	$(BIN)/ruff check --fix .

@@ -1,4 +1,5 @@
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -8,6 +9,9 @@ from hypothesis import HealthCheck, settings
 # A busy machine is slow, not wrong.
 settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("unhurried")
+
+# A shell lets what it runs in the background ignore SIGINT, and children would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
