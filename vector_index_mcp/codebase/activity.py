@@ -41,16 +41,18 @@ class Activity:
 
     def stalls(self) -> list[str]:
         """What has been going on for unusually long, longest first, each with its time."""
-        now = anyio.current_time()
-        long = [step for step in self._steps if now - step.began >= self.long_seconds]
-        return [f"{step.what} for {now - step.began:.0f} s" for step in long]
+        return [f"{step.what} for {seconds:.0f} s" for step, seconds in self._long()]
 
     async def tell_of_stalls(self) -> None:
         """Log every step once that takes unusually long, until cancelled."""
         while True:
             await anyio.sleep(self.long_seconds / 2)
-            now = anyio.current_time()
-            for step in self._steps:
-                if now - step.began >= self.long_seconds and not step.is_told:
+            for step, seconds in self._long():
+                if not step.is_told:
                     step.is_told = True
-                    _log.warning("%s has taken %.0f s so far", step.what, now - step.began)
+                    _log.warning("%s has taken %.0f s so far", step.what, seconds)
+
+    def _long(self) -> list[tuple[_Step, float]]:
+        now = anyio.current_time()
+        taken = [(step, now - step.began) for step in self._steps]
+        return [(step, seconds) for step, seconds in taken if seconds >= self.long_seconds]

@@ -12,7 +12,7 @@ import functools
 import os
 import stat
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -139,30 +139,36 @@ def concerns_rules(path: str) -> bool:
 
 def _top_rules(root: Path, patterns: Iterable[str]) -> Rules:
     rules = Rules().push("\n".join(DEFAULT_PATTERNS)).push("\n".join(patterns))
-    top = next((f for f in (root, *root.parents) if (f / ".git").exists()), None)
-    prefix = "" if top is None else _prefix(root, top)
-    excludes = _excludes_file(top or root)
-    rules = rules.push("" if excludes is None else _read(excludes), prefix=prefix)
-    if top is None:
-        return rules
-    rules = rules.push(_read(_git_folder(top / ".git") / "info" / "exclude"), prefix=prefix)
-    above = [folder for folder in reversed(root.parents) if folder.is_relative_to(top)]
-    for folder in above:
-        for name in IGNORE_FILES:
-            rules = rules.push(_read_no_link(folder / name), prefix=_prefix(root, folder))
+    for path, folder, may_be_link in _rule_files_around(root):
+        text = _read(path) if may_be_link else _read_no_link(path)
+        rules = rules.push(text, prefix=_prefix(root, folder))
     return rules
+
+
+def _rule_files_around(root: Path) -> Iterator[tuple[Path, Path, bool]]:
+    """Where rules for the whole project may stand outside of it, the least important first.
+
+    Yields:
+        The file, the folder its patterns count from, and whether git follows it as a link.
+    """
+    top = next((f for f in (root, *root.parents) if (f / ".git").exists()), None)
+    if (excludes := _excludes_file(top or root)) is not None:
+        yield excludes, top or root, True
+    if top is None:
+        return
+    yield _git_folder(top / ".git") / "info" / "exclude", top, True
+    for folder in reversed(root.parents):
+        if folder.is_relative_to(top):
+            yield from ((folder / name, folder, False) for name in IGNORE_FILES)
 
 
 def rule_files(root: Path) -> dict[Path, bool]:
     """The ignore files that hold for the whole project, and whether each one is read."""
-    top = next((f for f in (root, *root.parents) if (f / ".git").exists()), None)
-    excludes = _excludes_file(top or root)
-    outside = [excludes] if excludes is not None else []
-    above: list[Path] = []
-    if top is not None:
-        outside.append(_git_folder(top / ".git") / "info" / "exclude")
-        above = [folder for folder in root.parents if folder.is_relative_to(top)]
-    inside = [folder / name for folder in (root, *above) for name in IGNORE_FILES]
+    around = list(_rule_files_around(root))
+    outside = [path for path, _, may_be_link in around if may_be_link]
+    above = [path for path, _, may_be_link in around if not may_be_link]
+    inside = [*(root / name for name in IGNORE_FILES), *above]
+    inside.sort(key=lambda path: len(path.parts), reverse=True)  # the nearest first
     found = {path: _is_read(path) for path in outside if os.path.lexists(path)}
     found |= {p: _is_read(p) and not p.is_symlink() for p in inside if os.path.lexists(p)}
     return found
