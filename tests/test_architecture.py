@@ -26,6 +26,7 @@ MAY_IMPORT = {
     "page": {"errors", "engine", "codebase"},
     "transport": set(),
     "session": {"transport"},
+    "lean_mcp": set(),
     "server": {
         "errors",
         "settings",
@@ -35,6 +36,7 @@ MAY_IMPORT = {
         "page",
         "transport",
         "session",
+        "lean_mcp",
         "__version__",
     },
     "terminal": set(),
@@ -71,6 +73,7 @@ MAY_IMPORT = {
         "codebase.project",
         "background",
         "transport",
+        "lean_mcp",
         "server",
         "commands",
         "services",
@@ -97,7 +100,14 @@ HOMES = {
     "semble_grammars": {"engine/chunk/syntax.py"},
     "filelock": {"codebase/opening.py", "background/host.py", "engine/cache.py"},
     "psutil": {"codebase/wire.py", "doctor/", "engine/polite.py", "server.py"},
-    "mcp": {"codebase/tools.py", "server.py", "session.py", "transport.py", "remote.py"},
+    "mcp": {
+        "codebase/tools.py",
+        "server.py",
+        "session.py",
+        "transport.py",
+        "remote.py",
+        "lean_mcp.py",
+    },
     "mcp_types": {"codebase/tools.py", "session.py", "remote.py"},
     "platformdirs": {"server.py"},
     "pydantic": {"settings.py", "session.py", "codebase/wire.py", "codebase/tools.py"},
@@ -299,3 +309,32 @@ def test_importing_is_light(module: str, unwanted: list[str]) -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
     )
     assert ran.stdout.split() == []
+
+
+def test_a_server_leaves_out_what_it_never_uses_and_nobody_else_misses_it() -> None:
+    code = (
+        "import sys; from vector_index_mcp import lean_mcp; lean_mcp.load()\n"
+        "import vector_index_mcp.server\n"
+        "print(*({'cryptography', 'sse_starlette', 'uvicorn'} & set(sys.modules)))\n"
+        "import cryptography.exceptions, cryptography.hazmat.primitives.ciphers.aead as aead\n"
+        "assert aead.AESGCM.generate_key(256)\n"
+        "from sse_starlette import EventSourceResponse\n"
+        "assert EventSourceResponse.__module__ == 'sse_starlette.sse'\n"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert ran.stdout.split() == []
+
+
+def test_an_mcp_that_needs_more_than_is_known_is_imported_whole() -> None:
+    code = (
+        "import sys; from vector_index_mcp import lean_mcp\n"
+        "lean_mcp._UNUSED['cryptography.exceptions'] = ('SomethingElse',)\n"
+        "lean_mcp.load()\n"
+        "from mcp.server.mcpserver import MCPServer\n"
+        "from mcp.server.request_state import InvalidTag\n"
+        "assert InvalidTag.__module__ == 'cryptography.exceptions'\n"
+        "MCPServer('whole')\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

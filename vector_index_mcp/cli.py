@@ -89,7 +89,7 @@ def _host(path: str, env_file: str | None, report: int) -> int:
     try:
         import anyio
 
-        from vector_index_mcp import settings
+        from vector_index_mcp import lean_mcp, settings
         from vector_index_mcp.background.endpoint import endpoint_of
         from vector_index_mcp.codebase.project import resolve_project
 
@@ -98,6 +98,7 @@ def _host(path: str, env_file: str | None, report: int) -> int:
         is_chosen = "log_level" in configured.model_fields_set
         _log_to_file(endpoint_of(project).log, configured.log_level if is_chosen else "INFO")
 
+        lean_mcp.load()
         from vector_index_mcp import server
     except VectorIndexError as error:
         is_wrong_use = isinstance(error, (SettingsError, ProjectError))
@@ -114,7 +115,7 @@ def _run_command(parsed: argparse.Namespace, env_file: str | None) -> int:
 
         return services.run(parsed)
 
-    from vector_index_mcp import settings
+    from vector_index_mcp import lean_mcp, settings
     from vector_index_mcp.codebase.project import resolve_project
 
     configured = settings.load(env_file)
@@ -128,6 +129,7 @@ def _run_command(parsed: argparse.Namespace, env_file: str | None) -> int:
     if parsed.command == "serve":
         import anyio
 
+        lean_mcp.load()
         from vector_index_mcp import server, transport
 
         streams = transport.StandardStreams()

@@ -17,8 +17,9 @@ import anyio.abc
 import anyio.to_thread
 import psutil
 from mcp.server.mcpserver import MCPServer
+from mcp.server.request_state import RequestStateSecurity
 
-from vector_index_mcp import __version__, session, transport
+from vector_index_mcp import __version__, lean_mcp, session, transport
 from vector_index_mcp.background.endpoint import endpoint_of
 from vector_index_mcp.background.host import Host
 from vector_index_mcp.codebase import tools
@@ -160,6 +161,7 @@ def build_server(service: "Lazily[Codebase]") -> MCPServer[Any]:
         version=__version__,
         instructions=tools.INSTRUCTIONS,
         middleware=[begin_after_answer],
+        request_state_security=RequestStateSecurity(codec=lean_mcp.NoState()),
         log_level="WARNING",
     )
     tools.register(server, service.get)

@@ -5,7 +5,7 @@ from itertools import pairwise
 import anyio
 import pytest
 from fakes import FakeEmbedder
-from mcp import Client
+from mcp import Client, MCPError
 from serving import (
     Gate,
     call,
@@ -148,6 +148,13 @@ async def test_while_the_model_loads_the_answer_is_lexical_and_says_so(project, 
         assert (await status_of(client))["model"]["state"] == "loading"
         again.finish_loading()
         assert (await call(client, "search_index", query="retry"))["mode"] == "hybrid"
+
+
+async def test_a_state_that_no_tool_has_given_out_is_refused(project, embedder):
+    async with serving(codebase_of(project, embedder)) as client:
+        with pytest.raises(MCPError, match="requestState"):
+            await client.session.call_tool("get_status", {}, request_state="v1.AAAA")
+        assert (await status_of(client))["status"] != "ERROR"
 
 
 async def test_no_more_results_than_asked_for(project, embedder):
