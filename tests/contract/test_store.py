@@ -10,7 +10,7 @@ import pytest
 from vector_index_mcp.engine.query import Query
 from vector_index_mcp.engine.rank import rank
 from vector_index_mcp.engine.store import Store, schema
-from vector_index_mcp.engine.store.upkeep import unindexed_rows
+from vector_index_mcp.engine.store.upkeep import Upkeep, unindexed_rows
 from vector_index_mcp.engine.texts import chunk_hash, entries
 from vector_index_mcp.engine.types import (
     NO_FILTERS,
@@ -439,9 +439,41 @@ async def test_maintenance_is_due_after_many_commits_or_rows_and_then_done(store
     assert store.upkeep.is_due
     await store.maintain()
     assert not store.upkeep.is_due
-    for number in range(50):
+    for number in range(100):
         await store.replace([document(str(number), "x")], 3 + number, {})
     assert store.upkeep.is_due
+
+
+async def test_a_quiet_moment_is_used_for_more_than_a_few_saves_only(store):
+    await store.replace([document("a", "x")], 1, {})
+    await store.maintain()
+    await store.maintain()  # what the first has replaced is too young to be dropped by itself
+    assert not store.upkeep.is_worthwhile
+    for revision in range(2, 6):
+        await store.replace([document("a", "x")], revision, {})
+        await store.put_records([record("a")])
+    assert not store.upkeep.is_worthwhile
+    await store.replace([document("b", *(f"text {number}" for number in range(200)))], 6, {})
+    assert store.upkeep.is_worthwhile
+    await store.maintain()
+    await store.maintain()
+    for revision in range(7, 16):
+        await store.replace([document("a", "x")], revision, {})
+        await store.put_records([record("a")])
+    assert store.upkeep.is_worthwhile
+
+
+def test_maintenance_may_wait_the_longer_the_larger_the_table_is():
+    def commits_until(is_reached, rows):
+        upkeep = Upkeep(rows=rows, has_old_versions=False)
+        while not is_reached(upkeep):
+            upkeep.note_commit()
+        return upkeep.commits
+
+    due, worthwhile = Upkeep.is_due.fget, Upkeep.is_worthwhile.fget
+    assert commits_until(due, 500_000) > 3 * commits_until(due, 10_000)
+    assert commits_until(worthwhile, 500_000) > 3 * commits_until(worthwhile, 10_000)
+    assert commits_until(worthwhile, 500_000) < commits_until(due, 500_000) / 3
 
 
 async def test_maintenance_is_overdue_after_very_many_rows(store):

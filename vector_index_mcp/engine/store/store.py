@@ -256,6 +256,7 @@ class Store:
             await self._delete(_in("file_path", portion))
             with translated("writing"):
                 await self._handles.files.delete(_in("file_path", portion))
+            self.upkeep.note_commit()
 
     async def put_records(self, records: Sequence[FileRecord]) -> None:
         """Insert or replace the records of files, in one commit."""
@@ -265,7 +266,7 @@ class Store:
         with translated("writing"):
             merge = self._handles.files.merge_insert("file_path")
             await merge.when_matched_update_all().when_not_matched_insert_all().execute(rows)
-        self.upkeep.has_old_versions = True
+        self.upkeep.note_commit()
 
     async def set_dimension(self, dimension: int) -> None:
         """Give `chunks` an empty column `vector`, dropping the one it has."""

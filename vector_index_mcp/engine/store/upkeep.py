@@ -7,14 +7,16 @@ from typing import Any
 import lancedb
 from lancedb.index import IvfRq
 
-# Rows and commits since the last maintenance at which it is due: an unindexed row costs every
-# full-text query 7 us, a fragment 0.08 ms; a maintenance 0.5 s of processor time at 10,000 rows,
-# 2 s at 100,000. A saved file is two commits.
-_SHARE_BEFORE_DUE = 0.1
-_ROWS_BEFORE_DUE = 2_000  # or that share of a larger table
-_COMMITS_BEFORE_DUE = 100
+# What maintenance is for: an unindexed row costs every full-text query 7 us, a fragment 0.08 ms.
+# What it costs, in processor time, nearly however little there is to do: 0.5 s at 10,000 rows, 2 s
+# at 100,000. So it may wait the longer the larger the table is. A saved file is five commits: its
+# rows, those they replace, its record, and both kinds of rows again with its vectors.
+_ROWS_BEFORE_DUE, _SHARE_BEFORE_DUE = 2_000, 0.1
+_COMMITS_BEFORE_DUE, _ROWS_PER_COMMIT_BEFORE_DUE = 200, 700
 _ROWS_BEFORE_OVERDUE = 20_000  # or as many again as there were: the whole table is read each time
-_COMMITS_WORTH_TIDYING = 5
+# The same in a quiet moment, where nobody waits for it.
+_ROWS_WORTH_TIDYING, _SHARE_WORTH_TIDYING = 200, 0.002
+_COMMITS_WORTH_TIDYING, _ROWS_PER_COMMIT_WORTH_TIDYING = 25, 5_000
 # A query that began before a commit needs the old files until it ends: far less than this.
 _KEEP_VERSIONS_FOR = timedelta(seconds=30)
 
@@ -38,6 +40,7 @@ class Upkeep:
     """Not in the full-text index."""
     commits: int = 0
     has_old_versions: bool = True
+    """Whether the last maintenance left some that were too young to be dropped."""
 
     def note_commit(self, new_rows: int = 0) -> None:
         """Count a commit in."""
@@ -46,16 +49,15 @@ class Upkeep:
 
     def note_done(self, rows: int) -> None:
         """Begin to count anew, now that the table is tidy."""
-        # What was committed a moment ago is too young to be dropped already.
         self.has_old_versions = self.commits > 0
         self.rows, self.new_rows, self.commits = rows, 0, 0
 
     @property
     def is_due(self) -> bool:
         """Whether so much was written that queries start to pay for it."""
-        share = int(_SHARE_BEFORE_DUE * self.rows)
-        limit = min(max(_ROWS_BEFORE_DUE, share), _ROWS_BEFORE_OVERDUE)
-        return self.new_rows >= limit or self.commits >= _COMMITS_BEFORE_DUE
+        rows = max(_ROWS_BEFORE_DUE, int(_SHARE_BEFORE_DUE * self.rows))
+        commits = max(_COMMITS_BEFORE_DUE, self.rows // _ROWS_PER_COMMIT_BEFORE_DUE)
+        return self.new_rows >= min(rows, _ROWS_BEFORE_OVERDUE) or self.commits >= commits
 
     @property
     def is_overdue(self) -> bool:
@@ -64,8 +66,10 @@ class Upkeep:
 
     @property
     def is_worthwhile(self) -> bool:
-        """Whether maintenance in a quiet moment would free space."""
-        return self.has_old_versions or self.commits >= _COMMITS_WORTH_TIDYING
+        """Whether maintenance in a quiet moment would be worth its cost."""
+        rows = max(_ROWS_WORTH_TIDYING, int(_SHARE_WORTH_TIDYING * self.rows))
+        commits = max(_COMMITS_WORTH_TIDYING, self.rows // _ROWS_PER_COMMIT_WORTH_TIDYING)
+        return self.has_old_versions or self.new_rows >= rows or self.commits >= commits
 
 
 async def tidy(chunks: lancedb.AsyncTable, files: lancedb.AsyncTable) -> None:
