@@ -4,6 +4,8 @@ Layers from weakest to strongest: the built-in list, the user's patterns, git's 
 file, `.git/info/exclude`, then for every folder from the top of the repository downwards its
 `.gitignore` and `.vectorindexignore`. The strongest layer with an opinion decides, its last line
 first. A folder that is ignored is never entered, so nothing below it can be re-included, as in git.
+What git tracks is not git's to ignore, and of an ignored folder that holds such files, these are
+seen.
 
 What a line means is in `patterns`.
 """
@@ -13,10 +15,11 @@ import os
 import stat
 import subprocess
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from vector_index_mcp.files.patterns import Patterns, patterns_of
+from vector_index_mcp.files.tracked import NOTHING, Tracked, tracked_below
 
 OWN_IGNORE_FILE = ".vectorindexignore"
 IGNORE_FILES = (".gitignore", OWN_IGNORE_FILE)
@@ -55,6 +58,8 @@ class _Layer:
     """Characters of the root-relative path that lead to a folder below the root."""
     prefix: str
     """Path from a folder above the root to the root, with a trailing slash."""
+    is_gits: bool
+    """Whether git reads it, too; to what it tracks, these do not apply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,17 +67,22 @@ class Rules:
     """All layers that concern the entries of one folder. Pure."""
 
     layers: tuple[_Layer, ...] = ()
+    is_ignored: bool = False
+    """Whether the folder itself is, so that of its entries only what git tracks is seen."""
 
-    def push(self, text: str, *, strip: int = 0, prefix: str = "") -> "Rules":
+    def push(
+        self, text: str, *, strip: int = 0, prefix: str = "", is_gits: bool = False
+    ) -> "Rules":
         """These rules and, stronger, those in `text`."""
-        patterns = patterns_of(text)
-        return Rules((*self.layers, _Layer(patterns, strip, prefix))) if patterns else self
+        if patterns := patterns_of(text):
+            return replace(self, layers=(*self.layers, _Layer(patterns, strip, prefix, is_gits)))
+        return self
 
-    def ignore(self, path: str, is_folder: bool) -> bool:
+    def ignore(self, path: str, is_folder: bool, *, is_tracked: bool = False) -> bool:
         """Whether the entry at `path` is ignored, its parents not considered."""
         for layer in reversed(self.layers):
             verdict = layer.patterns.verdict(layer.prefix + path[layer.strip :], is_folder)
-            if verdict is not None:
+            if verdict is not None and not (verdict and is_tracked and layer.is_gits):
                 return verdict
         return False
 
@@ -95,14 +105,17 @@ class Ignore:
         """
         self._root = root
         self._excluded = frozenset(excluded_folders)
+        self._tracked: Tracked | None = None  # not read before something is ignored
         self._rules: dict[str, Rules] = {"": self._load(_top_rules(root, patterns), "")}
 
     def rules_below(self, folder: str) -> Rules:
         """The rules for the entries of `folder` (root-relative; empty for the root)."""
         known = self._rules.get(folder)
         if known is None:
-            parent = folder.rpartition("/")[0]
-            known = self._rules[folder] = self._load(self.rules_below(parent), folder)
+            above = self.rules_below(folder.rpartition("/")[0])
+            if not above.is_ignored and above.ignore(folder, True):
+                above = replace(above, is_ignored=True)
+            known = self._rules[folder] = self._load(above, folder)
         return known
 
     def is_ignored(self, path: str, is_folder: bool) -> bool:
@@ -118,12 +131,23 @@ class Ignore:
         folder, _, name = path.rpartition("/")
         if name in _NEVER or path in self._excluded:
             return True
-        return self.rules_below(folder).ignore(path, is_folder)
+        rules = self.rules_below(folder)
+        if not rules.is_ignored and not rules.ignore(path, is_folder):
+            return False
+        return rules.ignore(path, is_folder, is_tracked=True) or not self._is_tracked(
+            path, is_folder
+        )
+
+    def _is_tracked(self, path: str, is_folder: bool) -> bool:
+        if self._tracked is None:
+            self._tracked = _tracked(self._root)
+        return self._tracked.holds(path, is_folder=is_folder)
 
     def _load(self, rules: Rules, folder: str) -> Rules:
         strip = len(folder) + 1 if folder else 0
         for name in IGNORE_FILES:
-            rules = rules.push(_read_no_link(self._root / folder / name), strip=strip)
+            text = _read_no_link(self._root / folder / name)
+            rules = rules.push(text, strip=strip, is_gits=name != OWN_IGNORE_FILE)
         return rules
 
 
@@ -141,8 +165,19 @@ def _top_rules(root: Path, patterns: Iterable[str]) -> Rules:
     rules = Rules().push("\n".join(DEFAULT_PATTERNS)).push("\n".join(patterns))
     for path, folder, may_be_link in _rule_files_around(root):
         text = _read(path) if may_be_link else _read_no_link(path)
-        rules = rules.push(text, prefix=_prefix(root, folder))
+        is_gits = path.name != OWN_IGNORE_FILE
+        rules = rules.push(text, prefix=_prefix(root, folder), is_gits=is_gits)
     return rules
+
+
+def _tracked(root: Path) -> Tracked:
+    top = _top(root)
+    return tracked_below(_git_folder(top / ".git"), _prefix(root, top)) if top else NOTHING
+
+
+def _top(root: Path) -> Path | None:
+    """The folder of the repository that `root` lies in."""
+    return next((folder for folder in (root, *root.parents) if (folder / ".git").exists()), None)
 
 
 def _rule_files_around(root: Path) -> Iterator[tuple[Path, Path, bool]]:
@@ -151,12 +186,12 @@ def _rule_files_around(root: Path) -> Iterator[tuple[Path, Path, bool]]:
     Yields:
         The file, the folder its patterns count from, and whether git follows it as a link.
     """
-    top = next((f for f in (root, *root.parents) if (f / ".git").exists()), None)
+    top = _top(root)
     if (excludes := _excludes_file(top or root)) is not None:
         yield excludes, top or root, True
     if top is None:
         return
-    yield _git_folder(top / ".git") / "info" / "exclude", top, True
+    yield _common_folder(_git_folder(top / ".git")) / "info" / "exclude", top, True
     for folder in reversed(root.parents):
         if folder.is_relative_to(top):
             yield from ((folder / name, folder, False) for name in IGNORE_FILES)
@@ -187,13 +222,16 @@ def _prefix(root: Path, folder: Path) -> str:
 
 
 def _git_folder(dot_git: Path) -> Path:
-    """The folder that holds `info/exclude`: of a worktree, the main repository's."""
+    """The folder that holds `index`: of a worktree, its own."""
     if dot_git.is_dir():
         return dot_git
-    target = _read(dot_git).partition("gitdir:")[2].strip()
-    folder = dot_git.parent / target
-    common = _read(folder / "commondir").strip()
-    return folder / common if common else folder
+    return dot_git.parent / _read(dot_git).partition("gitdir:")[2].strip()
+
+
+def _common_folder(git_folder: Path) -> Path:
+    """The folder that holds `info/exclude`: of a worktree, the main repository's."""
+    common = _read(git_folder / "commondir").strip()
+    return git_folder / common if common else git_folder
 
 
 @functools.cache
