@@ -3,6 +3,7 @@
 import errno
 import os
 import shutil
+import subprocess
 import sys
 
 import pytest
@@ -78,6 +79,32 @@ async def test_a_network_file_system_is_scanned_and_the_status_says_so(
         assert watcher["mode"] == "polling"
         assert "(nfs4) does not tell of changes that other machines make" in watcher["problem"]
         await follows(client, project)
+
+
+@pytest.fixture
+def mounted(project, tmp_path):
+    """A file system in user space that shows `project`, whose changes it is not told."""
+    place = tmp_path / "mounted"
+    place.mkdir()
+    if shutil.which("bindfs") is None:
+        pytest.skip("bindfs is not installed")
+    if subprocess.run(["bindfs", project, place], capture_output=True, check=False).returncode:
+        pytest.skip("nothing can be mounted here")
+    yield place
+    subprocess.run(["umount", "--lazy", place], check=True)
+
+
+@linux_only
+@pytest.mark.usefixtures("soon")
+async def test_what_changes_behind_a_real_file_system_in_user_space_is_found(project, mounted):
+    embedder = FakeEmbedder()
+    embedder.absent = "no model here"
+    async with serving(codebase_of(mounted, embedder)) as client:
+        await settled(client, with_vectors=False)
+        assert (await status_of(client))["watcher"]["mode"] == "polling"
+        await follows(client, project)
+        await follows(client, mounted, "three.py")
+        assert (mounted / ".lancedb").is_dir()
 
 
 @pytest.mark.usefixtures("soon")
