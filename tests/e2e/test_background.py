@@ -18,7 +18,6 @@ from processes import (
     ANSWER_SECONDS,
     FAKE_WORKER,
     MODEL_SECONDS,
-    NO_MODEL,
     Place,
     Wire,
     foreground,
@@ -58,28 +57,11 @@ sys.exit(status)
 
 
 @pytest.fixture
-def place() -> Iterator[Place]:
-    """A project without a service."""
-    with place_of(PROJECT, **NO_MODEL) as place:
-        yield place
-
-
-@pytest.fixture
 def embedding() -> Iterator[Place]:
     """The same with vectors, of a worker that is ready at once."""
     with place_of(PROJECT) as place:
         place.variables = with_import_hook(place.folder / "hook", FAKE_WORKER, place.variables)
         yield place
-
-
-@pytest.fixture(scope="module")
-async def served():
-    """A project with a running service and a client, for the tests that leave it alone."""
-    with place_of(PROJECT, **NO_MODEL) as place:
-        async with place.relayed() as client:
-            await client.initialize()
-            await indexed(client)
-            yield place
 
 
 async def indexed(client: Wire, files: int = len(PROJECT)) -> dict:

@@ -2,19 +2,15 @@
 
 import json
 import sys
-from collections.abc import Iterator
 
 import anyio
 import pytest
 from processes import (
     ANSWER_SECONDS,
     MAX_LINE_BYTES,
-    NO_MODEL,
-    Place,
     Wire,
     foreground,
     linux_only,
-    place_of,
     until,
     wired,
     with_import_hook,
@@ -105,23 +101,6 @@ WRONG = [
     ("trigger_index", {"force_reindex": "perhaps"}),
     ("no_such_tool", {}),
 ]  # fmt: skip
-
-
-@pytest.fixture
-def place() -> Iterator[Place]:
-    """A project without a service."""
-    with place_of(PROJECT, **NO_MODEL) as place:
-        yield place
-
-
-@pytest.fixture(scope="module")
-async def served():
-    """A service with a client, for the tests that leave it as it was."""
-    with place_of(PROJECT, **NO_MODEL) as place:
-        async with place.relayed() as client:
-            await client.initialize()
-            await client.call("trigger_index")
-            yield place
 
 
 @pytest.fixture(scope="module", params=["relayed", "foreground"])

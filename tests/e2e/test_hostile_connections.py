@@ -8,7 +8,7 @@ from contextlib import ExitStack
 
 import anyio.to_thread
 import pytest
-from processes import ANSWER_SECONDS, NO_MODEL, Place, place_of, until, with_import_hook
+from processes import ANSWER_SECONDS, Place, until, with_import_hook
 
 from vector_index_mcp.background import greeting
 from vector_index_mcp.errors import BackgroundError
@@ -19,23 +19,6 @@ pytestmark = [
 ]
 
 PROJECT = {"load.py": "def parse_config(path):\n    return read_settings(path)\n"}
-
-
-@pytest.fixture
-def place() -> Iterator[Place]:
-    """A project without a service."""
-    with place_of(PROJECT, **NO_MODEL) as place:
-        yield place
-
-
-@pytest.fixture(scope="module")
-async def served():
-    """A service with a client."""
-    with place_of(PROJECT, **NO_MODEL) as place:
-        async with place.relayed() as client:
-            await client.initialize()
-            await client.call("trigger_index")
-            yield place
 
 
 def connections(place: Place, number: int, says: bytes = b"") -> Iterator[socket.socket]:

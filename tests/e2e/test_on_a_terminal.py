@@ -19,7 +19,6 @@ from processes import (
     environment,
     needs_model,
     obey_file_modes,
-    place_of,
     run,
     until,
     wired,
@@ -250,13 +249,6 @@ def test_no_name_reaches_the_terminal_as_it_is(tmp_path):
 
 
 # -- status --watch --------------------------------------------------------------------------
-
-
-@pytest.fixture
-def place():
-    """A project without a service."""
-    with place_of(PROJECT, **NO_MODEL) as place:
-        yield place
 
 
 @pytest.mark.anyio
