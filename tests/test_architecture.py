@@ -137,7 +137,7 @@ BROAD_EXCEPTS = {
 READS_ENVIRONMENT = {
     "ui.py",  # whether there is a screen
     "cli.py",  # where the settings file lies
-    "files/ignore.py",  # XDG_CONFIG_HOME, as git does
+    "files/repository.py",  # XDG_CONFIG_HOME, as git does
     "engine/embed.py",  # passed on to the worker
     "background/endpoint.py",  # XDG_RUNTIME_DIR, and what stands in for it
     "background/relay.py",  # passed on to the service

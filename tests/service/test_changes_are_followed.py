@@ -1,6 +1,7 @@
 """Whatever happens to the files, the index follows by itself."""
 
 import shutil
+import subprocess
 
 import anyio
 import pytest
@@ -56,6 +57,10 @@ async def client(project, embedder):
     async with serving(codebase_of(project, embedder)) as client:
         await eventually(lambda: is_found(client, "cherry", ["sub/deep/three.py"]))
         yield client
+
+
+def git(folder, *arguments):
+    subprocess.run(["git", *arguments], cwd=folder, check=True)
 
 
 async def is_found(client, query, files):
@@ -150,6 +155,24 @@ async def test_a_gitignore_in_a_folder_holds_for_that_folder(client, project):
     assert await found(client, "apple") == ["one.py"]
     write(project, {"sub/.gitignore": "\n"})
     await holds(client, "banana", "sub/two.py")
+
+
+async def test_what_git_begins_to_track_is_let_in_and_watched_and_what_it_forgets_is_not(
+    project, embedder
+):
+    git(project, "init", "-q")
+    embedder.absent = "no model here"
+    async with serving(codebase_of(project, embedder)) as client:
+        await holds(client, "banana", "sub/two.py")
+        await holds(client, "damson")
+        git(project, "add", "-f", "build/out.py")
+        write(project, {"one.py": "apricot\n"})  # of the git folder, no event tells
+        await holds(client, "damson", "build/out.py")
+        write(project, {"build/out.py": "elderberry\n"})
+        await holds(client, "elderberry", "build/out.py")
+        git(project, "rm", "-q", "--cached", "-f", "build/out.py")
+        write(project, {"one.py": "apple\n"})
+        await holds(client, "elderberry")
 
 
 async def test_a_text_that_becomes_binary_is_dropped_and_told_of(client, project):

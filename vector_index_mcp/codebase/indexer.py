@@ -226,8 +226,11 @@ class Indexer:
         return True
 
     async def _index_touched(self, touched: list[str]) -> None:
-        self.ignore = self._make_ignore()
-        if any(map(concerns_rules, touched)):
+        former, self.ignore = self.ignore, self._make_ignore()
+        is_outdated = await anyio.to_thread.run_sync(former.is_outdated_by, self.ignore)
+        if is_outdated:
+            touched = [""]  # what is tracked now may lie in folders that were not watched
+        if is_outdated or any(map(concerns_rules, touched)):
             await self.on_rules_changed()  # before the look: what changes after it is an event then
         known = self.live.ledger.stamps()
         try:

@@ -3,21 +3,20 @@
 Layers from weakest to strongest: the built-in list, the user's patterns, git's global excludes
 file, `.git/info/exclude`, then for every folder from the top of the repository downwards its
 `.gitignore` and `.vectorindexignore`. The strongest layer with an opinion decides, its last line
-first. A folder that is ignored is never entered, so nothing below it can be re-included, as in git.
-What git tracks is not git's to ignore, and of an ignored folder that holds such files, these are
-seen.
+first. An ignored folder is not entered, so nothing below it can be re-included, as in git. But what
+git tracks is not git's to ignore: of an ignored folder that holds such files, these are seen. A
+repository inside of another has rules and tracked files of its own.
 
 What a line means is in `patterns`.
 """
 
-import functools
 import os
 import stat
-import subprocess
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from vector_index_mcp.files import repository
 from vector_index_mcp.files.patterns import Patterns, patterns_of
 from vector_index_mcp.files.tracked import NOTHING, Tracked, tracked_below
 
@@ -45,7 +44,6 @@ uv.lock pdm.lock Pipfile.lock Gemfile.lock composer.lock go.sum flake.lock mix.l
 """.split()
 
 _LARGEST_IGNORE_FILE_BYTES = 1_000_000
-_GIT_TIMEOUT_SECONDS = 5
 _MOST_LEVELS = 200  # what is done for a folder takes as long as its path
 
 
@@ -67,6 +65,8 @@ class Rules:
     """All layers that concern the entries of one folder. Pure."""
 
     layers: tuple[_Layer, ...] = ()
+    top: str = ""
+    """The folder of the repository, root-relative; empty also if that is above the root."""
     is_ignored: bool = False
     """Whether the folder itself is, so that of its entries only what git tracks is seen."""
 
@@ -105,7 +105,7 @@ class Ignore:
         """
         self._root = root
         self._excluded = frozenset(excluded_folders)
-        self._tracked: Tracked | None = None  # not read before something is ignored
+        self._tracked: dict[str, Tracked] = {}  # by repository, once something in it is ignored
         self._rules: dict[str, Rules] = {"": self._load(_top_rules(root, patterns), "")}
 
     def rules_below(self, folder: str) -> Rules:
@@ -115,6 +115,8 @@ class Ignore:
             above = self.rules_below(folder.rpartition("/")[0])
             if not above.is_ignored and above.ignore(folder, True):
                 above = replace(above, is_ignored=True)
+            if repository.is_top(self._root / folder):
+                above = self._of_repository(above, folder)
             known = self._rules[folder] = self._load(above, folder)
         return known
 
@@ -134,14 +136,32 @@ class Ignore:
         rules = self.rules_below(folder)
         if not rules.is_ignored and not rules.ignore(path, is_folder):
             return False
-        return rules.ignore(path, is_folder, is_tracked=True) or not self._is_tracked(
-            path, is_folder
-        )
+        if rules.ignore(path, is_folder, is_tracked=True):
+            return True
+        inside = path[len(rules.top) + 1 :] if rules.top else path
+        return not self._tracked_in(rules.top).holds(inside, is_folder=is_folder)
 
-    def _is_tracked(self, path: str, is_folder: bool) -> bool:
-        if self._tracked is None:
-            self._tracked = _tracked(self._root)
-        return self._tracked.holds(path, is_folder=is_folder)
+    def is_outdated_by(self, newer: "Ignore") -> bool:
+        """Whether git tracks other files since these rules were asked; reads its index."""
+        asked = list(self._tracked.items())
+        return any(not tracked.is_same(newer._tracked_in(top)) for top, tracked in asked)
+
+    def _tracked_in(self, top: str) -> Tracked:
+        known = self._tracked.get(top)
+        if known is None:
+            known = self._tracked[top] = _tracked(self._root / top)
+        return known
+
+    def _of_repository(self, rules: Rules, folder: str) -> Rules:
+        """The rules at the top of another repository: ours, but for those of git's here."""
+        layers = tuple(layer for layer in rules.layers if not layer.is_gits)
+        rules = Rules(layers, folder)
+        # Not what this repository's configuration names: that would be a process for each.
+        excludes = repository.excludes_file(repository.top_of(self._root) or self._root)
+        for path in (excludes, repository.exclude_of(self._root / folder)):
+            if path is not None:
+                rules = rules.push(_read(path), strip=len(folder) + 1, is_gits=True)
+        return rules
 
     def _load(self, rules: Rules, folder: str) -> Rules:
         strip = len(folder) + 1 if folder else 0
@@ -171,13 +191,8 @@ def _top_rules(root: Path, patterns: Iterable[str]) -> Rules:
 
 
 def _tracked(root: Path) -> Tracked:
-    top = _top(root)
-    return tracked_below(_git_folder(top / ".git"), _prefix(root, top)) if top else NOTHING
-
-
-def _top(root: Path) -> Path | None:
-    """The folder of the repository that `root` lies in."""
-    return next((folder for folder in (root, *root.parents) if (folder / ".git").exists()), None)
+    top = repository.top_of(root)
+    return tracked_below(repository.index_of(top), _prefix(root, top)) if top else NOTHING
 
 
 def _rule_files_around(root: Path) -> Iterator[tuple[Path, Path, bool]]:
@@ -186,12 +201,12 @@ def _rule_files_around(root: Path) -> Iterator[tuple[Path, Path, bool]]:
     Yields:
         The file, the folder its patterns count from, and whether git follows it as a link.
     """
-    top = _top(root)
-    if (excludes := _excludes_file(top or root)) is not None:
+    top = repository.top_of(root)
+    if (excludes := repository.excludes_file(top or root)) is not None:
         yield excludes, top or root, True
     if top is None:
         return
-    yield _common_folder(_git_folder(top / ".git")) / "info" / "exclude", top, True
+    yield repository.exclude_of(top), top, True
     for folder in reversed(root.parents):
         if folder.is_relative_to(top):
             yield from ((folder / name, folder, False) for name in IGNORE_FILES)
@@ -219,44 +234,6 @@ def _is_read(path: Path) -> bool:
 
 def _prefix(root: Path, folder: Path) -> str:
     return "" if root == folder else root.relative_to(folder).as_posix() + "/"
-
-
-def _git_folder(dot_git: Path) -> Path:
-    """The folder that holds `index`: of a worktree, its own."""
-    if dot_git.is_dir():
-        return dot_git
-    return dot_git.parent / _read(dot_git).partition("gitdir:")[2].strip()
-
-
-def _common_folder(git_folder: Path) -> Path:
-    """The folder that holds `info/exclude`: of a worktree, the main repository's."""
-    common = _read(git_folder / "commondir").strip()
-    return git_folder / common if common else git_folder
-
-
-@functools.cache
-def _excludes_file(folder: Path) -> Path | None:
-    """The user's own excludes file, if any; asked of git once, since that starts a process."""
-    try:
-        answer = subprocess.run(
-            ["git", "config", "--type=path", "--get", "core.excludesFile"],
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_GIT_TIMEOUT_SECONDS,
-            check=False,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return _config_home() / "git" / "ignore"
-    if answer.returncode != 0:  # not set
-        return _config_home() / "git" / "ignore"
-    name = os.fsdecode(answer.stdout.removesuffix(b"\n"))
-    return folder / name if name else None
-
-
-def _config_home() -> Path:
-    configured = os.environ.get("XDG_CONFIG_HOME")
-    return Path(configured) if configured else Path.home() / ".config"
 
 
 def _read_no_link(path: Path) -> str:

@@ -2,20 +2,23 @@
 
 The index is read by ourselves because asking git means to run what the repository's own
 configuration names (`core.fsmonitor`). Its format: git's `Documentation/gitformat-index.txt`,
-versions 2 to 4.
+versions 2 to 4. It may be written to do harm: what it costs is bounded by its size.
 """
 
-import functools
+import hashlib
 import os
+import stat
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 _LARGEST_INDEX_BYTES = 100_000_000  # half a million files
+_MOST_NAME_BYTES = 2 * _LARGEST_INDEX_BYTES  # of all together: version 4 shares beginnings
+_LONGEST_NAME_BYTES = 4_096
 _HEADER_BYTES = 12
 _STATUS_BYTES = 40  # of a file, in front of the hash of its content
-_HASH_BYTES = (20, 32)  # SHA-1 and SHA-256; which one it is stands in the configuration only
+_HASHES = ("sha1", "sha256")  # which one it is stands in the configuration only
 _HAS_MORE_FLAGS, _NAME_LENGTH = 0x4000, 0x0FFF
 _FILE_TYPE, _FOLDER, _REPOSITORY = 0o170000, 0o040000, 0o160000
 _SPLIT = b"link"
@@ -24,14 +27,19 @@ _SPLIT = b"link"
 class Tracked:
     """The paths of an index, in as little memory as they take."""
 
-    def __init__(self, names: list[bytes] | None = None) -> None:
-        """Keep `names`, which are in the order of their bytes."""
-        names = names or []
-        self._text = b"".join(names)
-        ends = array("I", [0])
+    def __init__(self, names: Iterable[bytes] = ()) -> None:
+        """Keep `names`, which are in the order of their bytes.
+
+        Raises:
+            ValueError: If all together are longer than the paths of any repository.
+        """
+        text, ends = bytearray(), array("I", [0])
         for name in names:
-            ends.append(ends[-1] + len(name))
-        self._ends = ends
+            text += name
+            if len(text) > _MOST_NAME_BYTES:
+                raise ValueError("too many names")
+            ends.append(len(text))
+        self._text, self._ends = bytes(text), ends
 
     def __len__(self) -> int:
         return len(self._ends) - 1
@@ -47,52 +55,76 @@ class Tracked:
             return False
         return self[place].startswith(wanted) if is_folder else self[place] == wanted
 
+    def is_same(self, other: "Tracked") -> bool:
+        """Whether both hold the same paths."""
+        return self is other or (self._text == other._text and self._ends == other._ends)
+
 
 NOTHING = Tracked()
 
+_MOST_REMEMBERED = 64
+_remembered: dict[tuple[Path, str], tuple[tuple[int, ...], Tracked]] = {}
+"""What was read of an index and the state of its file, so that most walks need not read it."""
 
-def tracked_below(git_folder: Path, prefix: str) -> Tracked:
-    """What the repository with this folder `.git` tracks below `prefix`, relative to that.
+
+def tracked_below(index: Path, prefix: str) -> Tracked:
+    """What the repository with this `index` tracks below `prefix`, relative to that.
 
     Args:
-        git_folder: Of a worktree, its own.
+        index: The file, which need not be there.
         prefix: Path from the top of the repository to a folder, with a trailing slash.
 
     Returns:
-        Nothing if there is no index, or none that we understand.
+        Nothing if there is no index, or none that we understand; of one that cannot be read just
+        now, what was read before.
     """
-    path = git_folder / "index"
+    place = index, prefix
+    known, last = _remembered.get(place, ((), NOTHING))
     try:
-        status = path.stat()
-        if status.st_size > _LARGEST_INDEX_BYTES:
-            return NOTHING
-        return _read(path, (status.st_size, status.st_mtime_ns, status.st_ino), prefix)
-    except (OSError, ValueError):
+        # Not waited for if it is a pipe.
+        descriptor = os.open(index, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    except (FileNotFoundError, NotADirectoryError, ValueError):
         return NOTHING
+    except OSError:
+        return last
+    try:
+        status = os.fstat(descriptor)
+        state = (status.st_size, status.st_mtime_ns, status.st_ino)
+        if state != known:
+            last = Tracked(_below(os.fsencode(prefix), _names(_content(descriptor, status))))
+            if len(_remembered) >= _MOST_REMEMBERED:
+                _remembered.clear()
+            _remembered[place] = state, last
+    except (ValueError, IndexError):
+        return NOTHING
+    except OSError:
+        return last
+    finally:
+        os.close(descriptor)
+    return last
 
 
-@functools.lru_cache(maxsize=1)  # most walks find the index as it was
-def _read(path: Path, _: tuple[int, ...], prefix: str) -> Tracked:
-    data = path.read_bytes()
-    below = os.fsencode(prefix)
-    for hash_bytes in _HASH_BYTES:
-        try:
-            names = list(_names(data, hash_bytes))
-        except (ValueError, IndexError):
-            continue
-        return Tracked([name[len(below) :] for name in names if name.startswith(below)])
-    return NOTHING
+def _content(descriptor: int, status: os.stat_result) -> bytes:
+    if not stat.S_ISREG(status.st_mode) or status.st_size > _LARGEST_INDEX_BYTES:
+        raise ValueError("no index of git")
+    with open(descriptor, "rb", closefd=False) as file:
+        return file.read(status.st_size)
 
 
-def _names(data: bytes, hash_bytes: int) -> Iterator[bytes]:
+def _below(prefix: bytes, names: Iterable[bytes]) -> Iterator[bytes]:
+    return (name[len(prefix) :] for name in names if name.startswith(prefix))
+
+
+def _names(data: bytes) -> Iterator[bytes]:
     """The paths of the files in an index, in its order.
 
     Raises:
-        ValueError, IndexError: If it is none, is a part of one, or has other hashes.
+        ValueError, IndexError: If it is none, or a part of one.
     """
     version, count = _number(data, 4), _number(data, 8)
     if data[:4] != b"DIRC" or version not in (2, 3, 4):
         raise ValueError("no index of git")
+    hash_bytes = _hash_bytes(data)
     at, name = _HEADER_BYTES, b""
     for _ in range(count):
         start, former = at, name
@@ -102,11 +134,12 @@ def _names(data: bytes, hash_bytes: int) -> Iterator[bytes]:
         at += 4 if flags & _HAS_MORE_FLAGS else 2
         kept = 0
         if version == 4:  # a name shares its beginning with the one before
-            dropped, at = _varint(data, at)
+            dropped, at = _varint(data, at, len(former))
             kept = len(former) - dropped
-        end = data.index(b"\0", at)
+        end = data.index(b"\0", at, at + _LONGEST_NAME_BYTES)
         name = former[:kept] + data[at:end]
-        if not former <= name or min(len(name), _NAME_LENGTH) != flags & _NAME_LENGTH:
+        length = min(len(name), _NAME_LENGTH)
+        if name < former or len(name) > _LONGEST_NAME_BYTES or length != flags & _NAME_LENGTH:
             raise ValueError("no path where one should be")
         # Up to version 3, zeros fill an entry up to a multiple of eight bytes.
         at = end + 1 if version == 4 else start + (end - start) // 8 * 8 + 8
@@ -120,18 +153,41 @@ def _names(data: bytes, hash_bytes: int) -> Iterator[bytes]:
         raise ValueError("no end where it should be")
 
 
+def _hash_bytes(data: bytes) -> int:
+    """How long the hashes of the index are, by the one that it ends with.
+
+    Raises:
+        ValueError: If that is another than that of its content.
+    """
+    for name in _HASHES:
+        found = hashlib.new(name, usedforsecurity=False)
+        size = found.digest_size
+        found.update(memoryview(data)[:-size])
+        if found.digest() == data[-size:]:
+            return size
+    if not any(data[-20:]):  # `index.skipHash`; with SHA-256, too, nobody can tell which it is
+        return 20
+    raise ValueError("damaged")
+
+
 def _number(data: bytes, at: int) -> int:
     if at + 4 > len(data):
         raise ValueError("cut off")
     return int.from_bytes(data[at : at + 4], "big")
 
 
-def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """A number of any length, as pack files write offsets, and where it ends."""
+def _varint(data: bytes, at: int, most: int) -> tuple[int, int]:
+    """A number, as pack files write offsets, and where it ends.
+
+    Raises:
+        ValueError: If it is greater than `most`.
+    """
     byte = data[at]
     value = byte & 0x7F
-    while byte & 0x80:
+    while byte & 0x80 and value <= most:
         at += 1
         byte = data[at]
         value = ((value + 1) << 7) | (byte & 0x7F)
+    if value > most:
+        raise ValueError("greater than it may be")
     return value, at + 1

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from vector_index_mcp.files import ignore
 from vector_index_mcp.files.ignore import Ignore, concerns_rules
+from vector_index_mcp.files.repository import excludes_file
 from vector_index_mcp.files.scan import walk
 
 # None of the built-in patterns matches one of these.
@@ -27,9 +27,9 @@ def user_of(home: Path) -> Iterator[None]:
         patch.setenv("XDG_CONFIG_HOME", str(home / "xdg"))
         patch.setenv("GIT_CONFIG_GLOBAL", str(home / "gitconfig"))
         patch.setenv("GIT_CONFIG_NOSYSTEM", "1")
-        ignore._excludes_file.cache_clear()
+        excludes_file.cache_clear()
         yield
-    ignore._excludes_file.cache_clear()
+    excludes_file.cache_clear()
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -184,11 +184,11 @@ def test_the_excludes_file_file_is_weaker_than_those_of_the_project(
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
     build(fresh, dict.fromkeys(["a/b", "a/a.x", "b/b.x", "b/a/b"], "") | {"b/.gitignore": "!b.x"})
-    ignore._excludes_file.cache_clear()
+    excludes_file.cache_clear()
     try:
         ours = by_us(fresh)
     finally:
-        ignore._excludes_file.cache_clear()
+        excludes_file.cache_clear()
     assert ours == by_git(fresh) == {"b/b.x", "b/a/b", "b/.gitignore"}
 
 

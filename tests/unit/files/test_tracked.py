@@ -1,7 +1,10 @@
 """What git tracks is not git's to ignore: real repositories, and indexes that are none."""
 
+import errno
+import hashlib
 import os
 import sys
+import tracemalloc
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -11,6 +14,7 @@ from hypothesis import strategies as st
 from test_ignore import build, by_git, by_us, empty, git, user_of
 from test_ignore_like_git import sources, trees, write
 
+from vector_index_mcp.files import tracked as tracked_module
 from vector_index_mcp.files.ignore import Ignore
 from vector_index_mcp.files.tracked import Tracked, tracked_below
 
@@ -155,14 +159,20 @@ def test_another_repository_in_a_folder_is_not_a_file(fresh: Path) -> None:
 def test_an_index_that_changes_is_read_again(fresh: Path) -> None:
     build(fresh, IGNORED)
     track(fresh, {"one.x"})
+    before = Ignore(fresh)
     assert "one.x" in by_us(fresh)
+    assert not before.is_outdated_by(Ignore(fresh)), "nothing was asked"
+    assert not before.is_ignored("one.x", is_folder=False)
+    git(fresh, "add", "--refresh", ".")
+    assert not before.is_outdated_by(Ignore(fresh)), "the same files"
     git(fresh, "rm", "-q", "--cached", "one.x")
     git(fresh, "add", "-f", "lib")
+    assert before.is_outdated_by(Ignore(fresh))
     assert by_us(fresh) == {".gitignore", "lib/a/kept.py", "lib/other.py"}
 
 
 @pytest.fixture(scope="module")
-def index(tmp_path_factory: pytest.TempPathFactory) -> Mapping[int, bytes]:
+def indexes(tmp_path_factory: pytest.TempPathFactory) -> Mapping[int, bytes]:
     """A small index of each version."""
     root = tmp_path_factory.mktemp("indexes")
     git(root, "init", "-q")
@@ -171,37 +181,122 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Mapping[int, bytes]:
     for version in (2, 4):
         track(root, {"."}, version)
         versions[version] = (root / ".git/index").read_bytes()
+        assert versions[version][7] == version
     return versions
 
 
+def paths_of(folder: Path) -> set[bytes]:
+    tracked = tracked_below(folder / "index", "")
+    return {tracked[place] for place in range(len(tracked))}
+
+
 @settings(max_examples=300, deadline=None)
-@given(version=st.sampled_from([2, 4]), at=st.floats(0, 1), byte=st.integers(0, 255))
-@example(version=4, at=0.9, byte=255)
-def test_a_damaged_index_is_no_index_or_a_shorter_answer(
+@given(version=st.sampled_from([2, 4]), at=st.floats(0, 1), flip=st.integers(1, 255))
+@example(version=4, at=0.9, flip=255)
+@pytest.mark.parametrize("is_sealed", [True, False])
+def test_a_damaged_index_says_nothing_and_one_written_to_do_harm_no_more_than_it_holds(
     tmp_path_factory: pytest.TempPathFactory,
-    index: Mapping[int, bytes],
+    indexes: Mapping[int, bytes],
+    is_sealed: bool,
     version: int,
     at: float,
-    byte: int,
+    flip: int,
 ) -> None:
     folder = tmp_path_factory.getbasetemp() / "damaged"
     folder.mkdir(exist_ok=True)
-    data = index[version]
-    place = int(at * (len(data) - 1))
+    data = indexes[version]
+    place = int(at * (len(data) - 21))
     (folder / "index").write_bytes(data[:place])
-    assert len(tracked_below(folder, "")) == 0
-    (folder / "index").write_bytes(data[:place] + bytes([byte]) + data[place + 1 :])
-    assert len(tracked_below(folder, "")) <= 8
+    assert paths_of(folder) == set()
+    changed = data[:place] + bytes([data[place] ^ flip]) + data[place + 1 :]
+    (folder / "index").write_bytes(sealed(changed[:-20]) if is_sealed else changed)
+    found = paths_of(folder)
+    assert len(found) <= 8 if is_sealed else found == set()
+
+
+def sealed(content: bytes) -> bytes:
+    """An index with this content, whose last bytes are right."""
+    return content + hashlib.sha1(content, usedforsecurity=False).digest()
+
+
+def entry(name: bytes, length: int, dropped: bytes = b"\0") -> bytes:
+    """One of version 4: a file whose name shares its beginning with the one before."""
+    status = bytes(24) + (0o100644).to_bytes(4, "big") + bytes(12) + bytes(20)
+    return status + min(length, 0xFFF).to_bytes(2, "big") + dropped + name + b"\0"
+
+
+def header(count: int) -> bytes:
+    return b"DIRC" + (4).to_bytes(4, "big") + count.to_bytes(4, "big")
+
+
+LONGER_AND_LONGER = b"".join(entry(b"a" * 2_000, 2_000 * (n + 1)) for n in range(2_000))
+ENDLESS_NUMBER = entry(b"a", 1, b"\xff" * 5_000_000)
 
 
 @pytest.mark.parametrize(
     "data",
-    [b"", b"DIRC", b"DIRC\0\0\0\2\xff\xff\xff\xff", b"DIRC\0\0\0\1" + bytes(60), os.urandom(500)],
-    ids=["nothing", "a start", "too many", "an old version", "noise"],
+    [
+        pytest.param(b"", id="nothing"),
+        pytest.param(b"DIRC", id="a start"),
+        pytest.param(b"DIRC\0\0\0\2\xff\xff\xff\xff", id="more than there are"),
+        pytest.param(b"DIRC\0\0\0\1" + bytes(60), id="an old version"),
+        pytest.param(b"noise" * 100, id="noise"),
+        pytest.param(sealed(header(2_000) + LONGER_AND_LONGER), id="names of gigabytes"),
+        pytest.param(sealed(header(1) + ENDLESS_NUMBER), id="a number without end"),
+        pytest.param(sealed(header(1) + entry(b"a", 1, b"\x01")), id="more than the name has"),
+    ],
 )
-def test_what_is_no_index_says_nothing(tmp_path: Path, data: bytes) -> None:
+def test_what_is_no_index_says_nothing_and_costs_little(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "index").write_bytes(data)
-    assert len(tracked_below(tmp_path, "")) == 0
+    tracemalloc.start()
+    assert paths_of(tmp_path) == set()
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 10_000_000 + 3 * len(data)
+
+
+def test_an_index_that_is_a_pipe_or_a_device_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "index")
+    assert paths_of(tmp_path) == set()
+    (tmp_path / "index").unlink()
+    (tmp_path / "index").symlink_to("/dev/zero")
+    assert paths_of(tmp_path) == set()
+
+
+def test_an_index_that_cannot_be_read_just_now_is_as_it_was(
+    fresh: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build(fresh, IGNORED)
+    track(fresh, {"one.x"})
+    assert "one.x" in by_us(fresh)
+
+    def fail(*_: object) -> int:
+        raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(tracked_module.os, "open", fail)
+        assert tracked_below(fresh / ".git/index", "").holds("one.x")
+
+
+def test_a_repository_in_another_has_rules_and_tracked_files_of_its_own(fresh: Path) -> None:
+    inner = fresh / "sub/inner"
+    inner.mkdir(parents=True)
+    git(inner, "init", "-q")
+    files = {".gitignore": "lib/\n*.x\n", "lib/a.py": "", "lib/b.py": "", "t.y": "", "z.x": ""}
+    build(inner, {**files, ".git/info/exclude": "/excluded\n", "excluded": "", "s/excluded": ""})
+    build(fresh, {".gitignore": "*.y\nlib/\ns/\n", "u.y": "", "no/.git": "gitdir: nowhere"})
+    git(inner, "add", "-f", "lib/a.py", "t.y")
+    git(fresh, "add", ".gitignore")
+    expected = {f"sub/inner/{path}" for path in by_git(inner)}
+    assert by_us(fresh) == expected | {".gitignore"}
+    assert {"sub/inner/lib/a.py", "sub/inner/t.y", "sub/inner/s/excluded"} <= expected
+
+
+def test_what_only_looks_like_a_repository_changes_no_rules(fresh: Path) -> None:
+    build(
+        fresh, {".gitignore": "*.y\n", "a/b.y": "", "a/.git/config": "", "b/.git": "", "b/b.y": ""}
+    )
+    assert by_us(fresh) == {".gitignore"}
 
 
 @given(st.sets(st.text("ab/.", min_size=1, max_size=4), max_size=12), st.text("ab/.", max_size=4))
