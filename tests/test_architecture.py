@@ -327,14 +327,26 @@ def test_a_server_leaves_out_what_it_never_uses_and_nobody_else_misses_it() -> N
     assert ran.stdout.split() == []
 
 
-def test_an_mcp_that_needs_more_than_is_known_is_imported_whole() -> None:
+@pytest.mark.parametrize(
+    "unknown",
+    [
+        pytest.param("lean_mcp._UNUSED['cryptography.exceptions'] = ()", id="a name"),
+        pytest.param("lean_mcp._UNUSED['sse_starlette'] = ('Other',)", id="another name"),
+        pytest.param(
+            "lean_mcp._UNUSED['starlette.responses'] = ('Response',)", id="what a class can do"
+        ),
+    ],
+)
+def test_an_mcp_that_needs_more_than_is_known_is_imported_whole(unknown: str) -> None:
     code = (
-        "import sys; from vector_index_mcp import lean_mcp\n"
-        "lean_mcp._UNUSED['cryptography.exceptions'] = ('SomethingElse',)\n"
+        "from vector_index_mcp import lean_mcp\n"
+        f"{unknown}\n"
         "lean_mcp.load()\n"
         "from mcp.server.mcpserver import MCPServer\n"
         "from mcp.server.request_state import InvalidTag\n"
         "assert InvalidTag.__module__ == 'cryptography.exceptions'\n"
+        "from mcp.server.sse import EventSourceResponse\n"
+        "assert EventSourceResponse.__module__ == 'sse_starlette.sse'\n"
         "MCPServer('whole')\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

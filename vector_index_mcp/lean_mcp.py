@@ -22,21 +22,21 @@ _UNUSED = {
 def load() -> None:
     """Import the MCP server, unless that has happened already.
 
-    An mcp that wants more of these modules than is known here is imported with all they have.
+    An mcp that wants more of these modules than is known here gets them whole.
     """
     if "mcp" in sys.modules:
         return
     try:
         with _standing_in():
             import mcp.server.mcpserver  # noqa: F401
-    except ImportError:
+    except (ImportError, AttributeError, TypeError):
         for name in [name for name in sys.modules if name.partition(".")[0] == "mcp"]:
             del sys.modules[name]
 
 
 @contextmanager
 def _standing_in() -> Iterator[None]:
-    """Let classes that do nothing take the place of `_UNUSED`, for others than mcp not at all."""
+    """Let classes that do nothing take the place of `_UNUSED` for a while."""
     absent = [name for name in _UNUSED if name not in sys.modules]
     for name in absent:
         sys.modules[name] = stand_in = ModuleType(name)

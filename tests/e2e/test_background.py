@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
+from pathlib import Path
 
 import anyio
 import psutil
@@ -22,6 +23,7 @@ from processes import (
     Wire,
     foreground,
     is_gone,
+    linux_only,
     needs_model,
     place_of,
     until,
@@ -101,6 +103,21 @@ async def worker_of(place: Place) -> psutil.Process:
 
 
 @needs_model
+@linux_only
+async def test_a_server_has_not_loaded_what_no_session_uses(served):
+    def libraries(pid: int) -> str:
+        return Path(f"/proc/{pid}/maps").read_text(encoding="utf-8")
+
+    loaded = libraries(served.report()["pid"])
+    assert "/lancedb/" in loaded
+    assert "/cryptography/" not in loaded
+    arguments = foreground(served.project)
+    async with wired(*arguments, cwd=served.folder, variables=served.variables) as client:
+        await client.initialize()
+        assert "/pydantic_core/" in libraries(client.process.pid)
+        assert "/cryptography/" not in libraries(client.process.pid)
+
+
 async def test_eight_clients_at_once_share_a_service_a_worker_and_a_writer():
     with place_of(PROJECT) as place:
         answers, writers = [], []

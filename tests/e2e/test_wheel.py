@@ -15,7 +15,12 @@ from processes import environment, write
 import vector_index_mcp
 
 ROOT = Path(vector_index_mcp.__file__).parent.parent
-SOURCES = ("vector_index_mcp", "tests", "README.md", "LICENSE", "CHANGELOG.md", "pyproject.toml")
+SOURCES = (
+    *("vector_index_mcp", "tests", "pyproject.toml"),
+    *("README.md", "LICENSE", "CHANGELOG.md", ".env.example"),
+)
+ADDED = (".gitignore", "PKG-INFO")
+OTHERS = ("Makefile", "benchmarks", "docs")
 SECONDS = 120
 
 
@@ -33,7 +38,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("built")
     copy = folder / "copy"
     copy.mkdir()
-    for name in (*SOURCES, ".env.example"):
+    for name in (*SOURCES, ".gitignore", *OTHERS):
         source = ROOT / name
         if source.is_dir():
             shutil.copytree(source, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
@@ -88,16 +93,17 @@ def test_the_metadata_tells_what_it_is_and_what_it_needs(wheel: Path) -> None:
     assert found["License-Expression"] == "MIT"
     assert set(found.get_all("Provides-Extra", [])) == {"offline", "dev"}
     needed = found.get_all("Requires-Dist", [])
-    assert all(any(sign in line for sign in "<=>") for line in needed), "a version for each"
+    named = [line.partition(";")[0] for line in needed]
+    assert all(any(sign in name for sign in "<=>") for name in named), "a version for each"
     assert found.get_payload().startswith("# vector-index-mcp")
 
 
-def test_the_source_distribution_holds_what_its_tests_need(built: Path) -> None:
+def test_the_source_distribution_holds_what_is_told_of_it_and_nothing_else(built: Path) -> None:
     (found,) = built.glob("*.tar.gz")
     with tarfile.open(found) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    assert {"pyproject.toml", "LICENSE", "tests/conftest.py", "vector_index_mcp/cli.py"} <= names
-    assert not {name for name in names if name.startswith("benchmarks")}
+    assert {"vector_index_mcp/cli.py", "tests/conftest.py"} <= names
+    assert {name.partition("/")[0] for name in names} - {""} == {*SOURCES, *ADDED}
 
 
 def test_what_pip_has_installed_indexes_a_project_and_finds_things_in_it(

@@ -116,16 +116,17 @@ def _read_open_file(root: Path, key: str, max_bytes: int) -> Text | Skipped:
     # Not waited for if it has become a pipe.
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     descriptor = beneath.open_file(root, key, flags)
-    # `open` does not close what it refuses to wrap, which a folder is.
-    status = os.fstat(descriptor)
-    stamp = stamp_of(status)
-    if not stat.S_ISREG(status.st_mode):
-        os.close(descriptor)
-        return Skipped(NOT_A_FILE, stamp)
-    with open(descriptor, "rb") as file:  # noqa: PTH123 - from a descriptor, not a path
+    try:
+        status = os.fstat(descriptor)
+        stamp = stamp_of(status)
+        if not stat.S_ISREG(status.st_mode):
+            return Skipped(NOT_A_FILE, stamp)
         if status.st_size > max_bytes:
             return Skipped(TOO_LARGE, stamp)
-        data = file.read(max_bytes + 1)
+        with open(descriptor, "rb", closefd=False) as file:
+            data = file.read(max_bytes + 1)
+    finally:
+        os.close(descriptor)
     if len(data) > max_bytes:  # it grew meanwhile
         return Skipped(TOO_LARGE, stamp)
     content_hash = hashlib.sha256(data).hexdigest()

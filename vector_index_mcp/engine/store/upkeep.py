@@ -40,7 +40,8 @@ class Upkeep:
     """Not in the full-text index."""
     commits: int = 0
     has_old_versions: bool = True
-    """Whether the last maintenance left some that were too young to be dropped."""
+    """Whether the last maintenance left some that were too young to be dropped; at a start, nobody
+    knows, and a maintenance that finds nothing to do costs nothing."""
 
     def note_commit(self, new_rows: int = 0) -> None:
         """Count a commit in."""
