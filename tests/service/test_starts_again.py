@@ -22,6 +22,7 @@ from serving import (
 )
 
 from vector_index_mcp.codebase import wire
+from vector_index_mcp.codebase.opening import Opener
 from vector_index_mcp.codebase.service import Role
 from vector_index_mcp.errors import StoreError
 
@@ -56,6 +57,18 @@ async def test_a_start_on_an_unchanged_project_reads_and_embeds_nothing(project)
     assert (status["last_run"]["files_seen"], status["last_run"]["files_read"]) == (3, 0)
     assert (embedder.calls, embedder.state) == (0, "off")
     assert await contents(project / ".lancedb") == before
+
+
+def test_the_lock_is_free_however_often_the_index_had_to_be_tried(project, tmp_path):
+    opener, other = (
+        Opener(project, str(project / ".lancedb"), "1", tmp_path / "state") for _ in range(2)
+    )
+    assert opener.acquire()
+    assert opener.acquire()
+    assert not other.acquire()
+    opener.release()
+    assert other.acquire()
+    other.release()
 
 
 async def test_a_start_finds_what_changed_meanwhile(project):

@@ -21,7 +21,9 @@ from serving import (
     write,
 )
 
+from vector_index_mcp.codebase import tools
 from vector_index_mcp.codebase.service import Role
+from vector_index_mcp.codebase.state import State
 from vector_index_mcp.codebase.wire import search_result
 from vector_index_mcp.server import Lazily, build_server
 
@@ -333,6 +335,38 @@ async def test_force_reindex_during_a_run_begins_when_that_one_has_ended(project
             gate.open()
         assert results[0]["run"]["kind"] == "rebuild"
         assert codebase.indexer.live.index.manifest.generation == 1
+
+
+async def test_who_forces_a_rebuild_during_a_run_waits_no_longer_than_others_do(
+    project, embedder, monkeypatch
+):
+    monkeypatch.setattr(tools, "_TRIGGER_PATIENCE_SECONDS", 0.0)
+    codebase = codebase_of(project, embedder)
+    gate = Gate(codebase)
+    async with serving(codebase) as client:
+        await gate.wait()
+        for _ in range(2):
+            result = await call(client, "trigger_index", force_reindex=True)
+            assert (result["complete"], result["run"]["kind"]) == (False, "rebuild")
+            assert not result["run"]["finished"]
+        gate.open()
+        await settled(client)
+        assert codebase.indexer.live.index.manifest.generation == 1
+        assert codebase.indexer.last_run.kind == "rebuild"
+
+
+async def test_a_scan_that_failed_for_a_while_has_one_start_and_an_end(project, embedder):
+    codebase = codebase_of(project, embedder)
+    gate = Gate(codebase)
+    async with serving(codebase) as client:
+        await gate.wait()
+        started = (await status_of(client))["last_scan_start_time"]
+        codebase.state.enter(State.ERROR, "the disk is full")
+        codebase.state.enter(State.SCANNING)
+        gate.open()
+        status = await settled(client)
+        assert status["last_scan_start_time"] == started
+        assert status["last_scan_end_time"] >= started
 
 
 async def test_the_status_tells_what_takes_unusually_long(project, embedder):

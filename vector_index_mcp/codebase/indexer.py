@@ -105,25 +105,38 @@ class Indexer:
         self._start_over = start_over
         self._scanned = self._passage_of_scanned()
         self._rebuild: _Rebuild | None = None
-        self._runs_begun = 0
+        self._next_run: Run | None = None
+        """A rebuild that somebody waits for while another run is under way."""
+        self._runs_made = 0
         self._walk_wanted = False
         self._in_hand = 0  # paths taken off the queue and not committed yet
 
     # -- runs ------------------------------------------------------------------------------
 
     def begin_run(self, kind: Kind) -> Run:
-        """Begin a run, or join the one under way, whatever its kind."""
-        if self.run is not None:
+        """Begin a run, or join the one under way; a rebuild waits until another one has ended."""
+        if self.run is None:
+            return self._begin(self._new_run(kind))
+        if kind is not Kind.REBUILD or self.run.kind is Kind.REBUILD:
             return self.run
-        self._runs_begun += 1
-        self.run = Run(kind, self._runs_begun)
+        if self._next_run is None:
+            self._next_run = self._new_run(kind)
+        return self._next_run
+
+    def _new_run(self, kind: Kind) -> Run:
+        self._runs_made += 1
+        return Run(kind, self._runs_made)
+
+    def _begin(self, run: Run) -> Run:
+        run.begin()
+        self.run = run
         self._walk_wanted = True
         if self._state.current is not State.SCANNING:
             self._state.enter(State.SCANNING)
-        if kind is Kind.REQUEST:
+        if run.kind is Kind.REQUEST:
             self.vectors.look_for_model()
         self._queue.wake()
-        return self.run
+        return run
 
     @property
     def pending_path_count(self) -> int:
@@ -170,6 +183,9 @@ class Indexer:
             self._state.enter(State.ERROR, error)
         elif self._state.current is not State.WATCHING:
             self._state.enter(State.WATCHING)
+        if self._next_run is not None:
+            run, self._next_run = self._next_run, None
+            self._begin(run)
 
     # -- text ------------------------------------------------------------------------------
 
@@ -244,6 +260,8 @@ class Indexer:
         self.left_out_count = max(self.left_out_count, changes.left_out)
         if len(changes.dirty) > _FILES_PER_BATCH:  # a branch was switched, a folder moved in
             self._queue.add(changes)
+            if self.run is not None:
+                self.run.expect(len(changes.dirty) + len(changes.gone))
         elif changes.dirty or changes.gone:
             await self._index(changes)
             self._queue.settle(changes)

@@ -58,7 +58,7 @@ class Opener:
 
     def release(self) -> None:
         """Let another process become the writer."""
-        self._lock.release()
+        self._lock.release(force=True)  # acquired again by each try to open the index
 
     def is_taken(self) -> bool:
         """Whether another process is the writer. Changes nothing."""

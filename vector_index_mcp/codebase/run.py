@@ -2,7 +2,7 @@
 
 import time
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
 import anyio
@@ -37,7 +37,7 @@ class Outcome:
 
 @dataclass(slots=True)
 class Run:
-    """One run, under way or finished."""
+    """One run, under way or finished; one that waits for another has not begun yet."""
 
     kind: Kind
     number: int
@@ -54,6 +54,10 @@ class Run:
     """How long it took; 0 while it is under way."""
     _clock: float = field(default_factory=time.monotonic)
 
+    def begin(self) -> None:
+        """Count from now."""
+        self.started, self._clock = datetime.now(UTC), time.monotonic()
+
     def advance(self, files: int, outcome: Outcome) -> None:
         """Note that `files` more are done."""
         self.files_done += files
@@ -61,8 +65,13 @@ class Run:
         self._signal()
 
     def plan(self, seen: int, to_do: int) -> None:
-        """Note what the walk found."""
-        self.files_seen, self.files_to_do = seen, to_do
+        """Note what the walk found, beside what is done already."""
+        self.files_seen, self.files_to_do = seen, self.files_done + to_do
+        self._signal()
+
+    def expect(self, files: int) -> None:
+        """Note that so many more have joined, of which no walk knew."""
+        self.files_to_do += files
         self._signal()
 
     def finish(self, error: str | None = None) -> None:
@@ -78,11 +87,18 @@ class Run:
         return self.seconds or time.monotonic() - self._clock
 
     @property
+    def ended(self) -> datetime | None:
+        """When it was finished; None while it is under way."""
+        if not self.finished.is_set():
+            return None
+        return self.started + timedelta(seconds=self.seconds)
+
+    @property
     def seconds_left(self) -> float | None:
         """An estimate from the files done so far; None while there is nothing to go by."""
         if not self.files_done or self.finished.is_set():
             return None
-        return self.elapsed / self.files_done * (self.files_to_do - self.files_done)
+        return self.elapsed / self.files_done * max(0, self.files_to_do - self.files_done)
 
     def _signal(self) -> None:
         self.progressed.set()

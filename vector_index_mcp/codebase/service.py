@@ -181,6 +181,7 @@ class Codebase:
             self._opened.set()
             if role is not Role.KEEPER:
                 return None
+            await self.pipeline.rest()  # its processes may have been started for us already
             await anyio.sleep(delay)
 
     def _make_ignore(self) -> Ignore:
@@ -193,7 +194,7 @@ class Codebase:
     # -- indexing --------------------------------------------------------------------------
 
     async def trigger(self, *, force_reindex: bool) -> Run:
-        """Begin a run or join the one under way.
+        """Begin a run or join the one under way; a rebuild may have to wait for that first.
 
         Args:
             force_reindex: Read and cut every file again, into a new index that replaces the
@@ -212,11 +213,7 @@ class Codebase:
                 "nothing needs to be triggered, see get_status"
             )
         self.indexer.vectors.check_model()
-        run = self.indexer.begin_run(Kind.REBUILD if force_reindex else Kind.REQUEST)
-        while force_reindex and run.kind is not Kind.REBUILD:
-            await run.finished.wait()
-            run = self.indexer.begin_run(Kind.REBUILD)
-        return run
+        return self.indexer.begin_run(Kind.REBUILD if force_reindex else Kind.REQUEST)
 
     async def catching_up(self) -> Run | None:
         """The run under way, once the index is open; None if there is none."""

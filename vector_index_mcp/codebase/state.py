@@ -1,6 +1,5 @@
 """What the service is doing, and what may follow what. Everything that changes it is here."""
 
-from datetime import UTC, datetime
 from enum import StrEnum
 
 
@@ -26,13 +25,11 @@ MAY_FOLLOW = {
 
 
 class StateMachine:
-    """The current state, the error that explains it, and when it scanned."""
+    """The current state, and the error that explains it."""
 
     def __init__(self) -> None:
         self.current = State.INITIALIZING
         self.error: str | None = None
-        self.scan_started: datetime | None = None
-        self.scan_ended: datetime | None = None
 
     def enter(self, state: State, error: str | None = None) -> None:
         """Go to `state`; entering the current one again only renews its error.
@@ -42,8 +39,4 @@ class StateMachine:
         """
         if state is not self.current and state not in MAY_FOLLOW[self.current]:
             raise ValueError(f"{state} may not follow {self.current}")
-        if state is State.SCANNING and self.current is not State.SCANNING:
-            self.scan_started, self.scan_ended = datetime.now(UTC), None
-        if self.current is State.SCANNING and state is State.WATCHING:
-            self.scan_ended = datetime.now(UTC)
         self.current, self.error = state, error

@@ -239,12 +239,13 @@ async def index_status(codebase: "Codebase") -> IndexStatus:
     indexer, embedder, state = codebase.indexer, codebase.embedder, codebase.state
     if indexer is not None:  # a rebuild may have been swapped in while the size was measured
         ledger = indexer.live.ledger
+    scan = (indexer.run or indexer.last_run) if indexer else None
     last = codebase.recent.last
     return IndexStatus(
         project_path=str(codebase.root),
         status=state.current.value,
-        last_scan_start_time=state.scan_started,
-        last_scan_end_time=state.scan_ended,
+        last_scan_start_time=scan.started if scan else None,
+        last_scan_end_time=scan.ended if scan else None,
         indexed_chunk_count=ledger.chunk_count,
         error_message=state.error or index_error,
         indexed_file_count=ledger.count(INDEXED),
