@@ -194,7 +194,6 @@ def _add_commands_of_services(commands: _Commands) -> None:
     ui.add_argument("--no-open", action="store_true", help="print the link only")
     # Started by a front end, not by people.
     host = commands.add_parser("host", description="Be the background service of a project.")
-    host.add_argument("--report", type=int, required=True, metavar="FD", help=argparse.SUPPRESS)
     host.add_argument("path", metavar="PATH", help="the project's folder")
 
 

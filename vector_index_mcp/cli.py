@@ -4,6 +4,7 @@ Status 0: done. 1: it failed, or files failed. 2: the command or a setting is wr
 """
 
 import argparse
+import contextlib
 import gc
 import logging
 import os
@@ -36,7 +37,7 @@ def run(arguments: Sequence[str]) -> int:
         if parsed.command == "ui":
             return _ui(parsed.path, env_file, opens_browser=not parsed.no_open)
         if parsed.command == "host":
-            return _host(parsed.path, env_file, parsed.report)
+            return _host(parsed.path, env_file)
         return _run_command(parsed, env_file)
     except (SettingsError, ProjectError) as error:
         return _fail(error, 2)
@@ -78,12 +79,15 @@ def _host_options(env_file: str | None) -> list[str]:
     return ["--env-file", os.path.abspath(env_file)] if env_file else []  # noqa: PTH100 - light
 
 
-def _host(path: str, env_file: str | None, report: int) -> int:
-    """Be the background service; whoever started us learns from `report` how that went."""
+def _host(path: str, env_file: str | None) -> int:
+    """Be the background service; whoever reads our output learns in one line how the start went."""
+    report = os.dup(1)
+    os.dup2(2, 1)  # what a library prints is for the log
 
     def tell(words: str) -> None:
-        with os.fdopen(report, "w", encoding="utf-8") as pipe:
-            pipe.write(words + "\n")
+        # Whoever started us may be gone already.
+        with contextlib.suppress(BrokenPipeError), os.fdopen(report, "wb") as pipe:
+            pipe.write(f"{words}\n".encode())
 
     gc.disable()  # of what is imported nothing goes away; looking for it takes 0.04 s of 0.6
     try:

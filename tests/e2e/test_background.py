@@ -17,6 +17,7 @@ import pytest
 from processes import (
     ANOTHER_VERSION,
     ANSWER_SECONDS,
+    COMMAND,
     FAKE_WORKER,
     MODEL_SECONDS,
     Place,
@@ -448,16 +449,25 @@ async def test_a_service_of_another_version_is_replaced(place):
         await client.exit_status()
 
 
-async def test_a_second_service_of_a_project_ends_at_once(served):
+async def test_a_service_lives_though_nobody_is_left_to_hear_that_it_does(place):
+    command = [*COMMAND, "host", str(place.project)]
     reading, writing = os.pipe()
-    before = served.report()
-    ran = await served.run(
-        "host", "--report", str(writing), served.project, options={"pass_fds": [writing]}
-    )
+    os.close(reading)
+    host = await anyio.open_process(command, env=place.variables, stdout=writing, stderr=None)
     os.close(writing)
-    with os.fdopen(reading, encoding="utf-8") as report:
-        assert report.read() == "busy\n"
-    assert ran.returncode == 0
+    async with place.relayed() as client:
+        await client.initialize()
+        assert (await indexed(client))["indexed_file_count"] == len(PROJECT)
+        assert place.report()["pid"] == host.pid
+        host.terminate()
+        assert await host.wait() == 0
+        await host.aclose()
+
+
+async def test_a_second_service_of_a_project_ends_at_once(served):
+    before = served.report()
+    ran = await served.run("host", served.project)
+    assert (ran.returncode, ran.stdout) == (0, "busy\n")
     assert served.report()["pid"] == before["pid"]
 
 

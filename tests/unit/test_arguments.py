@@ -10,7 +10,7 @@ COMMANDS = ["serve", "index", "status", "verify"]
 paths = st.text(min_size=1).filter(lambda text: not text.startswith("-") and text != "host")
 words = st.text() | st.sampled_from([
     *COMMANDS, "search", "ps", "stop", "logs", "host", "--env-file", "--env-file=x", "--env", "--",
-    "-", "-h", "--version", "--json", "--all", "--top-k", "--top-k=0", "5", "--report", "--force",
+    "-", "-h", "--version", "--json", "--all", "--top-k", "--top-k=0", "5", "--force",
     "--foreground", "x\0y", "\udcff", "@file", "", " ",
 ])  # fmt: skip
 

@@ -104,7 +104,7 @@ def endpoint_of(project: Path) -> Endpoint:
     Raises:
         ProjectError: If the user's runtime folder belongs to somebody else.
     """
-    # normcase: on a system that ignores case, so do we.
+    # normcase: Windows ignores case, and so do we.
     name = hashlib.sha256(os.fsencode(os.path.normcase(project))).hexdigest()[:_HASH_CHARS]
     return Endpoint(_runtime_folder(), name)
 

@@ -5,6 +5,7 @@ the standard library, knows no message it carries, and ends when either side doe
 """
 
 import os
+import queue
 import select
 import socket
 import subprocess
@@ -24,6 +25,10 @@ _CHUNK_BYTES = 65_536
 _START_SECONDS = 30.0  # for a service to listen; it takes about one
 _END_SECONDS = 10.0  # for a service to end when it is asked to; it promises 5
 _LOOK_SECONDS = 0.02  # between two looks
+# What Windows has in place of sessions, where these names are known.
+_DETACHED = getattr(subprocess, "DETACHED_PROCESS", 0) | getattr(
+    subprocess, "CREATE_NEW_PROCESS_GROUP", 0
+)
 _LAST_ANSWERS_SECONDS = 10.0  # for answers under way when the client has no more requests
 
 
@@ -140,13 +145,13 @@ def start(endpoint: Endpoint, project: Path, host_arguments: Sequence[str]) -> N
     Raises:
         BackgroundError: If it failed; with its own words.
     """
-    reading, writing = os.pipe()
-    process = _spawn(endpoint, project, host_arguments, writing)
-    os.close(writing)
-    threading.Thread(target=process.wait, daemon=True).start()  # or it would stay as a zombie
-    with os.fdopen(reading, encoding="utf-8") as report:
-        ready, _, _ = select.select([report], [], [], _START_SECONDS)
-        words = report.readline().strip() if ready else ""
+    said: queue.SimpleQueue[str] = queue.SimpleQueue()
+    process = _spawn(endpoint, project, host_arguments)
+    threading.Thread(target=_listen, args=(process, said), daemon=True).start()
+    try:
+        words = said.get(timeout=_START_SECONDS)
+    except queue.Empty:
+        words = ""
     if words.startswith("error "):
         status, _, message = words.removeprefix("error ").partition(": ")
         raise SettingsError(message) if status == "2" else BackgroundError(message)
@@ -157,19 +162,28 @@ def start(endpoint: Endpoint, project: Path, host_arguments: Sequence[str]) -> N
 
 
 def _spawn(
-    endpoint: Endpoint, project: Path, host_arguments: Sequence[str], report: int
+    endpoint: Endpoint, project: Path, host_arguments: Sequence[str]
 ) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-P", "-m", "vector_index_mcp", *host_arguments]
     with endpoint.log.open("ab") as log:
         return subprocess.Popen(
-            [*command, "host", "--report", str(report), str(project)],
+            [*command, "host", str(project)],
             stdin=subprocess.DEVNULL,
-            stdout=log,
+            stdout=subprocess.PIPE,  # for the one line that says how the start went
             stderr=log,
-            pass_fds=[report],
-            start_new_session=True,  # it outlives the client, and its terminal's signals
+            # It outlives the client, and its terminal's signals.
+            start_new_session=os.name == "posix",
+            creationflags=_DETACHED,
             env={**os.environ, **_HOST_ENVIRONMENT},
         )
+
+
+def _listen(process: subprocess.Popen[bytes], said: "queue.SimpleQueue[str]") -> None:
+    """Pass on the first line of a service, and wait for it, or it would stay as a zombie."""
+    assert process.stdout is not None
+    with process.stdout as report:
+        said.put(report.readline().decode("utf-8", "replace").strip())
+    process.wait()
 
 
 def _ask(endpoint: Endpoint, wants: str) -> tuple[socket.socket, dict[str, Any]]:
