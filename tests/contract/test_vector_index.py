@@ -109,3 +109,17 @@ async def test_the_index_does_not_fall_to_pieces_over_many_changes(store, docume
         assert (await vectors_index(store._handles.chunks)).num_segments <= upkeep._MOST_SEGMENTS
         wanted = changed[0].entries[0].chunk.text
         assert (await nearest_keys(store, wanted))[0] == f"{round_}.py"
+
+
+async def test_what_a_maintenance_has_replaced_is_left_to_the_next(store, documents):
+    vectors = vectors_of(documents)
+    await store.replace(documents, 1, {})
+    await store.maintain()
+    for number in range(2):
+        portion = [document.key for document in documents[number::2]]
+        await store.fill(await store.unembedded(portion), vectors)
+        await store.maintain()
+    await store.maintain()  # merges what the index's building kept apart; the old is too young
+    assert store.upkeep.is_worthwhile
+    await store.maintain()
+    assert not store.upkeep.is_worthwhile

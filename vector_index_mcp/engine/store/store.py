@@ -285,9 +285,9 @@ class Store:
         call, measured). Searches on the old handles end undisturbed; the last one frees them.
         """
         with translated("maintaining"):
-            await tidy(self._handles.chunks, self._handles.files)
+            has_replaced = await tidy(self._handles.chunks, self._handles.files)
         self._handles = await _open_handles(self._uri, self.generation)
-        self.upkeep.note_done(await self.count())
+        self.upkeep.note_done(await self.count(), has_replaced=has_replaced)
 
     async def _add(self, rows: pa.Table) -> None:
         if rows.num_rows == 0:

@@ -48,9 +48,15 @@ class Upkeep:
         self.new_rows += new_rows
         self.commits += 1
 
-    def note_done(self, rows: int) -> None:
-        """Begin to count anew, now that the table is tidy."""
-        self.has_old_versions = self.commits > 0
+    def note_done(self, rows: int, *, has_replaced: bool) -> None:
+        """Begin to count anew, now that the table is tidy.
+
+        Args:
+            rows: Of the whole table.
+            has_replaced: Whether the maintenance wrote anything anew. What it replaced is as large
+                as the table, and still there.
+        """
+        self.has_old_versions = has_replaced or self.commits > 0
         self.rows, self.new_rows, self.commits = rows, 0, 0
 
     @property
@@ -73,12 +79,13 @@ class Upkeep:
         return self.has_old_versions or self.new_rows >= rows or self.commits >= commits
 
 
-async def tidy(chunks: lancedb.AsyncTable, files: lancedb.AsyncTable) -> None:
-    """Compact, index what is not indexed, drop old versions.
+async def tidy(chunks: lancedb.AsyncTable, files: lancedb.AsyncTable) -> bool:
+    """Compact, index what is not indexed, drop old versions; whether there was anything to do.
 
     The vectors get an index once nearly all are there: trained on a part, it would have to be
     trained again, and over deleted rows that takes ten times as long.
     """
+    before = await chunks.version(), await files.version()
     index = await vectors_index(chunks)
     if index is not None and (index.num_segments or 0) >= _MOST_SEGMENTS:
         # Made anew once the table is compact; until then, searches compare every vector.
@@ -87,6 +94,7 @@ async def tidy(chunks: lancedb.AsyncTable, files: lancedb.AsyncTable) -> None:
     await files.optimize(cleanup_older_than=_KEEP_VERSIONS_FOR)
     if await _are_vectors_worth_an_index(chunks):
         await chunks.create_index("vector", config=_VECTORS_INDEX)
+    return (await chunks.version(), await files.version()) != before
 
 
 async def vectors_index(chunks: lancedb.AsyncTable) -> Any:
