@@ -17,6 +17,9 @@ from vector_index_mcp.errors import ProjectError
 from vector_index_mcp.files import watch as module
 from vector_index_mcp.files.watch import EVENTS_LOST, WATCH_LIMIT, Watch
 
+if sys.platform == "linux":
+    from watchdog.observers.inotify_c import InotifyConstants, InotifyEvent, InotifyFD
+
 LONGEST_WAIT_SECONDS = 5
 MOST_EVENTS_TO_CAUSE = 50_000
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="looks at inotify")
@@ -307,6 +310,76 @@ def test_a_watch_of_a_deleted_project_tells_it_and_is_not_alive(
     for thread in threading.enumerate():
         if isinstance(thread, EventEmitter):
             thread.join(LONGEST_WAIT_SECONDS)
+    assert not watch.is_alive
+
+
+@linux_only
+def test_a_folder_moved_out_made_again_and_deleted_in_both_places_ends_nothing(
+    project: Path, watch: Watch, recorder: Recorder, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    trash = tmp_path_factory.mktemp("trash")
+    (project / "x").rename(trash / "x")
+    (project / "x").mkdir()
+    write(project, "one.py")
+    recorder.wait_for("x", "one.py")  # so the new folder has a watch, too
+    shutil.rmtree(project / "x")
+    write(project, "two.py")
+    recorder.wait_for("two.py")
+    shutil.rmtree(trash / "x")
+    write(project, "three.py")
+    recorder.wait_for("three.py")
+    assert watch.is_alive
+
+
+@linux_only
+def test_resync_lets_go_of_a_folder_that_was_moved_out_and_made_again(
+    project: Path, watch: Watch, recorder: Recorder, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    trash = tmp_path_factory.mktemp("trash")
+    (project / "x").rename(trash / "x")
+    write(project, "x/y/new.py")
+    recorder.wait_for("x/y/new.py")
+    assert watched(trash) == {"x", "x/y"}
+    watch.resync()
+    assert watched(trash) == set()
+    assert watched(project) == {".", "x", "x/y"}
+    write(project, "x/y/last.py")
+    recorder.wait_for("x/y/last.py")
+
+
+@linux_only
+def test_a_project_moved_away_and_made_again_is_watched_when_the_old_one_is_deleted(
+    project: Path, watch: Watch, recorder: Recorder, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    trash = tmp_path_factory.mktemp("trash")
+    project.rename(trash / "old")
+    write(project, "new.py")
+    watch.resync()
+    shutil.rmtree(trash / "old")
+    write(project, "last.py")
+    recorder.wait_for("last.py")
+    assert watch.is_alive
+
+
+@linux_only
+def test_events_lost_while_the_project_is_away_are_told_and_end_nothing(
+    project: Path, watch: Watch, recorder: Recorder, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    away = tmp_path_factory.mktemp("elsewhere") / "away"
+    project.rename(away)
+    reader = next(thread for thread in threading.enumerate() if isinstance(thread, InotifyFD))
+    reader.handle_event(InotifyEvent(-1, InotifyConstants.IN_Q_OVERFLOW, 0, b""))
+    recorder.wait_for_problem(EVENTS_LOST)
+    away.rename(project)
+    write(project, "x/new.py")
+    recorder.wait_for("x/new.py")
+
+
+@linux_only
+def test_a_watch_whose_reading_thread_has_died_is_not_alive(watch: Watch) -> None:
+    reader = next(thread for thread in threading.enumerate() if isinstance(thread, InotifyFD))
+    reader.stop()
+    reader.join(LONGEST_WAIT_SECONDS)
     assert not watch.is_alive
 
 
