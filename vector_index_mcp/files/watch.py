@@ -98,9 +98,10 @@ class Watch:
 
     def resync(self) -> None:
         """Make the watches match the folders there are now."""
-        if isinstance(self._observer, _PruningObserver):
+        observer = self._observer  # once: another thread may stop us
+        if _PruningObserver is not None and isinstance(observer, _PruningObserver):
             with contextlib.suppress(OSError):  # the project is gone: a scan will tell
-                self._observer.resync()
+                observer.resync()
 
     @property
     def is_alive(self) -> bool:
@@ -115,10 +116,10 @@ class Watch:
 
     def stop(self) -> None:
         """Remove the watches and end the threads."""
-        if self._observer is not None:
-            self._observer.stop()
-            self._observer.join()
-            self._observer = None
+        observer, self._observer = self._observer, None
+        if observer is not None:
+            observer.stop()
+            observer.join()
 
     def _make_observer(self) -> BaseObserver:
         if _PruningObserver is not None:

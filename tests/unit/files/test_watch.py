@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from watchdog.observers.api import EventEmitter
+from watchdog.observers.api import BaseObserver, EventEmitter
 
 from vector_index_mcp.errors import ProjectError
 from vector_index_mcp.files import watch as module
@@ -292,6 +292,48 @@ def test_stop_ends_all_threads_and_gives_the_watches_back(
     if sys.platform == "linux":
         assert inotify_count() == count
         assert watched(project) == set()
+
+
+def test_a_stop_in_another_thread_hinders_neither_a_resync_nor_a_look_at_what_lives(
+    project: Path, recorder: Recorder
+) -> None:
+    class Stopped(Watch):
+        """Whose observer is gone as soon as somebody has looked at it."""
+
+        @property
+        def _observer(self) -> BaseObserver | None:
+            observer, self._once = self._once, None
+            return observer
+
+        @_observer.setter
+        def _observer(self, observer: BaseObserver | None) -> None:
+            self._once = observer
+
+    for use in (Watch.resync, lambda watch: watch.is_alive, Watch.stop):
+        watch = Stopped(project, recorder.is_ignored_folder, recorder.on_dirty, recorder.on_problem)
+        watch.start()
+        observer = watch._once
+        assert observer is not None
+        use(watch)
+        observer.stop()
+        observer.join()
+
+
+def test_where_watches_cannot_be_pruned_the_events_are_told_all_the_same(
+    project: Path, recorder: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_PruningObserver", None)
+    recorder.ignored.add("skip")
+    watch = Watch(project, recorder.is_ignored_folder, recorder.on_dirty, recorder.on_problem)
+    watch.start()
+    try:
+        watch.resync()
+        assert watch.is_alive
+        write(project, "skip/new.py")
+        write(project, "x/new.py")
+        assert not any(path.startswith("skip/") for path in recorder.wait_for("x/new.py"))
+    finally:
+        watch.stop()
 
 
 def test_a_watch_can_be_started_again(project: Path, watch: Watch, recorder: Recorder) -> None:
