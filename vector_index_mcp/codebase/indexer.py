@@ -112,8 +112,14 @@ class Indexer:
     # -- runs ------------------------------------------------------------------------------
 
     def begin_run(self, kind: Kind) -> Run:
-        """Begin a run, or join the one under way, whatever its kind."""
+        """Begin a run, or join the one under way, whatever its kind.
+
+        A request walks the folders again, unless for a rebuild: events may have been lost since.
+        """
         if self.run is not None:
+            if kind is Kind.REQUEST and self.run.kind is not Kind.REBUILD:
+                self._walk_wanted = True
+                self._queue.wake()
             return self.run
         self._runs_begun += 1
         self.run = Run(kind, self._runs_begun)
