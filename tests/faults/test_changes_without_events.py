@@ -6,11 +6,25 @@ import shutil
 import subprocess
 import sys
 
+import anyio
 import pytest
 from fakes import FakeEmbedder
-from serving import codebase_of, eventually, found, serving, settled, status_of, write
+from serving import (
+    PATIENCE_SECONDS,
+    Gate,
+    codebase_of,
+    eventually,
+    found,
+    serving,
+    settled,
+    status_of,
+    write,
+)
 
 from vector_index_mcp.codebase import freshness
+from vector_index_mcp.codebase.indexer import _FILES_PER_BATCH
+from vector_index_mcp.codebase.ledger import INDEXED
+from vector_index_mcp.codebase.run import Kind
 from vector_index_mcp.files import mounts, watch
 
 pytestmark = pytest.mark.anyio
@@ -61,6 +75,35 @@ async def test_changes_that_no_event_tells_of_are_found_by_the_next_scan(project
         await settled(client, with_vectors=False)
         await follows(client, project)
         assert (await status_of(client))["watcher"] == {"mode": "events", "problem": None}
+
+
+@pytest.mark.usefixtures("deaf")
+async def test_events_lost_after_the_walk_of_a_run_are_made_good_by_another_run(project):
+    codebase = codebase_of(project, FakeEmbedder())
+    gate = Gate(codebase)
+    async with serving(codebase) as client:
+        await gate.wait()
+        write(project, {"two.py": "banana = 1\n"})
+        codebase.freshness._note_problem(watch.EVENTS_LOST)
+        await anyio.wait_all_tasks_blocked()
+        gate.open()
+        await eventually(lambda: finds(client, "banana", "two.py"))
+
+
+@pytest.mark.usefixtures("deaf")
+async def test_a_request_finds_what_changed_after_the_walk_of_the_run_it_joins(project):
+    write(project, {f"file{i}.py": "cherry = 1\n" for i in range(_FILES_PER_BATCH)})
+    codebase = codebase_of(project, FakeEmbedder())
+    gate = Gate(codebase)
+    async with codebase.running():
+        await gate.wait()
+        write(project, {"two.py": "banana = 1\n"})
+        run = await codebase.trigger(force_reindex=False)
+        gate.open()
+        with anyio.fail_after(PATIENCE_SECONDS):
+            await run.finished.wait()
+        assert (run.kind, codebase.ledger.count(INDEXED)) == (Kind.START, _FILES_PER_BATCH + 2)
+        assert run.files_done == run.files_to_do == _FILES_PER_BATCH + 2
 
 
 @linux_only

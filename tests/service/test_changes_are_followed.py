@@ -8,6 +8,7 @@ import pytest
 from fakes import FakeEmbedder
 from serving import (
     PATIENCE_SECONDS,
+    Gate,
     call,
     codebase_of,
     contents,
@@ -22,6 +23,7 @@ from serving import (
     write,
 )
 
+from vector_index_mcp.codebase.indexer import _FILES_PER_BATCH
 from vector_index_mcp.codebase.ledger import INDEXED
 from vector_index_mcp.codebase.service import Role
 from vector_index_mcp.files import scan
@@ -244,3 +246,74 @@ async def test_a_run_ends_though_all_it_found_was_indexed_as_just_changed(projec
             await run.finished.wait()
         assert (run.error, run.files_to_do) == (None, 5)
         assert all(codebase.ledger.get(name).state == INDEXED for name in names)
+
+
+MANY = {f"data/file_{number}.py": "quince\n" for number in range(3 * _FILES_PER_BATCH)}
+"""One batch is committed, one prepared and one queued when the gate stops the pipeline."""
+
+
+def ignore_all_of_data(project):
+    write(project, {".gitignore": "build/\ndata/\n"})
+    return [".gitignore"]
+
+
+def delete_all_of_data(project):
+    shutil.rmtree(project / "data")
+    return ["data"]
+
+
+def delete_one_by_one(project):
+    for name in MANY:
+        (project / name).unlink()
+    return list(MANY)
+
+
+@pytest.mark.parametrize("lose", [ignore_all_of_data, delete_all_of_data, delete_one_by_one])
+@pytest.mark.parametrize("into", ["the index", "a rebuilt index"])
+async def test_what_is_deleted_or_ignored_on_its_way_into_the_index_does_not_stay(
+    project, embedder, lose, into
+):
+    codebase = codebase_of(project, embedder, quiet_seconds=0.0)
+    async with codebase.running(Role.VISITOR):  # without a watcher: events are ours to make
+        await converged(codebase)
+        current = codebase.indexer.live.index.store
+        write(project, MANY)
+        is_rebuild = into == "a rebuilt index"
+        gate = Gate(codebase, lambda store: (store is not current) == is_rebuild)
+        run = await codebase.trigger(force_reindex=is_rebuild)
+        await gate.wait()
+        codebase.indexer._queue.touch(lose(project))
+        gate.open()
+        with anyio.fail_after(PATIENCE_SECONDS):
+            await run.finished.wait()
+
+        async def is_done():
+            return codebase.indexer.pending_path_count == 0
+
+        await eventually(is_done)
+        held = [record.key for record, _ in codebase.ledger.all()]
+        assert sorted(held) == sorted(FILES.keys() - {"build/out.py"})
+
+
+async def test_files_changed_on_their_way_into_the_index_are_indexed_as_they_are_now(
+    project, embedder
+):
+    names = list(MANY)[: 2 * _FILES_PER_BATCH]
+    write(project, dict.fromkeys(names, "quince\n"))
+    codebase = codebase_of(project, embedder, quiet_seconds=0.0)
+    gate = Gate(codebase)
+
+    async def is_next_batch_prepared():
+        return len(codebase.indexer._scanned._batches) == 2
+
+    async with codebase.running(Role.VISITOR):
+        await gate.wait()
+        await eventually(is_next_batch_prepared)
+        late = [name for name in names if codebase.ledger.get(name) is None]
+        assert len(late) > _FILES_PER_BATCH  # too many to be indexed at once
+        write(project, dict.fromkeys(late, "raspberry\n"))
+        codebase.indexer._queue.touch(late)
+        gate.open()
+        await converged(codebase)
+    kept = await contents(project / ".lancedb")
+    assert kept == await fresh_contents(project, embedder, project.parent / "fresh")

@@ -141,6 +141,27 @@ async def test_what_is_given_back_is_all_that_was_not_committed(pipeline, store)
     assert len(passage) == 0
 
 
+async def test_what_was_looked_at_since_is_not_committed(pipeline, store):
+    passage = passage_of(pipeline, store, ["a.py"], ["b.py", "c.py"])
+    await step(passage)  # prepares b and c as well
+
+    passage.settle(Changes(["b.py"]))
+
+    assert passage.files == ["c.py"]
+    assert await step(passage) == ["c.py"]
+    assert set(await texts(store)) == {"a.py", "c.py"}
+
+
+async def test_a_batch_of_which_nothing_is_left_is_none(pipeline, store):
+    passage = passage_of(pipeline, store, ["a.py"], ["b.py"], ["c.py"])
+    await step(passage)
+
+    passage.settle(Changes(gone=["b.py"]))
+
+    assert len(passage) == 0
+    assert await step(passage) == ["c.py"]
+
+
 async def test_files_count_as_waiting_from_when_they_are_taken(pipeline, store, monkeypatch):
     passage = passage_of(pipeline, store, ["a.py", "b.py"])
     prepare = pipeline.prepare

@@ -81,6 +81,8 @@ class Freshness:
             if not is_watching and self._root.is_dir():
                 await anyio.to_thread.run_sync(self.stop)
                 await self.start(indexer)
+            if indexer.run is not None:  # its walk may have been before the events were lost
+                await indexer.run.finished.wait()
             run = indexer.begin_run(Kind.REBUILD if indexer.needs_rebuild else Kind.RESCAN)
             await run.finished.wait()
             await self.resync()

@@ -35,7 +35,7 @@ from vector_index_mcp.errors import (
     StoreError,
 )
 from vector_index_mcp.files.ignore import Ignore, concerns_rules
-from vector_index_mcp.files.scan import Changes, compare, look, walk
+from vector_index_mcp.files.scan import Changes, Stamp, compare, look, walk
 
 _log = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ class _Rebuild:
 
     passage: Passage
     touched: set[str] = field(default_factory=set)
-    """Files that changed in the current generation meanwhile."""
+    """Where something happened meanwhile."""
 
 
 class Indexer:
@@ -114,9 +114,15 @@ class Indexer:
     # -- runs ------------------------------------------------------------------------------
 
     def begin_run(self, kind: Kind) -> Run:
-        """Begin a run, or join the one under way; a rebuild waits until another one has ended."""
+        """Begin a run, or join the one under way; a rebuild waits until another one has ended.
+
+        A request walks the folders again, unless for a rebuild: events may have been lost since.
+        """
         if self.run is None:
             return self._begin(self._new_run(kind))
+        if self.run.kind is not Kind.REBUILD and kind is Kind.REQUEST:
+            self._walk_wanted = True
+            self._queue.wake()
         if kind is not Kind.REBUILD or self.run.kind is Kind.REBUILD:
             return self.run
         if self._next_run is None:
@@ -165,6 +171,16 @@ class Indexer:
     @property
     def _has_scanned(self) -> bool:
         return self._queue.has_scanned or len(self._scanned) > 0
+
+    def _known(self) -> dict[str, Stamp]:
+        """The stamps of the files that the index holds, or is about to hold."""
+        return self.live.ledger.stamps([*self._queue.scanned, *self._scanned.files])
+
+    def _settle(self, changes: Changes) -> None:
+        """Let go of what is queued or prepared of files that were looked at since."""
+        self._queue.settle(changes)
+        self._scanned.settle(changes)
+        changes.gone = [key for key in changes.gone if self.live.ledger.get(key) is not None]
 
     def _is_text_first(self) -> bool:
         return self._has_scanned or self._rebuild is not None
@@ -248,7 +264,9 @@ class Indexer:
             touched = [""]  # what is tracked now may lie in folders that were not watched
         if is_outdated or any(map(concerns_rules, touched)):
             await self.on_rules_changed()  # before the look: what changes after it is an event then
-        known = self.live.ledger.stamps()
+        if self._rebuild is not None:
+            self._rebuild.touched.update(touched)
+        known = self._known()
         try:
             with self.live.activity.of("a look at what changed"):
                 changes = await anyio.to_thread.run_sync(
@@ -258,13 +276,13 @@ class Indexer:
             self._end_run(str(error))
             return
         self.left_out_count = max(self.left_out_count, changes.left_out)
+        self._settle(changes)
         if len(changes.dirty) > _FILES_PER_BATCH:  # a branch was switched, a folder moved in
             self._queue.add(changes)
             if self.run is not None:
                 self.run.expect(len(changes.dirty) + len(changes.gone))
         elif changes.dirty or changes.gone:
             await self._index(changes)
-            self._queue.settle(changes)
 
     async def _walk(self) -> None:
         self.ignore = self._make_ignore()
@@ -281,10 +299,11 @@ class Indexer:
         if run.kind is Kind.REBUILD:
             await self._begin_rebuild(run, sorted(tree.files, reverse=True))
             return
-        changes = compare(tree, self.live.ledger.stamps())
+        changes = compare(tree, self._known())
         if run.kind is Kind.REQUEST:
             again = self.live.ledger.failed.keys() & tree.files.keys()
             changes.dirty.extend(again.difference(changes.dirty))
+        self._settle(changes)
         self._queue.add(changes)
         run.plan(len(tree.files), len(changes.dirty) + len(changes.gone))
 
@@ -310,8 +329,6 @@ class Indexer:
         except StoreError:
             self._queue.add(changes)
             raise
-        if self._rebuild is not None:
-            self._rebuild.touched.update(changes.dirty, changes.gone)
         self.vectors.wake()
 
     # -- rebuilding ------------------------------------------------------------------------

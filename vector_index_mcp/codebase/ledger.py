@@ -116,9 +116,14 @@ class Ledger:
         """Every record, with how many of its chunks have no vector."""
         return [(r, self._without_vector.get(key, 0)) for key, r in self._records.items()]
 
-    def stamps(self) -> dict[str, Stamp]:
-        """By file, the stamp it had when it was last looked at."""
-        return {key: record.stamp for key, record in self._records.items()}
+    def stamps(self, coming: Iterable[str] = ()) -> dict[str, Stamp]:
+        """By file, the stamp it had when it was last looked at; one that no file has if `coming`.
+
+        Args:
+            coming: Files that are on their way into the index.
+        """
+        known = {key: record.stamp for key, record in self._records.items()}
+        return dict.fromkeys(coming, _DISTRUSTED) | known
 
     def with_state(self, state: str) -> list[FileRecord]:
         """The records in `state`."""

@@ -69,6 +69,17 @@ class Passage:
         self._batches.popleft()
         return batch.known, outcome
 
+    @property
+    def files(self) -> list[str]:
+        """Those that are prepared and not committed yet."""
+        return [key for batch in self._batches for key in batch.known]
+
+    def settle(self, changes: Changes) -> None:
+        """Do not commit what was prepared of files that have been looked at since."""
+        keys = {*changes.dirty, *changes.gone}
+        left = (batch.without(keys) for batch in self._batches)
+        self._batches = deque(batch for batch in left if batch.known)
+
     def give_back(self) -> Changes:
         """What was taken and is not committed; this passage ends."""
         batches, self._batches = self._batches, deque()

@@ -6,7 +6,7 @@ that leaves the whole batch to be done again.
 
 import logging
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
@@ -49,6 +49,14 @@ class Batch:
     def dirty(self) -> list[str]:
         """The files that were read."""
         return [each.key for each in self.prepared]
+
+    def without(self, keys: Collection[str]) -> "Batch":
+        """What is left of it when nothing is to be done about `keys`."""
+        return Batch(
+            {key: known for key, known in self.known.items() if key not in keys},
+            [each for each in self.prepared if each.key not in keys],
+            [key for key in self.gone if key not in keys],
+        )
 
 
 @dataclass(frozen=True, slots=True)

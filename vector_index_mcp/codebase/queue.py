@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import math
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from itertools import islice
 
 import anyio
@@ -75,10 +75,15 @@ class DirtyQueue:
         return Changes(dirty, gone)
 
     def settle(self, changes: Changes) -> None:
-        """Forget what a scan found of files that have been brought up to date since."""
+        """Forget what a scan found of files that have been looked at since."""
         for path in (*changes.dirty, *changes.gone):
             self._dirty.pop(path, None)
             self._gone.pop(path, None)
+
+    @property
+    def scanned(self) -> Collection[str]:
+        """The files to read that scans found and that still wait."""
+        return self._dirty
 
     @property
     def has_scanned(self) -> bool:

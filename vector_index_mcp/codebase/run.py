@@ -65,7 +65,7 @@ class Run:
         self._signal()
 
     def plan(self, seen: int, to_do: int) -> None:
-        """Note what the walk found, beside what is done already."""
+        """Note what a walk found: so many files, of which `to_do` are still to be done."""
         self.files_seen, self.files_to_do = seen, self.files_done + to_do
         self._signal()
 

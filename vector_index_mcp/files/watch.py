@@ -1,10 +1,11 @@
 """The observer: the operating system's file events as dirty paths. The only importer of watchdog.
 
 An event only says where to look. On Linux this module extends watchdog's inotify observer, for
-four measured reasons (watchdog 7.1.0): it sets watches below ignored folders, too; after an
+five measured reasons (watchdog 7.1.0): it sets watches below ignored folders, too; after an
 overflow of the kernel's queue it removes and re-adds every watch, which overflows the queue again,
-for ever, from about 16,000 folders on; it does not tell that events were lost; and it passes over
-a reached watch limit in silence. The extension uses watchdog's private names, which is why its
+for ever, from about 16,000 folders on; it does not tell that events were lost; it passes over a
+reached watch limit in silence; and its reading thread dies of a folder moved away, made again and
+deleted in both places. The extension uses watchdog's private names, which is why its
 version is bounded.
 """
 
@@ -97,23 +98,28 @@ class Watch:
 
     def resync(self) -> None:
         """Make the watches match the folders there are now."""
-        if isinstance(self._observer, _PruningObserver):
+        observer = self._observer  # once: another thread may stop us
+        if _PruningObserver is not None and isinstance(observer, _PruningObserver):
             with contextlib.suppress(OSError):  # the project is gone: a scan will tell
-                self._observer.resync()
+                observer.resync()
 
     @property
     def is_alive(self) -> bool:
         """Whether events are still being delivered."""
-        return self._observer is not None and all(
-            emitter.is_alive() for emitter in self._observer.emitters
-        )
+        observer = self._observer
+        if observer is None:
+            return False
+        threads = [observer, *observer.emitters]
+        if _PruningObserver is not None and isinstance(observer, _PruningObserver):
+            threads.append(observer.reader)
+        return all(thread.is_alive() for thread in threads)
 
     def stop(self) -> None:
         """Remove the watches and end the threads."""
-        if self._observer is not None:
-            self._observer.stop()
-            self._observer.join()
-            self._observer = None
+        observer, self._observer = self._observer, None
+        if observer is not None:
+            observer.stop()
+            observer.join()
 
     def _make_observer(self) -> BaseObserver:
         if _PruningObserver is not None:
@@ -154,7 +160,12 @@ class _Handler(FileSystemEventHandler):
 
 if sys.platform == "linux":
     from watchdog.observers.inotify import InotifyEmitter, InotifyWatchGroup
-    from watchdog.observers.inotify_c import InotifyEvent, InotifyFD, inotify_add_watch
+    from watchdog.observers.inotify_c import (
+        InotifyEvent,
+        InotifyFD,
+        WatchDescriptor,
+        inotify_add_watch,
+    )
     from watchdog.observers.inotify_c import Watch as _InotifyWatch
 
     def _prune_nothing(folder: bytes) -> bool:
@@ -182,7 +193,8 @@ if sys.platform == "linux":
                 if not self.is_active:
                     return
                 self._move_event_grouper.discard_pending_events()
-                self._resync()
+                with contextlib.suppress(OSError):  # the project is gone: a scan will tell
+                    self._resync()
             self.on_problem(EVENTS_LOST)
 
         def _resync(self) -> None:
@@ -190,9 +202,21 @@ if sys.platform == "linux":
             for folder in self._folders(self.path):
                 wanted.add(folder)
                 self._add_callback(folder)
-            watched = self._active_callbacks_by_path.items()
-            if stale := [watch for folder, watch in watched if folder not in wanted]:
+            by_path = self._active_callbacks_by_path
+            stale = [
+                watch
+                for watch, folder in self._active_callbacks_by_watch.items()
+                # The second: a folder that was moved out of the project, and made again.
+                if folder not in wanted or by_path.get(folder) != watch
+            ]
+            if stale:
                 self._remove_callbacks(stale)
+
+        def _remove_watch_internally(self, wd: WatchDescriptor) -> None:
+            """As watchdog's, but at peace with several watches that had the same path."""
+            path = self._active_callbacks_by_watch.pop(wd, None)
+            if path is not None and self._active_callbacks_by_path.get(path) == wd:
+                del self._active_callbacks_by_path[path]
 
         def _add_callback(self, path: bytes) -> None:
             inotify = self._inotify_fd
@@ -249,8 +273,9 @@ if sys.platform == "linux":
         def __init__(
             self, prunes: Callable[[bytes], bool], on_problem: Callable[[str], None]
         ) -> None:
-            self._fd = InotifyFD()
-            self._fd.start()
+            self.reader = InotifyFD()
+            """The thread that reads the kernel's queue."""
+            self.reader.start()
 
             class Emitter(InotifyEmitter):
                 def on_thread_start(self) -> None:
@@ -264,7 +289,7 @@ if sys.platform == "linux":
                         on_problem=on_problem,
                     )
 
-            super().__init__(Emitter, timeout=1.0, inotify_fd=self._fd)
+            super().__init__(Emitter, timeout=1.0, inotify_fd=self.reader)
 
         def resync(self) -> None:
             """Make the watches match the folders there are now."""
@@ -276,8 +301,8 @@ if sys.platform == "linux":
         def on_thread_stop(self) -> None:
             """End the thread that reads the kernel's queue, too."""
             super().on_thread_stop()
-            self._fd.stop()
-            self._fd.join()
+            self.reader.stop()
+            self.reader.join()
 
 else:
     _PruningObserver = None

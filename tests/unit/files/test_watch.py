@@ -11,11 +11,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from watchdog.observers.api import EventEmitter
+from watchdog.observers.api import BaseObserver, EventEmitter
 
 from vector_index_mcp.errors import ProjectError
 from vector_index_mcp.files import watch as module
 from vector_index_mcp.files.watch import EVENTS_LOST, WATCH_LIMIT, Watch
+
+if sys.platform == "linux":
+    from watchdog.observers.inotify_c import InotifyConstants, InotifyEvent
 
 LONGEST_WAIT_SECONDS = 5
 MOST_EVENTS_TO_CAUSE = 50_000
@@ -291,6 +294,48 @@ def test_stop_ends_all_threads_and_gives_the_watches_back(
         assert watched(project) == set()
 
 
+def test_a_stop_in_another_thread_hinders_neither_a_resync_nor_a_look_at_what_lives(
+    project: Path, recorder: Recorder
+) -> None:
+    class Stopped(Watch):
+        """Whose observer is gone as soon as somebody has looked at it."""
+
+        @property
+        def _observer(self) -> BaseObserver | None:
+            observer, self._once = self._once, None
+            return observer
+
+        @_observer.setter
+        def _observer(self, observer: BaseObserver | None) -> None:
+            self._once = observer
+
+    for use in (Watch.resync, lambda watch: watch.is_alive, Watch.stop):
+        watch = Stopped(project, recorder.is_ignored_folder, recorder.on_dirty, recorder.on_problem)
+        watch.start()
+        observer = watch._once
+        assert observer is not None
+        use(watch)
+        observer.stop()
+        observer.join()
+
+
+def test_where_watches_cannot_be_pruned_the_events_are_told_all_the_same(
+    project: Path, recorder: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_PruningObserver", None)
+    recorder.ignored.add("skip")
+    watch = Watch(project, recorder.is_ignored_folder, recorder.on_dirty, recorder.on_problem)
+    watch.start()
+    try:
+        watch.resync()
+        assert watch.is_alive
+        write(project, "skip/new.py")
+        write(project, "x/new.py")
+        assert not any(path.startswith("skip/") for path in recorder.wait_for("x/new.py"))
+    finally:
+        watch.stop()
+
+
 def test_a_watch_can_be_started_again(project: Path, watch: Watch, recorder: Recorder) -> None:
     watch.stop()
     watch.start()
@@ -307,6 +352,76 @@ def test_a_watch_of_a_deleted_project_tells_it_and_is_not_alive(
     for thread in threading.enumerate():
         if isinstance(thread, EventEmitter):
             thread.join(LONGEST_WAIT_SECONDS)
+    assert not watch.is_alive
+
+
+@linux_only
+def test_a_folder_moved_out_made_again_and_deleted_in_both_places_ends_nothing(
+    project: Path, watch: Watch, recorder: Recorder, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    trash = tmp_path_factory.mktemp("trash")
+    (project / "x").rename(trash / "x")
+    (project / "x").mkdir()
+    write(project, "one.py")
+    recorder.wait_for("x", "one.py")  # so the new folder has a watch, too
+    shutil.rmtree(project / "x")
+    write(project, "two.py")
+    recorder.wait_for("two.py")
+    shutil.rmtree(trash / "x")
+    write(project, "three.py")
+    recorder.wait_for("three.py")
+    assert watch.is_alive
+
+
+@linux_only
+def test_resync_lets_go_of_a_folder_that_was_moved_out_and_made_again(
+    project: Path, watch: Watch, recorder: Recorder, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    trash = tmp_path_factory.mktemp("trash")
+    (project / "x").rename(trash / "x")
+    write(project, "x/y/new.py")
+    recorder.wait_for("x/y/new.py")
+    assert watched(trash) == {"x", "x/y"}
+    watch.resync()
+    assert watched(trash) == set()
+    assert watched(project) == {".", "x", "x/y"}
+    write(project, "x/y/last.py")
+    recorder.wait_for("x/y/last.py")
+
+
+@linux_only
+def test_a_project_moved_away_and_made_again_is_watched_when_the_old_one_is_deleted(
+    project: Path, watch: Watch, recorder: Recorder, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    trash = tmp_path_factory.mktemp("trash")
+    project.rename(trash / "old")
+    write(project, "new.py")
+    watch.resync()
+    shutil.rmtree(trash / "old")
+    write(project, "last.py")
+    recorder.wait_for("last.py")
+    assert watch.is_alive
+
+
+@linux_only
+def test_events_lost_while_the_project_is_away_are_told_and_end_nothing(
+    project: Path, watch: Watch, recorder: Recorder, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    away = tmp_path_factory.mktemp("elsewhere") / "away"
+    project.rename(away)
+    reader = watch._observer.reader
+    reader.handle_event(InotifyEvent(-1, InotifyConstants.IN_Q_OVERFLOW, 0, b""))
+    recorder.wait_for_problem(EVENTS_LOST)
+    away.rename(project)
+    write(project, "x/new.py")
+    recorder.wait_for("x/new.py")
+
+
+@linux_only
+def test_a_watch_whose_reading_thread_has_died_is_not_alive(watch: Watch) -> None:
+    reader = watch._observer.reader
+    reader.stop()
+    reader.join(LONGEST_WAIT_SECONDS)
     assert not watch.is_alive
 
 
