@@ -5,7 +5,13 @@ import pytest
 from fakes import FakeEmbedder
 from serving import Gate, codebase_of, contents, converged, eventually, fresh_contents, write
 
+from vector_index_mcp.codebase.activity import Activity
+from vector_index_mcp.codebase.ledger import Ledger
+from vector_index_mcp.codebase.live import Live
 from vector_index_mcp.codebase.service import Role
+from vector_index_mcp.engine.store import Index
+from vector_index_mcp.engine.store.index import Manifest, discard
+from vector_index_mcp.files.scan import Changes
 
 pytestmark = pytest.mark.anyio
 
@@ -60,3 +66,34 @@ async def test_a_rebuild_ends_with_the_model_it_began_with(project, dimension):
         await converged(codebase)
         assert codebase.indexer.live.index.manifest.model.name == "second"
     assert await contents(project / ".lancedb") == fresh
+
+
+async def test_what_was_computed_for_an_index_that_was_replaced_is_not_written(tmp_path):
+    write(tmp_path, {"project/a.py": "apple = 1\n"})
+    embedder = FakeEmbedder()
+    model = await embedder.identity()
+    codebase, uri = codebase_of(tmp_path / "project", embedder), str(tmp_path / "index")
+    live = Live(*await with_one_file(uri, model, codebase.pipeline), Activity())
+    embedder.hold()
+
+    async def is_embedding():
+        return embedder.calls
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(codebase.pipeline.embed_batch, live, model)
+        await eventually(is_embedding)
+        async with live.writing:
+            await discard(uri)
+            live.index, live.ledger = await with_one_file(uri, model, codebase.pipeline)
+        embedder.release()
+
+    assert (await live.index.store.unembedded(["a.py"])).num_rows == 1
+    assert live.ledger.waiting_of("a.py") == 1
+
+
+async def with_one_file(uri, model, pipeline):
+    """A new index at `uri` that lacks the vector of its only file, and its ledger."""
+    index, ledger = await Index.create(uri, Manifest("", "", model=model)), Ledger()
+    batch = await pipeline.prepare(ledger, Changes(["a.py"]))
+    await pipeline.commit(index.store, ledger, model, batch)
+    return index, ledger

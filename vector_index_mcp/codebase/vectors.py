@@ -119,7 +119,7 @@ class Vectors:
             return
         self._model_is_checked, self._model_check_wanted = True, False
         if live.ledger.is_waiting:
-            await self._pipeline.embed_batch(live.index, live.ledger, model, live.writing)
+            await self._pipeline.embed_batch(live, model)
         self.progressed.set()
         self.progressed = anyio.Event()
         await live.maintain_if_due()
