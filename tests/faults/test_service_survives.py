@@ -104,6 +104,9 @@ async def test_a_text_that_cannot_be_embedded_costs_the_others_nothing(project, 
         assert report["complete"]
         assert (report["indexed_chunk_count"], report["embedded_chunk_count"]) == (13, 12)
         assert "one.py" in await found(client, "one")
+        write(project, {"one.py": "apple = 1\n"})  # the same bytes at another time
+        report = await call(client, "trigger_index")
+        assert (report["indexed_chunk_count"], report["embedded_chunk_count"]) == (13, 12)
         write(project, {"one.py": "pear = 1\n"})  # a text without the poison
         await first_found(client, "pear", "one.py")
         assert (await settled(client))["embedded_chunk_count"] == 13

@@ -157,8 +157,8 @@ class Pipeline:
         for record in records:
             if record.key in hashes:
                 ledger.put(record, sum(h not in vectors for h in hashes[record.key]))
-            else:  # its rows are those it had
-                ledger.put(record, ledger.waiting_of(record.key))
+            else:
+                ledger.put_unchanged(record)
 
     async def embed_batch(self, live: Live, model: ModelIdentity) -> None:
         """Give vectors to some of the chunks that lack them, those of the last changes first.
