@@ -120,8 +120,6 @@ class Indexer:
         self._walk_wanted = True
         if self._state.current is not State.SCANNING:
             self._state.enter(State.SCANNING)
-        if kind is Kind.REQUEST:
-            self.vectors.look_for_model()
         self._queue.wake()
         return self.run
 
