@@ -1,16 +1,19 @@
 """Vectors are those of the model that the index names, whenever that model changes."""
 
 import anyio
+import lancedb
 import pytest
 from fakes import FakeEmbedder
 from serving import Gate, codebase_of, contents, converged, eventually, fresh_contents, write
 
+from vector_index_mcp.codebase import vectors
 from vector_index_mcp.codebase.activity import Activity
 from vector_index_mcp.codebase.ledger import Ledger
 from vector_index_mcp.codebase.live import Live
 from vector_index_mcp.codebase.service import Role
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.store.index import Manifest, discard
+from vector_index_mcp.errors import StoreError
 from vector_index_mcp.files.scan import Changes
 
 pytestmark = pytest.mark.anyio
@@ -65,6 +68,38 @@ async def test_a_rebuild_ends_with_the_model_it_began_with(project, dimension):
         assert run.error is None
         await converged(codebase)
         assert codebase.indexer.live.index.manifest.model.name == "second"
+    assert await contents(project / ".lancedb") == fresh
+
+
+@pytest.mark.parametrize(
+    ("owner", "step"), [(lancedb.AsyncTable, "add_columns"), (Index, "_write_manifest")]
+)
+async def test_files_are_indexed_while_the_model_cannot_be_changed(
+    project, monkeypatch, owner, step
+):
+    second = FakeEmbedder("second", dimension=32)
+    codebase = codebase_of(project, second)
+    failed = anyio.Event()
+
+    async def failing(*_):
+        failed.set()
+        raise StoreError("the disk is full")
+
+    monkeypatch.setattr(vectors, "_RETRY_SECONDS", 0.01)
+    async with codebase.running():
+        await (await codebase.catching_up()).finished.wait()
+        with monkeypatch.context() as patch:
+            patch.setattr(owner, step, failing)
+            await codebase.search("name_1", 1)
+            await failed.wait()
+            write(project, {"copy/m1.py": "def name_1(): pass\n"})  # the first model's is cached
+
+            async def is_indexed():
+                return codebase.ledger.get("copy/m1.py")
+
+            await eventually(is_indexed)
+        await converged(codebase)
+    fresh = await fresh_contents(project, second, project.parent / "fresh")
     assert await contents(project / ".lancedb") == fresh
 
 

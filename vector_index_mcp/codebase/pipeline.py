@@ -147,7 +147,8 @@ class Pipeline:
         records = [each.record for each in prepared if each.record is not None]
         hashes = {d.key: [entry.chunk_hash for entry in d.entries] for d in documents}
         vectors: dict[str, Vector] = {}
-        if model is not None:
+        # They differ after a change of the model that failed or was killed halfway.
+        if model is not None and model.dimension == store.dimension:
             wanted = [h for of_document in hashes.values() for h in of_document]
             vectors = await anyio.to_thread.run_sync(self._cache.get, model, wanted)
         if documents:
