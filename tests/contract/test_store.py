@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import anyio
+import lancedb
 import numpy as np
 import pytest
 
@@ -20,6 +21,7 @@ from vector_index_mcp.engine.types import (
     Filters,
     Holding,
 )
+from vector_index_mcp.errors import StoreError
 from vector_index_mcp.files.glob import regex_of
 
 pytestmark = pytest.mark.anyio
@@ -324,6 +326,24 @@ async def test_after_a_kill_in_the_middle_of_that_no_vector_is_thought_to_be_the
     store.dimension = None  # as the next process finds it
     await store.set_dimension(DIMENSION)
     assert await store.holdings() == {"a": Holding("one", 1, 1)}
+
+
+async def test_after_a_failure_in_the_middle_of_that_all_goes_on(store, monkeypatch):
+    stored = document("a", "text")
+    await store.replace([stored], 1, vectors_of(stored))
+    with monkeypatch.context() as patch:
+        patch.setattr(lancedb.AsyncTable, "add_columns", no_space)
+        with pytest.raises(StoreError, match="free some space"):
+            await store.set_dimension(7)
+    await store.replace([stored], 2, vectors_of(stored))
+    assert await store.holdings() == {"a": Holding("one", 1, 1)}
+    await store.set_dimension(DIMENSION)
+    await store.fill(await store.unembedded(["a"]), vectors_of(stored))
+    assert await store.holdings() == {"a": Holding("one", 1, 0)}
+
+
+async def no_space(*_):
+    raise RuntimeError("lance error: No space left on device (os error 28)")
 
 
 @pytest.mark.parametrize("dimension", [None, DIMENSION])

@@ -5,9 +5,11 @@ import shutil
 import pytest
 from fakes import FakeEmbedder
 from serving import (
+    Gate,
     call,
     codebase_of,
     contents,
+    converged,
     eventually,
     failing_call,
     found,
@@ -18,6 +20,7 @@ from serving import (
     write,
 )
 
+from vector_index_mcp.codebase.run import Kind
 from vector_index_mcp.engine import chunk
 
 pytestmark = pytest.mark.anyio
@@ -56,7 +59,10 @@ async def is_as_fresh(client, project, embedder, uri=None):
     assert kept == await fresh_contents(project, embedder, project.parent / "fresh")
 
 
-async def test_without_a_model_all_is_found_by_words_and_the_remedy_is_told(project, embedder):
+@pytest.mark.parametrize("force_reindex", [False, True])
+async def test_without_a_model_all_is_found_by_words_and_the_remedy_is_told(
+    project, embedder, force_reindex
+):
     embedder.absent = "there is no model; download one"
     async with serving(codebase_of(project, embedder)) as client:
         report = await call(client, "trigger_index")
@@ -73,8 +79,25 @@ async def test_without_a_model_all_is_found_by_words_and_the_remedy_is_told(proj
         assert (status["indexed_file_count"], status["embedded_chunk_count"]) == (13, 0)
 
         embedder.absent = ""
-        assert (await call(client, "trigger_index"))["complete"]
+        assert (await call(client, "trigger_index", force_reindex=force_reindex))["complete"]
         assert (await call(client, "search_index", query="apple"))["mode"] == "hybrid"
+
+
+async def test_a_trigger_that_joins_a_run_looks_for_the_model_as_well(project, embedder):
+    embedder.absent = "there is no model; download one"
+    codebase = codebase_of(project, embedder)
+    first_run = Gate(codebase)
+    async with codebase.running():
+        await first_run.wait()
+        embedder.start()
+        assert embedder.state == "unavailable"
+        embedder.absent = ""
+        run = await codebase.trigger(force_reindex=False)
+        assert run.kind is Kind.START
+        assert embedder.state != "unavailable"
+        first_run.open()
+        await converged(codebase)
+        assert codebase.ledger.unembedded_count == 0
 
 
 async def test_a_model_that_is_gone_at_a_restart_costs_no_vector(project, embedder):
@@ -104,6 +127,9 @@ async def test_a_text_that_cannot_be_embedded_costs_the_others_nothing(project, 
         assert report["complete"]
         assert (report["indexed_chunk_count"], report["embedded_chunk_count"]) == (13, 12)
         assert "one.py" in await found(client, "one")
+        write(project, {"one.py": "apple = 1\n"})  # the same bytes at another time
+        report = await call(client, "trigger_index")
+        assert (report["indexed_chunk_count"], report["embedded_chunk_count"]) == (13, 12)
         write(project, {"one.py": "pear = 1\n"})  # a text without the poison
         await first_found(client, "pear", "one.py")
         assert (await settled(client))["embedded_chunk_count"] == 13

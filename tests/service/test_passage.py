@@ -1,15 +1,19 @@
 import anyio
 import pytest
 from fakes import FakeEmbedder
+from serving import eventually
 
 from vector_index_mcp.codebase.activity import Activity
 from vector_index_mcp.codebase.ledger import Ledger
+from vector_index_mcp.codebase.live import Live
 from vector_index_mcp.codebase.passage import Passage
 from vector_index_mcp.codebase.pipeline import Pipeline
 from vector_index_mcp.codebase.prepare import Recipe
 from vector_index_mcp.codebase.preparers import Preparers
 from vector_index_mcp.engine.cache import EmbeddingCache
-from vector_index_mcp.engine.store import Store
+from vector_index_mcp.engine.store import Index, Store
+from vector_index_mcp.engine.store.index import Manifest
+from vector_index_mcp.engine.types import ModelIdentity
 from vector_index_mcp.errors import StoreError
 from vector_index_mcp.files.scan import Changes
 
@@ -44,8 +48,16 @@ def passage_of(pipeline, store, *batches):
     return Passage(pipeline, store, Ledger(), take)
 
 
+async def is_awaited(lock):
+    return lock.statistics().tasks_waiting
+
+
+def live_of(passage):
+    return Live(Index("", Manifest("", ""), passage.store), passage.ledger, Activity())
+
+
 async def step(passage):
-    files, _ = await passage.step(None, anyio.Lock())
+    files, _ = await passage.step(live_of(passage))
     return list(files)
 
 
@@ -176,3 +188,19 @@ async def test_files_count_as_waiting_from_when_they_are_taken(pipeline, store, 
     await step(passage)
 
     assert (seen, len(passage)) == ([2], 0)
+
+
+async def test_a_batch_gets_vectors_of_the_model_at_its_commit(pipeline, store, monkeypatch):
+    await store.set_dimension(4)
+    passage = passage_of(pipeline, store, ["a.py"])
+    live = live_of(passage)
+    model = ModelIdentity("second", "ab" * 32, 4)
+    asked_of = []
+    monkeypatch.setattr(pipeline._cache, "get", lambda of, _: asked_of.append(of) or {})
+
+    async with anyio.create_task_group() as tasks, live.writing:
+        tasks.start_soon(passage.step, live)
+        await eventually(lambda: is_awaited(live.writing))
+        live.index.manifest = Manifest("", "", model=model)
+
+    assert asked_of == [model]

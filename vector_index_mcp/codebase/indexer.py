@@ -139,8 +139,6 @@ class Indexer:
         self._walk_wanted = True
         if self._state.current is not State.SCANNING:
             self._state.enter(State.SCANNING)
-        if run.kind is Kind.REQUEST:
-            self.vectors.look_for_model()
         self._queue.wake()
         return run
 
@@ -309,7 +307,7 @@ class Indexer:
 
     async def _index_scanned(self) -> None:
         live = self.live
-        files, outcome = await self._scanned.step(live.index.manifest.model, live.writing)
+        files, outcome = await self._scanned.step(live)
         if self._rebuild is not None:
             self._rebuild.touched.update(files)
         if self.run is None:
@@ -334,19 +332,20 @@ class Indexer:
     # -- rebuilding ------------------------------------------------------------------------
 
     async def _begin_rebuild(self, run: Run, files: list[str]) -> None:
+        take = partial(_take_last, files, _FILES_PER_BATCH)
         try:
-            store = await self.live.index.begin_rebuild()
+            async with self.live.writing:  # the model stays from here on, see `Vectors`
+                store = await self.live.index.begin_rebuild()
+                self._rebuild = _Rebuild(Passage(self._pipeline, store, Ledger(), take))
         except StoreError as error:
             self._end_run(f"the new index could not be built: {error}")
             raise
-        take = partial(_take_last, files, _FILES_PER_BATCH)
-        self._rebuild = _Rebuild(Passage(self._pipeline, store, Ledger(), take))
         run.plan(len(files), len(files))
 
     async def _continue_rebuild(self, rebuild: _Rebuild) -> None:
         live, run = self.live, self.run
         try:
-            files, outcome = await rebuild.passage.step(live.index.manifest.model, live.writing)
+            files, outcome = await rebuild.passage.step(live)
             if run is not None:
                 run.advance(len(files), outcome)
             if not files:

@@ -48,14 +48,24 @@ class Ledger:
 
     def put(self, record: FileRecord, unembedded: int) -> None:
         """Note a file's new record and how many of its chunks have no vector."""
+        self._put(record, unembedded, waiting=unembedded)
+
+    def put_unchanged(self, record: FileRecord) -> None:
+        """Note a file's new record; its rows are those it had."""
+        lacking = self._without_vector.get(record.key, 0)
+        self._put(record, lacking, waiting=self.waiting_of(record.key))
+
+    def _put(self, record: FileRecord, unembedded: int, waiting: int) -> None:
         self.forget(record.key)
         self._records[record.key] = record
         self._count(record, 1)
         if record.state == FAILED:
             self.failed[record.key] = record
         if unembedded:
-            self._without_vector[record.key] = self._waiting[record.key] = unembedded
+            self._without_vector[record.key] = unembedded
             self.unembedded_count += unembedded
+        if waiting:
+            self._waiting[record.key] = waiting
 
     def forget(self, key: str) -> None:
         """Note that the index holds nothing of this file any more."""

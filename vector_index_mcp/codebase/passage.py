@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 import anyio
 
 from vector_index_mcp.codebase.ledger import Ledger
+from vector_index_mcp.codebase.live import Live
 from vector_index_mcp.codebase.pipeline import Batch, Pipeline
 from vector_index_mcp.codebase.run import Outcome
 from vector_index_mcp.engine.store import Store
-from vector_index_mcp.engine.types import ModelIdentity
 from vector_index_mcp.errors import StoreError
 from vector_index_mcp.files.scan import Changes
 
@@ -35,16 +35,13 @@ class Passage:
         """How many files are being prepared, or are prepared and not committed yet."""
         return self._in_preparation + sum(len(batch.known) for batch in self._batches)
 
-    async def step(
-        self, model: ModelIdentity | None, writing: anyio.Lock
-    ) -> tuple[Collection[str], Outcome]:
+    async def step(self, live: Live) -> tuple[Collection[str], Outcome]:
         """Commit a batch: which files it had, and what became of them.
 
         A batch whose commit fails is the next step's again.
 
         Args:
-            model: Whose vectors the store holds.
-            writing: Held for the commit.
+            live: The index that the store is, or will be, the current one of.
 
         Raises:
             StoreError: If the commit fails.
@@ -60,7 +57,8 @@ class Passage:
             if len(self._batches) == 1:
                 tasks.start_soon(self._prepare)
             try:
-                async with writing:
+                async with live.writing:
+                    model = live.index.manifest.model  # while we waited, it may have changed
                     outcome = await self.pipeline.commit(self.store, self.ledger, model, batch)
             except StoreError as error:  # out of a task group it would come wrapped
                 failure = error

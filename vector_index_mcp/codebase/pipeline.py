@@ -15,13 +15,14 @@ import anyio.to_thread
 
 from vector_index_mcp.codebase.activity import Activity
 from vector_index_mcp.codebase.ledger import FAILED, INDEXED, SKIPPED, Ledger
+from vector_index_mcp.codebase.live import Live
 from vector_index_mcp.codebase.prepare import Prepared, is_storable
 from vector_index_mcp.codebase.preparers import Preparers
 from vector_index_mcp.codebase.run import Outcome
 from vector_index_mcp.engine.batches import batches
 from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.engine.embed import Embedder
-from vector_index_mcp.engine.store import Index, Store
+from vector_index_mcp.engine.store import Store
 from vector_index_mcp.engine.texts import embedded_text
 from vector_index_mcp.engine.types import FileRecord, ModelIdentity, Vector
 from vector_index_mcp.errors import EmbeddingError, ModelNotFoundError
@@ -154,7 +155,8 @@ class Pipeline:
         records = [each.record for each in prepared if each.record is not None]
         hashes = {d.key: [entry.chunk_hash for entry in d.entries] for d in documents}
         vectors: dict[str, Vector] = {}
-        if model is not None:
+        # They differ after a change of the model that failed or was killed halfway.
+        if model is not None and model.dimension == store.dimension:
             wanted = [h for of_document in hashes.values() for h in of_document]
             vectors = await anyio.to_thread.run_sync(self._cache.get, model, wanted)
         if documents:
@@ -164,25 +166,22 @@ class Pipeline:
         for record in records:
             if record.key in hashes:
                 ledger.put(record, sum(h not in vectors for h in hashes[record.key]))
-            else:  # its rows are those it had
-                ledger.put(record, ledger.waiting_of(record.key))
+            else:
+                ledger.put_unchanged(record)
 
-    async def embed_batch(
-        self, index: Index, ledger: Ledger, model: ModelIdentity, writing: anyio.Lock
-    ) -> None:
+    async def embed_batch(self, live: Live, model: ModelIdentity) -> None:
         """Give vectors to some of the chunks that lack them, those of the last changes first.
 
         Args:
-            index: Where the rows are; its vectors are of `model`.
-            ledger: What is known of the current store's files; brought up to date as well.
+            live: The index, whose vectors are of `model`. Its lock is held for the commit only,
+                not while the model computes.
             model: The embedder's.
-            writing: Held for the commit only, not while the model computes.
 
         Raises:
             ModelNotFoundError: If there is no model any more.
             StoreError: If a commit fails.
         """
-        store = index.store
+        store, ledger = live.index.store, live.ledger
         keys = ledger.newest_unembedded(_CHUNKS_PER_LOOK)
         texts = await _texts_by_hash(store, keys)
         vectors = await anyio.to_thread.run_sync(self._cache.get, model, list(texts))
@@ -192,8 +191,8 @@ class Pipeline:
             computed = await self._embed(unknown, lambda: ledger.newest_waiting in keys)
             await anyio.to_thread.run_sync(self._cache.put, model, computed)
             vectors |= computed
-        async with writing:
-            if index.store is store:
+        async with live.writing:
+            if live.index.store is store:  # not replaced meanwhile, by a rebuild or a repair
                 with self._activity.of("the commit of vectors"):
                     await self._fill(store, ledger, keys, vectors)
 

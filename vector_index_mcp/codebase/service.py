@@ -212,6 +212,7 @@ class Codebase:
                 "another process keeps this index and follows every change by itself; "
                 "nothing needs to be triggered, see get_status"
             )
+        self.indexer.vectors.look_for_model()
         self.indexer.vectors.check_model()
         return self.indexer.begin_run(Kind.REBUILD if force_reindex else Kind.REQUEST)
 

@@ -115,21 +115,30 @@ class Vectors:
         live = self._live
         with live.activity.of("the embedding model"):
             model = await self._embedder.identity()
-        await self._use_model(model)
+        if not await self._use_model(model):
+            return
         self._model_is_checked, self._model_check_wanted = True, False
         if live.ledger.is_waiting:
-            await self._pipeline.embed_batch(live.index, live.ledger, model, live.writing)
+            await self._pipeline.embed_batch(live, model)
         self.progressed.set()
         self.progressed = anyio.Event()
         await live.maintain_if_due()
 
-    async def _use_model(self, model: ModelIdentity) -> None:
-        """Make the index ready for the vectors of `model`; those of another one are dropped."""
+    async def _use_model(self, model: ModelIdentity) -> bool:
+        """Make the index ready for the vectors of `model`; those of another one are dropped.
+
+        Returns:
+            False if that has to wait: text comes first, and a rebuild ends with the model it
+            began with.
+        """
         live = self._live
         known = live.index.manifest.model
         is_same = known is not None and known.digest == model.digest
         if is_same and live.index.store.dimension == model.dimension:
-            return
+            return True
         async with live.writing:
+            if self._is_text_first():
+                return False
             await live.index.set_model(model)
             live.ledger.note_dimension_changed()
+        return True

@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -49,3 +50,17 @@ def test_the_most_frequent_reason_comes_first():
     for key, reason in [("a", "binary"), ("b", "too large"), ("c", "too large")]:
         ledger.put(FileRecord(key, (0, 0, 0), "", 0, SKIPPED, reason), 0)
     assert list(ledger.reasons(SKIPPED).items()) == [("too large", 2), ("binary", 1)]
+
+
+@pytest.mark.parametrize("given_up", [0, 1, 3])
+def test_a_file_whose_text_is_unchanged_lacks_the_vectors_it_lacked(given_up):
+    ledger = Ledger()
+    ledger.put(FileRecord("a", (1, 1, 1), "", 3, INDEXED, ""), 3)
+    ledger.note_embedded("a", 0, given_up)
+    again = FileRecord("a", (2, 2, 2), "", 3, INDEXED, "")
+
+    ledger.put_unchanged(again)
+
+    assert ledger.all() == [(again, 3)]
+    assert (ledger.unembedded_count, ledger.waiting_of("a")) == (3, 3 - given_up)
+    assert ledger.is_waiting == (given_up < 3)

@@ -273,6 +273,7 @@ class Store:
         with translated("writing"):
             if self.dimension is not None:
                 await self._handles.chunks.drop_columns(["vector"])
+                self.dimension = None  # also if the rest fails
             # Between the two, and not only after a drop: a kill may have come between them.
             await self._handles.chunks.update(where="embedded", updates_sql={"embedded": "false"})
             await self._handles.chunks.add_columns(schema.vector_field(dimension))

@@ -1,0 +1,134 @@
+"""Vectors are those of the model that the index names, whenever that model changes."""
+
+import anyio
+import lancedb
+import pytest
+from fakes import FakeEmbedder
+from serving import Gate, codebase_of, contents, converged, eventually, fresh_contents, write
+
+from vector_index_mcp.codebase import vectors
+from vector_index_mcp.codebase.activity import Activity
+from vector_index_mcp.codebase.ledger import Ledger
+from vector_index_mcp.codebase.live import Live
+from vector_index_mcp.codebase.service import Role
+from vector_index_mcp.engine.store import Index
+from vector_index_mcp.engine.store.index import Manifest, discard
+from vector_index_mcp.errors import StoreError
+from vector_index_mcp.files.scan import Changes
+
+pytestmark = pytest.mark.anyio
+
+FILES = 450  # three batches
+
+
+class LateEmbedder(FakeEmbedder):
+    """It takes until `known` is set to tell which model it is."""
+
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, **options)
+        self.asked, self.known = anyio.Event(), anyio.Event()
+
+    async def identity(self):
+        self.asked.set()
+        await self.known.wait()
+        return await super().identity()
+
+
+@pytest.fixture
+async def project(tmp_path):
+    """A project whose index holds the vectors of the model `first`."""
+    root = tmp_path / "project"
+    write(root, {f"m{n}.py": f"def name_{n}(): pass\n" for n in range(FILES)})
+    async with (codebase := codebase_of(root, FakeEmbedder("first"))).running(Role.VISITOR):
+        await converged(codebase)
+    return root
+
+
+@pytest.mark.parametrize("dimension", [64, 32])
+async def test_a_rebuild_ends_with_the_model_it_began_with(project, dimension):
+    second = FakeEmbedder("second", dimension)
+    fresh = await fresh_contents(project, second, project.parent / "fresh")  # and fills the cache
+    embedder = LateEmbedder("second", dimension)
+    codebase = codebase_of(project, embedder)
+    rebuilding = Gate(codebase, lambda store: store.generation == 1)
+    async with codebase.running(Role.VISITOR):
+        await (await codebase.catching_up()).finished.wait()
+        await codebase.search("name_1", 1)
+        await embedder.asked.wait()
+        run = await codebase.trigger(force_reindex=True)
+        await rebuilding.wait()
+        embedder.known.set()
+
+        async def is_about_to_change_the_model():
+            return codebase.indexer.live.writing.statistics().tasks_waiting
+
+        await eventually(is_about_to_change_the_model)
+        rebuilding.open()
+        await run.finished.wait()
+        assert run.error is None
+        await converged(codebase)
+        assert codebase.indexer.live.index.manifest.model.name == "second"
+    assert await contents(project / ".lancedb") == fresh
+
+
+@pytest.mark.parametrize(
+    ("owner", "step"), [(lancedb.AsyncTable, "add_columns"), (Index, "_write_manifest")]
+)
+async def test_files_are_indexed_while_the_model_cannot_be_changed(
+    project, monkeypatch, owner, step
+):
+    second = FakeEmbedder("second", dimension=32)
+    codebase = codebase_of(project, second)
+    failed = anyio.Event()
+
+    async def failing(*_):
+        failed.set()
+        raise StoreError("the disk is full")
+
+    monkeypatch.setattr(vectors, "_RETRY_SECONDS", 0.01)
+    async with codebase.running():
+        await (await codebase.catching_up()).finished.wait()
+        with monkeypatch.context() as patch:
+            patch.setattr(owner, step, failing)
+            await codebase.search("name_1", 1)
+            await failed.wait()
+            write(project, {"copy/m1.py": "def name_1(): pass\n"})  # the first model's is cached
+
+            async def is_indexed():
+                return codebase.ledger.get("copy/m1.py")
+
+            await eventually(is_indexed)
+        await converged(codebase)
+    fresh = await fresh_contents(project, second, project.parent / "fresh")
+    assert await contents(project / ".lancedb") == fresh
+
+
+async def test_what_was_computed_for_an_index_that_was_replaced_is_not_written(tmp_path):
+    write(tmp_path, {"project/a.py": "apple = 1\n"})
+    embedder = FakeEmbedder()
+    model = await embedder.identity()
+    codebase, uri = codebase_of(tmp_path / "project", embedder), str(tmp_path / "index")
+    live = Live(*await with_one_file(uri, model, codebase.pipeline), Activity())
+    embedder.hold()
+
+    async def is_embedding():
+        return embedder.calls
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(codebase.pipeline.embed_batch, live, model)
+        await eventually(is_embedding)
+        async with live.writing:
+            await discard(uri)
+            live.index, live.ledger = await with_one_file(uri, model, codebase.pipeline)
+        embedder.release()
+
+    assert (await live.index.store.unembedded(["a.py"])).num_rows == 1
+    assert live.ledger.waiting_of("a.py") == 1
+
+
+async def with_one_file(uri, model, pipeline):
+    """A new index at `uri` that lacks the vector of its only file, and its ledger."""
+    index, ledger = await Index.create(uri, Manifest("", "", model=model)), Ledger()
+    batch = await pipeline.prepare(ledger, Changes(["a.py"]))
+    await pipeline.commit(index.store, ledger, model, batch)
+    return index, ledger
