@@ -1,6 +1,5 @@
 """Which files there are, and which of them are not as the index knows them."""
 
-import errno
 import os
 import stat
 from bisect import bisect_left
@@ -11,9 +10,6 @@ from pathlib import Path
 from vector_index_mcp.errors import ProjectError
 from vector_index_mcp.files import beneath
 from vector_index_mcp.files.ignore import Ignore, concerns_rules, is_too_deep
-
-_OUT_OF_SIGHT = {errno.EACCES, errno.EPERM, errno.EIO, errno.ESTALE}
-"""A file that fails to be looked at like this may be there, as it was."""
 
 # A file costs a kilobyte of memory in the index's ledger and in a scan, whatever is in it.
 MOST_FILES = 500_000
@@ -76,7 +72,7 @@ def walk(root: Path, ignore: Ignore, folder: str = "") -> Tree:
                     f"the project folder {root} cannot be read ({error.strerror}); "
                     "the index is kept and goes on when the folder is back"
                 ) from error
-            if not isinstance(error, (FileNotFoundError, NotADirectoryError)):
+            if not beneath.tells_absence(error):
                 tree.unreadable.append(here + "/")
     return tree
 
@@ -187,9 +183,8 @@ def _look_at(
     try:
         status = beneath.status(root, path)
     except OSError as error:
-        if error.errno in _OUT_OF_SIGHT:
-            return Changes()
-        return Changes(gone=known_paths.at_or_below(path))
+        is_gone = beneath.tells_absence(error)
+        return Changes(gone=known_paths.at_or_below(path) if is_gone else [])
     if stat.S_ISDIR(status.st_mode) and not ignore.is_ignored(path, True):
         below = known_paths.at_or_below(path)
         return compare(walk(root, ignore, path), {key: known[key] for key in below})

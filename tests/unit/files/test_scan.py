@@ -5,6 +5,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -302,6 +304,15 @@ def test_a_project_that_is_not_there_is_an_error_that_keeps_the_index(project: P
         walk(project, Ignore(project))
     with pytest.raises(ProjectError, match="the index is kept"):
         look(project, Ignore(project), [""], known)
+
+
+def test_files_that_cannot_be_looked_at_for_now_are_not_gone(
+    project: Path, no_descriptors: Callable[[], AbstractContextManager[None]]
+) -> None:
+    known, ignore = files(project), Ignore(project)
+    with no_descriptors():
+        assert look(project, ignore, ["a.py", "x", "x/y/a.py"], known) == Changes()
+    assert look(project, ignore, ["a.py", "x", "x/y/a.py"], known) == Changes()
 
 
 def test_a_folder_that_is_gone_before_it_is_listed_holds_nothing(project: Path) -> None:
