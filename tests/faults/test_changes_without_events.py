@@ -6,6 +6,8 @@ import shutil
 import subprocess
 import sys
 
+import anyio
+import anyio.to_thread
 import pytest
 from fakes import FakeEmbedder
 from serving import codebase_of, eventually, found, serving, settled, status_of, write
@@ -105,6 +107,79 @@ async def test_what_changes_behind_a_real_file_system_in_user_space_is_found(pro
         await follows(client, project)
         await follows(client, mounted, "three.py")
         assert (mounted / ".lancedb").is_dir()
+
+
+class Droppable:
+    """A file system that drops out when the process behind it is killed."""
+
+    def __init__(self, project, place):
+        self.place = place
+        # What the kernel remembers would hide for a second that it is gone.
+        self._command = ["bindfs", "-f", "-o", "attr_timeout=0", project, place]
+
+    async def mount(self):
+        self._process = await anyio.open_process(self._command)
+        await eventually(self._is_mounted)
+
+    async def _is_mounted(self):
+        if self._process.returncode is not None:
+            pytest.skip("nothing can be mounted here")
+        return await anyio.to_thread.run_sync(os.path.ismount, self.place)
+
+    async def drop(self):
+        self._process.kill()
+        await self._process.wait()
+        with pytest.raises(OSError, match="not connected"):
+            await anyio.Path(self.place).stat()
+
+    async def umount(self):
+        await anyio.run_process(["umount", "--lazy", self.place])
+        await self._process.aclose()
+
+
+@pytest.fixture
+async def droppable(project, tmp_path):
+    place = tmp_path / "droppable"
+    place.mkdir()
+    if shutil.which("bindfs") is None:
+        pytest.skip("bindfs is not installed")
+    droppable = Droppable(project, place)
+    await droppable.mount()
+    yield droppable
+    await droppable.umount()
+
+
+@linux_only
+@pytest.mark.parametrize("when", ["before the start", "under the service"])
+async def test_a_file_system_that_drops_out_is_told_and_followed_when_it_is_back(droppable, when):
+    place = droppable.place
+    embedder = FakeEmbedder()
+    embedder.absent = "no model here"
+    uri = str(place.parent / "index")
+    codebase = codebase_of(place, embedder, uri=uri, rescan_seconds=OFTEN_SECONDS)
+    if when == "before the start":
+        await droppable.drop()
+    async with serving(codebase) as client:
+        if when == "under the service":
+            await eventually(lambda: finds(client, "apple", "one.py"))
+            await droppable.drop()
+
+        async def is_told():
+            await client.call_tool("search_index", {"query": "apple"})
+            status = await status_of(client)
+            return status["status"] == "ERROR" and status["error_message"]
+
+        assert "the index is kept" in await eventually(is_told)
+        number = codebase.indexer.last_run.number
+
+        async def is_scanned_again():
+            return codebase.indexer.last_run.number > number + 1
+
+        await eventually(is_scanned_again)  # and looked for in vain
+        await droppable.umount()
+        await droppable.mount()
+        await eventually(lambda: finds(client, "apple", "one.py"))
+        await follows(client, place)
 
 
 @pytest.mark.usefixtures("soon")

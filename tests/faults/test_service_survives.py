@@ -18,7 +18,11 @@ from serving import (
     write,
 )
 
+from vector_index_mcp.codebase.service import Role
 from vector_index_mcp.engine import chunk
+from vector_index_mcp.errors import StoreError
+from vector_index_mcp.server import open_codebase
+from vector_index_mcp.settings import Settings
 
 pytestmark = pytest.mark.anyio
 
@@ -202,6 +206,14 @@ async def test_an_index_location_that_cannot_be_written_is_told(project, embedde
         assert "set VECTOR_INDEX_LANCEDB_URI" in await failing_call(
             client, "search_index", query="apple"
         )
+
+
+async def test_an_index_location_that_no_file_system_takes_is_told(project):
+    settings = Settings(lancedb_uri="n" * 300, embedding_cache_dir=str(project.parent / "cache"))
+    codebase = await open_codebase(project, settings)
+    async with codebase.running(Role.READER):
+        with pytest.raises(StoreError, match="File name too long"):
+            await codebase.search("apple", 5)
 
 
 def damage(folder, pattern, how):

@@ -153,7 +153,7 @@ def look(root: Path, ignore: Ignore, paths: Iterable[str], known: Mapping[str, S
     Raises:
         ProjectError: If the project's folder is gone: that says nothing about its files.
     """
-    if not root.is_dir():
+    if not os.path.isdir(root):
         raise ProjectError(
             f"the project folder {root} is gone; "
             "the index is kept and goes on when the folder is back"
