@@ -59,6 +59,10 @@ def test_a_changed_file_is_stale(root, ledger):
     assert check_against_disk(root, ledger, [hit()]) == verdict(stale=[KEY])
 
 
+def test_a_file_whose_hit_was_read_before_it_was_indexed_anew_is_stale(root, ledger):
+    assert check_against_disk(root, ledger, [hit("before"), hit()]) == verdict(stale=[KEY])
+
+
 def test_a_deleted_file_is_gone(root, ledger):
     (root / KEY).unlink()
     assert check_against_disk(root, ledger, [hit()]) == verdict(gone=[KEY])
