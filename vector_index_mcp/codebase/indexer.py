@@ -171,6 +171,14 @@ class Indexer:
         elif self._state.current is not State.WATCHING:
             self._state.enter(State.WATCHING)
 
+    def _give_up(self, error: ProjectError) -> None:
+        """The project's folder is out of reach: what was to be done is found again by a scan."""
+        self._rebuild = None
+        self._walk_wanted = False
+        self._queue.forget_scanned()
+        self._scanned = self._passage_of_scanned()
+        self._end_run(str(error))
+
     # -- text ------------------------------------------------------------------------------
 
     async def write_forever(self) -> None:
@@ -187,6 +195,8 @@ class Indexer:
                     await self.live.rest()
                 else:
                     await self.live.maintain_if_due(in_bulk=self._is_text_first())
+            except ProjectError as error:
+                self._give_up(error)
             except DamagedIndexError as error:
                 await self._replace_index(error)
             except StoreError as error:
@@ -233,14 +243,8 @@ class Indexer:
         if is_outdated or any(map(concerns_rules, touched)):
             await self.on_rules_changed()  # before the look: what changes after it is an event then
         known = self.live.ledger.stamps()
-        try:
-            with self.live.activity.of("a look at what changed"):
-                changes = await anyio.to_thread.run_sync(
-                    look, self._root, self.ignore, touched, known
-                )
-        except ProjectError as error:
-            self._end_run(str(error))
-            return
+        with self.live.activity.of("a look at what changed"):
+            changes = await anyio.to_thread.run_sync(look, self._root, self.ignore, touched, known)
         self.left_out_count = max(self.left_out_count, changes.left_out)
         if len(changes.dirty) > _FILES_PER_BATCH:  # a branch was switched, a folder moved in
             self._queue.add(changes)
@@ -250,12 +254,8 @@ class Indexer:
 
     async def _walk(self) -> None:
         self.ignore = self._make_ignore()
-        try:
-            with self.live.activity.of("the walk through the project's folders"):
-                tree = await anyio.to_thread.run_sync(walk, self._root, self.ignore)
-        except ProjectError as error:
-            self._end_run(str(error))
-            return
+        with self.live.activity.of("the walk through the project's folders"):
+            tree = await anyio.to_thread.run_sync(walk, self._root, self.ignore)
         self.unreadable_folders, self.left_out_count = tree.unreadable, tree.left_out
         run = self.run
         if run is None:

@@ -14,7 +14,7 @@ from vector_index_mcp.codebase.pipeline import Batch, Pipeline
 from vector_index_mcp.codebase.run import Outcome
 from vector_index_mcp.engine.store import Store
 from vector_index_mcp.engine.types import ModelIdentity
-from vector_index_mcp.errors import StoreError
+from vector_index_mcp.errors import ProjectError, StoreError
 from vector_index_mcp.files.scan import Changes
 
 
@@ -47,6 +47,7 @@ class Passage:
             writing: Held for the commit.
 
         Raises:
+            ProjectError: If the project's folder was gone when the files were read.
             StoreError: If the commit fails.
         """
         if not self._batches:
@@ -54,7 +55,7 @@ class Passage:
         if not self._batches:
             return (), Outcome()
         batch = self._batches[0]
-        failure: StoreError | None = None
+        failure: ProjectError | StoreError | None = None
         outcome = Outcome()
         async with anyio.create_task_group() as tasks:
             if len(self._batches) == 1:
@@ -62,7 +63,7 @@ class Passage:
             try:
                 async with writing:
                     outcome = await self.pipeline.commit(self.store, self.ledger, model, batch)
-            except StoreError as error:  # out of a task group it would come wrapped
+            except (ProjectError, StoreError) as error:  # out of a task group it would come wrapped
                 failure = error
         if failure is not None:
             raise failure

@@ -80,6 +80,11 @@ class DirtyQueue:
             self._dirty.pop(path, None)
             self._gone.pop(path, None)
 
+    def forget_scanned(self) -> None:
+        """Forget what scans found."""
+        self._dirty.clear()
+        self._gone.clear()
+
     @property
     def has_scanned(self) -> bool:
         """Whether a scan's findings are still waiting."""

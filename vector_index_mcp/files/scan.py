@@ -144,6 +144,15 @@ def compare(tree: Tree, known: Mapping[str, Stamp]) -> Changes:
     )
 
 
+def absence_of(root: Path) -> ProjectError | None:
+    """Why nothing that is not found below `root` is gone: the folder itself is; None if not."""
+    if os.path.isdir(root):
+        return None
+    return ProjectError(
+        f"the project folder {root} is gone; the index is kept and goes on when the folder is back"
+    )
+
+
 def look(root: Path, ignore: Ignore, paths: Iterable[str], known: Mapping[str, Stamp]) -> Changes:
     """What has to be done about dirty `paths`: files or folders, there or gone, ignored or not.
 
@@ -153,11 +162,8 @@ def look(root: Path, ignore: Ignore, paths: Iterable[str], known: Mapping[str, S
     Raises:
         ProjectError: If the project's folder is gone: that says nothing about its files.
     """
-    if not os.path.isdir(root):
-        raise ProjectError(
-            f"the project folder {root} is gone; "
-            "the index is kept and goes on when the folder is back"
-        )
+    if (problem := absence_of(root)) is not None:
+        raise problem
     known_paths = _Sorted(known)
     dirty: dict[str, None] = {}
     gone: dict[str, None] = {}
