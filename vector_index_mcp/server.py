@@ -4,6 +4,7 @@
 after 1.5 to 30 seconds. The service is loaded when the first message has been answered.
 """
 
+import os
 import signal
 import sys
 from collections.abc import Awaitable, Callable
@@ -84,7 +85,8 @@ async def open_codebase(project: Path, settings: Settings) -> "Codebase":
     If there is no index yet, what will fill it starts meanwhile.
     """
     preparers = await anyio.to_thread.run_sync(_preparers_of, project, settings)
-    if not await anyio.Path(index_uri(project, settings.lancedb_uri)).exists():
+    uri = index_uri(project, settings.lancedb_uri)
+    if not await anyio.to_thread.run_sync(os.path.exists, uri):
         await preparers.start()
     return await anyio.to_thread.run_sync(load_codebase, project, settings, preparers)
 

@@ -6,7 +6,7 @@ change where its index goes or which model is loaded.
 """
 
 import json
-from pathlib import Path
+import os
 from typing import Annotated, Literal
 
 from pydantic import Field, ValidationError, field_validator
@@ -110,7 +110,7 @@ def load(env_file: str | None = None) -> Settings:
     Raises:
         SettingsError: If a value is out of range, or `env_file` is not a readable file.
     """
-    if env_file is not None and not Path(env_file).is_file():
+    if env_file is not None and not os.path.isfile(env_file):
         raise SettingsError(f"the env file {env_file} is not a file; give the path of a .env file")
     try:
         return Settings(_env_file=env_file, _env_file_encoding="utf-8")  # type: ignore[call-arg]

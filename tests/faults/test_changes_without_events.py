@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import anyio
+import anyio.to_thread
 import pytest
 from fakes import FakeEmbedder
 from serving import (
@@ -150,6 +151,79 @@ async def test_what_changes_behind_a_real_file_system_in_user_space_is_found(pro
         assert (mounted / ".lancedb").is_dir()
 
 
+class Droppable:
+    """A file system that drops out when the process behind it is killed."""
+
+    def __init__(self, project, place):
+        self.place = place
+        # What the kernel remembers would hide for a second that it is gone.
+        self._command = ["bindfs", "-f", "-o", "attr_timeout=0", project, place]
+
+    async def mount(self):
+        self._process = await anyio.open_process(self._command)
+        await eventually(self._is_mounted)
+
+    async def _is_mounted(self):
+        if self._process.returncode is not None:
+            pytest.skip("nothing can be mounted here")
+        return await anyio.to_thread.run_sync(os.path.ismount, self.place)
+
+    async def drop(self):
+        self._process.kill()
+        await self._process.wait()
+        with pytest.raises(OSError, match="not connected"):
+            await anyio.Path(self.place).stat()
+
+    async def umount(self):
+        await anyio.run_process(["umount", "--lazy", self.place])
+        await self._process.aclose()
+
+
+@pytest.fixture
+async def droppable(project, tmp_path):
+    place = tmp_path / "droppable"
+    place.mkdir()
+    if shutil.which("bindfs") is None:
+        pytest.skip("bindfs is not installed")
+    droppable = Droppable(project, place)
+    await droppable.mount()
+    yield droppable
+    await droppable.umount()
+
+
+@linux_only
+@pytest.mark.parametrize("when", ["before the start", "under the service"])
+async def test_a_file_system_that_drops_out_is_told_and_followed_when_it_is_back(droppable, when):
+    place = droppable.place
+    embedder = FakeEmbedder()
+    embedder.absent = "no model here"
+    uri = str(place.parent / "index")
+    codebase = codebase_of(place, embedder, uri=uri, rescan_seconds=OFTEN_SECONDS)
+    if when == "before the start":
+        await droppable.drop()
+    async with serving(codebase) as client:
+        if when == "under the service":
+            await eventually(lambda: finds(client, "apple", "one.py"))
+            await droppable.drop()
+
+        async def is_told():
+            await client.call_tool("search_index", {"query": "apple"})
+            status = await status_of(client)
+            return status["status"] == "ERROR" and status["error_message"]
+
+        assert "the index is kept" in await eventually(is_told)
+        number = codebase.indexer.last_run.number
+
+        async def is_scanned_again():
+            return codebase.indexer.last_run.number > number + 1
+
+        await eventually(is_scanned_again)  # and looked for in vain
+        await droppable.umount()
+        await droppable.mount()
+        await eventually(lambda: finds(client, "apple", "one.py"))
+        await follows(client, place)
+
+
 @pytest.mark.usefixtures("soon")
 async def test_without_watches_the_project_is_scanned_and_the_status_says_so(project, monkeypatch):
     def refuse(self):
@@ -216,7 +290,7 @@ async def test_that_watches_run_out_is_told_once_and_scanned_for_at_its_time(
         await settled(client)
         for _ in range(20):  # in which scans after scans would have been made
             await settled(client)
-        assert codebase.indexer._runs_begun <= 2  # at the start, and when watches ran out
+        assert codebase.indexer._runs_made <= 2  # at the start, and when watches ran out
         assert caplog.text.count("watch limit reached") == 1
 
 

@@ -17,11 +17,18 @@ from serving import (
     serving,
     settled,
     status_of,
+    without_time,
     write,
 )
 
+from vector_index_mcp.codebase import indexer
+from vector_index_mcp.codebase.ledger import INDEXED
 from vector_index_mcp.codebase.run import Kind
+from vector_index_mcp.codebase.service import Role
 from vector_index_mcp.engine import chunk
+from vector_index_mcp.errors import StoreError
+from vector_index_mcp.server import open_codebase
+from vector_index_mcp.settings import Settings
 
 pytestmark = pytest.mark.anyio
 
@@ -230,6 +237,14 @@ async def test_an_index_location_that_cannot_be_written_is_told(project, embedde
         )
 
 
+async def test_an_index_location_that_no_file_system_takes_is_told(project):
+    settings = Settings(lancedb_uri="n" * 300, embedding_cache_dir=str(project.parent / "cache"))
+    codebase = await open_codebase(project, settings)
+    async with codebase.running(Role.READER):
+        with pytest.raises(StoreError, match="File name too long"):
+            await codebase.search("apple", 5)
+
+
 def damage(folder, pattern, how):
     """Damage every file below `folder` that matches; at least one."""
     victims = sorted(folder.glob(pattern))
@@ -294,6 +309,45 @@ async def test_an_index_deleted_under_the_running_service_is_built_anew(
         await first_found(client, "apple", "one.py")
         await is_as_fresh(client, project, embedder)
         assert (project / ".lancedb" / ".gitignore").read_text(encoding="utf-8") == "*\n"
+
+
+@pytest.mark.parametrize("force_reindex", [False, True])
+async def test_a_project_moved_away_in_the_middle_of_a_run_is_not_forgotten(
+    project, embedder, monkeypatch, force_reindex
+):
+    monkeypatch.setattr(indexer, "_FILES_PER_BATCH", 5)
+    codebase = codebase_of(project, embedder, uri=str(project.parent / "index"))
+    async with codebase.running(Role.VISITOR):
+        await converged(codebase)
+    before = await contents(codebase.uri)
+    write(project, {name: f"{text}# more\n" for name, text in FILES.items()})
+    codebase = codebase_of(project, embedder, uri=codebase.uri)
+    gate = Gate(codebase)
+    async with codebase.running(Role.VISITOR):
+        if force_reindex:
+            gate.open()
+            await converged(codebase)
+            before = await contents(codebase.uri)
+            gate = Gate(codebase)
+        run = await codebase.trigger(force_reindex=force_reindex)
+        await gate.wait()
+        away = project.rename(project.parent / "away")
+        gate.open()
+        await run.finished.wait()
+        assert "the index is kept" in run.error
+        await converged(codebase)
+        assert "the index is kept" in codebase.state.error
+        rows, records = await contents(codebase.uri)
+        assert records.keys() == before[1].keys()
+        assert {record.state for record in records.values()} == {INDEXED}
+        assert (rows == before[0]) is force_reindex
+
+        away.rename(project)
+        await codebase.trigger(force_reindex=False)
+        await converged(codebase)
+        assert codebase.state.error is None
+    fresh = await fresh_contents(project, FakeEmbedder(), project.parent / "fresh")
+    assert without_time(await contents(codebase.uri)) == without_time(fresh)
 
 
 @pytest.mark.parametrize("uri", [".lancedb", "../index"])

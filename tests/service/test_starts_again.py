@@ -1,6 +1,10 @@
 """What a start finds: nothing to do, another model, another way of cutting, another writer."""
 
+import os
 import shutil
+import sys
+import tempfile
+from pathlib import Path
 
 import anyio
 import pytest
@@ -258,3 +262,48 @@ async def test_a_moved_project_keeps_its_index(project):
         assert (await found(client, "apple"))[0] == "one.py"
     assert embedder.texts == []
     assert await contents(moved / ".lancedb") == before
+
+
+OPEN_AS_NOBODY = """
+import os, sys
+from pathlib import Path
+import anyio
+from vector_index_mcp.codebase.opening import Opener
+if os.geteuid() == 0:  # to whom nothing is forbidden
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+
+async def main(root):
+    opened = await Opener(root, str(root / ".lancedb"), "", root).open()
+    sys.stdout.write(f"{opened.index.manifest.owner} {len(opened.ledger.all())}")
+    opened.index.close()
+
+anyio.run(main, Path(sys.argv[1]))
+"""
+
+
+@pytest.fixture
+def shared_folder():
+    """A folder that another user can enter."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="the system has no user numbers")
+async def test_a_copy_of_a_project_out_of_sight_keeps_its_index(shared_folder):
+    home = shared_folder / "home"
+    write(home / "project", FILES)
+    await indexed(home / "project", FakeEmbedder())
+    copy = shutil.copytree(home / "project", shared_folder / "copy")
+    if os.geteuid() == 0:
+        for path in (copy, *copy.rglob("*")):
+            os.chown(path, 65534, 65534)
+    home.chmod(0)
+    try:
+        command = [sys.executable, "-c", OPEN_AS_NOBODY, copy]
+        done = await anyio.run_process(command, stderr=None)
+    finally:
+        home.chmod(0o755)
+    assert done.stdout.decode() == f"{copy} {len(FILES)}"

@@ -131,7 +131,7 @@ def _runtime_folder() -> Path:
     session = os.environ.get("XDG_RUNTIME_DIR")
     if configured:
         folder = Path(configured)
-    elif session and Path(session).is_dir():
+    elif session and os.path.isdir(session):
         folder = Path(session) / "vector-index-mcp"
     else:
         owner = os.getuid() if hasattr(os, "getuid") else os.environ.get("USERNAME", "user")

@@ -101,16 +101,20 @@ def filters_of(path: str, language: str) -> Filters:
 
 
 def check_against_disk(root: Path, ledger: Ledger, hits: list[Hit]) -> Verdict:
-    """Which of the files among `hits` are gone or have changed since they were indexed."""
-    gone, stale = set(), set()
-    for key in {hit.chunk.key for hit in hits}:
+    """Which of the files among `hits` are gone or have changed since the hits were indexed.
+
+    That may be before the ledger's last commit. A file that cannot be looked at may have changed.
+    """
+    gone: set[str] = set()
+    stale: set[str] = set()
+    for key, content_hash in {(hit.chunk.key, hit.chunk.content_hash) for hit in hits}:
         record = ledger.get(key)
         try:
             stamp = stamp_of(beneath.status(root, key))
-        except OSError:
-            gone.add(key)
+        except OSError as error:
+            (gone if beneath.tells_absence(error) else stale).add(key)
             continue
-        if record is None or record.stamp != stamp:
+        if record is None or (record.stamp, record.content_hash) != (stamp, content_hash):
             stale.add(key)
     return Verdict(frozenset(gone), frozenset(stale))
 

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+import os
 from pathlib import Path
 
 import anyio
@@ -78,7 +79,7 @@ class Freshness:
                 await self._rescan_wanted.wait()
             self._rescan_wanted = anyio.Event()
             is_watching = self._watch is not None and self._watch.is_alive
-            if not is_watching and self._root.is_dir():
+            if not is_watching and await anyio.to_thread.run_sync(os.path.isdir, self._root):
                 await anyio.to_thread.run_sync(self.stop)
                 await self.start(indexer)
             if indexer.run is not None:  # its walk may have been before the events were lost

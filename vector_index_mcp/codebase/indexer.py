@@ -201,6 +201,14 @@ class Indexer:
             run, self._next_run = self._next_run, None
             self._begin(run)
 
+    def _give_up(self, error: ProjectError) -> None:
+        """The project's folder is out of reach: what was to be done is found again by a scan."""
+        self._rebuild = None
+        self._walk_wanted = False
+        self._queue.forget_scanned()
+        self._scanned = self._passage_of_scanned()
+        self._end_run(str(error))
+
     # -- text ------------------------------------------------------------------------------
 
     async def write_forever(self) -> None:
@@ -217,6 +225,8 @@ class Indexer:
                     await self.live.rest()
                 else:
                     await self.live.maintain_if_due(in_bulk=self._is_text_first())
+            except ProjectError as error:
+                self._give_up(error)
             except DamagedIndexError as error:
                 await self._replace_index(error)
             except StoreError as error:
@@ -265,14 +275,8 @@ class Indexer:
         if self._rebuild is not None:
             self._rebuild.touched.update(touched)
         known = self._known()
-        try:
-            with self.live.activity.of("a look at what changed"):
-                changes = await anyio.to_thread.run_sync(
-                    look, self._root, self.ignore, touched, known
-                )
-        except ProjectError as error:
-            self._end_run(str(error))
-            return
+        with self.live.activity.of("a look at what changed"):
+            changes = await anyio.to_thread.run_sync(look, self._root, self.ignore, touched, known)
         self.left_out_count = max(self.left_out_count, changes.left_out)
         self._settle(changes)
         if len(changes.dirty) > _FILES_PER_BATCH:  # a branch was switched, a folder moved in
@@ -284,12 +288,8 @@ class Indexer:
 
     async def _walk(self) -> None:
         self.ignore = self._make_ignore()
-        try:
-            with self.live.activity.of("the walk through the project's folders"):
-                tree = await anyio.to_thread.run_sync(walk, self._root, self.ignore)
-        except ProjectError as error:
-            self._end_run(str(error))
-            return
+        with self.live.activity.of("the walk through the project's folders"):
+            tree = await anyio.to_thread.run_sync(walk, self._root, self.ignore)
         self.unreadable_folders, self.left_out_count = tree.unreadable, tree.left_out
         run = self.run
         if run is None:
@@ -308,8 +308,6 @@ class Indexer:
     async def _index_scanned(self) -> None:
         live = self.live
         files, outcome = await self._scanned.step(live)
-        if self._rebuild is not None:
-            self._rebuild.touched.update(files)
         if self.run is None:
             self.vectors.wake()
             return

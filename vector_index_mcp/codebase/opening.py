@@ -1,10 +1,11 @@
 """Opening the index of a project: who may write it, and what is done where it cannot be read."""
 
 import logging
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
-import anyio
+import anyio.to_thread
 import filelock
 
 from vector_index_mcp.codebase.ledger import Ledger
@@ -62,7 +63,7 @@ class Opener:
 
     def is_taken(self) -> bool:
         """Whether another process is the writer. Changes nothing."""
-        if not self._lock_path.exists():
+        if not os.path.exists(self._lock_path):
             return False
         try:
             with self._lock.acquire(timeout=0):
@@ -103,7 +104,7 @@ class Opener:
         owner = index.manifest.owner
         if owner == str(self._root):
             return
-        if await anyio.Path(owner).is_dir():
+        if await anyio.to_thread.run_sync(os.path.isdir, owner):
             raise StoreError(
                 f"the index at {self._uri} belongs to the project {owner}; "
                 "set VECTOR_INDEX_LANCEDB_URI to a place of this project's own"

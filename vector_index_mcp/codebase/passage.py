@@ -14,7 +14,7 @@ from vector_index_mcp.codebase.live import Live
 from vector_index_mcp.codebase.pipeline import Batch, Pipeline
 from vector_index_mcp.codebase.run import Outcome
 from vector_index_mcp.engine.store import Store
-from vector_index_mcp.errors import StoreError
+from vector_index_mcp.errors import ProjectError, StoreError
 from vector_index_mcp.files.scan import Changes
 
 
@@ -44,6 +44,7 @@ class Passage:
             live: The index that the store is, or will be, the current one of.
 
         Raises:
+            ProjectError: If the project's folder was gone when the files were read.
             StoreError: If the commit fails.
         """
         if not self._batches:
@@ -51,7 +52,7 @@ class Passage:
         if not self._batches:
             return (), Outcome()
         batch = self._batches[0]
-        failure: StoreError | None = None
+        failure: ProjectError | StoreError | None = None
         outcome = Outcome()
         async with anyio.create_task_group() as tasks:
             if len(self._batches) == 1:
@@ -60,7 +61,8 @@ class Passage:
                 async with live.writing:
                     model = live.index.manifest.model  # while we waited, it may have changed
                     outcome = await self.pipeline.commit(self.store, self.ledger, model, batch)
-            except StoreError as error:  # out of a task group it would come wrapped
+            # Out of a task group it would come wrapped.
+            except (ProjectError, StoreError) as error:
                 failure = error
         if failure is not None:
             raise failure

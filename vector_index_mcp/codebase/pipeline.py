@@ -25,8 +25,8 @@ from vector_index_mcp.engine.embed import Embedder
 from vector_index_mcp.engine.store import Store
 from vector_index_mcp.engine.texts import embedded_text
 from vector_index_mcp.engine.types import FileRecord, ModelIdentity, Vector
-from vector_index_mcp.errors import EmbeddingError, ModelNotFoundError
-from vector_index_mcp.files.scan import Changes
+from vector_index_mcp.errors import EmbeddingError, ModelNotFoundError, ProjectError
+from vector_index_mcp.files.scan import Changes, absence_of
 
 _log = logging.getLogger(__name__)
 
@@ -45,6 +45,8 @@ class Batch:
     prepared: list[Prepared]
     gone: list[str]
     """Files to forget."""
+    problem: ProjectError | None = None
+    """Why nothing was learnt of the files; they are not committed then."""
 
     @property
     def dirty(self) -> list[str]:
@@ -57,6 +59,7 @@ class Batch:
             {key: known for key, known in self.known.items() if key not in keys},
             [each for each in self.prepared if each.key not in keys],
             [key for key in self.gone if key not in keys],
+            self.problem,
         )
 
 
@@ -102,7 +105,11 @@ class Pipeline:
         known = {key: ledger.get(key) for key in (*changes.dirty, *changes.gone)}
         tasks = [(key, known[key]) for key in changes.dirty]
         with self._activity.of(f"the reading of {_files(changes.dirty)}"):
-            return Batch(known, await self._preparers.prepare(tasks), changes.gone)
+            prepared = await self._preparers.prepare(tasks)
+            problem: ProjectError | None = None
+            if any(map(_is_lost, prepared)):
+                problem = await anyio.to_thread.run_sync(absence_of, self._preparers.root)
+        return Batch(known, prepared, changes.gone, problem)
 
     async def rest(self) -> None:
         """Let go of what only helps while there is much to prepare."""
@@ -122,8 +129,11 @@ class Pipeline:
             batch: As `prepare` returned it, with the same ledger.
 
         Raises:
+            ProjectError: If the project's folder was gone when the files were read.
             StoreError: If a commit fails. The ledger then tells of nothing that was not committed.
         """
+        if batch.problem is not None:
+            raise batch.problem
         current = {key for key, known in batch.known.items() if ledger.get(key) is known}
         prepared = [each for each in batch.prepared if each.key in current]
         gone = [key for key in batch.gone if key in current]
@@ -264,6 +274,11 @@ def _files(keys: Sequence[str]) -> str:
 def _is_unchanged(file: Prepared) -> bool:
     """Whether it was touched, but has the bytes it had."""
     return file.document is None and file.record is not None and file.record.state == INDEXED
+
+
+def _is_lost(file: Prepared) -> bool:
+    """Whether nothing could be read of it, as where the whole project is out of reach."""
+    return file.record is None or file.record.state == FAILED
 
 
 def _outcome(prepared: Sequence[Prepared], removed: int) -> Outcome:

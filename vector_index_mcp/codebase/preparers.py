@@ -50,7 +50,7 @@ class Preparers:
     """All preparing of one project."""
 
     def __init__(self, root: Path, recipe: Recipe) -> None:
-        self._root = root
+        self.root = root
         self._recipe = recipe
         self._idle: list[anyio.abc.Process] = []
 
@@ -88,7 +88,7 @@ class Preparers:
         """Like `prepare`; files on which the thread hangs are left to children, which can end."""
         with anyio.move_on_after(_PATIENCE_SECONDS):
             return await anyio.to_thread.run_sync(
-                prepare, self._root, self._recipe, tasks, abandon_on_cancel=True
+                prepare, self.root, self._recipe, tasks, abandon_on_cancel=True
             )
         _log.error("the reading of %d files hangs", len(tasks))
         return await self._in_child(tasks)
@@ -102,13 +102,13 @@ class Preparers:
             return await self._in_thread(tasks)
         try:
             with anyio.fail_after(_PATIENCE_SECONDS):
-                answer: list[Prepared] = await _ask(child, (self._root, self._recipe, tasks))
+                answer: list[Prepared] = await _ask(child, (self.root, self._recipe, tasks))
         except _GONE_WRONG as error:
             await self._end(child)
             if len(tasks) > 1:
                 return [each for task in tasks for each in await self._in_child([task])]
             _log.error("the process that prepared %r came to nothing: %r", tasks[0][0], error)
-            return [given_up(self._root, tasks[0], _CRASHED)]
+            return [given_up(self.root, tasks[0], _CRASHED)]
         except anyio.get_cancelled_exc_class():  # the next question would get this one's answer
             await self._end(child)
             raise

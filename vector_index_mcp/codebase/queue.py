@@ -80,6 +80,11 @@ class DirtyQueue:
             self._dirty.pop(path, None)
             self._gone.pop(path, None)
 
+    def forget_scanned(self) -> None:
+        """Forget what scans found."""
+        self._dirty.clear()
+        self._gone.clear()
+
     @property
     def scanned(self) -> Collection[str]:
         """The files to read that scans found and that still wait."""

@@ -3,13 +3,14 @@
 A running service is asked, and none is started: without one the index is opened here, read only.
 """
 
+import os
 import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import anyio
+import anyio.to_thread
 import psutil
 
 from vector_index_mcp import __version__, remote
@@ -120,7 +121,7 @@ async def _index(case: Case, build: str) -> Finding:
         owner = opened.manifest.owner
     finally:
         opened.close()
-    if owner != str(case.project) and await anyio.Path(owner).is_dir():
+    if owner != str(case.project) and await anyio.to_thread.run_sync(os.path.isdir, owner):
         return failed(
             f"it belongs to the project {owner}",
             "set VECTOR_INDEX_LANCEDB_URI to a place of this project's own",

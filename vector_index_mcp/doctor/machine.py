@@ -157,4 +157,4 @@ def disk(case: Case) -> Finding:
 
 def existing(path: Path) -> Path:
     """`path`, or else the nearest folder above it that is there."""
-    return next(place for place in (path, *path.parents) if place.exists())
+    return next(place for place in (path, *path.parents) if os.path.exists(place))

@@ -43,7 +43,7 @@ def cache_folder(case: Case) -> Finding:
 def _writable(folder: Path, field: str) -> Finding:
     remedy = f"set {PREFIX}{field.upper()} to a folder of your own"
     place = existing(folder)
-    if not place.is_dir():
+    if not os.path.isdir(place):
         return failed(f"{place} is not a folder", remedy)
     if not os.access(place, os.W_OK | os.X_OK):
         return failed(f"{place} cannot be written", f"give yourself permission, or {remedy}")

@@ -8,6 +8,7 @@ import functools
 import hashlib
 import importlib.util
 import json
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -116,12 +117,12 @@ def _hub_folder(name: str) -> Path:
 
 def _checked(name: str, folder: Path) -> Model:
     """The model in `folder`, if it is one that can be loaded safely."""
-    if not folder.is_dir():
+    if not os.path.isdir(folder):
         raise ModelNotFoundError(
             f"the embedding model folder {folder} does not exist; "
             "correct VECTOR_INDEX_EMBEDDING_MODEL or unset it"
         )
-    if not (folder / _WEIGHTS).is_file():
+    if not os.path.isfile(folder / _WEIGHTS):
         raise ModelNotFoundError(
             f"{folder} has no {_WEIGHTS}; only safetensors weights are loaded, "
             "set VECTOR_INDEX_EMBEDDING_MODEL to a model that has them"

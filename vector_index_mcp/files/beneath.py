@@ -16,6 +16,16 @@ _CAN_STEP = os.open in os.supports_dir_fd and os.scandir in os.supports_fd
 _FOLDER = getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | os.O_RDONLY
 # With O_PATH a folder need not be readable to be passed through.
 _STEP = _FOLDER | getattr(os, "O_PATH", 0)
+_ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})  # links are not followed
+
+
+def tells_absence(error: OSError) -> bool:
+    """Whether an error of these functions says that nothing is there.
+
+    Any other says nothing of the file, which may be there as it was: no right to look, no
+    descriptor left, a file system that is out of reach.
+    """
+    return error.errno in _ABSENT
 
 
 def open_file(root: Path, key: str, flags: int) -> int:

@@ -1,6 +1,5 @@
 """Which files there are, and which of them are not as the index knows them."""
 
-import errno
 import os
 import stat
 from bisect import bisect_left
@@ -11,9 +10,6 @@ from pathlib import Path
 from vector_index_mcp.errors import ProjectError
 from vector_index_mcp.files import beneath
 from vector_index_mcp.files.ignore import Ignore, concerns_rules, is_too_deep
-
-_OUT_OF_SIGHT = {errno.EACCES, errno.EPERM, errno.EIO, errno.ESTALE}
-"""A file that fails to be looked at like this may be there, as it was."""
 
 # A file costs a kilobyte of memory in the index's ledger and in a scan, whatever is in it.
 MOST_FILES = 500_000
@@ -76,7 +72,7 @@ def walk(root: Path, ignore: Ignore, folder: str = "") -> Tree:
                     f"the project folder {root} cannot be read ({error.strerror}); "
                     "the index is kept and goes on when the folder is back"
                 ) from error
-            if not isinstance(error, (FileNotFoundError, NotADirectoryError)):
+            if not beneath.tells_absence(error):
                 tree.unreadable.append(here + "/")
     return tree
 
@@ -148,6 +144,15 @@ def compare(tree: Tree, known: Mapping[str, Stamp]) -> Changes:
     )
 
 
+def absence_of(root: Path) -> ProjectError | None:
+    """Why nothing that is not found below `root` is gone: the folder itself is; None if not."""
+    if os.path.isdir(root):
+        return None
+    return ProjectError(
+        f"the project folder {root} is gone; the index is kept and goes on when the folder is back"
+    )
+
+
 def look(root: Path, ignore: Ignore, paths: Iterable[str], known: Mapping[str, Stamp]) -> Changes:
     """What has to be done about dirty `paths`: files or folders, there or gone, ignored or not.
 
@@ -157,11 +162,8 @@ def look(root: Path, ignore: Ignore, paths: Iterable[str], known: Mapping[str, S
     Raises:
         ProjectError: If the project's folder is gone: that says nothing about its files.
     """
-    if not root.is_dir():
-        raise ProjectError(
-            f"the project folder {root} is gone; "
-            "the index is kept and goes on when the folder is back"
-        )
+    if (problem := absence_of(root)) is not None:
+        raise problem
     known_paths = _Sorted(known)
     dirty: dict[str, None] = {}
     gone: dict[str, None] = {}
@@ -187,9 +189,8 @@ def _look_at(
     try:
         status = beneath.status(root, path)
     except OSError as error:
-        if error.errno in _OUT_OF_SIGHT:
-            return Changes()
-        return Changes(gone=known_paths.at_or_below(path))
+        is_gone = beneath.tells_absence(error)
+        return Changes(gone=known_paths.at_or_below(path) if is_gone else [])
     if stat.S_ISDIR(status.st_mode) and not ignore.is_ignored(path, True):
         below = known_paths.at_or_below(path)
         return compare(walk(root, ignore, path), {key: known[key] for key in below})

@@ -5,6 +5,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -304,6 +306,15 @@ def test_a_project_that_is_not_there_is_an_error_that_keeps_the_index(project: P
         look(project, Ignore(project), [""], known)
 
 
+def test_files_that_cannot_be_looked_at_for_now_are_not_gone(
+    project: Path, no_descriptors: Callable[[], AbstractContextManager[None]]
+) -> None:
+    known, ignore = files(project), Ignore(project)
+    with no_descriptors():
+        assert look(project, ignore, ["a.py", "x", "x/y/a.py"], known) == Changes()
+    assert look(project, ignore, ["a.py", "x", "x/y/a.py"], known) == Changes()
+
+
 def test_a_folder_that_is_gone_before_it_is_listed_holds_nothing(project: Path) -> None:
     assert walk(project, Ignore(project), "missing") == Tree()
 
@@ -397,6 +408,36 @@ def test_a_path_too_long_for_the_system_is_no_file(tmp_path: Path) -> None:
     changes = look(tmp_path, Ignore(tmp_path), [long], {})
 
     assert (changes.dirty, changes.gone) == ([], [])
+
+
+LOOK_AS_NOBODY = """
+import os, pathlib
+from vector_index_mcp.errors import ProjectError
+from vector_index_mcp.files.ignore import Ignore
+from vector_index_mcp.files.scan import look
+if os.geteuid() == 0:  # to whom nothing is forbidden
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+root = pathlib.Path("locked/x")
+try:
+    print(look(root, Ignore(root), ["a.py"], {"a.py": (1, 1, 1)}))
+except ProjectError as error:
+    print(error)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="the system has no user numbers")
+def test_a_project_out_of_sight_is_an_error_that_keeps_the_index(tmp_path: Path) -> None:
+    write(tmp_path, "locked/x/a.py")
+    tmp_path.chmod(0o755)
+    (tmp_path / "locked").chmod(0)
+    command = [sys.executable, "-c", LOOK_AS_NOBODY]
+    try:
+        told = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    finally:
+        (tmp_path / "locked").chmod(0o755)
+    assert "the index is kept" in told.stdout
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="nothing is forbidden to root")
