@@ -40,12 +40,28 @@ def no_descriptors():
 @pytest.fixture
 def small_disk(tmp_path):
     """A folder on a file system of 8 MB."""
+    yield from _mounted(tmp_path, "-t", "tmpfs", "-o", "size=8m", "tmpfs")
+
+
+@pytest.fixture
+def coarse_disk(tmp_path):
+    """A folder on a file system whose time stamps are whole seconds."""
+    if shutil.which("mke2fs") is None:
+        pytest.skip("mke2fs is not installed")
+    image = tmp_path / "image"
+    # Inodes of 128 bytes have no room for more.
+    command = ["mke2fs", "-q", "-t", "ext2", "-I", "128", image, "8m"]
+    subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
+    yield from _mounted(tmp_path, "-t", "ext2", "-o", "loop", str(image))
+
+
+def _mounted(tmp_path, *what):
     folder = tmp_path / "disk"
     folder.mkdir()
     mount = shutil.which("mount")
     if not sys.platform.startswith("linux") or mount is None:
         pytest.skip("mounts a file system as Linux does")
-    command = [mount, "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(folder)]
+    command = [mount, *what, str(folder)]
     if subprocess.run(command, capture_output=True, check=False).returncode != 0:
         pytest.skip("mounting a small file system is not permitted here")
     yield folder

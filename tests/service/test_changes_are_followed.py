@@ -1,7 +1,9 @@
 """Whatever happens to the files, the index follows by itself."""
 
+import hashlib
 import shutil
 import subprocess
+from functools import partial
 
 import anyio
 import pytest
@@ -27,6 +29,7 @@ from vector_index_mcp.codebase.indexer import _FILES_PER_BATCH
 from vector_index_mcp.codebase.ledger import INDEXED
 from vector_index_mcp.codebase.service import Role
 from vector_index_mcp.files import scan
+from vector_index_mcp.files.scan import stamp_of
 
 pytestmark = pytest.mark.anyio
 
@@ -317,3 +320,45 @@ async def test_files_changed_on_their_way_into_the_index_are_indexed_as_they_are
         await converged(codebase)
     kept = await contents(project / ".lancedb")
     assert kept == await fresh_contents(project, embedder, project.parent / "fresh")
+
+
+@pytest.mark.parametrize("events", [True, False], ids=["events", "a scan"])
+async def test_a_save_within_the_same_second_is_found_where_stamps_have_no_finer_time(
+    coarse_disk, embedder, events
+):
+    root = coarse_disk / "project"
+    root.mkdir()
+    write(root, {"one.py": "start\n"})
+    codebase = codebase_of(root, embedder, uri=str(coarse_disk.parent / "index"))
+    async with codebase.running(Role.KEEPER if events else Role.VISITOR):
+        await converged(codebase)
+
+        async def is_indexed(text):
+            if not events:
+                await (await codebase.trigger(force_reindex=False)).finished.wait()
+            content_hash = codebase.ledger.get("one.py").content_hash
+            return content_hash == hashlib.sha256(text.encode()).hexdigest()
+
+        stamps = set()
+        for number in range(10):
+            text = f"word{number}\n"
+            write(root, {"one.py": text})
+            stamps.add(stamp_of((root / "one.py").stat()))
+            await eventually(partial(is_indexed, text))
+        assert len(stamps) < 10, "no two saves fell into one second"
+
+
+async def test_what_was_read_in_the_second_of_its_save_is_read_once_more(coarse_disk, embedder):
+    root = coarse_disk / "project"
+    root.mkdir()
+    write(root, {"one.py": "apple\n"})
+    codebase = codebase_of(root, embedder, uri=str(coarse_disk.parent / "index"))
+    async with codebase.running(Role.VISITOR):
+
+        async def is_trusted():
+            run = await codebase.trigger(force_reindex=False)
+            await run.finished.wait()
+            return not run.files_to_do
+
+        await eventually(is_trusted)
+        assert codebase.ledger.get("one.py").stamp == stamp_of((root / "one.py").stat())

@@ -5,8 +5,9 @@ Runs in a thread of the service or, when there are many files, in its children (
 
 import logging
 import os
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from vector_index_mcp.codebase.ledger import FAILED, INDEXED, SKIPPED
@@ -14,6 +15,7 @@ from vector_index_mcp.engine import chunk, texts
 from vector_index_mcp.engine.types import Document, FileRecord
 from vector_index_mcp.files import read
 from vector_index_mcp.files.language import language_of
+from vector_index_mcp.files.scan import UNKNOWN, may_recur
 
 _log = logging.getLogger(__name__)
 
@@ -68,8 +70,13 @@ def is_storable(key: str) -> bool:
 
 
 def _prepare_safely(root: Path, recipe: Recipe, task: Task) -> Prepared:
+    began = time.time_ns()
     try:
-        return _prepare(root, recipe, task)
+        prepared = _prepare(root, recipe, task)
+        record = prepared.record
+        if record is not None and may_recur(record.stamp, began):
+            return replace(prepared, record=replace(record, stamp=UNKNOWN))  # read once more
+        return prepared
     except Exception:  # noqa: BLE001 - one file must not keep the others from the index
         _log.exception("%r could not be indexed", task[0])
         return given_up(root, task, "internal error, see the log")

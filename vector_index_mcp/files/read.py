@@ -8,7 +8,7 @@ from pathlib import Path
 
 from vector_index_mcp.files import beneath, secrets
 from vector_index_mcp.files.language import is_prose, language_of
-from vector_index_mcp.files.scan import Stamp, stamp_of
+from vector_index_mcp.files.scan import UNKNOWN, Stamp, stamp_of
 
 # Skip reasons, as they are counted in `get_status`.
 BINARY = "binary"
@@ -69,7 +69,7 @@ def stamp_now(root: Path, key: str) -> Stamp:
     try:
         return stamp_of(beneath.status(root, key))
     except (OSError, ValueError):
-        return (0, 0, 0)
+        return UNKNOWN
 
 
 def decode(data: bytes) -> str | None:
@@ -147,7 +147,7 @@ def _skip_unread(root: Path, key: str, reason: str) -> Skipped | Vanished:
     except (FileNotFoundError, NotADirectoryError):
         return Vanished()
     except OSError:
-        return Skipped(reason, (0, 0, 0))
+        return Skipped(reason, UNKNOWN)
 
 
 def _unmarked_utf16(data: bytes) -> str | None:

@@ -18,6 +18,12 @@ MOST_FILES = 500_000
 Stamp = tuple[int, int, int]
 """(bytes, mtime_ns, ctime_ns). The ctime tells an edit that put size and mtime back."""
 
+UNKNOWN: Stamp = (0, 0, 0)
+"""No file has it, so whoever looks next takes the file for changed."""
+
+_SECOND_NS = 1_000_000_000
+_COARSEST_NS = 2 * _SECOND_NS  # FAT's; ext2, ext3 and HFS+ tell seconds
+
 
 @dataclass(slots=True)
 class Tree:
@@ -48,6 +54,16 @@ class Changes:
 def stamp_of(status: os.stat_result) -> Stamp:
     """What tells one state of a file from another."""
     return (status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+
+
+def may_recur(stamp: Stamp, now: int) -> bool:
+    """Whether a save after `now`, in ns since 1970, could leave `stamp` once more. Pure.
+
+    That is so where the file system has no finer time than seconds, until the second is over.
+    """
+    times = stamp[1:]
+    is_coarse = not any(time % _SECOND_NS for time in times)
+    return is_coarse and any(abs(now - time) < _COARSEST_NS for time in times)
 
 
 def walk(root: Path, ignore: Ignore, folder: str = "") -> Tree:

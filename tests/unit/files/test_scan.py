@@ -16,7 +16,16 @@ from hypothesis import strategies as st
 from vector_index_mcp.errors import ProjectError
 from vector_index_mcp.files import scan
 from vector_index_mcp.files.ignore import Ignore
-from vector_index_mcp.files.scan import Changes, Stamp, Tree, compare, look, stamp_of, walk
+from vector_index_mcp.files.scan import (
+    Changes,
+    Stamp,
+    Tree,
+    compare,
+    look,
+    may_recur,
+    stamp_of,
+    walk,
+)
 
 OLD: Stamp = (1, 1, 1)
 NEW: Stamp = (1, 1, 2)
@@ -91,6 +100,24 @@ def test_a_walk_is_compared_with_what_is_known(
     tree: Tree, known: dict[str, Stamp], expected: Changes
 ) -> None:
     assert compare(tree, known) == expected
+
+
+@pytest.mark.parametrize(
+    ("mtime", "ctime", "expected"),
+    [
+        pytest.param(9.0, 9.0, True, id="whole seconds, young"),
+        pytest.param(8.0, 8.0, False, id="whole seconds, old"),
+        pytest.param(5.0, 9.0, True, id="an old time put back"),
+        pytest.param(60.0, 5.0, False, id="a time to come"),
+        pytest.param(9.0, 9.5, False, id="a finer clock"),
+        pytest.param(9.5, 9.5, False, id="a finer clock, twice"),
+    ],
+)
+def test_a_stamp_may_recur_while_its_second_is_not_over(
+    mtime: float, ctime: float, expected: bool
+) -> None:
+    stamp = (1, int(mtime * 1e9), int(ctime * 1e9))
+    assert may_recur(stamp, 10_000_000_000) is expected
 
 
 def test_nothing_changed_is_no_work(project: Path) -> None:
