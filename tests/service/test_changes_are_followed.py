@@ -1,8 +1,10 @@
 """Whatever happens to the files, the index follows by itself."""
 
+import asyncio
 import hashlib
 import shutil
 import subprocess
+import threading
 from functools import partial
 
 import anyio
@@ -30,6 +32,7 @@ from vector_index_mcp.codebase.ledger import INDEXED
 from vector_index_mcp.codebase.service import Role
 from vector_index_mcp.files import scan
 from vector_index_mcp.files.scan import stamp_of
+from vector_index_mcp.files.watch import Watch
 
 pytestmark = pytest.mark.anyio
 
@@ -320,6 +323,25 @@ async def test_files_changed_on_their_way_into_the_index_are_indexed_as_they_are
         await converged(codebase)
     kept = await contents(project / ".lancedb")
     assert kept == await fresh_contents(project, embedder, project.parent / "fresh")
+
+
+async def test_a_service_that_ends_while_its_watches_are_set_leaves_none(
+    project, embedder, monkeypatch
+):
+    begun, go_on, watches = threading.Event(), threading.Event(), []
+    start = Watch.start
+
+    def start_late(watch):
+        watches.append(watch)
+        begun.set()
+        go_on.wait(PATIENCE_SECONDS)
+        start(watch)
+
+    monkeypatch.setattr(Watch, "start", start_late)
+    async with codebase_of(project, embedder).running():
+        await anyio.to_thread.run_sync(begun.wait)
+        asyncio.get_running_loop().call_soon(go_on.set)  # when the end has begun
+    assert not watches[0].is_alive
 
 
 @pytest.mark.parametrize("events", [True, False], ids=["events", "a scan"])

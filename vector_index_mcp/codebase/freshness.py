@@ -63,12 +63,12 @@ class Freshness:
             on_problem,
         )
         self._lacks_watches = False
+        self._watch = watch  # before it starts: if we are cancelled meanwhile, `stop` must find it
         try:
             await anyio.to_thread.run_sync(watch.start)
         except ProjectError as error:
-            self.mode, self.problem = "polling", str(error)
+            self._watch, self.mode, self.problem = None, "polling", str(error)
             return
-        self._watch = watch
         self._silent = await anyio.to_thread.run_sync(silent_file_system, self._root)
         self._note_mode()
 

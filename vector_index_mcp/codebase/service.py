@@ -113,15 +113,18 @@ class Codebase:
     @asynccontextmanager
     async def running(self, role: Role = Role.KEEPER) -> AsyncIterator[None]:
         """The time in which the service answers; the index is opened in the background."""
-        async with self.embedder.running(), anyio.create_task_group() as tasks:
-            tasks.start_soon(self._work, role)
-            try:
-                yield
-            finally:
-                tasks.cancel_scope.cancel()
-                with anyio.CancelScope(shield=True):
-                    await self.pipeline.rest()
-                    await anyio.to_thread.run_sync(self._release)
+        try:
+            async with self.embedder.running(), anyio.create_task_group() as tasks:
+                tasks.start_soon(self._work, role)
+                try:
+                    yield
+                finally:
+                    tasks.cancel_scope.cancel()
+                    with anyio.CancelScope(shield=True):
+                        await self.pipeline.rest()  # a task may wait for one of its processes
+        finally:  # not before the last task has ended: it may be writing
+            with anyio.CancelScope(shield=True):
+                await anyio.to_thread.run_sync(self._release)
 
     def _release(self) -> None:
         if self.freshness is not None:
