@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 PROGRAM := $(abspath $(BIN)/vector-index-mcp)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint screenshot quality latency questions background speed scale load bench clean
+.PHONY: help demo test lint screenshot quality latency questions background speed scale load limits bench clean
 
 help: ## list the commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -58,7 +58,10 @@ scale: $(VENV)/installed-dev ## how does the store behave as it grows? takes an 
 load: $(VENV)/installed-dev ## half an hour of edits and queries: what grows, what fails?
 	PYTHONPATH=tests:tests/e2e $(BIN)/python benchmarks/load.py --keep
 
-bench: quality latency questions background speed scale load ## measure everything
+limits: $(VENV)/installed-dev ## where does the time of a first index go, how far are the limits?
+	$(BIN)/python benchmarks/limits.py --folder "$(BENCHMARKS)" --keep
+
+bench: quality latency questions background speed scale load limits ## measure everything
 
 clean: ## remove the virtual environment
 	rm -rf $(VENV)
