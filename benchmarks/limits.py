@@ -1,0 +1,244 @@
+"""Where the time of a first index goes, and how far that is from what the machine could do.
+
+    python benchmarks/limits.py --folder DIR [--files 2000] [--keep]
+
+DIR is that of quality.py, whose packages are used. Two tables:
+
+- what text costs: processor seconds per megabyte of the project for each step on the way from a
+  file to what words find, one after the other; the limit is to read the bytes and no more.
+- what vectors cost: the arithmetic per second of a model that embeds chunks as the worker does; the
+  limit is the same processor multiplying matrices, those of the model's own sizes and large ones.
+
+Times of text are processor times, which are the same on a busy machine; those of vectors are not,
+because all threads work on each.
+"""
+
+import argparse
+import hashlib
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import anyio
+from kept import keep
+from projects import Project, make
+
+from vector_index_mcp.codebase.prepare import Recipe, prepare
+from vector_index_mcp.engine import texts
+from vector_index_mcp.engine.batches import batches
+from vector_index_mcp.engine.chunk import chunk_text
+from vector_index_mcp.engine.chunk.outline import outline
+from vector_index_mcp.engine.model import find_model
+from vector_index_mcp.engine.portions import portions
+from vector_index_mcp.engine.store import Index
+from vector_index_mcp.engine.store.index import Manifest
+from vector_index_mcp.engine.types import Document, FileRecord
+from vector_index_mcp.engine.worker import Encoder
+from vector_index_mcp.files import read, secrets
+from vector_index_mcp.files.ignore import Ignore
+from vector_index_mcp.files.language import language_of
+from vector_index_mcp.files.scan import walk
+
+RECIPE = Recipe(max_file_bytes=1_000_000, chunk_max_chars=1_200)
+FILES, FILES_PER_COMMIT = 2_000, 200
+MODEL, TEXTS, TIMES = "all-MiniLM-L6-v2", 384, 5
+# all-MiniLM-L6-v2: 6 layers, 384 wide and 1,536 inside, 256 tokens at most. A token is multiplied
+# with each weight of the layers, and in each layer twice with each token of its text.
+LAYERS, WIDTH, INSIDE = 6, 384, 1_536
+WEIGHTS = LAYERS * (4 * WIDTH * WIDTH + 2 * WIDTH * INSIDE)
+ROWS, LARGE = 2_048, 2_048
+"""Of matrices: tokens at once, and a size at which arithmetic alone counts."""
+
+Figures = dict[str, float]
+
+
+class Steps:
+    """Processor seconds by step."""
+
+    def __init__(self) -> None:
+        self.seconds: Figures = {}
+        self.languages: set[str] = set()
+        """Those met so far."""
+
+    @contextmanager
+    def of(self, name: str) -> Iterator[None]:
+        """Add what is done meanwhile to the step `name`."""
+        start = time.process_time()
+        try:
+            yield
+        finally:
+            self.seconds[name] = self.seconds.get(name, 0.0) + time.process_time() - start
+
+
+# -- what text costs -----------------------------------------------------------------------------
+
+
+async def text_costs(project: Project, uri: str) -> Figures:
+    """Processor seconds per megabyte of source, by step."""
+    steps, whole = Steps(), Steps()
+    with steps.of("look for files"):
+        keys = sorted(walk(project.root, Ignore(project.root)).files)
+    documents = [document for key in keys if (document := _prepared(project.root, key, steps))]
+    steps.seconds["cut"] -= steps.seconds["parse, find definitions"]
+    await _store(documents, uri, steps)
+    with whole.of("preparing, as the service does it"):
+        prepare(project.root, RECIPE, [(key, None) for key in keys])
+    megabytes = project.size / 1e6
+    return {name: taken / megabytes for name, taken in (steps.seconds | whole.seconds).items()}
+
+
+def _prepared(root: Path, key: str, steps: Steps) -> Document | None:
+    """What becomes of a file, step by step."""
+    with steps.of("read the bytes"):
+        data = (root / key).read_bytes()
+    with steps.of("decode, hash, sort out"):
+        content_hash = hashlib.sha256(data).hexdigest()
+        text, language = read.decode(data), language_of(key)
+        if text is None or len(data) > RECIPE.max_file_bytes or read.is_minified(text, language):
+            return None
+    with steps.of("look for credentials"):
+        if secrets.is_secret(key) or secrets.is_key(text):
+            return None
+        text, _ = secrets.masked(text)
+    if language not in steps.languages:
+        steps.languages.add(language)
+        with steps.of("load grammars, once a process"):
+            outline("x", language)
+    with steps.of("parse, find definitions"):
+        outline(text, language)
+    with steps.of("cut"):  # which asks for the outline again
+        chunks = chunk_text(text, language, RECIPE.chunk_max_chars)
+    with steps.of("split words, hash chunks"):
+        entries = texts.entries(key, chunks)
+    return Document(key, key, content_hash, 0.0, language, entries)
+
+
+async def _store(documents: list[Document], uri: str, steps: Steps) -> None:
+    """Commit them as the service does."""
+    index = await Index.create(uri, Manifest(owner="", chunker=""))
+    for number, batch in enumerate(portions(documents, FILES_PER_COMMIT)):
+        records = [
+            FileRecord(d.key, (0, 0, 0), d.content_hash, len(d.entries), "indexed", "")
+            for d in batch
+        ]
+        with steps.of("commit"):
+            await index.store.replace(batch, number + 1, {})
+            await index.store.put_records(records)
+    with steps.of("index the words"):
+        await index.store.maintain()
+    index.close()
+
+
+# -- what vectors cost ---------------------------------------------------------------------------
+
+
+def vector_costs(project: Project) -> Figures:
+    """What the model does in a second, and what the processor could.
+
+    In billions of multiplications with an addition, but for the tokens.
+    """
+    import torch
+
+    encoder = Encoder(find_model(MODEL), "cpu")
+    wanted = _texts(project)
+    tokenizer = encoder._model.tokenizer  # as it is set up for this model
+    lengths = [len(tokenizer(text, truncation=True).input_ids) for text in wanted]
+    work = sum(n * WEIGHTS + LAYERS * 2 * n * n * WIDTH for n in lengths)
+    groups = [[wanted[i] for i in group] for group in batches(dict(enumerate(wanted)))]
+
+    def embed() -> None:
+        for group in groups:
+            encoder.encode(group)
+
+    kind = torch.bfloat16 if encoder.precision == "bfloat16" else torch.float32
+    tokens = torch.randn(ROWS, WIDTH).to(kind)
+    weights = torch.randn(INSIDE, WIDTH).to(kind)
+    large = torch.randn(LARGE, LARGE).to(kind)
+
+    def multiply() -> None:
+        for _ in range(20):
+            torch.nn.functional.linear(tokens, weights)
+
+    def multiply_large() -> None:
+        torch.nn.functional.linear(large, large)
+
+    embedding = _best_seconds(embed)
+    return {
+        "tokens a chunk": sum(lengths) / len(lengths),
+        "tokens a second": sum(lengths) / embedding,
+        "embedding": work / embedding / 1e9,
+        "matrices of the model's sizes": 20 * ROWS * WIDTH * INSIDE / _best_seconds(multiply) / 1e9,
+        "large matrices": LARGE**3 / _best_seconds(multiply_large) / 1e9,
+    }
+
+
+def _texts(project: Project) -> list[str]:
+    """What is embedded of every so manieth chunk."""
+    keys = sorted(walk(project.root, Ignore(project.root)).files)
+    found = prepare(project.root, RECIPE, [(key, None) for key in keys[:: len(keys) // 300 or 1]])
+    embedded = [
+        texts.embedded_text(one.key, entry.chunk.scope, entry.chunk.text)
+        for one in found
+        if one.document
+        for entry in one.document.entries
+    ]
+    return embedded[:: len(embedded) // TEXTS or 1][:TEXTS]
+
+
+def _best_seconds(work: Callable[[], None]) -> float:
+    """Of some times, the least: what disturbs only ever adds."""
+    work()
+    taken = []
+    for _ in range(TIMES):
+        start = time.perf_counter()
+        work()
+        taken.append(time.perf_counter() - start)
+    return min(taken)
+
+
+# -- the report ----------------------------------------------------------------------------------
+
+
+def table(text: Figures, vectors: Figures) -> list[tuple[str, str]]:
+    """The lines that the documents show."""
+    steps = {name: s for name, s in text.items() if not name.startswith("preparing")}
+    whole, reading = sum(steps.values()), text["read the bytes"]
+    rows = [(name, f"{1000 * s:.1f} ms, {s / whole:.0%}") for name, s in steps.items()]
+    share = vectors["embedding"] / vectors["matrices of the model's sizes"]
+    most = vectors["embedding"] / vectors["large matrices"]
+    return [
+        *rows,
+        ("all steps to reading alone", f"{whole / reading:.0f} times"),
+        ("embedding to matrices of the model's sizes; large ones", f"{share:.0%}; {most:.0%}"),
+    ]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--folder", type=Path, required=True, help="that of quality.py")
+    parser.add_argument("--files", type=int, default=FILES)
+    parser.add_argument("--keep", action="store_true", help="write the results to results/")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        here = Path(name).resolve()
+        project = make(here / "project", arguments.folder.resolve() / "sources", arguments.files)
+        text = anyio.run(text_costs, project, str(here / "index"))
+        vectors = vector_costs(project)
+    found = {"files": project.files, "megabytes": project.size / 1e6}
+    found |= {"text": text, "vectors": vectors, "table": table(text, vectors)}
+    print(json.dumps(found, indent=2))
+    for what, figure in table(text, vectors):
+        print(f"| {what} | {figure} |")
+    if arguments.keep:
+        print(f"kept in {keep('limits', found).name}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
