@@ -12,6 +12,7 @@ from vector_index_mcp.settings import PREFIX, Settings
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+BENCHMARKS = (ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8")
 PROMISES = (ROOT / "tests" / "README.md").read_text(encoding="utf-8")
 ARCHITECTURE = (ROOT / "vector_index_mcp" / "ARCHITECTURE.md").read_text(encoding="utf-8")
 SETTINGS = {PREFIX + name.upper(): field for name, field in Settings.model_fields.items()}
@@ -135,6 +136,12 @@ def test_what_half_an_hour_did_is_that_of_a_kept_result():
     what, figure = result["table"][0]
     assert f"| {what} | {figure} |" in README
     assert figure in PROMISES
+
+
+def test_where_the_time_goes_is_that_of_a_kept_result():
+    _, result = newest_result("limits")
+    for what, figure in result["table"]:
+        assert f"| {what} | {figure} |" in BENCHMARKS
 
 
 def test_every_promise_names_tests_there_are():
