@@ -4,8 +4,7 @@ PYTHON ?= python3
 BENCHMARKS ?= .benchmarks
 VENV := .venv
 BIN := $(VENV)/bin
-# One more than processors: a quarter of their time they wait for other processes. Not reordered:
-# files with few tests would come last, and these are the longest.
+# One more than processors: a quarter of their time they wait for other processes.
 TESTERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 PROGRAM := $(abspath $(BIN)/vector-index-mcp)
 
@@ -29,7 +28,7 @@ test: $(VENV)/installed-dev ## lint, type-check and run every test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest --numprocesses $(TESTERS) --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest --numprocesses $(TESTERS) --dist loadfile
 
 lint: $(VENV)/installed-dev ## lint, format and type-check
 	$(BIN)/ruff check --fix .
