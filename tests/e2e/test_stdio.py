@@ -218,7 +218,11 @@ async def test_the_commands_print_the_structured_results_of_the_tools(indexed):
     query = "guide to set up the program"
     tool = await shared.call("search_index", query=query, top_k=2)
     printed = await printed_by(indexed, "search", shared.project, query, "--top-k", "2", "--json")
-    assert json.loads(printed) == tool.structured_content
+    answers = json.loads(printed), tool.structured_content
+    # Each model is loaded in the precision that was the faster at that moment: bfloat16 or not.
+    scores = [[hit.pop("score") for hit in answer["results"]] for answer in answers]
+    assert scores[0] == pytest.approx(scores[1], abs=0.02)
+    assert answers[0] == answers[1]
     result = wire.SearchResult.model_validate_json(printed)
     assert (result.mode, result.results[0].file_path) == ("hybrid", "docs/install.md")
     tool = await shared.call("get_status")
