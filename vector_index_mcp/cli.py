@@ -119,7 +119,7 @@ def _run_command(parsed: argparse.Namespace, env_file: str | None) -> int:
 
         return services.run(parsed)
 
-    from vector_index_mcp import lean_mcp, settings
+    from vector_index_mcp import settings
     from vector_index_mcp.codebase.project import resolve_project
 
     configured = settings.load(env_file)
@@ -132,6 +132,8 @@ def _run_command(parsed: argparse.Namespace, env_file: str | None) -> int:
     project = resolve_project(parsed.path, allow_broad=configured.allow_broad_path)
     if parsed.command == "serve":
         import anyio
+
+        from vector_index_mcp import lean_mcp
 
         lean_mcp.load()
         from vector_index_mcp import server, transport

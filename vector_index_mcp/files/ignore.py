@@ -246,9 +246,4 @@ def _read_no_link(path: Path) -> str:
 
 def _read(path: Path) -> str:
     """The text of an ignore file; empty if there is none."""
-    try:
-        if not path.is_file() or path.stat().st_size > _LARGEST_IGNORE_FILE_BYTES:
-            return ""
-        return path.read_bytes().decode("utf-8-sig", "surrogateescape")
-    except (OSError, ValueError):
-        return ""
+    return repository.text_of(path, _LARGEST_IGNORE_FILE_BYTES)

@@ -55,6 +55,16 @@ def excludes_file(folder: Path) -> Path | None:
     return folder / name if name else None
 
 
+def text_of(path: Path, most_bytes: int) -> str:
+    """The text of a file; empty if there is none, or if it is longer than `most_bytes`."""
+    try:
+        if not path.is_file() or path.stat().st_size > most_bytes:
+            return ""
+        return path.read_bytes().decode("utf-8-sig", "surrogateescape")
+    except (OSError, ValueError):
+        return ""
+
+
 def _config_home() -> Path:
     configured = os.environ.get("XDG_CONFIG_HOME")
     return Path(configured) if configured else Path.home() / ".config"
@@ -70,9 +80,4 @@ def _git_folder(top: Path) -> Path:
 
 def _pointer(path: Path) -> str:
     """The text of a small file that names a folder; empty if there is none."""
-    try:
-        if not path.is_file() or path.stat().st_size > _LONGEST_POINTER_BYTES:
-            return ""
-        return os.fsdecode(path.read_bytes())
-    except (OSError, ValueError):
-        return ""
+    return text_of(path, _LONGEST_POINTER_BYTES)
