@@ -217,6 +217,8 @@ async def host(project: Path, settings: Settings, on_ready: Callable[[str], None
         await session.serve(server, stream.receive, transport.sending(stream))
 
     def is_busy() -> bool:
+        if page.loaded is not None and page.loaded.is_awaited:  # a link is good for as long as told
+            return True
         return service.loaded is not None and service.loaded.is_busy
 
     def report() -> dict[str, Any]:

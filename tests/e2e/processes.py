@@ -331,14 +331,17 @@ def is_gone(process: psutil.Process) -> bool:
         return True
 
 
+def command_of(process: psutil.Process) -> list[str]:
+    """Its arguments; none if it has just ended."""
+    try:
+        return process.cmdline()
+    except psutil.NoSuchProcess:
+        return []
+
+
 def workers_of(service: psutil.Process) -> list[psutil.Process]:
     """The embedding workers of a service, of which there is one at most."""
-    found = []
-    for child in service.children():
-        with suppress(psutil.NoSuchProcess):
-            if "vector_index_mcp.engine.worker" in child.cmdline():
-                found.append(child)
-    return found
+    return [p for p in service.children() if "vector_index_mcp.engine.worker" in command_of(p)]
 
 
 @dataclass

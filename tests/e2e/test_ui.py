@@ -4,7 +4,7 @@ import http.client
 import sys
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, closing
+from contextlib import AsyncExitStack, asynccontextmanager, closing
 
 import anyio
 import pytest
@@ -59,6 +59,12 @@ async def news_of(link: str) -> AsyncIterator[http.client.HTTPResponse]:
             yield response
 
 
+async def longer_than_idle() -> None:
+    """Let more time pass than an idle service stays."""
+    start = time.monotonic()
+    await until(lambda: time.monotonic() - start > 2 * 60 * SHORT_MINUTES)
+
+
 async def test_it_starts_a_service_and_prints_a_link_to_its_page(place):
     link = await link_of(place)
     connection, room, cookie = await anyio.to_thread.run_sync(visit, link)
@@ -94,13 +100,25 @@ async def test_a_path_that_is_no_project_is_refused(place):
     assert "is a file" in ran.stderr
 
 
+async def test_an_idle_service_waits_for_who_has_a_link(place):
+    place.variables["VECTOR_INDEX_SERVICE_IDLE_MINUTES"] = str(SHORT_MINUTES)
+    link = await link_of(place)
+    await longer_than_idle()
+    connection, _, _ = await anyio.to_thread.run_sync(visit, link)
+    connection.close()
+    await until(lambda: not place.processes())
+
+
 async def test_an_open_page_is_a_client_until_it_is_closed(place):
     place.variables["VECTOR_INDEX_SERVICE_IDLE_MINUTES"] = str(SHORT_MINUTES)
-    async with news_of(await link_of(place)):
-        service = place.service()
+    async with AsyncExitStack() as page:
+        async with place.relayed() as client:  # until the page has come, however long it takes
+            await client.initialize()
+            await page.enter_async_context(news_of(await link_of(place)))
+            await until(lambda: place.report()["clients"] == 2)
         await until(lambda: place.report()["clients"] == 1)
-        seen = time.monotonic()
-        await until(lambda: time.monotonic() - seen > 2 * 60 * SHORT_MINUTES)
+        service = place.service()
+        await longer_than_idle()
         assert place.service() == service
     await until(lambda: not place.processes())
 

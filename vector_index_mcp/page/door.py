@@ -83,6 +83,10 @@ class Door:
         self._sessions[session.room] = session
         return session
 
+    def is_awaited(self, now: float) -> bool:
+        """Whether a token is out that can still be exchanged."""
+        return any(until >= now for until in self._tokens.values())
+
     def knows(self, room: str, cookies: Mapping[str, str]) -> bool:
         """Whether `cookies` hold the key of `room`."""
         session = self._sessions.get(room)

@@ -46,6 +46,11 @@ class Page:
         """How many browsers have the page open."""
         return self._visits.viewers
 
+    @property
+    def is_awaited(self) -> bool:
+        """Whether somebody has a link that still opens it."""
+        return self._door.is_awaited(time.monotonic())
+
     async def address(self) -> str:
         """A link that opens the page, once and within a few minutes.
 

@@ -24,6 +24,16 @@ def test_a_token_is_good_for_minutes(after, is_good):
     assert (door.admit(token, 100.0 + after) is not None) == is_good
 
 
+def test_a_token_is_awaited_while_it_is_good():
+    door = Door()
+    assert not door.is_awaited(0.0)
+    token = door.issue(0.0)
+    assert door.is_awaited(TOKEN_SECONDS)
+    assert not door.is_awaited(TOKEN_SECONDS + 1)
+    door.admit(token, 1.0)
+    assert not door.is_awaited(1.0)
+
+
 @pytest.mark.parametrize("guess", ["", "a", "ä" * 43, "\udc80"])
 def test_a_guess_is_refused_and_costs_nobody_the_token(guess):
     door = Door()
