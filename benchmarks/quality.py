@@ -38,7 +38,7 @@ from vector_index_mcp.engine.rank import STEPS, rank
 from vector_index_mcp.engine.search import FEWEST_CANDIDATES
 from vector_index_mcp.engine.signals import SIGNALS
 from vector_index_mcp.engine.types import Candidate, Hit, StoredChunk
-from vector_index_mcp.server import load_codebase
+from vector_index_mcp.loading import load_codebase
 from vector_index_mcp.settings import Settings
 
 CATEGORIES = ("sentence", "architecture", "symbol")

@@ -27,6 +27,7 @@ MAY_IMPORT = {
     "transport": set(),
     "session": {"transport"},
     "lean_mcp": set(),
+    "loading": {"settings", "engine", "codebase"},
     "server": {
         "errors",
         "settings",
@@ -37,6 +38,7 @@ MAY_IMPORT = {
         "transport",
         "session",
         "lean_mcp",
+        "loading",
         "__version__",
     },
     "terminal": set(),
@@ -46,7 +48,7 @@ MAY_IMPORT = {
     "remote": {"errors", "codebase", "transport", "output", "progress"},
     "view": {"codebase.wire"},
     "monitor": {"errors", "codebase.wire", "background", "remote", "view", "output", "terminal"},
-    "local": {"settings", "codebase", "server", "output", "progress"},
+    "local": {"settings", "codebase", "loading", "output", "progress"},
     "doctor": {
         "errors",
         "settings",
@@ -54,7 +56,7 @@ MAY_IMPORT = {
         "files",
         "codebase",
         "background",
-        "server",
+        "loading",
         "remote",
         "commands",
         "terminal",
@@ -109,7 +111,7 @@ HOMES = {
         "lean_mcp.py",
     },
     "mcp_types": {"codebase/tools.py", "session.py", "remote.py"},
-    "platformdirs": {"server.py"},
+    "platformdirs": {"loading.py"},
     "pydantic": {"settings.py", "session.py", "codebase/wire.py", "codebase/tools.py"},
     "pydantic_settings": {"settings.py"},
     "pygments": {"results.py", "page/highlight.py"},
@@ -300,6 +302,7 @@ def test_a_folder_with_modules_is_a_package(folder: Path) -> None:
         ("vector_index_mcp.page.listener", ["watchdog", "sqlite3", "rich", *HEAVY]),
         ("vector_index_mcp.engine.embed", HEAVY),
         ("vector_index_mcp.remote", HEAVY),
+        ("vector_index_mcp.local", ["mcp", "mcp_types", "starlette", "uvicorn"]),
         ("vector_index_mcp.doctor.examine", HEAVY),  # whether lancedb can be imported is a check
     ],
 )

@@ -10,7 +10,7 @@ from vector_index_mcp.codebase import wire
 from vector_index_mcp.codebase.ledger import FAILED, SKIPPED
 from vector_index_mcp.codebase.service import Codebase, Role
 from vector_index_mcp.codebase.verify import Report
-from vector_index_mcp.server import load_codebase
+from vector_index_mcp.loading import load_codebase
 from vector_index_mcp.settings import Settings
 
 _CHANGES_ARE_INDEXED_SECONDS = 3.0

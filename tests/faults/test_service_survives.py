@@ -27,7 +27,7 @@ from vector_index_mcp.codebase.run import Kind
 from vector_index_mcp.codebase.service import Role
 from vector_index_mcp.engine import chunk
 from vector_index_mcp.errors import StoreError
-from vector_index_mcp.server import open_codebase
+from vector_index_mcp.loading import open_codebase
 from vector_index_mcp.settings import Settings
 
 pytestmark = pytest.mark.anyio

@@ -19,7 +19,7 @@ from vector_index_mcp.codebase.project import index_uri
 from vector_index_mcp.doctor import index, machine, model, places
 from vector_index_mcp.doctor.finding import Case, Finding, Verdict, failed, failed_by, not_tried
 from vector_index_mcp.errors import VectorIndexError
-from vector_index_mcp.server import cache_folder, state_folder
+from vector_index_mcp.loading import cache_folder, state_folder
 from vector_index_mcp.settings import Settings
 from vector_index_mcp.terminal import prepared, visible_values, write
 

@@ -178,7 +178,7 @@ async def _times_of_service(client: Any) -> list[float]:
 
 async def _times_here(case: Case) -> list[float]:
     from vector_index_mcp.codebase.service import Role
-    from vector_index_mcp.server import load_codebase
+    from vector_index_mcp.loading import load_codebase
 
     codebase = load_codebase(case.project, case.settings)
     async with codebase.running(Role.READER):

@@ -1,0 +1,90 @@
+"""What the settings make: the codebase service of a project, and where its files lie.
+
+Knows nothing of MCP: a command that opens an index itself would wait half a second for it.
+"""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio.to_thread
+
+from vector_index_mcp.codebase.project import index_uri
+from vector_index_mcp.settings import Settings
+
+if TYPE_CHECKING:
+    from vector_index_mcp.codebase.prepare import Recipe
+    from vector_index_mcp.codebase.preparers import Preparers
+    from vector_index_mcp.codebase.service import Codebase
+
+_FOLDER = "vector-index-mcp"  # in the user's folders for caches and for state
+_SECONDS_PER_MINUTE = 60
+
+
+async def open_codebase(project: Path, settings: Settings) -> "Codebase":
+    """The service of `project`, not yet running; loaded in a thread.
+
+    If there is no index yet, what will fill it starts meanwhile.
+    """
+    preparers = await anyio.to_thread.run_sync(_preparers_of, project, settings)
+    uri = index_uri(project, settings.lancedb_uri)
+    if not await anyio.to_thread.run_sync(os.path.exists, uri):
+        await preparers.start()
+    return await anyio.to_thread.run_sync(load_codebase, project, settings, preparers)
+
+
+def _preparers_of(project: Path, settings: Settings) -> "Preparers":
+    from vector_index_mcp.codebase.preparers import Preparers
+
+    return Preparers(project, _recipe_of(settings))
+
+
+def _recipe_of(settings: Settings) -> "Recipe":
+    from vector_index_mcp.codebase.prepare import Recipe
+
+    return Recipe(settings.max_file_bytes, settings.chunk_max_chars)
+
+
+def load_codebase(
+    project: Path, settings: Settings, preparers: "Preparers | None" = None
+) -> "Codebase":
+    """The service of `project`, not yet running. Takes half a second: it imports lancedb."""
+    from vector_index_mcp.codebase.service import Codebase, Options
+    from vector_index_mcp.engine.cache import EmbeddingCache
+    from vector_index_mcp.engine.embed import WorkerEmbedder
+
+    options = Options(
+        lancedb_uri=settings.lancedb_uri,
+        recipe=_recipe_of(settings),
+        ignore_patterns=settings.ignore_patterns,
+        quiet_seconds=settings.debounce_quiet_ms / 1000,
+        longest_seconds=settings.debounce_longest_ms / 1000,
+        rescan_seconds=settings.rescan_seconds,
+        state_folder=state_folder(),
+    )
+    return Codebase(
+        project,
+        options,
+        WorkerEmbedder(
+            settings.embedding_model,
+            settings.embedding_device,
+            settings.worker_idle_minutes * _SECONDS_PER_MINUTE,
+        ),
+        EmbeddingCache(cache_folder(settings), settings.embedding_cache_max_mb * 1_000_000),
+        preparers,
+    )
+
+
+def cache_folder(settings: Settings) -> Path:
+    """Where the embedding cache lies."""
+    import platformdirs
+
+    configured = settings.embedding_cache_dir
+    return Path(configured or platformdirs.user_cache_path(_FOLDER)).expanduser()
+
+
+def state_folder() -> Path:
+    """Where locks lie whose index has no folder."""
+    import platformdirs
+
+    return platformdirs.user_state_path(_FOLDER)
