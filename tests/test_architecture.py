@@ -144,7 +144,7 @@ READS_ENVIRONMENT = {
     "background/endpoint.py",  # XDG_RUNTIME_DIR, and what stands in for it
     "background/relay.py",  # passed on to the service
     "clients/places.py",  # where each client keeps its configuration
-    "engine/store/__init__.py",  # what lance reads when it is imported
+    "engine/store/lean_lancedb.py",  # what lance reads when it is imported
 }
 HEAVY = ["lancedb", "lance", "pyarrow", "torch", "sentence_transformers", "transformers"]
 # What a client starts once per session.
@@ -323,6 +323,20 @@ def test_a_server_leaves_out_what_it_never_uses_and_nobody_else_misses_it() -> N
         "assert aead.AESGCM.generate_key(256)\n"
         "from sse_starlette import EventSourceResponse\n"
         "assert EventSourceResponse.__module__ == 'sse_starlette.sse'\n"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert ran.stdout.split() == []
+
+
+def test_an_index_leaves_out_what_it_never_uses_and_nobody_else_misses_it() -> None:
+    code = (
+        "import sys, vector_index_mcp.engine.store\n"
+        "left_out = {'overrides', 'pyarrow._s3fs', 'lance_namespace_urllib3_client.api_client'}\n"
+        "print(*(name for name in left_out if sys.modules.get(name)))\n"
+        "from lance_namespace_urllib3_client.models import CreateTableRequest\n"
+        "assert CreateTableRequest(id=['a']).to_dict()['id'] == ['a']\n"
     )
     ran = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
