@@ -26,6 +26,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from vector_index_mcp.engine import lean_transformers
 from vector_index_mcp.engine.model import Model, find_model
 from vector_index_mcp.engine.polite import be_polite
 from vector_index_mcp.engine.types import Vectors
@@ -46,21 +47,17 @@ class Encoder:
     """A loaded model, in the fastest precision that stays true to float32 on this processor."""
 
     def __init__(self, model: Model, device: str) -> None:
-        # Seconds and 300 MB: the reason why this process exists.
+        # Seconds and 200 MB: the reason why this process exists.
         import torch
-        from sentence_transformers import SentenceTransformer
-        from transformers.utils import logging
 
-        logging.disable_progress_bar()
         self._torch = torch
         torch.set_num_threads(min(_MOST_THREADS, torch.get_num_threads()))
-        self._model = SentenceTransformer(
-            str(model.folder),
-            device=device,
-            local_files_only=True,
-            trust_remote_code=False,
-            model_kwargs={"use_safetensors": True},
-        )
+        try:
+            with lean_transformers.standing_in(torch):
+                self._model = _loaded(model, device)
+        except (ImportError, AttributeError, TypeError):  # it needs more than is known to us
+            lean_transformers.forget()
+            self._model = _loaded(model, device)
         self.precision = "float32"
         if self._model.device.type == "cpu":
             reduced = copy.deepcopy(self._model).to(torch.bfloat16)
@@ -96,6 +93,20 @@ class Encoder:
         start = time.perf_counter()
         vectors = self._encode(model, _PROBE * 4)
         return time.perf_counter() - start, vectors
+
+
+def _loaded(model: Model, device: str) -> Any:
+    from sentence_transformers import SentenceTransformer
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
+    return SentenceTransformer(
+        str(model.folder),
+        device=device,
+        local_files_only=True,
+        trust_remote_code=False,
+        model_kwargs={"use_safetensors": True},
+    )
 
 
 def main(model_name: str, device: str) -> None:

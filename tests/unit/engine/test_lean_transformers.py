@@ -1,0 +1,66 @@
+"""Loading a model does without what it does not need, and gets it where it does."""
+
+import subprocess
+import sys
+from importlib.util import find_spec
+
+import pytest
+
+from vector_index_mcp.engine.model import OFFLINE_PACKAGE
+
+pytestmark = pytest.mark.skipif(
+    find_spec(OFFLINE_PACKAGE) is None, reason="the extra `offline` is not installed"
+)
+
+MODEL = "all-MiniLM-L6-v2"
+LEFT_OUT = ["scipy", "sklearn", "torch._dynamo", "torch.distributed.tensor"]
+BEGINNING = f"""
+import sys
+from vector_index_mcp.engine import lean_transformers, worker
+from vector_index_mcp.engine.model import find_model
+
+def there():
+    return [name for name in {LEFT_OUT} if sys.modules.get(name)]
+
+texts = ["def parse(line): return line.split(',')", "where are changes noticed?", "x " * 400]
+"""
+
+
+def ran(code: str) -> list[str]:
+    """What `code` prints, in a process of its own."""
+    command = [sys.executable, "-c", BEGINNING + code]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=200)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+def test_a_lean_model_embeds_as_a_whole_one_does_and_nobody_else_misses_anything():
+    code = f"""
+import torch
+model = find_model("{MODEL}")
+with lean_transformers.standing_in(torch):
+    lean = worker._loaded(model, "cpu")
+vectors = lean.encode(texts).tobytes()
+print(*there(), "-")
+lean_transformers.forget()
+assert vectors == worker._loaded(model, "cpu").encode(texts).tobytes()
+print(*there(), "-")
+
+from sklearn.metrics import pairwise_distances
+assert pairwise_distances([[0.0, 3.0], [4.0, 0.0]])[0][1] == 5.0
+assert torch.distributed.is_available()
+assert torch._dynamo.config.cache_size_limit
+"""
+    lean, whole = " ".join(ran(code)).split("-")[:2]
+    assert lean.split() == []
+    assert whole.split() == LEFT_OUT
+
+
+def test_a_model_that_needs_more_than_is_known_gets_everything():
+    code = f"""
+lean_transformers._module = lambda *_, **__: None
+encoder = worker.Encoder(find_model("{MODEL}"), "cpu")
+print(*there())
+assert encoder.encode(texts).shape == (3, 384)
+"""
+    assert ran(code) == LEFT_OUT
