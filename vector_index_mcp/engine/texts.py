@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Iterable, Iterator
 
 from vector_index_mcp.engine.types import Chunk, Entry
-from vector_index_mcp.engine.words import joined, last_name, words
+from vector_index_mcp.engine.words import joined, last_name, spelled_out
 
 # How often a word counts that stands in another field than the text. Repeating the words of a
 # field is BM25F with these weights: Robertson, Zaragoza, Taylor, Simple BM25 Extension to Multiple
@@ -25,11 +25,12 @@ VERSION = "texts-1"
 
 def entries(key: str, chunks: Iterable[Chunk]) -> tuple[Entry, ...]:
     """The chunks of the file `key`, ready to be stored."""
+    place = _place_words(key)
     return tuple(
         Entry(
             chunk,
             chunk_hash(key, chunk.scope, chunk.text),
-            " ".join(_matched_words(key, chunk)),
+            " ".join(filter(None, _matched_words(place, chunk))),
         )
         for chunk in chunks
     )
@@ -54,13 +55,18 @@ def symbol_word(name: str) -> str:
     return f"={joined(name)}"
 
 
-def _matched_words(key: str, chunk: Chunk) -> Iterator[str]:
+def _place_words(key: str) -> str:
+    """The words that all chunks of the file `key` are found by."""
     folders, _, name = key.rpartition("/")
-    yield from words(name.partition(".")[0]) * STEM_WEIGHT
-    yield from words(name)
-    yield from words(" ".join(folders.split("/")[-_FOLDERS:])) * FOLDER_WEIGHT
-    yield from words(chunk.scope) * SCOPE_WEIGHT
+    nearest = " ".join(folders.split("/")[-_FOLDERS:])
+    fields = [name.partition(".")[0]] * STEM_WEIGHT + [name] + [nearest] * FOLDER_WEIGHT
+    return spelled_out(" ".join(fields))
+
+
+def _matched_words(place: str, chunk: Chunk) -> Iterator[str]:
+    yield place
+    yield from [spelled_out(chunk.scope)] * SCOPE_WEIGHT
     for symbol in chunk.symbols:
-        yield from words(symbol) * SYMBOL_WEIGHT
+        yield from [spelled_out(symbol)] * SYMBOL_WEIGHT
         yield symbol_word(last_name(symbol))
-    yield from words(chunk.text)
+    yield spelled_out(chunk.text)

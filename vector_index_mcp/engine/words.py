@@ -33,7 +33,12 @@ _STOP_WORDS = frozenset(
 
 def words(text: str) -> list[str]:
     """The words of `text` in reading order, with repeats: identifiers whole and in parts."""
-    return [word for each in _IDENTIFIER.findall(text) for word in _words_of(each)]
+    return spelled_out(text).split()
+
+
+def spelled_out(text: str) -> str:
+    """The words of `text`, as `words` has them, with a space between any two."""
+    return " ".join(filter(None, map(_words_of, _IDENTIFIER.findall(text))))
 
 
 def query_words(query: str) -> list[str]:
@@ -60,7 +65,7 @@ def query_words(query: str) -> list[str]:
 def places(text: str, wanted: Set[str]) -> Iterator[tuple[int, int]]:
     """Where in `text` identifiers stand that have one of the words `wanted`: (start, end)."""
     for match in _IDENTIFIER.finditer(text):
-        if not wanted.isdisjoint(_words_of(match[0])):
+        if not wanted.isdisjoint(_words_of(match[0]).split()):
             yield match.span()
 
 
@@ -75,7 +80,8 @@ def last_name(symbol: str) -> str:
 
 
 @lru_cache(maxsize=_IDENTIFIERS_KEPT)
-def _words_of(identifier: str) -> tuple[str, ...]:
+def _words_of(identifier: str) -> str:
+    """Its words, with a space between any two. As one string, since most are only written down."""
     parts = [part.lower() for part in _PART.findall(identifier)]
     whole = "".join(parts)
     found = [whole] if len(parts) > 1 and len(whole) <= MAX_WORD_CHARS else []
@@ -84,7 +90,7 @@ def _words_of(identifier: str) -> tuple[str, ...]:
             found += _pairs(part)
         elif len(part) <= MAX_WORD_CHARS:
             found.append(part)
-    return tuple(found)
+    return " ".join(found)
 
 
 def _pairs(run: str) -> Iterator[str]:

@@ -6,7 +6,7 @@ Unicode's other separators are ordinary characters.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from vector_index_mcp.engine.types import Chunk
 
@@ -21,8 +21,7 @@ _BEFORE_CLOSER = -0.40
 _SMALLEST_SHARE = 0.30
 
 
-@dataclass(frozen=True, slots=True)
-class _Piece:
+class _Piece(NamedTuple):  # there is one for every line of a project
     """A line with its line feed, or a part of a line that alone is longer than a chunk."""
 
     text: str
