@@ -76,6 +76,7 @@ MAY_IMPORT = {
         "background",
         "transport",
         "lean_mcp",
+        "loading",
         "server",
         "commands",
         "services",

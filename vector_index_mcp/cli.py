@@ -93,7 +93,7 @@ def _host(path: str, env_file: str | None) -> int:
     try:
         import anyio
 
-        from vector_index_mcp import lean_mcp, settings
+        from vector_index_mcp import lean_mcp, loading, settings
         from vector_index_mcp.background.endpoint import endpoint_of
         from vector_index_mcp.codebase.project import resolve_project
 
@@ -102,6 +102,7 @@ def _host(path: str, env_file: str | None) -> int:
         is_chosen = "log_level" in configured.model_fields_set
         _log_to_file(endpoint_of(project).log, configured.log_level if is_chosen else "INFO")
 
+        prefetched = loading.prefetch(project, configured)
         lean_mcp.load()
         from vector_index_mcp import server
     except VectorIndexError as error:
@@ -109,7 +110,7 @@ def _host(path: str, env_file: str | None) -> int:
         tell(f"error {2 if is_wrong_use else 1}: {error}")
         return 1
     gc.enable()
-    anyio.run(server.host, project, configured, tell)
+    anyio.run(server.host, project, configured, tell, prefetched)
     return 0
 
 
@@ -133,13 +134,14 @@ def _run_command(parsed: argparse.Namespace, env_file: str | None) -> int:
     if parsed.command == "serve":
         import anyio
 
-        from vector_index_mcp import lean_mcp
+        from vector_index_mcp import lean_mcp, loading
 
+        prefetched = loading.prefetch(project, configured)
         lean_mcp.load()
         from vector_index_mcp import server, transport
 
         streams = transport.StandardStreams()
-        anyio.run(server.serve_stdio, project, configured, streams)
+        anyio.run(server.serve_stdio, project, configured, streams, prefetched)
         return 0
 
     if parsed.command == "doctor":

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import anyio.to_thread
 
+from vector_index_mcp.codebase.prefetch import Prefetch
 from vector_index_mcp.codebase.project import index_uri
 from vector_index_mcp.settings import Settings
 
@@ -21,22 +22,34 @@ _FOLDER = "vector-index-mcp"  # in the user's folders for caches and for state
 _SECONDS_PER_MINUTE = 60
 
 
-async def open_codebase(project: Path, settings: Settings) -> "Codebase":
+def prefetch(project: Path, settings: Settings) -> Prefetch | None:
+    """Begin to prepare files of `project` for its first index; None if there is one, or no need."""
+    if os.path.exists(index_uri(project, settings.lancedb_uri)):
+        return None
+    limits = settings.max_file_bytes, settings.chunk_max_chars
+    try:
+        return Prefetch(project, *limits, settings.ignore_patterns)
+    except OSError:  # it would only have saved time
+        return None
+
+
+async def open_codebase(
+    project: Path, settings: Settings, prefetched: Prefetch | None = None
+) -> "Codebase":
     """The service of `project`, not yet running; loaded in a thread.
 
     If there is no index yet, what will fill it starts meanwhile.
     """
-    preparers = await anyio.to_thread.run_sync(_preparers_of, project, settings)
-    uri = index_uri(project, settings.lancedb_uri)
-    if not await anyio.to_thread.run_sync(os.path.exists, uri):
+    preparers = await anyio.to_thread.run_sync(_preparers_of, project, settings, prefetched)
+    if prefetched is not None:
         await preparers.start()
     return await anyio.to_thread.run_sync(load_codebase, project, settings, preparers)
 
 
-def _preparers_of(project: Path, settings: Settings) -> "Preparers":
+def _preparers_of(project: Path, settings: Settings, prefetched: Prefetch | None) -> "Preparers":
     from vector_index_mcp.codebase.preparers import Preparers
 
-    return Preparers(project, _recipe_of(settings))
+    return Preparers(project, _recipe_of(settings), prefetched)
 
 
 def _recipe_of(settings: Settings) -> "Recipe":

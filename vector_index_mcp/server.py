@@ -23,6 +23,7 @@ from vector_index_mcp import __version__, lean_mcp, session, transport
 from vector_index_mcp.background.endpoint import endpoint_of
 from vector_index_mcp.background.host import Host
 from vector_index_mcp.codebase import tools
+from vector_index_mcp.codebase.prefetch import Prefetch
 from vector_index_mcp.engine import memory
 from vector_index_mcp.loading import open_codebase
 from vector_index_mcp.settings import Settings
@@ -105,10 +106,13 @@ def _load_page(service: "Lazily[Codebase]") -> "Page":
 
 
 async def serve_stdio(
-    project: Path, settings: Settings, streams: transport.StandardStreams
+    project: Path,
+    settings: Settings,
+    streams: transport.StandardStreams,
+    prefetched: Prefetch | None,
 ) -> None:
-    """Serve MCP on `streams` until their end, SIGTERM or SIGINT, with no other process involved."""
-    service = Lazily(partial(open_codebase, project, settings))
+    """Serve MCP on `streams` until their end, SIGTERM or SIGINT, with no service involved."""
+    service = Lazily(partial(open_codebase, project, settings, prefetched))
     server = build_server(service)
     async with anyio.create_task_group() as tasks:
 
@@ -125,10 +129,15 @@ async def serve_stdio(
         tasks.cancel_scope.cancel()
 
 
-async def host(project: Path, settings: Settings, on_ready: Callable[[str], None]) -> None:
+async def host(
+    project: Path,
+    settings: Settings,
+    on_ready: Callable[[str], None],
+    prefetched: Prefetch | None,
+) -> None:
     """Be the background service of `project`: one index, a session for every front end."""
     memory.share_heaps()
-    service = Lazily(partial(open_codebase, project, settings))
+    service = Lazily(partial(open_codebase, project, settings, prefetched))
     page = Lazily(partial(anyio.to_thread.run_sync, _load_page, service))
     server = build_server(service)
 

@@ -185,6 +185,17 @@ async def test_a_client_that_leaves_does_not_stop_the_first_indexing(place):
         assert place.service() == service
 
 
+async def test_a_first_index_has_a_head_start_and_a_second_needs_none(place):
+    for started in (1, 2):
+        async with place.relayed() as client:
+            await client.initialize()
+            await indexed(client)
+        log = place.endpoint.log.read_text("utf-8")
+        assert len(re.findall(r"[1-9]\d* files were prefetched", log)) == 1
+        assert log.count("listens") == started
+        await place.run("stop", place.project)
+
+
 async def test_every_path_to_a_folder_reaches_the_same_service(served):
     link = served.folder / "link"
     link.symlink_to(served.project)

@@ -261,7 +261,9 @@ class Indexer:
         if self._is_text_first() or self._walk_wanted:
             self._queue.wake()
         elif self.run is not None:
-            # After whatever step: what a scan found may have been indexed as just changed.
+            # After whatever step: what a scan found may have been indexed as just changed. First
+            # tidy: now questions come, which pay for every row that is not in the word index.
+            await self.live.maintain_if_due()
             self._end_run()
         return True
 

@@ -20,9 +20,11 @@ import anyio.abc
 import anyio.to_thread
 from anyio.streams.buffered import BufferedByteReceiveStream
 
+from vector_index_mcp.codebase.prefetch import Prefetch
 from vector_index_mcp.codebase.prepare import Prepared, Recipe, Task, given_up, prepare
 from vector_index_mcp.codebase.preparer import LENGTH_BYTES
 from vector_index_mcp.engine.portions import portions
+from vector_index_mcp.files import read
 
 _log = logging.getLogger(__name__)
 
@@ -49,9 +51,18 @@ _GONE_WRONG = (
 class Preparers:
     """All preparing of one project."""
 
-    def __init__(self, root: Path, recipe: Recipe) -> None:
+    def __init__(self, root: Path, recipe: Recipe, prefetch: Prefetch | None = None) -> None:
+        """Prepare to prepare.
+
+        Args:
+            root: The project.
+            recipe: What turns a file into chunks.
+            prefetch: Has begun with the first files, by the same recipe.
+        """
         self.root = root
         self._recipe = recipe
+        self._prefetch = prefetch
+        self._prefetched: dict[str, Prepared] = {}
         self._idle: list[anyio.abc.Process] = []
 
     async def start(self) -> None:
@@ -64,6 +75,29 @@ class Preparers:
 
     async def prepare(self, tasks: Sequence[Task]) -> list[Prepared]:
         """What becomes of the files of `tasks`, in any order. Never raises for a file."""
+        if self._prefetch is None and not self._prefetched:
+            return await self._prepare(tasks)
+        done = await anyio.to_thread.run_sync(self._done_before, tasks)
+        finished = {each.key for each in done}
+        left = [task for task in tasks if task[0] not in finished]
+        return done + await self._prepare(left) if left else done
+
+    def _done_before(self, tasks: Sequence[Task]) -> list[Prepared]:
+        """What was prepared before anybody asked, of files that have not changed since."""
+        if self._prefetch is not None:
+            prefetch, self._prefetch = self._prefetch, None
+            self._prefetched = {each.key: each for each in prefetch.take()}
+            _log.info("%d files were prefetched", len(self._prefetched))
+        asked = (self._prefetched.pop(key, None) for key, known in tasks if known is None)
+        return [
+            each
+            for each in asked
+            if each is not None
+            and each.record is not None
+            and each.record.stamp == read.stamp_now(self.root, each.key)
+        ]
+
+    async def _prepare(self, tasks: Sequence[Task]) -> list[Prepared]:
         enough = _FILES_WORTH_STARTED_ONES if self._idle else _FILES_WORTH_CHILDREN
         if len(tasks) < enough:
             return await self._in_thread(tasks)
@@ -81,6 +115,10 @@ class Preparers:
 
     async def rest(self) -> None:
         """Let the children end that have nothing to do."""
+        self._prefetched = {}
+        if self._prefetch is not None:
+            prefetch, self._prefetch = self._prefetch, None
+            await anyio.to_thread.run_sync(prefetch.end)
         while self._idle:
             await self._end(self._idle.pop())
 

@@ -1,0 +1,147 @@
+"""What is prepared before anybody asks is what would be prepared then."""
+
+import select
+import subprocess
+import sys
+
+import psutil
+import pytest
+
+from vector_index_mcp.codebase import prefetch, preparers
+from vector_index_mcp.codebase.prefetch import Prefetch
+from vector_index_mcp.codebase.prepare import Recipe, prepare
+from vector_index_mcp.codebase.preparers import Preparers
+from vector_index_mcp.loading import prefetch as prefetch_of
+from vector_index_mcp.settings import Settings
+
+pytestmark = pytest.mark.anyio
+
+RECIPE = Recipe(1_000_000, 1_200)
+HANGS = [sys.executable, "-c", "import time; time.sleep(3600)"]
+
+
+@pytest.fixture
+def root(tmp_path):
+    folder = tmp_path / "project"
+    folder.mkdir()
+    for number in range(50):
+        (folder / f"m{number}.py").write_text(f"def f{number}():\n    return {number}\n")
+    (folder / "ignored.log").write_text("noise\n")
+    (folder / "binary.py").write_bytes(b"\x89\0\0")
+    return folder
+
+
+def begun(root, *patterns):
+    return Prefetch(root, RECIPE.max_file_bytes, RECIPE.chunk_max_chars, ("*.log", *patterns))
+
+
+def finished(root):
+    """A prefetch that has nothing more to do."""
+    begins = begun(root)
+    select.select([begins._process.stdout], [], [])
+    return begins
+
+
+def tasks_of(root):
+    return [(path.name, None) for path in sorted(root.glob("*.p*"))]
+
+
+def by_key(prepared):
+    return {each.key: each for each in prepared}
+
+
+async def prepared_after(begins, root, tasks):
+    crew = Preparers(root, RECIPE, begins)
+    try:
+        return by_key(await crew.prepare(tasks))
+    finally:
+        await crew.rest()
+        assert psutil.Process().children() == []
+
+
+async def test_what_was_prefetched_is_not_prepared_again(root, monkeypatch):
+    tasks = tasks_of(root)
+    expected = by_key(prepare(root, RECIPE, tasks))
+    begins = finished(root)
+    monkeypatch.setattr(preparers, "prepare", lambda *_: pytest.fail("prepared again"))
+    assert await prepared_after(begins, root, tasks) == expected
+    assert len(expected) == 51
+
+
+async def test_what_has_changed_since_is_prepared_again(root):
+    begins = finished(root)
+    (root / "m1.py").write_text("def saved_again():\n    pass\n")
+    (root / "m2.py").unlink()
+    (root / "m3.py").unlink()
+    (root / "m3.py").write_text("def f9():\n    return 3\n")  # as long as it was
+    (root / "new.py").write_text("x = 1\n")
+    tasks = [*tasks_of(root), ("m2.py", None)]
+    assert await prepared_after(begins, root, tasks) == by_key(prepare(root, RECIPE, tasks))
+
+
+async def test_a_file_that_the_index_knows_is_compared_with_it(root):
+    known = prepare(root, RECIPE, [("m1.py", None)])[0].record
+    found = await prepared_after(finished(root), root, [("m1.py", known)])
+    assert found["m1.py"].document is None  # it has the bytes it had
+
+
+async def test_it_can_be_asked_at_any_moment(root):
+    tasks = tasks_of(root)
+    assert await prepared_after(begun(root), root, tasks) == by_key(prepare(root, RECIPE, tasks))
+
+
+async def test_without_it_everything_is_prepared_as_ever(root, monkeypatch):
+    tasks = tasks_of(root)
+    expected = by_key(prepare(root, RECIPE, tasks))
+    killed = finished(root)
+    killed._process.kill()
+    assert await prepared_after(killed, root, tasks) == expected
+
+    monkeypatch.setattr(prefetch, "_COMMAND", HANGS)
+    monkeypatch.setattr(prefetch, "_PATIENCE_SECONDS", 0.2)
+    assert await prepared_after(begun(root), root, tasks) == expected
+
+    gone = root.parent / "gone"
+    assert begun(gone).take() == []
+
+
+async def test_one_that_nobody_asks_ends_with_the_others(root):
+    crew = Preparers(root, RECIPE, begun(root))
+    await crew.rest()
+    assert psutil.Process().children() == []
+
+
+def test_only_a_first_index_is_worth_it(root, monkeypatch):
+    settings = Settings(lancedb_uri=".lancedb")
+    begins = prefetch_of(root, settings)
+    assert begins is not None
+    begins.end()
+    (root / ".lancedb").mkdir()
+    assert prefetch_of(root, settings) is None
+    (root / ".lancedb").rmdir()
+    monkeypatch.setattr(prefetch, "_COMMAND", [str(root / "no-such-program")])
+    assert prefetch_of(root, settings) is None
+
+
+# A parent that tells of its child, which is killed with it.
+PARENT = """
+import sys, time
+from pathlib import Path
+from vector_index_mcp.codebase import prefetch
+
+begins = prefetch.Prefetch(Path(sys.argv[1]), 1_000_000, 1_200, ())
+print(begins._process.pid, flush=True)
+time.sleep(3600)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+def test_it_ends_with_a_parent_that_is_killed(root):
+    command = [sys.executable, "-c", PARENT, str(root)]
+    parent = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    child = psutil.Process(int(parent.stdout.readline()))
+    parent.kill()
+    parent.wait()
+    _, alive = psutil.wait_procs([child], timeout=30)
+    assert not alive
+    parent.stdout.close()

@@ -1,0 +1,58 @@
+"""A head start: the first files of a project without an index, prepared while we import the rest.
+
+A service imports MCP and LanceDB for a second before it can index. Meanwhile a child walks through
+the project and prepares what it finds first. Imports the standard library alone.
+"""
+
+import pickle
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from vector_index_mcp.codebase.prepare import Prepared
+
+_PATIENCE_SECONDS = 2.0  # for the file that the child has in hand; more than that, it hangs
+# -P: a module in the working folder must not be imported.
+_COMMAND = (sys.executable, "-P", "-m", "vector_index_mcp.codebase.prefetcher")
+
+
+class Prefetch:
+    """A child at work on the first files of the project at `root`."""
+
+    def __init__(
+        self, root: Path, max_file_bytes: int, chunk_max_chars: int, ignore_patterns: Sequence[str]
+    ) -> None:
+        """Start it.
+
+        Raises:
+            OSError: If there can be no process.
+        """
+        limits = (str(max_file_bytes), str(chunk_max_chars))
+        self._process = subprocess.Popen(
+            [*_COMMAND, str(root), *limits, *ignore_patterns],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            cwd=sys.prefix,
+        )
+
+    def take(self) -> "list[Prepared]":
+        """What it has prepared so far; it ends. Blocks until the file in its hands is done.
+
+        Nothing if anything is wrong with it: the files are prepared like all others then.
+        """
+        try:
+            answer, _ = self._process.communicate(b"\n", timeout=_PATIENCE_SECONDS)
+            found: list[Prepared] = pickle.loads(answer)
+            return found
+        except (OSError, EOFError, pickle.UnpicklingError, subprocess.TimeoutExpired):
+            return []
+        finally:
+            self.end()
+
+    def end(self) -> None:
+        """Let it end, whatever it has."""
+        self._process.kill()
+        self._process.communicate()

@@ -1,0 +1,50 @@
+"""The child process that prepares a project's first files. Run by `prefetch`, by nobody else.
+
+It works until it is asked for what it has, by a byte, and answers with a pickle. The end of its
+input, which is also what it sees when the parent is killed, ends it at once.
+"""
+
+import os
+import pickle
+import sys
+import threading
+from pathlib import Path
+
+from vector_index_mcp.codebase.prepare import Prepared, Recipe, prepare
+from vector_index_mcp.engine.polite import be_polite
+from vector_index_mcp.errors import ProjectError
+from vector_index_mcp.files.ignore import Ignore
+from vector_index_mcp.files.scan import compare, walk
+
+_MOST_FILES = 1_000  # far more than there is time for, little enough to keep
+
+
+def main(root: Path, recipe: Recipe, ignore_patterns: tuple[str, ...]) -> None:
+    """Prepare files in the order of a walk until somebody wants them."""
+    be_polite()
+    sink = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a library prints must not get into the answer
+    wanted = threading.Event()
+    threading.Thread(target=_listen, args=(wanted,), daemon=True).start()
+    prepared: list[Prepared] = []
+    try:
+        files = compare(walk(root, Ignore(root, ignore_patterns)), {}).dirty
+    except ProjectError:  # it is gone; whoever started us finds that out as well
+        files = []
+    for key in files[:_MOST_FILES]:
+        if wanted.is_set():
+            break
+        prepared += prepare(root, recipe, [(key, None)])
+    with sink:
+        pickle.dump(prepared, sink)
+
+
+def _listen(wanted: threading.Event) -> None:
+    if not os.read(0, 1):
+        os._exit(0)  # not sys.exit: the main thread may be deep inside a parser
+    wanted.set()
+
+
+if __name__ == "__main__":
+    _, folder, max_file_bytes, chunk_max_chars, *patterns = sys.argv
+    main(Path(folder), Recipe(int(max_file_bytes), int(chunk_max_chars)), tuple(patterns))
