@@ -23,8 +23,9 @@ _SECONDS_PER_MINUTE = 60
 
 
 def prefetch(project: Path, settings: Settings) -> Prefetch | None:
-    """Begin to prepare files of `project` for its first index; None if there is one, or no need."""
-    if os.path.exists(index_uri(project, settings.lancedb_uri)):
+    """Begin to prepare files of `project` for its first index; None if it may have one."""
+    uri = index_uri(project, settings.lancedb_uri)
+    if "://" in uri or os.path.exists(uri):
         return None
     limits = settings.max_file_bytes, settings.chunk_max_chars
     try:

@@ -151,6 +151,7 @@ async def test_index_ends_at_ctrl_c_and_leaves_no_process(place):
         env=environment(place.folder),
         cwd=place.folder,
         stdout=subprocess.DEVNULL,
+        start_new_session=True,
     )
     async with process:
         errors = TextReceiveStream(process.stderr)
@@ -159,7 +160,7 @@ async def test_index_ends_at_ctrl_c_and_leaves_no_process(place):
             while "embedding" not in told:
                 told += await errors.receive()
             [worker] = psutil.Process(process.pid).children()
-            process.send_signal(signal.SIGINT)
+            os.killpg(process.pid, signal.SIGINT)  # what a terminal does
             told += "".join([text async for text in errors])
             assert await process.wait() == 130
     assert "Traceback" not in told

@@ -119,6 +119,7 @@ def test_only_a_first_index_is_worth_it(root, monkeypatch):
     (root / ".lancedb").mkdir()
     assert prefetch_of(root, settings) is None
     (root / ".lancedb").rmdir()
+    assert prefetch_of(root, Settings(lancedb_uri="s3://bucket/index")) is None
     monkeypatch.setattr(prefetch, "_COMMAND", [str(root / "no-such-program")])
     assert prefetch_of(root, settings) is None
 

@@ -4,6 +4,7 @@ A service imports MCP and LanceDB for a second before it can index. Meanwhile a 
 the project and prepares what it finds first. Imports the standard library alone.
 """
 
+import os
 import pickle
 import subprocess
 import sys
@@ -36,6 +37,7 @@ class Prefetch:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             cwd=sys.prefix,
+            start_new_session=os.name == "posix",  # Ctrl+C is for us, who end it then
         )
 
     def take(self) -> "list[Prepared]":

@@ -8,6 +8,7 @@ import os
 import pickle
 import sys
 import threading
+import time
 from pathlib import Path
 
 from vector_index_mcp.codebase.prepare import Prepared, Recipe, prepare
@@ -16,12 +17,15 @@ from vector_index_mcp.errors import ProjectError
 from vector_index_mcp.files.ignore import Ignore
 from vector_index_mcp.files.scan import compare, walk
 
-_MOST_FILES = 1_000  # far more than there is time for, little enough to keep
+# Several times what it takes to be asked. If nobody asks, what it holds stays small: it prepares
+# a few megabytes a second.
+_MOST_SECONDS = 5.0
 
 
 def main(root: Path, recipe: Recipe, ignore_patterns: tuple[str, ...]) -> None:
     """Prepare files in the order of a walk until somebody wants them."""
     be_polite()
+    deadline = time.monotonic() + _MOST_SECONDS
     sink = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints must not get into the answer
     wanted = threading.Event()
@@ -31,8 +35,8 @@ def main(root: Path, recipe: Recipe, ignore_patterns: tuple[str, ...]) -> None:
         files = compare(walk(root, Ignore(root, ignore_patterns)), {}).dirty
     except ProjectError:  # it is gone; whoever started us finds that out as well
         files = []
-    for key in files[:_MOST_FILES]:
-        if wanted.is_set():
+    for key in files:
+        if wanted.is_set() or time.monotonic() > deadline:
             break
         prepared += prepare(root, recipe, [(key, None)])
     with sink:

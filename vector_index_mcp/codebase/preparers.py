@@ -162,6 +162,7 @@ class Preparers:
                 stdout=subprocess.PIPE,
                 stderr=None,
                 cwd=sys.prefix,
+                start_new_session=os.name == "posix",  # Ctrl+C is for us, who end it then
             )
         return child
 

@@ -231,6 +231,7 @@ class WorkerEmbedder:
                 stderr=None,
                 cwd=sys.prefix,
                 env={**os.environ, **_WORKER_ENVIRONMENT},
+                start_new_session=os.name == "posix",  # Ctrl+C is for us, who end it then
             )
         except OSError as error:  # no descriptors, no memory, no such interpreter any more
             reason = (
