@@ -87,7 +87,9 @@ async def test_a_file_that_the_index_knows_is_compared_with_it(root):
 
 async def test_it_can_be_asked_at_any_moment(root):
     tasks = tasks_of(root)
-    assert await prepared_after(begun(root), root, tasks) == by_key(prepare(root, RECIPE, tasks))
+    begins = begun(root)
+    assert await prepared_after(begins, root, tasks) == by_key(prepare(root, RECIPE, tasks))
+    assert begins.take() == []  # it holds nothing any more
 
 
 async def test_without_it_everything_is_prepared_as_ever(root, monkeypatch):

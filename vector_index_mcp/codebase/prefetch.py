@@ -32,7 +32,7 @@ class Prefetch:
             OSError: If there can be no process.
         """
         limits = (str(max_file_bytes), str(chunk_max_chars))
-        self._process = subprocess.Popen(
+        self._process: subprocess.Popen[bytes] | None = subprocess.Popen(
             [*_COMMAND, str(root), *limits, *ignore_patterns],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -43,18 +43,29 @@ class Prefetch:
     def take(self) -> "list[Prepared]":
         """What it has prepared so far; it ends. Blocks until the file in its hands is done.
 
-        Nothing if anything is wrong with it: the files are prepared like all others then.
+        Nothing the second time, or if anything is wrong with it: the files are prepared like all
+        others then.
         """
+        # Popen keeps what its process has said, and whoever made us may keep us.
+        process, self._process = self._process, None
+        if process is None:
+            return []
         try:
-            answer, _ = self._process.communicate(b"\n", timeout=_PATIENCE_SECONDS)
+            answer, _ = process.communicate(b"\n", timeout=_PATIENCE_SECONDS)
             found: list[Prepared] = pickle.loads(answer)
             return found
         except (OSError, EOFError, pickle.UnpicklingError, subprocess.TimeoutExpired):
             return []
         finally:
-            self.end()
+            _end(process)
 
     def end(self) -> None:
         """Let it end, whatever it has."""
-        self._process.kill()
-        self._process.communicate()
+        process, self._process = self._process, None
+        if process is not None:
+            _end(process)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    process.communicate()

@@ -55,7 +55,8 @@ class Encoder:
         try:
             with lean_transformers.standing_in(torch):
                 self._model = _loaded(model, device)
-        except (ImportError, AttributeError, TypeError):  # it needs more than is known to us
+        except (ImportError, AttributeError, TypeError, RuntimeError):
+            # It needs more than we know; of transformers 4 that is a RuntimeError.
             lean_transformers.forget()
             self._model = _loaded(model, device)
         self.precision = "float32"
