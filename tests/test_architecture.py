@@ -293,6 +293,13 @@ def test_a_folder_with_modules_is_a_package(folder: Path) -> None:
         assert (folder / "__init__.py").is_file()
 
 
+def printed_by(code: str) -> list[str]:
+    """The words that `code` prints in a process of its own."""
+    command = [sys.executable, "-c", code]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    return ran.stdout.split()
+
+
 @pytest.mark.parametrize(
     ("module", "unwanted"),
     [
@@ -309,10 +316,7 @@ def test_a_folder_with_modules_is_a_package(folder: Path) -> None:
 )
 def test_importing_is_light(module: str, unwanted: list[str]) -> None:
     code = f"import sys, {module}; print(*(set({unwanted!r}) & set(sys.modules)))"
-    ran = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
-    )
-    assert ran.stdout.split() == []
+    assert printed_by(code) == []
 
 
 def test_a_server_leaves_out_what_it_never_uses_and_nobody_else_misses_it() -> None:
@@ -325,10 +329,7 @@ def test_a_server_leaves_out_what_it_never_uses_and_nobody_else_misses_it() -> N
         "from sse_starlette import EventSourceResponse\n"
         "assert EventSourceResponse.__module__ == 'sse_starlette.sse'\n"
     )
-    ran = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
-    )
-    assert ran.stdout.split() == []
+    assert printed_by(code) == []
 
 
 def test_an_index_leaves_out_what_it_never_uses_and_nobody_else_misses_it() -> None:
@@ -339,10 +340,7 @@ def test_an_index_leaves_out_what_it_never_uses_and_nobody_else_misses_it() -> N
         "from lance_namespace_urllib3_client.models import CreateTableRequest\n"
         "assert CreateTableRequest(id=['a']).to_dict()['id'] == ['a']\n"
     )
-    ran = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
-    )
-    assert ran.stdout.split() == []
+    assert printed_by(code) == []
 
 
 @pytest.mark.parametrize(
@@ -367,4 +365,4 @@ def test_an_mcp_that_needs_more_than_is_known_is_imported_whole(unknown: str) ->
         "assert EventSourceResponse.__module__ == 'sse_starlette.sse'\n"
         "MCPServer('whole')\n"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+    assert printed_by(code) == []
