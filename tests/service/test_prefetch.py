@@ -6,6 +6,7 @@ import sys
 
 import psutil
 import pytest
+from serving import write
 
 from vector_index_mcp.codebase import prefetch, preparers
 from vector_index_mcp.codebase.prefetch import Prefetch
@@ -23,9 +24,7 @@ HANGS = [sys.executable, "-c", "import time; time.sleep(3600)"]
 @pytest.fixture
 def root(tmp_path):
     folder = tmp_path / "project"
-    folder.mkdir()
-    for number in range(50):
-        (folder / f"m{number}.py").write_text(f"def f{number}():\n    return {number}\n")
+    write(folder, {f"m{n}.py": f"def f{n}():\n    return {n}\n" for n in range(50)})
     (folder / "ignored.log").write_text("noise\n")
     (folder / "binary.py").write_bytes(b"\x89\0\0")
     return folder

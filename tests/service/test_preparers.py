@@ -5,6 +5,7 @@ import threading
 import anyio
 import psutil
 import pytest
+from serving import write
 
 from vector_index_mcp.codebase import preparers
 from vector_index_mcp.codebase.ledger import FAILED
@@ -38,9 +39,7 @@ preparer.main()
 @pytest.fixture
 def root(tmp_path):
     folder = tmp_path / "project"
-    folder.mkdir()
-    for number in range(200):
-        (folder / f"m{number}.py").write_text(f"def f{number}():\n    return {number}\n")
+    write(folder, {f"m{n}.py": f"def f{n}():\n    return {n}\n" for n in range(200)})
     return folder
 
 

@@ -1,23 +1,22 @@
 """A head start: the first files of a project without an index, prepared while we import the rest.
 
 A service imports MCP and LanceDB for a second before it can index. Meanwhile a child walks through
-the project and prepares what it finds first. Imports the standard library alone.
+the project and prepares what it finds first. This module imports nothing heavy.
 """
 
-import os
 import pickle
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from vector_index_mcp.engine import children
 
 if TYPE_CHECKING:
     from vector_index_mcp.codebase.prepare import Prepared
 
 _PATIENCE_SECONDS = 2.0  # for the file that the child has in hand; more than that, it hangs
-# -P: a module in the working folder must not be imported.
-_COMMAND = (sys.executable, "-P", "-m", "vector_index_mcp.codebase.prefetcher")
+_COMMAND = children.command("vector_index_mcp.codebase.prefetcher")
 
 
 class Prefetch:
@@ -33,11 +32,7 @@ class Prefetch:
         """
         limits = (str(max_file_bytes), str(chunk_max_chars))
         self._process: subprocess.Popen[bytes] | None = subprocess.Popen(
-            [*_COMMAND, str(root), *limits, *ignore_patterns],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            cwd=sys.prefix,
-            start_new_session=os.name == "posix",  # Ctrl+C is for us, who end it then
+            [*_COMMAND, str(root), *limits, *ignore_patterns], **children.APART
         )
 
     def take(self) -> "list[Prepared]":

@@ -9,7 +9,6 @@ is done.
 import logging
 import os
 import pickle
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,6 +22,7 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 from vector_index_mcp.codebase.prefetch import Prefetch
 from vector_index_mcp.codebase.prepare import Prepared, Recipe, Task, given_up, prepare
 from vector_index_mcp.codebase.preparer import LENGTH_BYTES
+from vector_index_mcp.engine import children
 from vector_index_mcp.engine.portions import portions
 from vector_index_mcp.files import read
 
@@ -34,8 +34,7 @@ _FILES_WORTH_CHILDREN = 100
 _FILES_WORTH_STARTED_ONES = 24
 _FILES_PER_PORTION = 12  # some 30 ms of work, so that all children finish together
 _PATIENCE_SECONDS = 60.0  # for one portion; parsing is limited to a second per file
-# -P: a module in the working folder must not be imported.
-_COMMAND = [sys.executable, "-P", "-m", "vector_index_mcp.codebase.preparer"]
+_COMMAND = children.command("vector_index_mcp.codebase.preparer")
 _CRASHED = "its parser crashed or hung, see the log"
 _GONE_WRONG = (
     anyio.BrokenResourceError,
@@ -85,8 +84,8 @@ class Preparers:
     def _done_before(self, tasks: Sequence[Task]) -> list[Prepared]:
         """What was prepared before anybody asked, of files that have not changed since."""
         if self._prefetch is not None:
-            prefetch, self._prefetch = self._prefetch, None
-            self._prefetched = {each.key: each for each in prefetch.take()}
+            self._prefetched = {each.key: each for each in self._prefetch.take()}
+            self._prefetch = None
             _log.info("%d files were prefetched", len(self._prefetched))
         asked = (self._prefetched.pop(key, None) for key, known in tasks if known is None)
         return [
@@ -117,8 +116,8 @@ class Preparers:
         """Let the children end that have nothing to do."""
         self._prefetched = {}
         if self._prefetch is not None:
-            prefetch, self._prefetch = self._prefetch, None
-            await anyio.to_thread.run_sync(prefetch.end)
+            await anyio.to_thread.run_sync(self._prefetch.end)
+            self._prefetch = None
         while self._idle:
             await self._end(self._idle.pop())
 
@@ -156,14 +155,7 @@ class Preparers:
     @staticmethod
     async def _start() -> anyio.abc.Process:
         with anyio.CancelScope(shield=True):  # cut off, it would leave a process that nobody ends
-            child = await anyio.open_process(
-                _COMMAND,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=None,
-                cwd=sys.prefix,
-                start_new_session=os.name == "posix",  # Ctrl+C is for us, who end it then
-            )
+            child = await anyio.open_process(_COMMAND, **children.APART)
         return child
 
     @staticmethod

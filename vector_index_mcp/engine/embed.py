@@ -9,8 +9,6 @@ import itertools
 import json
 import math
 import os
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
@@ -23,6 +21,7 @@ import anyio.to_thread
 import numpy as np
 from anyio.streams.buffered import BufferedByteReceiveStream
 
+from vector_index_mcp.engine import children
 from vector_index_mcp.engine.model import looks_like_folder, model_at_hand
 from vector_index_mcp.engine.types import ModelIdentity, Vectors
 from vector_index_mcp.errors import EmbeddingError, ModelNotFoundError
@@ -224,14 +223,9 @@ class WorkerEmbedder:
         """One life of the worker: start it, deliver its answers, tidy up after it."""
         try:
             process = await anyio.open_process(
-                # -P: a torch.py in the working folder must not be imported.
-                [sys.executable, "-P", "-m", _WORKER_MODULE, self._model_name, self._device],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=None,
-                cwd=sys.prefix,
+                children.command(_WORKER_MODULE, self._model_name, self._device),
                 env={**os.environ, **_WORKER_ENVIRONMENT},
-                start_new_session=os.name == "posix",  # Ctrl+C is for us, who end it then
+                **children.APART,
             )
         except OSError as error:  # no descriptors, no memory, no such interpreter any more
             reason = (
