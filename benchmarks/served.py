@@ -24,6 +24,7 @@ def environment(folder: Path, **settings: str) -> dict[str, str]:
         **os.environ,
         "VECTOR_INDEX_EMBEDDING_CACHE_DIR": str(folder / "cache"),
         "VECTOR_INDEX_RUNTIME_DIR": str(runtime),
+        "XDG_STATE_HOME": str(folder / "state"),
         **{f"VECTOR_INDEX_{name.upper()}": value for name, value in settings.items()},
     }
 

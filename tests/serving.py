@@ -5,8 +5,9 @@ from contextlib import asynccontextmanager
 import anyio
 from mcp import Client
 
+from vector_index_mcp.codebase.keeper import Options
 from vector_index_mcp.codebase.prepare import Recipe
-from vector_index_mcp.codebase.service import Codebase, Options
+from vector_index_mcp.codebase.service import Codebase
 from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.store.store import connect, table_names

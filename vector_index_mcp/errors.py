@@ -11,7 +11,10 @@ Every message is safe to show to a person or an agent and ends with what to do a
     |- BackgroundError       the background service cannot be started or reached
     |  `- ServiceEndedError  it ended in the middle
     |- StoreError            LanceDB failed; the cause is kept
-    |  `- DamagedIndexError  what lies on disk cannot be read; a rebuild mends it
+    |  |- StorageError       the disk or the network below it refuses; that may pass
+    |  |- DamagedIndexError  what lies on disk cannot be read; a rebuild mends it
+    |  |- LostIndexError     the index's folder is gone, or is another one now
+    |  `- ForeignIndexError  the folder holds what this user's program did not write
     `- EmbeddingError        texts cannot be embedded now
        `- ModelNotFoundError there is no embedding model on this machine
 
@@ -55,8 +58,20 @@ class StoreError(VectorIndexError):
     """Raised when the index cannot be read or written."""
 
 
+class StorageError(StoreError):
+    """Raised when the disk, the network or a permission keeps the index from being used."""
+
+
 class DamagedIndexError(StoreError):
     """Raised when the index on disk is unreadable although the disk answers."""
+
+
+class LostIndexError(StoreError):
+    """Raised when the index's folder was removed, moved or replaced while it was in use."""
+
+
+class ForeignIndexError(StoreError):
+    """Raised when the index's folder holds something that is not ours to read or change."""
 
 
 class EmbeddingError(VectorIndexError):

@@ -63,7 +63,8 @@ def load_codebase(
     project: Path, settings: Settings, preparers: "Preparers | None" = None
 ) -> "Codebase":
     """The service of `project`, not yet running. Takes half a second: it imports lancedb."""
-    from vector_index_mcp.codebase.service import Codebase, Options
+    from vector_index_mcp.codebase.keeper import Options
+    from vector_index_mcp.codebase.service import Codebase
     from vector_index_mcp.engine.cache import EmbeddingCache
     from vector_index_mcp.engine.embed import WorkerEmbedder
 

@@ -7,8 +7,9 @@ import anyio
 
 from vector_index_mcp import output, progress
 from vector_index_mcp.codebase import wire
+from vector_index_mcp.codebase.keeper import Role
 from vector_index_mcp.codebase.ledger import FAILED, SKIPPED
-from vector_index_mcp.codebase.service import Codebase, Role
+from vector_index_mcp.codebase.service import Codebase
 from vector_index_mcp.codebase.verify import Report
 from vector_index_mcp.loading import load_codebase
 from vector_index_mcp.settings import Settings

@@ -10,7 +10,7 @@ from vector_index_mcp.engine.store.faults import translated
 from vector_index_mcp.engine.store.index import Manifest
 from vector_index_mcp.engine.texts import entries
 from vector_index_mcp.engine.types import Chunk, Document, FileRecord, Holding
-from vector_index_mcp.errors import DamagedIndexError, StoreError
+from vector_index_mcp.errors import DamagedIndexError, StorageError, StoreError
 
 
 class RustPanic(BaseException):
@@ -25,21 +25,21 @@ REBUILD = "force_reindex=true"
 FAULTS = [
     (
         RuntimeError("lance error: LanceError(IO): No space left on device (os error 28)"),
-        StoreError,
+        StorageError,
         "free some space",
     ),
     (
         RuntimeError("lance error: Read-only file system (os error 30)"),
-        StoreError,
+        StorageError,
         "set VECTOR_INDEX_LANCEDB_URI",
     ),
     (
         PermissionError(13, "Permission denied", "/index"),
-        StoreError,
+        StorageError,
         "VECTOR_INDEX_LANCEDB_URI to a folder you may write",
     ),
-    (RuntimeError("Too many open files (os error 24)"), StoreError, "ulimit -n"),
-    (RuntimeError("Disk quota exceeded (os error 122)"), StoreError, "free some space"),
+    (RuntimeError("Too many open files (os error 24)"), StorageError, "ulimit -n"),
+    (RuntimeError("Disk quota exceeded (os error 122)"), StorageError, "free some space"),
     (ValueError("Table 'chunks' was not found"), DamagedIndexError, REBUILD),
     (
         RuntimeError("lance error: Not found: index/chunks.lance/data/1.lance"),

@@ -15,7 +15,7 @@ import pytest
 from fakes import FakeEmbedder
 from serving import codebase_of, contents, converged, fresh_contents, write
 
-from vector_index_mcp.codebase.service import Role
+from vector_index_mcp.codebase.keeper import Role
 from vector_index_mcp.engine.cache import EmbeddingCache
 
 pytestmark = [
@@ -58,7 +58,7 @@ def die():
 
 async def index():
     codebase = codebase_of(Path(project), FakeEmbedder())  # imports everything
-    from vector_index_mcp.codebase.service import Role
+    from vector_index_mcp.codebase.keeper import Role
     home = importlib.import_module(module)
     for parent in parents:
         home = getattr(home, parent)

@@ -22,9 +22,9 @@ from serving import (
 )
 
 from vector_index_mcp.codebase import indexer
+from vector_index_mcp.codebase.keeper import Role
 from vector_index_mcp.codebase.ledger import INDEXED
 from vector_index_mcp.codebase.run import Kind
-from vector_index_mcp.codebase.service import Role
 from vector_index_mcp.engine import chunk
 from vector_index_mcp.errors import StoreError
 from vector_index_mcp.loading import open_codebase

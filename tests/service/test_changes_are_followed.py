@@ -28,8 +28,8 @@ from serving import (
 )
 
 from vector_index_mcp.codebase.indexer import _FILES_PER_BATCH
+from vector_index_mcp.codebase.keeper import Role
 from vector_index_mcp.codebase.ledger import INDEXED
-from vector_index_mcp.codebase.service import Role
 from vector_index_mcp.files import scan
 from vector_index_mcp.files.scan import stamp_of
 from vector_index_mcp.files.watch import Watch
@@ -243,7 +243,7 @@ async def test_a_run_ends_though_all_it_found_was_indexed_as_just_changed(projec
 
         async def walk_and_then_save():
             await walk()
-            indexer._queue.touch(names)  # is more urgent than what the walk has found
+            indexer.queue.touch(names)  # is more urgent than what the walk has found
 
         indexer._walk = walk_and_then_save
         write(project, dict.fromkeys(names, "elderberry\n"))
@@ -288,7 +288,7 @@ async def test_what_is_deleted_or_ignored_on_its_way_into_the_index_does_not_sta
         gate = Gate(codebase, lambda store: (store is not current) == is_rebuild)
         run = await codebase.trigger(force_reindex=is_rebuild)
         await gate.wait()
-        codebase.indexer._queue.touch(lose(project))
+        codebase.indexer.queue.touch(lose(project))
         gate.open()
         with anyio.fail_after(PATIENCE_SECONDS):
             await run.finished.wait()
@@ -318,7 +318,7 @@ async def test_files_changed_on_their_way_into_the_index_are_indexed_as_they_are
         late = [name for name in names if codebase.ledger.get(name) is None]
         assert len(late) > _FILES_PER_BATCH  # too many to be indexed at once
         write(project, dict.fromkeys(late, "raspberry\n"))
-        codebase.indexer._queue.touch(late)
+        codebase.indexer.queue.touch(late)
         gate.open()
         await converged(codebase)
     kept = await contents(project / ".lancedb")

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from contextlib import contextmanager
+from dataclasses import replace
 
 import anyio
 import anyio.to_thread
@@ -11,11 +12,12 @@ from fakes import FakeEmbedder
 from serving import codebase_of, converged, write
 
 from vector_index_mcp.background.endpoint import endpoint_of
-from vector_index_mcp.codebase.service import Role
+from vector_index_mcp.codebase.keeper import Role
 from vector_index_mcp.doctor.finding import Case, Verdict, ok
 from vector_index_mcp.doctor.index import first_answer, index, service
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.store.index import Manifest
+from vector_index_mcp.loading import state_folder
 from vector_index_mcp.settings import Settings
 
 FILES = {
@@ -29,19 +31,21 @@ FILES = {
 def case(tmp_path, monkeypatch):
     """A project that is not indexed."""
     monkeypatch.setenv("VECTOR_INDEX_RUNTIME_DIR", str(tmp_path / "run"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "home"))
     project = tmp_path / "project"
     write(project, FILES)
     settings = Settings(
         embedding_model="./no-such-model", embedding_cache_dir=str(tmp_path / "cache")
     )
     uri = str(project / ".lancedb")
-    return Case(project, settings, {}, uri, tmp_path / "cache", tmp_path / "state")
+    return Case(project, settings, {}, uri, tmp_path / "cache", state_folder())
 
 
 @pytest.fixture
 def indexed(case):
     async def build():
-        async with (codebase := codebase_of(case.project, FakeEmbedder())).running(Role.VISITOR):
+        codebase = codebase_of(case.project, FakeEmbedder(), state_folder=case.state_folder)
+        async with codebase.running(Role.VISITOR):
             await codebase.trigger(force_reindex=False)
             await converged(codebase)
 
@@ -98,10 +102,10 @@ def test_a_damaged_index_is_told_how_it_is_mended(indexed, pattern):
     assert finding.remedy == f"vector-index-mcp index {indexed.project} builds it anew"
 
 
-def test_an_index_of_another_format_is_told(case):
-    manifest = Manifest(owner=str(case.project), chunker="x", format=0)
-    anyio.run(Index.create, case.uri, manifest)
-    finding = index(case)
+def test_an_index_of_another_format_is_told(indexed):
+    manifest = Manifest(owner=str(indexed.project), chunker="x", format=0)
+    anyio.run(Index.create, indexed.uri, manifest)
+    finding = index(indexed)
     assert (finding.verdict, finding.words) == (Verdict.WARNING, "it is of another format")
 
 
@@ -124,7 +128,7 @@ def test_rows_that_are_not_as_recorded_are_told_by_their_file(indexed):
 def test_an_index_of_another_project_is_told(indexed, tmp_path):
     other = tmp_path / "other"
     other.mkdir()
-    finding = index(Case(other, indexed.settings, {}, indexed.uri, tmp_path, tmp_path))
+    finding = index(replace(indexed, project=other))
     assert finding.verdict is Verdict.FAILED
     assert finding.words == f"it belongs to the project {indexed.project}"
 
@@ -155,7 +159,9 @@ def test_nobody_is_told_to_kill_a_process_that_has_the_number_of_a_former_servic
 
 def test_another_writer_is_told(indexed):
     async def examined():
-        async with (codebase := codebase_of(indexed.project, FakeEmbedder())).running():
+        state = indexed.state_folder
+        codebase = codebase_of(indexed.project, FakeEmbedder(), state_folder=state)
+        async with codebase.running():
             await codebase.catching_up()
             return await anyio.to_thread.run_sync(service, indexed)
 

@@ -15,7 +15,7 @@ from serving import (
     without_time,
 )
 
-from vector_index_mcp.codebase.service import Role
+from vector_index_mcp.codebase.keeper import Role
 
 pytestmark = pytest.mark.anyio
 

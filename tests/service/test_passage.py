@@ -53,7 +53,8 @@ async def is_awaited(lock):
 
 
 def live_of(passage):
-    return Live(Index("", Manifest("", ""), passage.store), passage.ledger, Activity())
+    index = Index("", Manifest("", ""), passage.store)
+    return Live(index, passage.ledger, Activity(), lambda: None, lambda: None)
 
 
 async def step(passage):
@@ -198,9 +199,9 @@ async def test_a_batch_gets_vectors_of_the_model_at_its_commit(pipeline, store, 
     asked_of = []
     monkeypatch.setattr(pipeline._cache, "get", lambda of, _: asked_of.append(of) or {})
 
-    async with anyio.create_task_group() as tasks, live.writing:
+    async with anyio.create_task_group() as tasks, live.writing():
         tasks.start_soon(passage.step, live)
-        await eventually(lambda: is_awaited(live.writing))
+        await eventually(lambda: is_awaited(live.lock))
         live.index.manifest = Manifest("", "", model=model)
 
     assert asked_of == [model]

@@ -26,8 +26,8 @@ from serving import (
 )
 
 from vector_index_mcp.codebase import wire
+from vector_index_mcp.codebase.keeper import Role
 from vector_index_mcp.codebase.opening import Opener
-from vector_index_mcp.codebase.service import Role
 from vector_index_mcp.errors import StoreError
 
 pytestmark = pytest.mark.anyio
@@ -275,12 +275,19 @@ if os.geteuid() == 0:  # to whom nothing is forbidden
     os.setuid(65534)
 
 async def main(root):
-    opened = await Opener(root, str(root / ".lancedb"), "", root).open()
-    sys.stdout.write(f"{opened.index.manifest.owner} {len(opened.ledger.all())}")
+    opener = Opener(root, str(root / ".lancedb"), "", root.parent / "state of nobody")
+    opener.acquire()
+    opened = await opener.open()
+    place = Path(opener.uri).relative_to(root.parent).parts[0]
+    sys.stdout.write(f"{opened.index.manifest.owner} {len(opened.ledger.all())} {place}")
     opened.index.close()
 
 anyio.run(main, Path(sys.argv[1]))
 """
+
+
+def bytes_below(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 @pytest.fixture
@@ -292,18 +299,22 @@ def shared_folder():
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="the system has no user numbers")
-async def test_a_copy_of_a_project_out_of_sight_keeps_its_index(shared_folder):
+async def test_the_index_of_another_user_is_neither_read_nor_changed(shared_folder):
     home = shared_folder / "home"
+    (shared_folder / "state of nobody").mkdir(mode=0o777)
+    (shared_folder / "state of nobody").chmod(0o777)
     write(home / "project", FILES)
     await indexed(home / "project", FakeEmbedder())
     copy = shutil.copytree(home / "project", shared_folder / "copy")
     if os.geteuid() == 0:
         for path in (copy, *copy.rglob("*")):
             os.chown(path, 65534, 65534)
+    before = bytes_below(copy)
     home.chmod(0)
     try:
         command = [sys.executable, "-c", OPEN_AS_NOBODY, copy]
         done = await anyio.run_process(command, stderr=None)
     finally:
         home.chmod(0o755)
-    assert done.stdout.decode() == f"{copy} {len(FILES)}"
+    assert done.stdout.decode() == f"{copy} 0 state of nobody"
+    assert bytes_below(copy) == before

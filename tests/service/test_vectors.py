@@ -8,12 +8,12 @@ from serving import Gate, codebase_of, contents, converged, eventually, fresh_co
 
 from vector_index_mcp.codebase import vectors
 from vector_index_mcp.codebase.activity import Activity
+from vector_index_mcp.codebase.keeper import Role
 from vector_index_mcp.codebase.ledger import Ledger
 from vector_index_mcp.codebase.live import Live
-from vector_index_mcp.codebase.service import Role
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.store.index import Manifest, discard
-from vector_index_mcp.errors import StoreError
+from vector_index_mcp.errors import StorageError
 from vector_index_mcp.files.scan import Changes
 
 pytestmark = pytest.mark.anyio
@@ -60,7 +60,7 @@ async def test_a_rebuild_ends_with_the_model_it_began_with(project, dimension):
         embedder.known.set()
 
         async def is_about_to_change_the_model():
-            return codebase.indexer.live.writing.statistics().tasks_waiting
+            return codebase.indexer.live.lock.statistics().tasks_waiting
 
         await eventually(is_about_to_change_the_model)
         rebuilding.open()
@@ -83,7 +83,7 @@ async def test_files_are_indexed_while_the_model_cannot_be_changed(
 
     async def failing(*_):
         failed.set()
-        raise StoreError("the disk is full")
+        raise StorageError("the disk is full")
 
     monkeypatch.setattr(vectors, "_RETRY_SECONDS", 0.01)
     async with codebase.running():
@@ -108,7 +108,8 @@ async def test_what_was_computed_for_an_index_that_was_replaced_is_not_written(t
     embedder = FakeEmbedder()
     model = await embedder.identity()
     codebase, uri = codebase_of(tmp_path / "project", embedder), str(tmp_path / "index")
-    live = Live(*await with_one_file(uri, model, codebase.pipeline), Activity())
+    opened = await with_one_file(uri, model, codebase.pipeline)
+    live = Live(*opened, Activity(), lambda: None, lambda: None)
     embedder.hold()
 
     async def is_embedding():
@@ -117,7 +118,7 @@ async def test_what_was_computed_for_an_index_that_was_replaced_is_not_written(t
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(codebase.pipeline.embed_batch, live, model)
         await eventually(is_embedding)
-        async with live.writing:
+        async with live.writing():
             await discard(uri)
             live.index, live.ledger = await with_one_file(uri, model, codebase.pipeline)
         embedder.release()

@@ -6,7 +6,7 @@ from fakes import FakeEmbedder
 from serving import codebase_of, converged, write
 
 from vector_index_mcp.codebase import verify
-from vector_index_mcp.codebase.service import Role
+from vector_index_mcp.codebase.keeper import Role
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.types import FileRecord
 

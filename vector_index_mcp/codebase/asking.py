@@ -1,20 +1,36 @@
 """One query on its way to an answer: embed it if that is possible now, search, check the disk."""
 
+import contextlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import anyio
 
-from vector_index_mcp.codebase.ledger import Ledger
+from vector_index_mcp.codebase.ledger import FAILED, Ledger
+from vector_index_mcp.codebase.live import Live
 from vector_index_mcp.codebase.run import Kind, Run
+from vector_index_mcp.codebase.state import State, StateMachine
 from vector_index_mcp.engine.embed import Embedder
-from vector_index_mcp.engine.store import Index
-from vector_index_mcp.engine.types import Filters, Hit, Vector
-from vector_index_mcp.errors import EmbeddingError, QueryError
-from vector_index_mcp.files import beneath
+from vector_index_mcp.engine.search import search
+from vector_index_mcp.engine.store import Index, Store
+from vector_index_mcp.engine.types import NO_FILTERS, Filters, Hit, StoredChunk, Vector
+from vector_index_mcp.errors import (
+    DamagedIndexError,
+    EmbeddingError,
+    QueryError,
+    StorageError,
+    StoreError,
+)
+from vector_index_mcp.files import beneath, read, secrets
 from vector_index_mcp.files.glob import regex_of
 from vector_index_mcp.files.language import languages_meant_by
 from vector_index_mcp.files.scan import stamp_of
+
+if TYPE_CHECKING:
+    from vector_index_mcp.codebase.freshness import Freshness
+    from vector_index_mcp.codebase.indexer import Indexer
 
 _QUERY_PATIENCE_SECONDS = 0.4  # for the query's vector, while the worker is busy
 _LOADING_PATIENCE_SECONDS = 120.0  # for the model, of somebody who would rather wait
@@ -37,10 +53,34 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """How hits compare with the disk."""
+    """How hits compare with the disk: which files are not as the index says."""
 
     gone: frozenset[str]
     stale: frozenset[str]
+    """They changed since they were indexed, or cannot be looked at."""
+    untrue: frozenset[str]
+    """They did not change, but a hit says something else than they do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """What keeps an index from being as its project is now."""
+
+    run: Run | None = None
+    pending: int = 0
+    """Changed paths that are not indexed yet."""
+    error: str = ""
+    """Why the index cannot be brought up to date."""
+    is_kept: bool = True
+    """Whether any process follows the changes."""
+    unreadable: int = 0
+    """Folders of which nothing is known."""
+    failed: int = 0
+    """Files that could not be indexed."""
+    left_out: int = 0
+    """Files for which there is no room."""
+    polling: str = ""
+    """Why changes are not noticed at once."""
 
 
 class Question:
@@ -100,33 +140,182 @@ def filters_of(path: str, language: str) -> Filters:
     return Filters(regex_of(path) if path.strip() else "", languages)
 
 
-def check_against_disk(root: Path, ledger: Ledger, hits: list[Hit]) -> Verdict:
-    """Which of the files among `hits` are gone or have changed since the hits were indexed.
+def check_against_disk(root: Path, ledger: Ledger, hits: list[Hit], max_bytes: int) -> Verdict:
+    """Compare the files among `hits` with what the index says of them.
 
-    That may be before the ledger's last commit. A file that cannot be looked at may have changed.
+    The hits may be of before the ledger's last commit. A file that cannot be looked at may have
+    changed. In one that did not change, every hit's text must stand where the hit says.
     """
+    by_file: dict[str, list[StoredChunk]] = {}
+    for hit in hits:
+        by_file.setdefault(hit.chunk.key, []).append(hit.chunk)
     gone: set[str] = set()
     stale: set[str] = set()
-    for key, content_hash in {(hit.chunk.key, hit.chunk.content_hash) for hit in hits}:
+    untrue: set[str] = set()
+    for key, chunks in by_file.items():
         record = ledger.get(key)
         try:
             stamp = stamp_of(beneath.status(root, key))
         except OSError as error:
             (gone if beneath.tells_absence(error) else stale).add(key)
             continue
-        if record is None or (record.stamp, record.content_hash) != (stamp, content_hash):
+        hashes = {chunk.content_hash for chunk in chunks}
+        if record is None or record.stamp != stamp or hashes != {record.content_hash}:
             stale.add(key)
-    return Verdict(frozenset(gone), frozenset(stale))
+        elif not _are_true(root, key, chunks, max_bytes):
+            (untrue if read.stamp_now(root, key) == stamp else stale).add(key)
+    return Verdict(frozenset(gone), frozenset(stale), frozenset(untrue))
 
 
-def note(lack: str, ledger: Ledger, run: Run | None) -> str:
-    """What limits an answer: vectors that are lacking, files that are not indexed yet."""
-    notes = []
+def _are_true(root: Path, key: str, chunks: list[StoredChunk], max_bytes: int) -> bool:
+    """Whether all `chunks` stand in the file where they say, with their credentials masked.
+
+    Where no hit has any, the file is compared as it is: to mask it takes ten times as long.
+    """
+    for is_masked in (False, True):
+        if not is_masked and any(map(_has_credential, chunks)):
+            continue
+        text = read.text_of(root, key, max_bytes, is_masked=is_masked)
+        if text is not None and _hold(text.split("\n"), chunks):
+            return True
+    return False
+
+
+def _has_credential(chunk: StoredChunk) -> bool:
+    return secrets.masked(chunk.text)[1] > 0
+
+
+def _hold(lines: list[str], chunks: list[StoredChunk]) -> bool:
+    """Whether `lines` have the text of all `chunks` in their places."""
+    return all(
+        chunk.text in "\n".join(lines[chunk.start_line - 1 : chunk.end_line]) + "\n"
+        for chunk in chunks
+    )
+
+
+async def best_hits(
+    question: Question, index: Index, limit: int, filters: Filters, live: Live | None
+) -> list[Hit]:
+    """Search; once more if the index was replaced meanwhile, or if the error says little.
+
+    Args:
+        question: What is asked.
+        index: The index as it was when the search began.
+        limit: How many hits at most.
+        filters: Which chunks are wanted.
+        live: The index that we keep; None if we do not.
+
+    Raises:
+        DamagedIndexError: If the index we keep turns out to be damaged.
+        StoreError: If it cannot be read.
+    """
+    store = index.store
+    for is_last in (False, True):
+        try:
+            hits = await search(store, question.text, question.embed, limit, filters)
+        except StorageError:
+            raise
+        except StoreError as error:
+            if live is not None and live.index.store is not store:
+                store = live.index.store
+                continue
+            await _raise_if_filters_fail(store, question, filters, error)
+            if live is not None and live.is_damage(error):
+                raise DamagedIndexError(str(error)) from error
+            if is_last:
+                raise
+        else:
+            if live is not None:
+                live.note_success()
+            return hits
+    return await search(store, question.text, question.embed, limit, filters)
+
+
+async def _raise_if_filters_fail(
+    store: Store, question: Question, filters: Filters, error: StoreError
+) -> None:
+    """Find out whether a search failed because of what somebody wants it limited to.
+
+    Raises:
+        QueryError: If it did.
+    """
+    if isinstance(error, DamagedIndexError) or filters == NO_FILTERS:
+        return
+    with contextlib.suppress(StoreError):
+        await search(store, question.text, question.embed, 1, NO_FILTERS)
+        raise QueryError(
+            "path is not a glob that can be searched for: it is too long or has too many "
+            'alternatives; examples: "src/**", "*.py", "tests/", "src/*.{ts,tsx}"'
+        ) from error
+
+
+def backlog_of(
+    indexer: "Indexer | None", freshness: "Freshness | None", state: StateMachine
+) -> Backlog:
+    """What keeps the index from being as its project is now.
+
+    Args:
+        indexer: None while this process does not write the index.
+        freshness: None like the indexer, and where nobody follows the changes.
+        state: Of the service.
+    """
+    if indexer is None:
+        return Backlog(error=state.error or "", is_kept=state.current is State.WATCHING)
+    return Backlog(
+        run=indexer.run,
+        pending=indexer.pending_path_count,
+        error=state.error or "",
+        unreadable=len(indexer.unreadable_folders),
+        failed=indexer.live.ledger.count(FAILED),
+        left_out=indexer.left_out_count,
+        polling=freshness.problem if freshness is not None else "",
+    )
+
+
+def note(lack: str, ledger: Ledger, backlog: Backlog, untrue: int = 0) -> str:
+    """What limits an answer: why something may be missing from it."""
+    notes = _lacking_vectors(lack, ledger), _lacking_changes(backlog), _lacking_files(backlog)
+    sentences = [sentence for kind in notes for sentence in kind]
+    if untrue:
+        sentences.append(
+            f"The index was wrong about {_count(untrue, 'file')}; hits in there were left out, "
+            "and it is indexed again."
+        )
+    return " ".join(sentences)
+
+
+def _lacking_vectors(lack: str, ledger: Ledger) -> Iterator[str]:
     if lack:
-        notes.append(f"Searched by words only, not by meaning: {lack}.")
+        yield f"Searched by words only, not by meaning: {lack}."
     elif ledger.unembedded_count:
         share = 1 - ledger.unembedded_count / ledger.chunk_count
-        notes.append(f"{share:.0%} of the chunks can be found by meaning yet, all by words.")
-    if run is not None and run.kind is not Kind.REBUILD and run.files_done < run.files_to_do:
-        notes.append(f"Indexing is under way: {run.files_done} of {run.files_to_do} files done.")
-    return " ".join(notes)
+        yield f"{share:.0%} of the chunks can be found by meaning so far, all by words."
+
+
+def _lacking_changes(backlog: Backlog) -> Iterator[str]:
+    run = backlog.run
+    if backlog.error:
+        yield f"Recent changes may be missing: {backlog.error}."
+    elif not backlog.is_kept:
+        yield "Recent changes may be missing: no process keeps this index up to date now."
+    elif run is not None and run.kind is not Kind.REBUILD and run.files_done < run.files_to_do:
+        yield f"Indexing is under way: {run.files_done} of {run.files_to_do} files done."
+    elif run is not None and run.kind is Kind.START and not run.files_seen:
+        yield "Recent changes may be missing: the project is still being compared with the index."
+    elif backlog.pending:
+        yield f"Recent changes may be missing: {_count(backlog.pending, 'changed path')} to index."
+    if backlog.polling:
+        yield f"Recent changes may be missing: {backlog.polling}."
+
+
+def _lacking_files(backlog: Backlog) -> Iterator[str]:
+    if backlog.unreadable:
+        yield f"{_count(backlog.unreadable, 'folder')} cannot be read (see get_status)."
+    if backlog.failed:
+        yield f"{_count(backlog.failed, 'file')} could not be indexed (see get_status)."
+    if backlog.left_out:
+        yield f"{_count(backlog.left_out, 'file')} did not fit into the index."
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

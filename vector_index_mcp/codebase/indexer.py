@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 
 import anyio
+import anyio.lowlevel
 import anyio.to_thread
 
 from vector_index_mcp.codebase.activity import Activity
@@ -29,16 +30,11 @@ from vector_index_mcp.codebase.run import Kind, Run
 from vector_index_mcp.codebase.state import State, StateMachine
 from vector_index_mcp.codebase.vectors import Vectors
 from vector_index_mcp.engine.embed import Embedder
-from vector_index_mcp.errors import (
-    DamagedIndexError,
-    ProjectError,
-    StoreError,
-)
+from vector_index_mcp.errors import ProjectError, StoreError
 from vector_index_mcp.files.ignore import Ignore, concerns_rules
 from vector_index_mcp.files.scan import Changes, Stamp, compare, look, walk
 
 _log = logging.getLogger(__name__)
-
 # Few enough that a change waits at most for about half a second, many enough that the commits
 # (30 to 60 ms each) hardly count.
 _FILES_PER_BATCH = 200
@@ -70,7 +66,6 @@ class Indexer:
         queue: DirtyQueue,
         state: StateMachine,
         make_ignore: Callable[[], Ignore],
-        start_over: Callable[[], Awaitable[Opened]],
     ) -> None:
         """Prepare; `write_forever` and `vectors.embed_forever` do the work.
 
@@ -84,12 +79,11 @@ class Indexer:
             queue: What waits to be indexed.
             state: Told of runs and errors.
             make_ignore: The ignore rules as they are on disk now.
-            start_over: Replaces an index that turned out to be damaged by an empty one.
         """
-        self.live = Live(opened.index, opened.ledger, activity)
+        self.live = Live(opened.index, opened.ledger, activity, opened.check, queue.wake)
         self.vectors = Vectors(self.live, pipeline, embedder, self._is_text_first)
         self.ignore = make_ignore()
-        self.on_rules_changed: Callable[[], Awaitable[None]] = _nothing
+        self.on_rules_changed: Callable[[], Awaitable[None]] = anyio.lowlevel.checkpoint
         """Called when other files may have become ignored than before."""
         self.run: Run | None = None
         self.last_run: Run | None = None
@@ -99,10 +93,10 @@ class Indexer:
         self._root = root
         self._chunker = chunker
         self._pipeline = pipeline
-        self._queue = queue
+        self.queue = queue
         self._state = state
         self._make_ignore = make_ignore
-        self._start_over = start_over
+        self._start_over = opened.start_over
         self._scanned = self._passage_of_scanned()
         self._rebuild: _Rebuild | None = None
         self._next_run: Run | None = None
@@ -122,7 +116,7 @@ class Indexer:
             return self._begin(self._new_run(kind))
         if self.run.kind is not Kind.REBUILD and kind is Kind.REQUEST:
             self._walk_wanted = True
-            self._queue.wake()
+            self.queue.wake()
         if kind is not Kind.REBUILD or self.run.kind is Kind.REBUILD:
             return self.run
         if self._next_run is None:
@@ -139,13 +133,13 @@ class Indexer:
         self._walk_wanted = True
         if self._state.current is not State.SCANNING:
             self._state.enter(State.SCANNING)
-        self._queue.wake()
+        self.queue.wake()
         return run
 
     @property
     def pending_path_count(self) -> int:
         """Changed paths that are not indexed yet."""
-        return len(self._queue) + len(self._scanned) + self._in_hand
+        return len(self.queue) + len(self._scanned) + self._in_hand
 
     @property
     def is_in_error(self) -> bool:
@@ -154,29 +148,29 @@ class Indexer:
 
     def look_again(self, paths: Iterable[str]) -> None:
         """Queue files that a search found to differ from the index."""
-        self._queue.touch_unless_queued(paths)
+        self.queue.touch_unless_queued(paths)
 
     def _passage_of_scanned(self) -> Passage:
-        live, queue = self.live, self._queue
+        live, queue = self.live, self.queue
         take = partial(queue.take_scanned, _FILES_PER_BATCH)
         return Passage(self._pipeline, live.index.store, live.ledger, take)
 
     def _aim_scanned(self) -> None:
         """Let what scans found go into the generation that is current now."""
-        self._queue.add(self._scanned.give_back())
+        self.queue.add(self._scanned.give_back())
         self._scanned = self._passage_of_scanned()
 
     @property
     def _has_scanned(self) -> bool:
-        return self._queue.has_scanned or len(self._scanned) > 0
+        return self.queue.has_scanned or len(self._scanned) > 0
 
     def _known(self) -> dict[str, Stamp]:
         """The stamps of the files that the index holds, or is about to hold."""
-        return self.live.ledger.stamps([*self._queue.scanned, *self._scanned.files])
+        return self.live.ledger.stamps([*self.queue.scanned, *self._scanned.files])
 
     def _settle(self, changes: Changes) -> None:
         """Let go of what is queued or prepared of files that were looked at since."""
-        self._queue.settle(changes)
+        self.queue.settle(changes)
         self._scanned.settle(changes)
         changes.gone = [key for key in changes.gone if self.live.ledger.get(key) is not None]
 
@@ -205,9 +199,15 @@ class Indexer:
         """The project's folder is out of reach: what was to be done is found again by a scan."""
         self._rebuild = None
         self._walk_wanted = False
-        self._queue.forget_scanned()
+        self.queue.forget_scanned()
         self._scanned = self._passage_of_scanned()
         self._end_run(str(error))
+        self.live.is_lost()  # it may have gone with the project
+
+    def end(self, reason: str) -> None:
+        """End whatever run somebody waits for: this index is kept no longer."""
+        self._next_run = None
+        self._end_run(reason)
 
     # -- text ------------------------------------------------------------------------------
 
@@ -216,7 +216,7 @@ class Indexer:
         failures = 0
         while True:
             with anyio.move_on_after(_QUIET_SECONDS) as quiet:
-                await self._queue.wait()
+                await self.queue.wait()
             try:
                 worked = await self._step()
                 if not self._is_text_first():
@@ -227,23 +227,28 @@ class Indexer:
                     await self.live.maintain_if_due(in_bulk=self._is_text_first())
             except ProjectError as error:
                 self._give_up(error)
-            except DamagedIndexError as error:
-                await self._replace_index(error)
             except StoreError as error:
+                if self.live.damage is not None or self.live.is_damage(error):
+                    await self._replace_index(error)
+                    continue
                 delay = _RETRY_SECONDS[min(failures, len(_RETRY_SECONDS) - 1)]
                 failures += 1
                 _log.warning("%s; next try in %s s", error, delay)
                 self._state.enter(State.ERROR, str(error))
                 await anyio.sleep(delay)
-                self._queue.wake()
+                self.queue.wake()
             else:
+                if worked:
+                    self.live.note_success()
                 if worked and failures:
                     failures = 0
                     self._state.enter(State.SCANNING if self.run else State.WATCHING)
 
     async def _step(self) -> bool:
         """Do the most urgent piece of work; False if there was none."""
-        if touched := self._queue.take_touched():
+        if (damage := self.live.damage) is not None:
+            raise damage
+        if touched := self.queue.take_touched():
             self._in_hand = len(touched)
             try:
                 await self._index_touched(touched)
@@ -259,7 +264,7 @@ class Indexer:
         else:
             return False
         if self._is_text_first() or self._walk_wanted:
-            self._queue.wake()
+            self.queue.wake()
         elif self.run is not None:
             # After whatever step: what a scan found may have been indexed as just changed. First
             # tidy: now questions come, which pay for every row that is not in the word index.
@@ -282,13 +287,14 @@ class Indexer:
         self.left_out_count = max(self.left_out_count, changes.left_out)
         self._settle(changes)
         if len(changes.dirty) > _FILES_PER_BATCH:  # a branch was switched, a folder moved in
-            self._queue.add(changes)
+            self.queue.add(changes)
             if self.run is not None:
                 self.run.expect(len(changes.dirty) + len(changes.gone))
         elif changes.dirty or changes.gone:
             await self._index(changes)
 
     async def _walk(self) -> None:
+        self.live.make_sure()  # a walk is when somebody wants the truth
         self.ignore = self._make_ignore()
         with self.live.activity.of("the walk through the project's folders"):
             tree = await anyio.to_thread.run_sync(walk, self._root, self.ignore)
@@ -304,7 +310,7 @@ class Indexer:
             again = self.live.ledger.failed.keys() & tree.files.keys()
             changes.dirty.extend(again.difference(changes.dirty))
         self._settle(changes)
-        self._queue.add(changes)
+        self.queue.add(changes)
         run.plan(len(tree.files), len(changes.dirty) + len(changes.gone))
 
     async def _index_scanned(self) -> None:
@@ -320,12 +326,12 @@ class Indexer:
         live = self.live
         batch = await self._pipeline.prepare(live.ledger, changes)
         try:
-            async with live.writing:
+            async with live.writing():
                 await self._pipeline.commit(
                     live.index.store, live.ledger, live.index.manifest.model, batch
                 )
         except StoreError:
-            self._queue.add(changes)
+            self.queue.add(changes)
             raise
         self.vectors.wake()
 
@@ -334,7 +340,7 @@ class Indexer:
     async def _begin_rebuild(self, run: Run, files: list[str]) -> None:
         take = partial(_take_last, files, _FILES_PER_BATCH)
         try:
-            async with self.live.writing:  # the model stays from here on, see `Vectors`
+            async with self.live.writing():  # the model stays from here on, see `Vectors`
                 store = await self.live.index.begin_rebuild()
                 self._rebuild = _Rebuild(Passage(self._pipeline, store, Ledger(), take))
         except StoreError as error:
@@ -349,7 +355,7 @@ class Indexer:
             if run is not None:
                 run.advance(len(files), outcome)
             if not files:
-                async with live.writing:
+                async with live.writing():
                     await self._swap(rebuild)
         except StoreError as error:
             # What is current stays current; the tables left behind are dropped by the next start.
@@ -364,18 +370,19 @@ class Indexer:
         self.live.ledger, self._rebuild = ledger, None
         self._aim_scanned()
         self._end_run()
-        self._queue.touch(rebuild.touched)
+        self.queue.touch(rebuild.touched)
         self.vectors.wake()
 
-    async def _replace_index(self, error: DamagedIndexError) -> None:
+    async def _replace_index(self, error: StoreError) -> None:
         """Start over with an empty index: all that is lost is the time to fill it."""
         _log.error("the index is damaged and is built anew: %s", error)
         self._rebuild = None
         try:
-            async with self.live.writing:
+            async with self.live.replacing():
                 # The old index is not closed: to a search on its way, LanceDB would panic.
                 opened = await self._start_over()
                 self.live.index, self.live.ledger = opened.index, opened.ledger
+                self.live.damage = None
                 self._aim_scanned()
         except StoreError as still:
             self._end_run(str(still))
@@ -384,14 +391,10 @@ class Indexer:
         run = self.begin_run(Kind.START)
         run.kind = Kind.START  # into the empty index itself: there is nothing to keep beside it
         self._walk_wanted = True
-        self._queue.wake()
+        self.queue.wake()
 
 
 def _take_last(files: list[str], limit: int) -> Changes:
     taken = files[-limit:]
     del files[-limit:]
     return Changes(taken)
-
-
-async def _nothing() -> None:
-    pass

@@ -55,6 +55,14 @@ class Ledger:
         lacking = self._without_vector.get(record.key, 0)
         self._put(record, lacking, waiting=self.waiting_of(record.key))
 
+    def distrust(self, key: str) -> None:
+        """Note that the rows of a file are not what its record says."""
+        record = self._records.get(key)
+        if record is not None:
+            stored = Holding("", record.chunk_count, 0)
+            lacking, waiting = self._without_vector.get(key, 0), self.waiting_of(key)
+            self._put(_distrusted(key, stored), lacking, waiting)
+
     def _put(self, record: FileRecord, unembedded: int, waiting: int) -> None:
         self.forget(record.key)
         self._records[record.key] = record

@@ -1,6 +1,8 @@
 """The open index as its two writers share it."""
 
 import logging
+from collections.abc import AsyncIterator, Callable, Collection
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 import anyio
@@ -10,11 +12,21 @@ from vector_index_mcp.codebase.activity import Activity
 from vector_index_mcp.codebase.ledger import Ledger
 from vector_index_mcp.engine import memory
 from vector_index_mcp.engine.store import Index
-from vector_index_mcp.errors import DamagedIndexError, StoreError
+from vector_index_mcp.engine.store.index import is_local
+from vector_index_mcp.errors import (
+    DamagedIndexError,
+    LostIndexError,
+    StorageError,
+    StoreError,
+)
 
 _log = logging.getLogger(__name__)
 
 _MAINTENANCE_RETRY_SECONDS = 60
+# An error of LanceDB's that nobody can classify counts as damage the second time in a row; but if
+# an index made anew has it as well, it is something else, and building once more would not help.
+_DOUBTS_BEFORE_DAMAGE = 2
+_SECONDS_BETWEEN_DAMAGES = 600.0
 
 
 @dataclass(slots=True)
@@ -25,9 +37,88 @@ class Live:
     ledger: Ledger
     """Of the index's current store."""
     activity: Activity
-    writing: anyio.Lock = field(default_factory=anyio.Lock)
-    """Held for every commit."""
+    check: Callable[[], None]
+    """Raises LostIndexError once the index's folder is not the one that was opened."""
+    on_damage: Callable[[], None]
+    """Called when `damage` is set, so that the first writer mends it."""
+    damage: StoreError | None = None
+    """What shows that the index is damaged, until it is mended."""
+    lost: anyio.Event = field(default_factory=anyio.Event)
+    """Set once the index's folder is gone or another one: it has to be opened again."""
+    lock: anyio.Lock = field(default_factory=anyio.Lock)
+    _doubts: int = 0
+    _last_damage: float = float("-inf")
     _no_maintenance_before: float = 0.0
+
+    @asynccontextmanager
+    async def writing(self) -> AsyncIterator[None]:
+        """The time of a commit, one at a time.
+
+        Raises:
+            LostIndexError: If the index's folder is gone, or another one now.
+            DamagedIndexError: If somebody else has written to the index.
+        """
+        async with self.lock:
+            self.make_sure()
+            yield
+
+    @asynccontextmanager
+    async def replacing(self) -> AsyncIterator[None]:
+        """Like `writing`, to put another index into the place of this one, whatever it is like."""
+        async with self.lock:
+            self._check_folder()
+            yield
+
+    def make_sure(self) -> None:
+        """Raise what `writing` raises, if something is wrong."""
+        self._check_folder()
+        if not self.index.store.is_as_left:
+            raise DamagedIndexError("another program has changed the index's files")
+
+    def distrust(self, keys: Collection[str]) -> None:
+        """Have files cut again of which the index says something else than they do."""
+        for key in keys:
+            _log.error("the index is wrong about %r, which is indexed again", key)
+            self.ledger.distrust(key)
+
+    def is_lost(self) -> bool:
+        """Whether the index's folder is gone, or another one now."""
+        try:
+            self._check_folder()
+        except LostIndexError:
+            return True
+        return False
+
+    def _check_folder(self) -> None:
+        try:
+            self.check()
+        except LostIndexError:
+            self.lost.set()
+            raise
+
+    def is_damage(self, error: StoreError) -> bool:
+        """Whether `error`, which has just been met, shows that the index is damaged."""
+        if isinstance(error, DamagedIndexError):
+            return True
+        if isinstance(error, (StorageError, LostIndexError)) or not is_local(self.index.uri):
+            return False
+        self._doubts += 1
+        now = anyio.current_time()
+        is_new = now - self._last_damage > _SECONDS_BETWEEN_DAMAGES
+        if self._doubts < _DOUBTS_BEFORE_DAMAGE or not is_new:
+            return False
+        self._doubts, self._last_damage = 0, now
+        return True
+
+    def note_success(self) -> None:
+        """Note that the index could be read and written: an earlier doubt was none."""
+        self._doubts = 0
+
+    def report(self, error: StoreError) -> None:
+        """Have the index mended if `error`, met outside of the first writer, shows damage."""
+        if self.is_damage(error):
+            self.damage = error
+            self.on_damage()
 
     async def maintain_if_due(self, *, in_bulk: bool = False) -> None:
         """Let the store tidy up if it is worth it now.
@@ -60,12 +151,13 @@ class Live:
         if anyio.current_time() < self._no_maintenance_before:
             return
         try:
-            async with self.writing:
+            async with self.writing():
                 with self.activity.of("the index's maintenance"):
                     await self.index.store.maintain()
             await anyio.to_thread.run_sync(memory.give_back)
-        except DamagedIndexError:
+        except (DamagedIndexError, LostIndexError):
             raise
         except StoreError as error:  # a full disk: searches are slower, nothing else is lost
             _log.warning("%s", error)
+            self.report(error)
             self._no_maintenance_before = anyio.current_time() + _MAINTENANCE_RETRY_SECONDS

@@ -1,20 +1,47 @@
-"""Opening the index of a project: who may write it, and what is done where it cannot be read."""
+"""Opening the index of a project: where it lies, who may write it, what is done where it is bad.
 
+An index inside the project is only used if it is ours (`ownership`); otherwise, as where a cloned
+repository ships one, the project's index lies in the user's state folder. A folder outside of the
+project was chosen by the user; if something foreign is in it, the index is refused.
+"""
+
+import hashlib
 import logging
 import os
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import anyio
 import anyio.to_thread
 import filelock
 
 from vector_index_mcp.codebase.ledger import Ledger
-from vector_index_mcp.codebase.project import lock_path
+from vector_index_mcp.codebase.ownership import (
+    LOCK,
+    Claim,
+    Records,
+    Standing,
+    is_led_through_link,
+    refusal,
+)
 from vector_index_mcp.engine.store import Index
-from vector_index_mcp.engine.store.index import Manifest, discard, is_local, prepare_folder
-from vector_index_mcp.errors import DamagedIndexError, StoreError
+from vector_index_mcp.engine.store.index import Manifest, discard, is_local
+from vector_index_mcp.errors import (
+    DamagedIndexError,
+    ForeignIndexError,
+    LostIndexError,
+    ProjectError,
+    StorageError,
+    StoreError,
+)
+from vector_index_mcp.files.scan import absence_of
 
 _log = logging.getLogger(__name__)
+
+_PLACES = "places"  # of indexes that cannot lie in their projects, below the state folder
+_LOCKS = "locks"
+_SECONDS_BETWEEN_TRIES = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,54 +51,142 @@ class Opened:
     index: Index
     ledger: Ledger
     last_revision: int
+    check: Callable[[], None]
+    """Raises LostIndexError once the folder is no longer the one that was opened."""
+    start_over: "Callable[[], Awaitable[Opened]]"
+    """Replaces an index that turned out to be damaged by an empty one."""
 
 
 class Opener:
-    """Opens the index at `uri` for the project at `root`; holds the writer's lock."""
+    """Opens the index of the project at `root`; holds the writer's two locks.
+
+    One lies in the state folder, named by the index's path: it stays when somebody deletes the
+    index. The other one lies in the index's folder: it goes along when somebody moves that.
+    """
 
     def __init__(self, root: Path, uri: str, chunker: str, state_folder: Path) -> None:
+        self.uri = uri
+        """Where the index lies; another place than configured if that turns out to be foreign."""
+        self.displaced = ""
+        """Why it does not lie where it was configured to; empty if it does."""
         self._root = root
-        self._uri = uri
+        self._configured = uri
         self._chunker = chunker
-        self._lock_path = lock_path(uri, state_folder)
-        # The system drops the lock when the process dies, however it dies.
-        self._lock = filelock.FileLock(self._lock_path, is_singleton=False, thread_local=False)
+        self._state_folder = state_folder
+        self._records = Records(state_folder)
+        # The system drops the locks when the process dies, however it dies.
+        self._outer = _lock(state_folder / _LOCKS / f"{_name_of(uri)}.lock")
+        self._inner: filelock.BaseFileLock | None = None
+        self._claim: Claim | None = None
+        self._is_open = False
 
     def acquire(self) -> bool:
         """Become the index's writer; False if another process is. Blocks for a moment.
 
         Raises:
+            ForeignIndexError: If the configured place holds something that is not ours.
+            ProjectError: If the project is out of reach.
             StoreError: If the index's place cannot be written.
         """
         try:
-            if is_local(self._uri):
-                prepare_folder(Path(self._uri))
-            self._lock_path.parent.mkdir(parents=True, exist_ok=True)
-            self._lock.acquire(timeout=0)
+            self._outer_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._outer.acquire(timeout=0)
+            if is_local(self._configured) and not self._acquire_folder():
+                self._outer.release(force=True)
+                return False
         except filelock.Timeout:
             return False
         except OSError as error:
-            raise StoreError(
-                f"the index at {self._uri} cannot be written ({error.strerror}); "
-                "set VECTOR_INDEX_LANCEDB_URI to a folder you may write"
-            ) from error
+            self._outer.release(force=True)
+            raise self._unusable(error) from error
+        except (StoreError, ProjectError):
+            self._outer.release(force=True)
+            raise
+        return True
+
+    def _acquire_folder(self) -> bool:
+        """Take the lock in the index's folder, which is made if there is none."""
+        if (problem := absence_of(self._root)) is not None:  # not to be made by making the index
+            raise problem
+        standing = self.locate()
+        folder = Path(self.uri)
+        if standing is Standing.EMPTY:
+            self._claim = self._records.make(folder)
+        else:
+            self._claim = self._records.claim(folder)
+        if self._inner is None:
+            _make_sound(folder / LOCK)
+            self._inner = _lock(folder / LOCK)
+        try:
+            self._inner.acquire(timeout=0)
+        except filelock.Timeout:
+            self._inner = None
+            return False
         return True
 
     def release(self) -> None:
-        """Let another process become the writer."""
-        self._lock.release(force=True)  # acquired again by each try to open the index
+        """Let another process become the writer; call it when nothing is written any more."""
+        if self._claim is not None and self._is_open:
+            try:
+                self._claim.close()
+            except StoreError as error:
+                _log.warning("%s", error)
+        self._is_open, self._claim = False, None
+        if self._inner is not None:
+            self._inner.release(force=True)  # acquired again by each try to open the index
+            self._inner = None
+        self._outer.release(force=True)
 
     def is_taken(self) -> bool:
         """Whether another process is the writer. Changes nothing."""
-        if not os.path.exists(self._lock_path):
-            return False
+        locks = [Path(self._outer.lock_file)]
+        if is_local(self._configured):
+            self.locate()
+            locks.append(Path(self.uri) / LOCK)
+        return any(_is_held(path) for path in locks)
+
+    def is_readable(self) -> bool:
+        """Whether there is an index that we wrote, where `uri` says from then on."""
+        return not is_local(self._configured) or self.locate() is Standing.OURS
+
+    def locate(self) -> Standing:
+        """Find out where the index lies, or is to lie; sets `uri` and `displaced`.
+
+        Raises:
+            ForeignIndexError: If the configured place, outside of the project, is foreign.
+            StoreError: If it cannot be looked at.
+        """
         try:
-            with self._lock.acquire(timeout=0):
-                return False
-        except filelock.Timeout:
-            return True
-        except OSError:
-            return False
+            return self._locate(Path(self._configured))
+        except OSError as error:
+            raise self._unusable(error) from error
+
+    def _locate(self, configured: Path) -> Standing:
+        is_inside = configured.is_relative_to(self._root)
+        is_linked = is_inside and is_led_through_link(self._root, configured)
+        standing = Standing.FOREIGN if is_linked else self._records.standing(configured)
+        self.uri, self.displaced = self._configured, ""
+        if standing is not Standing.FOREIGN:
+            return standing
+        if not is_inside:
+            raise ForeignIndexError(refusal(configured))
+        why = (
+            "is a link" if is_linked else "was not written by this program for you on this machine"
+        )
+        self.displaced = (
+            f"{configured} {why}, so it is left alone; delete it to have the index there"
+        )
+        self.uri = str(self._state_folder / _PLACES / _name_of(str(self._root)))
+        standing = self._records.standing(Path(self.uri))
+        if standing is Standing.FOREIGN:
+            raise ForeignIndexError(refusal(Path(self.uri)))
+        return standing
+
+    def _unusable(self, error: OSError) -> StoreError:
+        return StorageError(
+            f"the index at {self.uri} cannot be written ({error.strerror}); "
+            "set VECTOR_INDEX_LANCEDB_URI to a folder you may write"
+        )
 
     async def open(self) -> Opened:
         """Open the index, or make an empty one where there is none or only a damaged one.
@@ -79,34 +194,123 @@ class Opener:
         Raises:
             StoreError: If it belongs to another project, or its place is out of reach.
         """
+        if not is_local(self.uri):
+            return await self._open_sound()
+        claim = self._claimed()
+        standing = await anyio.to_thread.run_sync(self._records.standing, claim.folder)
+        is_copy = standing is Standing.COPY
+        is_intact = await anyio.to_thread.run_sync(lambda: claim.is_intact(is_copy=is_copy))
+        if is_copy:
+            _log.info("the index at %s is a copy and becomes this project's own", self.uri)
+            await anyio.to_thread.run_sync(claim.renew_mark)
+        await anyio.to_thread.run_sync(claim.open)
+        self._is_open = True
+        if not is_intact:
+            _log.error("the index at %s was changed while nobody wrote it; built anew", self.uri)
+            return await self.start_over()
+        return await self._open_sound(is_copy=is_copy)
+
+    async def _open_sound(self, *, is_copy: bool = False) -> Opened:
+        """Open an index that is as it was left; what cannot be read twice is damaged."""
         try:
-            index = await Index.open(self._uri)
-            if index is None:
-                return await self.start_over()
-            await self._check_owner(index)
-            records, holdings = await index.store.records(), await index.store.holdings()
-            last_revision = await index.store.last_revision()
-            await index.drop_leftovers()
-        except DamagedIndexError as error:
+            try:
+                return await self._open_existing(is_copy=is_copy)
+            except (StorageError, ForeignIndexError, DamagedIndexError):
+                raise
+            except StoreError as error:
+                _log.warning("%s; once more", error)
+                await anyio.sleep(_SECONDS_BETWEEN_TRIES)
+                return await self._open_existing(is_copy=is_copy)
+        except (StorageError, ForeignIndexError):
+            raise
+        except StoreError as error:
+            if not is_local(self.uri):  # others may use it; its owner has to decide
+                raise
             _log.error("the index is damaged and is built anew: %s", error)
             return await self.start_over()
-        return Opened(index, Ledger.reconciled(records, holdings), last_revision)
+
+    async def _open_existing(self, *, is_copy: bool) -> Opened:
+        index = await Index.open(self.uri)
+        if index is None:
+            return await self.start_over()
+        await self._check_owner(index, is_copy=is_copy)
+        records, holdings = await index.store.records(), await index.store.holdings()
+        last_revision = await index.store.last_revision()
+        await index.drop_leftovers()
+        return self._opened(index, Ledger.reconciled(records, holdings), last_revision)
 
     async def start_over(self) -> Opened:
-        """Replace whatever index there is by an empty one."""
-        if is_local(self._uri):
-            await discard(self._uri)
-        manifest = Manifest(owner=str(self._root), chunker=self._chunker)
-        return Opened(await Index.create(self._uri, manifest), Ledger(), 0)
+        """Replace whatever index there is by an empty one.
 
-    async def _check_owner(self, index: Index) -> None:
-        """Two projects must not write into one index; but a project may have been moved."""
+        Raises:
+            LostIndexError: If the folder is no longer the one that was claimed.
+        """
+        if is_local(self.uri):
+            self._check()
+            await discard(self.uri)
+        manifest = Manifest(owner=str(self._root), chunker=self._chunker)
+        return self._opened(await Index.create(self.uri, manifest), Ledger(), 0)
+
+    def _opened(self, index: Index, ledger: Ledger, last_revision: int) -> Opened:
+        return Opened(index, ledger, last_revision, self._check, self.start_over)
+
+    def _check(self) -> None:
+        if self._claim is not None and not self._claim.holds:
+            raise LostIndexError(
+                f"the index's folder {self.uri} was removed, moved or replaced; it is looked for "
+                "again, and what is missing is built anew"
+            )
+
+    def _claimed(self) -> Claim:
+        assert self._claim is not None, "opened without acquire"
+        return self._claim
+
+    @property
+    def _outer_folder(self) -> Path:
+        return Path(self._outer.lock_file).parent
+
+    async def _check_owner(self, index: Index, *, is_copy: bool) -> None:
+        """Two projects must not write into one index; but a project may be moved or copied."""
         owner = index.manifest.owner
         if owner == str(self._root):
             return
-        if await anyio.to_thread.run_sync(os.path.isdir, owner):
-            raise StoreError(
-                f"the index at {self._uri} belongs to the project {owner}; "
+        is_own = is_copy or Path(self.uri).is_relative_to(self._root)
+        if not is_own and await anyio.to_thread.run_sync(os.path.isdir, owner):
+            raise ForeignIndexError(
+                f"the index at {self.uri} belongs to the project {owner}; "
                 "set VECTOR_INDEX_LANCEDB_URI to a place of this project's own"
             )
         await index.adopt(str(self._root))
+
+
+def _name_of(place: str) -> str:
+    """A file name for a path or a URI."""
+    return hashlib.sha256(os.fsencode(place)).hexdigest()[:16]
+
+
+def _lock(path: Path) -> filelock.BaseFileLock:
+    return filelock.FileLock(path, is_singleton=False, thread_local=False)
+
+
+def _make_sound(lock: Path) -> None:
+    """Remove a lock's file that another index may share: one that was copied as a hard link."""
+    try:
+        status = lock.lstat()
+    except FileNotFoundError:
+        return
+    if lock.is_symlink() or status.st_nlink > 1:
+        lock.unlink()
+
+
+def _is_held(path: Path) -> bool:
+    """Whether a process holds the lock at `path`."""
+    if path.is_symlink() or not path.is_file():
+        return False
+    lock = _lock(path)
+    try:
+        with lock.acquire(timeout=0):
+            return False
+    except filelock.Timeout:
+        return True
+    except OSError:
+        return False

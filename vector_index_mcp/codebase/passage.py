@@ -58,7 +58,7 @@ class Passage:
             if len(self._batches) == 1:
                 tasks.start_soon(self._prepare)
             try:
-                async with live.writing:
+                async with live.writing():
                     model = live.index.manifest.model  # while we waited, it may have changed
                     outcome = await self.pipeline.commit(self.store, self.ledger, model, batch)
             # Out of a task group it would come wrapped.

@@ -201,7 +201,7 @@ class Pipeline:
             computed = await self._embed(unknown, lambda: ledger.newest_waiting in keys)
             await anyio.to_thread.run_sync(self._cache.put, model, computed)
             vectors |= computed
-        async with live.writing:
+        async with live.writing():
             if live.index.store is store:  # not replaced meanwhile, by a rebuild or a repair
                 with self._activity.of("the commit of vectors"):
                     await self._fill(store, ledger, keys, vectors)

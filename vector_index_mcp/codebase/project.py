@@ -1,6 +1,5 @@
 """Which folder is indexed, and where its index lies."""
 
-import hashlib
 import os
 from pathlib import Path
 
@@ -48,14 +47,11 @@ def _is_broad(folder: Path) -> bool:
 
 
 def index_uri(project: Path, configured: str) -> str:
-    """The URI of the project's index; a relative folder counts from the project."""
+    """The URI of the project's index; a relative folder counts from the project.
+
+    A link within the project is not resolved: whoever opens the index has to see that it is one.
+    """
     if "://" in configured:
         return configured
-    return str((project / Path(configured).expanduser()).resolve())
-
-
-def lock_path(uri: str, state_folder: Path) -> Path:
-    """The file whose lock makes a process the index's only writer."""
-    if "://" not in uri:
-        return Path(uri) / "writer.lock"
-    return state_folder / f"{hashlib.sha256(uri.encode()).hexdigest()[:16]}.lock"
+    folder = Path(os.path.normpath(project / Path(configured).expanduser()))
+    return str(folder if folder.is_relative_to(project) else folder.resolve())

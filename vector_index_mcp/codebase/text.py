@@ -17,10 +17,17 @@ def of_search(result: SearchResult) -> str:
             f"{fence}{hit.language}\n{hit.extracted_text_chunk.rstrip()}{cut}\n{fence}"
         )
     if not blocks:
-        blocks.append("Nothing found. Try other words, or fewer.")
+        blocks.append(nothing_found(result))
     if result.note:
         blocks.append(f"Note: {result.note}")
     return "\n\n".join(blocks)
+
+
+def nothing_found(result: SearchResult) -> str:
+    """What to say instead of hits; not that there are none where something is not searched yet."""
+    if result.note:
+        return "Nothing found in what could be searched."
+    return "Nothing found. Try other words, or fewer."
 
 
 def of_run(run: RunReport) -> str:

@@ -88,8 +88,9 @@ class Vectors:
             try:
                 if model is not None and live.index.manifest.model is None:
                     await self._use_model(model)
-            except StoreError as error:  # the other writer meets it as well and mends it
+            except StoreError as error:
                 _log.warning("%s", error)
+                live.report(error)
 
     async def embed_forever(self) -> None:
         """Embed what lacks a vector, until cancelled."""
@@ -107,8 +108,9 @@ class Vectors:
                 self._model_wanted = anyio.Event()
                 self._embedder.retry()
             except (EmbeddingError, StoreError) as error:
-                # If the store is at fault, the other writer meets it as well and mends it.
                 _log.warning("%s", error)
+                if isinstance(error, StoreError):
+                    self._live.report(error)
                 await anyio.sleep(_RETRY_SECONDS)
 
     async def _embed(self) -> None:
@@ -136,7 +138,7 @@ class Vectors:
         is_same = known is not None and known.digest == model.digest
         if is_same and live.index.store.dimension == model.dimension:
             return True
-        async with live.writing:
+        async with live.writing():
             if self._is_text_first():
                 return False
             await live.index.set_model(model)

@@ -19,7 +19,16 @@ from vector_index_mcp.background.endpoint import Endpoint, endpoint_of
 from vector_index_mcp.codebase.ledger import FAILED, INDEXED, SKIPPED, Ledger
 from vector_index_mcp.codebase.limits import DEFAULT_TOP_K
 from vector_index_mcp.commands import awaited
-from vector_index_mcp.doctor.finding import Case, Finding, failed, failed_by, not_tried, ok, warning
+from vector_index_mcp.doctor.finding import (
+    Case,
+    Finding,
+    Verdict,
+    failed,
+    failed_by,
+    not_tried,
+    ok,
+    warning,
+)
 from vector_index_mcp.errors import BackgroundError, DamagedIndexError, StoreError
 
 if TYPE_CHECKING:  # it imports LanceDB, which crashes where the processor lacks something
@@ -67,7 +76,11 @@ def _silent(case: Case, endpoint: Endpoint) -> Finding:
         )
     from vector_index_mcp.codebase.opening import Opener
 
-    if Opener(case.project, case.uri, "", case.state_folder).is_taken():
+    try:
+        is_taken = Opener(case.project, case.uri, "", case.state_folder).is_taken()
+    except StoreError as error:
+        return failed_by(error)
+    if is_taken:
         return ok("none runs; another process writes the index")
     return ok("none runs; the first client starts one")
 
@@ -105,11 +118,17 @@ def index(case: Case) -> Finding:
 
 
 async def _index(case: Case, build: str) -> Finding:
+    from vector_index_mcp.codebase.opening import Opener
+    from vector_index_mcp.codebase.ownership import Standing
     from vector_index_mcp.engine.store import Index
 
-    opened = await Index.open(case.uri)
+    opener = Opener(case.project, case.uri, "", case.state_folder)
+    standing = opener.locate() if case.index_folder else Standing.OURS
+    if standing is Standing.COPY:
+        return warning("it is a copy of another index", f"{build} makes it this project's own")
+    opened = await Index.open(opener.uri) if standing is Standing.OURS else None
     if opened is None:
-        if case.index_folder and any(case.index_folder.glob("*.lance")):
+        if standing is Standing.OURS:
             return warning("it is of another format", f"{build} builds it anew")
         return warning("this project is not indexed yet", f"{build}, or connect a client")
     try:
@@ -126,7 +145,10 @@ async def _index(case: Case, build: str) -> Finding:
             f"it belongs to the project {owner}",
             "set VECTOR_INDEX_LANCEDB_URI to a place of this project's own",
         )
-    return _judged(ledger, size, case.project)
+    finding = _judged(ledger, size, case.project)
+    if opener.displaced and finding.verdict is Verdict.OK:
+        return warning(f"{finding.words}, in {opener.uri}", opener.displaced)
+    return finding
 
 
 async def _ledger(opened: "Index") -> Ledger:
@@ -177,7 +199,7 @@ async def _times_of_service(client: Any) -> list[float]:
 
 
 async def _times_here(case: Case) -> list[float]:
-    from vector_index_mcp.codebase.service import Role
+    from vector_index_mcp.codebase.keeper import Role
     from vector_index_mcp.loading import load_codebase
 
     codebase = load_codebase(case.project, case.settings)

@@ -64,6 +64,25 @@ def read(root: Path, key: str, max_bytes: int) -> Text | Skipped | Vanished:
         return _skip_unread(root, key, f"{UNREADABLE} ({error.strerror})")
 
 
+def text_of(root: Path, key: str, max_bytes: int, *, is_masked: bool) -> str | None:
+    """The text of the file `key`, to be compared with what was read before; None if it has none.
+
+    Args:
+        root: The folder it lies below.
+        key: Its path from there.
+        max_bytes: Of a larger file, there is no text.
+        is_masked: Whether credentials are replaced by asterisks.
+    """
+    if is_masked:
+        result = read(root, key, max_bytes)
+        return result.text if isinstance(result, Text) else None
+    try:
+        _, data = _bytes_of(root, key, max_bytes)
+    except OSError:
+        return None
+    return None if data is None else decode(data)
+
+
 def stamp_now(root: Path, key: str) -> Stamp:
     """The stamp of a file that could not be read; one that no file has if it is out of reach."""
     try:
@@ -113,22 +132,10 @@ def is_minified(text: str, language: str) -> bool:
 
 
 def _read_open_file(root: Path, key: str, max_bytes: int) -> Text | Skipped:
-    # Not waited for if it has become a pipe.
-    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-    descriptor = beneath.open_file(root, key, flags)
-    try:
-        status = os.fstat(descriptor)
-        stamp = stamp_of(status)
-        if not stat.S_ISREG(status.st_mode):
-            return Skipped(NOT_A_FILE, stamp)
-        if status.st_size > max_bytes:
-            return Skipped(TOO_LARGE, stamp)
-        with open(descriptor, "rb", closefd=False) as file:
-            data = file.read(max_bytes + 1)
-    finally:
-        os.close(descriptor)
-    if len(data) > max_bytes:  # it grew meanwhile
-        return Skipped(TOO_LARGE, stamp)
+    status, data = _bytes_of(root, key, max_bytes)
+    stamp = stamp_of(status)
+    if data is None:
+        return Skipped(TOO_LARGE if stat.S_ISREG(status.st_mode) else NOT_A_FILE, stamp)
     content_hash = hashlib.sha256(data).hexdigest()
     text = decode(data)
     if text is None:
@@ -139,6 +146,26 @@ def _read_open_file(root: Path, key: str, max_bytes: int) -> Text | Skipped:
         return Skipped(MINIFIED, stamp, content_hash)
     text, count = secrets.masked(text)
     return Text(text, content_hash, stamp, count)
+
+
+def _bytes_of(root: Path, key: str, max_bytes: int) -> tuple[os.stat_result, bytes | None]:
+    """What a file is, and its bytes unless it is no regular file, or larger than that.
+
+    Raises:
+        OSError: If it cannot be opened or read.
+    """
+    # Not waited for if it has become a pipe.
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    descriptor = beneath.open_file(root, key, flags)
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > max_bytes:
+            return status, None
+        with open(descriptor, "rb", closefd=False) as file:
+            data = file.read(max_bytes + 1)
+    finally:
+        os.close(descriptor)
+    return status, data if len(data) <= max_bytes else None  # it may have grown meanwhile
 
 
 def _skip_unread(root: Path, key: str, reason: str) -> Skipped | Vanished:

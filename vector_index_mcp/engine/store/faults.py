@@ -1,22 +1,47 @@
 """LanceDB's errors as ours.
 
 LanceDB raises ValueError for arguments and schemas and a bare RuntimeError for everything that
-happens on disk, so the kind of a fault can only be read off its text.
+happens on disk, so the kind of a fault can only be read off its text. What the system said is
+certain, because its number is in the text; of everything else, words can only tell that it is
+damage, not that it is none. So an error that is neither is an open question, which whoever meets it
+twice answers (`codebase.live`).
 """
 
+import errno
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from vector_index_mcp.errors import DamagedIndexError, StoreError
+from vector_index_mcp.errors import DamagedIndexError, StorageError, StoreError
 
-# (part of LanceDB's message, what to tell the person)
-_REMEDIES = (
-    ("No space left", "the disk is full; free some space, indexing goes on by itself"),
-    ("Read-only file system", "the folder is read-only; set VECTOR_INDEX_LANCEDB_URI to another"),
-    ("Permission denied", "no permission; set VECTOR_INDEX_LANCEDB_URI to a folder you may write"),
-    ("Too many open files", "too many open files; raise the limit (ulimit -n) and restart"),
-    ("Disk quota exceeded", "the disk quota is used up; free some space"),
-)
+_SYSTEM_ERROR = re.compile(r"\(os error (\d{1,5})\)")
+_ELSEWHERE = "set VECTOR_INDEX_LANCEDB_URI to a folder you may write"
+# What may pass, or be changed by a person, without anything being wrong with the index.
+_REMEDIES = {
+    errno.ENOSPC: "the disk is full; free some space, indexing goes on by itself",
+    errno.EROFS: "the folder is read-only; set VECTOR_INDEX_LANCEDB_URI to another",
+    errno.EACCES: f"no permission; {_ELSEWHERE}",
+    errno.EPERM: f"no permission; {_ELSEWHERE}",
+    errno.EMFILE: "too many open files; raise the limit (ulimit -n) and restart",
+    errno.ENFILE: "too many open files in the whole system; close some programs",
+    errno.EDQUOT: "the disk quota is used up; free some space",
+    errno.ENOMEM: "there is no memory left; close some programs",
+    errno.EAGAIN: "the system lacks memory or processes for now; close some programs",
+    errno.ESTALE: "the network drive it lies on is out of reach; connect it again",
+    errno.ENOTCONN: "the drive it lies on is out of reach; connect it again",
+    errno.ETIMEDOUT: "the network drive it lies on does not answer; connect it again",
+    errno.EHOSTDOWN: "the network drive it lies on does not answer; connect it again",
+    errno.ENODEV: "the drive it lies on is gone; connect it again",
+    errno.ENXIO: "the drive it lies on is gone; connect it again",
+}
+_REMEDY_WORDS = {
+    "No space left": errno.ENOSPC,
+    "Read-only file system": errno.EROFS,
+    "Permission denied": errno.EACCES,
+    "Too many open files": errno.EMFILE,
+    "Disk quota exceeded": errno.EDQUOT,
+    "Cannot allocate memory": errno.ENOMEM,
+}
 _DAMAGE = (
     "Invalid range",
     "file size is too small",
@@ -30,6 +55,7 @@ _DAMAGE = (
     "buffer overflow",
     "out of range",
 )
+_REBUILD = "(trigger_index with force_reindex=true builds a new one)"
 
 
 @contextmanager
@@ -39,20 +65,24 @@ def translated(action: str) -> Iterator[None]:
         yield
     except (RuntimeError, ValueError, OSError) as error:
         text = str(error)
-        for part, remedy in _REMEDIES:
-            if part in text:
-                raise StoreError(f"{action} the index failed: {remedy}") from error
+        if remedy := _remedy(error, text):
+            raise StorageError(f"{action} the index failed: {remedy}") from error
         summary = " ".join(text.split())[:300]
         kind = DamagedIndexError if any(part in text for part in _DAMAGE) else StoreError
-        raise kind(
-            f"{action} the index failed: {summary} "
-            "(trigger_index with force_reindex=true builds a new one)"
-        ) from error
+        raise kind(f"{action} the index failed: {summary} {_REBUILD}") from error
     except BaseException as error:
         # A panic inside lance reaches Python as an exception that is not an Exception.
         if type(error).__name__ in {"RustPanic", "PanicException"}:
             raise DamagedIndexError(
-                f"{action} the index failed inside LanceDB: {error} "
-                "(trigger_index with force_reindex=true builds a new one)"
+                f"{action} the index failed inside LanceDB: {error} {_REBUILD}"
             ) from error
         raise
+
+
+def _remedy(error: Exception, text: str) -> str | None:
+    """What a person can do about an error that the system gave; None if it did not."""
+    numbers = [int(number) for number in _SYSTEM_ERROR.findall(text)]
+    if isinstance(error, OSError) and error.errno is not None:
+        numbers.append(error.errno)
+    numbers += [number for words, number in _REMEDY_WORDS.items() if words in text]
+    return next((_REMEDIES[number] for number in numbers if number in _REMEDIES), None)

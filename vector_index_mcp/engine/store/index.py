@@ -9,7 +9,9 @@ rebuild.
 import contextlib
 import json
 import os
+import re
 import shutil
+from collections.abc import Collection
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Self
@@ -21,9 +23,10 @@ from vector_index_mcp.engine.store import schema
 from vector_index_mcp.engine.store.faults import translated
 from vector_index_mcp.engine.store.store import Store, connect, table_names
 from vector_index_mcp.engine.types import ModelIdentity
-from vector_index_mcp.errors import DamagedIndexError, StoreError
+from vector_index_mcp.errors import DamagedIndexError, StorageError, StoreError
 
 _MANIFEST = "manifest"
+_TABLE = re.compile(r"(?:(?:chunks|files)(?:_[0-9]+)?|manifest)(?P<ending>\.lance)?")
 _LARGEST_NUMBER = 1_000_000_000  # of a generation or a dimension
 _MANIFEST_SCHEMA = pa.schema([pa.field("json", pa.string(), nullable=False)])
 
@@ -114,7 +117,7 @@ class Index:
         db = await connect(self.uri)
         with translated("tidying"):
             for name in (await db.list_tables()).tables or []:
-                if name not in current and name.split("_")[0] in {"chunks", "files"}:
+                if name not in current and _TABLE.fullmatch(name):
                     await db.drop_table(name, ignore_missing=True)
         db.close()
 
@@ -143,12 +146,22 @@ def is_local(uri: str) -> bool:
 
 
 async def discard(uri: str) -> None:
-    """Remove a local index that cannot be read. Touches only folders of LanceDB's tables."""
+    """Remove the tables of a local index; nothing else in its folder, and nothing through a link.
+
+    Raises:
+        StoreError: If the index is not in a local folder.
+    """
     if not is_local(uri):
         raise StoreError(
             f"the index at {uri} cannot be read; delete it or set VECTOR_INDEX_LANCEDB_URI anew"
         )
     await anyio.to_thread.run_sync(_remove_tables, Path(uri))
+
+
+def is_table(name: str) -> bool:
+    """Whether an entry of an index's folder is one of the tables that we make."""
+    match = _TABLE.fullmatch(name)
+    return match is not None and match["ending"] is not None
 
 
 async def _read_manifest(uri: str) -> Manifest | None:
@@ -194,8 +207,12 @@ def _check(manifest: Manifest) -> None:
         raise ValueError("a number is out of range")
 
 
-def prepare_folder(folder: Path) -> None:
+def prepare_folder(folder: Path, own_names: Collection[str] = ()) -> None:
     """Make the folder of a local index, hidden from git.
+
+    Args:
+        folder: Where it lies.
+        own_names: Of files that are ours beside the tables.
 
     Raises:
         StoreError: If it cannot be made or written.
@@ -203,22 +220,27 @@ def prepare_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         # A folder that was there before, with other things in it, is its owner's to ignore.
-        if all(_is_ours(entry) for entry in folder.iterdir()):
-            (folder / ".gitignore").write_text("*\n", encoding="utf-8")
+        if all(is_table(entry.name) or entry.name in own_names for entry in folder.iterdir()):
+            # Never over a file that is there: it may be a link to another one.
+            _write_new(folder / ".gitignore", "*\n")
     except OSError as error:
-        raise StoreError(
+        raise StorageError(
             f"the index folder {folder} cannot be written ({error.strerror}); "
             "set VECTOR_INDEX_LANCEDB_URI to a folder you may write"
         ) from error
 
 
-def _is_ours(entry: Path) -> bool:
-    return entry.suffix in {".lance", ".lock"}
+def _write_new(path: Path, text: str) -> None:
+    with contextlib.suppress(FileExistsError), path.open("x", encoding="utf-8") as file:
+        file.write(text)
 
 
 def _remove_tables(folder: Path) -> None:
-    for table in folder.glob("*.lance"):
-        shutil.rmtree(table, ignore_errors=True)
+    for table in filter(lambda entry: is_table(entry.name), folder.glob("*")):
+        if table.is_symlink() or not table.is_dir():
+            table.unlink(missing_ok=True)
+        else:
+            shutil.rmtree(table, ignore_errors=True)
 
 
 def _folder_size(folder: Path) -> int:

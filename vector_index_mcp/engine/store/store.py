@@ -10,9 +10,11 @@ Callers serialise the writing methods among themselves; the reading ones may run
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 from typing import Any, Self
 
 import anyio.to_thread
@@ -77,6 +79,7 @@ class Store:
         self._handles = handles
         self.upkeep = Upkeep()
         """Tells when `maintain` is worth its cost."""
+        self._left = self._versions()
 
     @classmethod
     async def open(cls, uri: str, generation: int) -> Self:
@@ -119,6 +122,26 @@ class Store:
         self._handles.chunks.close()
         self._handles.files.close()
         self._handles.db.close()
+
+    @property
+    def is_as_left(self) -> bool:
+        """Whether nobody else has committed anything since this object was made or wrote last."""
+        return self._left == self._versions()
+
+    def _versions(self) -> tuple[tuple[int, int] | None, ...]:
+        """What changes with every commit to a local table: the folder of its versions."""
+        if "://" in self._uri:
+            return ()
+        return tuple(_state_of(Path(self._uri, f"{t}.lance")) for t in table_names(self.generation))
+
+    @contextmanager
+    def _committing(self, action: str) -> Iterator[None]:
+        """The time of a write of ours; one that fails may have left something, too."""
+        try:
+            with translated(action):
+                yield
+        finally:
+            self._left = self._versions()
 
     # -- reading ---------------------------------------------------------------------------
 
@@ -254,7 +277,7 @@ class Store:
         """Forget these files: rows first, records after."""
         for portion in portions(keys, _KEYS_PER_PREDICATE):
             await self._delete(_in("file_path", portion))
-            with translated("writing"):
+            with self._committing("writing"):
                 await self._handles.files.delete(_in("file_path", portion))
             self.upkeep.note_commit()
 
@@ -263,14 +286,14 @@ class Store:
         if not records:
             return
         rows = schema.file_rows(records)
-        with translated("writing"):
+        with self._committing("writing"):
             merge = self._handles.files.merge_insert("file_path")
             await merge.when_matched_update_all().when_not_matched_insert_all().execute(rows)
         self.upkeep.note_commit()
 
     async def set_dimension(self, dimension: int) -> None:
         """Give `chunks` an empty column `vector`, dropping the one it has."""
-        with translated("writing"):
+        with self._committing("writing"):
             if self.dimension is not None:
                 await self._handles.chunks.drop_columns(["vector"])
                 self.dimension = None  # also if the rest fails
@@ -285,7 +308,7 @@ class Store:
         Reopened because every optimize leaks descriptors in the connection that ran it (four a
         call, measured). Searches on the old handles end undisturbed; the last one frees them.
         """
-        with translated("maintaining"):
+        with self._committing("maintaining"):
             has_replaced = await tidy(self._handles.chunks, self._handles.files)
         self._handles = await _open_handles(self._uri, self.generation)
         self.upkeep.note_done(await self.count(), has_replaced=has_replaced)
@@ -293,12 +316,12 @@ class Store:
     async def _add(self, rows: pa.Table) -> None:
         if rows.num_rows == 0:
             return
-        with translated("writing"):
+        with self._committing("writing"):
             await self._handles.chunks.add(rows)
         self.upkeep.note_commit(rows.num_rows)
 
     async def _delete(self, predicate: str) -> None:
-        with translated("writing"):
+        with self._committing("writing"):
             await self._handles.chunks.delete(predicate)
         self.upkeep.note_commit()
 
@@ -307,6 +330,15 @@ def table_names(generation: int) -> tuple[str, str]:
     """The names of the tables of `generation`: `chunks` and `files` for the first."""
     suffix = f"_{generation}" if generation else ""
     return f"chunks{suffix}", f"files{suffix}"
+
+
+def _state_of(table: Path) -> tuple[int, int] | None:
+    """What tells one version of a local table from another; None if it is not there."""
+    try:
+        status = (table / "_versions").stat()
+    except OSError:
+        return None
+    return status.st_ino, status.st_mtime_ns
 
 
 async def _open_handles(uri: str, generation: int) -> _Handles:

@@ -1,0 +1,375 @@
+"""Whose an index is: we serve, overwrite and delete only what this user's program wrote here.
+
+The folder of an index carries a mark, a file with a random number. A record in the user's state
+folder, outside of every project, says which file that mark is (its inode and ctime, which no
+clone, archive or copy can carry) and what every file of the index was like when its last writer
+ended. So a folder is
+
+- empty, where an index may be made;
+- ours, where the mark is the very file of the record;
+- a copy of ours, where the mark's number is known, but the file is another one: the project was
+  copied, restored or synchronised;
+- foreign in all other cases, and then left alone.
+
+LanceDB never changes a file it has written, so the record also tells whether anything was changed
+while no process wrote the index: damage, a restored backup, files that a pull brought.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+import secrets
+import stat
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from vector_index_mcp.engine.store.index import is_table, prepare_folder
+from vector_index_mcp.errors import ForeignIndexError, StoreError
+
+MARK = "index.mark"
+LOCK = "index.lock"
+_NUMBER = re.compile(r"[0-9a-f]{32}")
+_LONGEST_MARK_BYTES = 100
+_RECORDS = "indexes"
+_RECORD_KEPT_SECONDS = 180 * 24 * 3600  # of a folder that is gone: its disk may be unplugged
+_HASHED_AT_ONCE_BYTES = 1 << 20
+# Hashing takes 0.7 s for a gigabyte, and a service has 4 s to end. What is not hashed costs a
+# later copy of the index its texts, not its vectors, which the embedding cache has as well.
+_MOST_HASHED_BYTES = 1_000_000_000
+
+_Place = tuple[int, int]  # (inode, ctime_ns) of a file
+
+
+class Standing(StrEnum):
+    """Whose the index in a folder is."""
+
+    EMPTY = "empty"
+    OURS = "ours"
+    COPY = "a copy of ours"
+    FOREIGN = "foreign"
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """A file of an index at the end of its last writer."""
+
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+    digest: str
+    """SHA-256 of its content; empty if there was no time for it."""
+
+    def is_like(self, path: str, status: os.stat_result) -> bool:
+        """Whether `path` still has the content that this was."""
+        if (status.st_size, status.st_mtime_ns, status.st_ctime_ns) == self._stamp:
+            return True
+        return status.st_size == self.size and bool(self.digest) and _digest(path) == self.digest
+
+    @property
+    def _stamp(self) -> tuple[int, int, int]:
+        return self.size, self.mtime_ns, self.ctime_ns
+
+
+class Records:
+    """What this user's state folder knows of indexes."""
+
+    def __init__(self, state_folder: Path) -> None:
+        self._folder = state_folder / _RECORDS
+
+    def standing(self, folder: Path) -> Standing:
+        """Whose the index in `folder` is. Follows no link and changes nothing.
+
+        Raises:
+            OSError: If it cannot be looked at.
+        """
+        try:
+            names = _names_in(folder) if _is_folder(folder) else None
+        except FileNotFoundError:
+            return Standing.EMPTY
+        if names is None:
+            return Standing.FOREIGN
+        number = _number_in(folder)
+        if number is None:
+            is_taken = any(_is_reserved(name) or name.endswith(".lance") for name in names)
+            return Standing.FOREIGN if is_taken else Standing.EMPTY
+        record = self._read(number)
+        if record is None:
+            return Standing.FOREIGN
+        is_it = _place_of(folder / MARK) == _place_in(record)
+        return Standing.OURS if is_it else Standing.COPY
+
+    def claim(self, folder: Path) -> "Claim":
+        """Our right to the index in `folder`, which is ours or a copy of ours.
+
+        Raises:
+            ForeignIndexError: If it is neither.
+        """
+        number = _number_in(folder)
+        record = None if number is None else self._read(number)
+        if number is None or record is None:
+            raise ForeignIndexError(refusal(folder))
+        return Claim(self, folder, number, _files_in(record), is_closed=bool(record.get("closed")))
+
+    def make(self, folder: Path) -> "Claim":
+        """Make `folder` the place of an index of ours, empty until somebody fills it.
+
+        Raises:
+            ForeignIndexError: If there is something that is not ours.
+            StoreError: If the folder, or our record of it, cannot be written.
+        """
+        if self.standing(folder) is Standing.FOREIGN:
+            raise ForeignIndexError(refusal(folder))
+        prepare_folder(folder, own_names={MARK, LOCK})
+        claim = Claim(self, folder, secrets.token_hex(16), {}, is_closed=False)
+        claim.renew_mark()
+        return claim
+
+    def forget_unused(self) -> None:
+        """Drop the records of folders that have been gone for half a year."""
+        oldest = time.time() - _RECORD_KEPT_SECONDS
+        for path in self._folder.glob("*.json"):
+            with contextlib.suppress(OSError):
+                record = self._read(path.stem)
+                is_gone = record is None or not os.path.lexists(str(record.get("folder")))
+                if is_gone and path.stat().st_mtime < oldest:
+                    path.unlink()
+
+    def _read(self, number: str) -> dict[str, Any] | None:
+        try:
+            record = json.loads((self._folder / f"{number}.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError):
+            return None
+        return record if isinstance(record, dict) else None
+
+    def write(self, number: str, record: dict[str, Any]) -> None:
+        """Replace a record in one step, readable by the user alone.
+
+        Raises:
+            StoreError: If that is not possible.
+        """
+        try:
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _replace(self._folder / f"{number}.json", json.dumps(record))
+        except OSError as error:
+            raise StoreError(
+                f"the folder {self._folder} cannot be written ({error.strerror}), in which the "
+                "indexes of this user are noted; set XDG_STATE_HOME to a folder you may write"
+            ) from error
+
+
+class Claim:
+    """Our right to the index in one folder."""
+
+    def __init__(
+        self,
+        records: Records,
+        folder: Path,
+        number: str,
+        files: dict[str, _File],
+        *,
+        is_closed: bool,
+    ) -> None:
+        self.folder = folder
+        self._records = records
+        self._number = number
+        self._files = files
+        self._is_closed = is_closed
+        self._place = _place_of(folder / MARK)
+
+    @property
+    def holds(self) -> bool:
+        """Whether the folder and the mark in it are still those that were claimed."""
+        try:
+            return _is_folder(self.folder) and _place_of(self.folder / MARK) == self._place
+        except OSError:
+            return False
+
+    def renew_mark(self) -> None:
+        """Put a new mark into the folder: it is from now on an index of its own.
+
+        Raises:
+            StoreError: If it cannot be written.
+        """
+        number = secrets.token_hex(16)
+        try:
+            _replace(self.folder / MARK, f"{number}\n")
+        except OSError as error:
+            raise StoreError(
+                f"the index folder {self.folder} cannot be written ({error.strerror}); "
+                "set VECTOR_INDEX_LANCEDB_URI to a folder you may write"
+            ) from error
+        self._number, self._place = number, _place_of(self.folder / MARK)
+        self._note()
+
+    def is_intact(self, *, is_copy: bool = False) -> bool:
+        """Whether every file of the index is as its last writer left it.
+
+        After a kill, files that are newer than our record are taken for the killed writer's, but
+        not in a copy: there, nobody knows who wrote them.
+        """
+        may_be_newer = not (self._is_closed or is_copy)
+        found: set[str] = set()
+        for name, path, status in _files_below(self.folder):
+            if not stat.S_ISREG(status.st_mode):
+                return False
+            known = self._files.get(name)
+            if known is None and not may_be_newer:
+                return False
+            if known is not None and not known.is_like(path, status):
+                return False
+            found.add(name)
+        return may_be_newer or found == self._files.keys()
+
+    def open(self) -> None:
+        """Note that the index is being written from now on."""
+        self._is_closed = False
+        self._note()
+
+    def close(self) -> None:
+        """Note what every file is like now, because nobody writes any more."""
+        if not self.holds:
+            return
+        files: dict[str, _File] = {}
+        left = _MOST_HASHED_BYTES
+        for name, path, status in _files_below(self.folder):
+            known = self._files.get(name)
+            stamp = status.st_size, status.st_mtime_ns, status.st_ctime_ns
+            digest = known.digest if known and known.is_like(path, status) else ""
+            if not digest and left > 0:
+                left -= status.st_size
+                digest = _digest(path)
+            files[name] = _File(*stamp, digest)
+        self._files, self._is_closed = files, True
+        self._note()
+
+    def _note(self) -> None:
+        files = {
+            name: [file.size, file.mtime_ns, file.ctime_ns, file.digest]
+            for name, file in self._files.items()
+        }
+        record = {
+            "folder": str(self.folder),
+            "mark": list(self._place or ()),
+            "closed": self._is_closed,
+            "files": files,
+        }
+        self._records.write(self._number, record)
+
+
+def refusal(folder: Path) -> str:
+    """What to say about a folder with something foreign in it."""
+    return (
+        f"the folder {folder} holds something that this program did not write for you on this "
+        "machine, so nothing in it is read or changed; set VECTOR_INDEX_LANCEDB_URI to another "
+        "folder, or delete it if you do not need it"
+    )
+
+
+def is_led_through_link(root: Path, folder: Path) -> bool:
+    """Whether a part of the way from `root` down to `folder` is a link."""
+    between = folder.relative_to(root).parts
+    return any(root.joinpath(*between[:n]).is_symlink() for n in range(1, len(between) + 1))
+
+
+def _is_reserved(name: str) -> bool:
+    return name in {MARK, LOCK} or is_table(name)
+
+
+def _is_folder(path: Path) -> bool:
+    return stat.S_ISDIR(path.lstat().st_mode)
+
+
+def _place_of(path: Path) -> _Place | None:
+    """Which file the one at `path` is; None if there is none, or something else."""
+    try:
+        status = path.lstat()
+    except OSError:
+        return None
+    return (status.st_ino, status.st_ctime_ns) if stat.S_ISREG(status.st_mode) else None
+
+
+def _place_in(record: dict[str, Any]) -> _Place | None:
+    match record.get("mark"):
+        case [int(inode), int(ctime_ns)]:
+            return inode, ctime_ns
+    return None
+
+
+def _files_in(record: dict[str, Any]) -> dict[str, _File]:
+    files = record.get("files")
+    try:
+        return {str(name): _File(*values) for name, values in dict(files or {}).items()}
+    except (TypeError, ValueError):
+        return {}
+
+
+def _number_in(folder: Path) -> str | None:
+    """The number in the mark of `folder`; None if there is no sound mark."""
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    try:
+        if _place_of(folder / MARK) is None:
+            return None
+        descriptor = os.open(folder / MARK, flags)
+    except OSError:
+        return None
+    try:
+        text = os.read(descriptor, _LONGEST_MARK_BYTES).decode("ascii", "replace").strip()
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
+    return text if _NUMBER.fullmatch(text) else None
+
+
+def _names_in(folder: Path) -> list[str]:
+    return [entry.name for entry in folder.iterdir()]
+
+
+def _files_below(folder: Path) -> Iterator[tuple[str, str, os.stat_result]]:
+    """Everything in the tables in `folder` that is no folder: name, path and status."""
+    pending = [str(folder)]
+    while pending:
+        here = pending.pop()
+        try:
+            with os.scandir(here) as entries:
+                for entry in entries:
+                    name = entry.path[len(str(folder)) + 1 :]
+                    if not is_table(name.partition(os.sep)[0]):
+                        continue
+                    if entry.is_dir(follow_symlinks=False):
+                        pending.append(entry.path)
+                    else:
+                        yield name, entry.path, entry.stat(follow_symlinks=False)
+        except OSError:  # it has gone meanwhile
+            continue
+
+
+def _digest(path: str) -> str:
+    found = hashlib.sha256()
+    try:
+        with open(path, "rb") as file:  # noqa: PTH123 - there are thousands
+            while data := file.read(_HASHED_AT_ONCE_BYTES):
+                found.update(data)
+    except OSError:
+        return ""
+    return found.hexdigest()
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write a file by a new one that takes its place; no link is followed."""
+    part = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
+    descriptor = os.open(part, flags, 0o600)
+    try:
+        with open(descriptor, "w", encoding="utf-8") as file:  # noqa: PTH123 - from a descriptor
+            file.write(text)
+        part.replace(path)
+    except OSError:
+        part.unlink(missing_ok=True)
+        raise
