@@ -112,7 +112,8 @@ class Keeper:
             with anyio.CancelScope(shield=True):
                 await self._let_go(indexer)
             if role is not Role.KEEPER:
-                return
+                break
+        self._note_try()
 
     def _indexer_of(self, opened: Opened) -> Indexer:
         self._pipeline.revision = opened.last_revision
@@ -193,8 +194,9 @@ class Keeper:
             await self._next_try(delay)
 
     async def try_now(self) -> None:
-        """Try to open an index that could not be opened; somebody needs it."""
-        if self._is_pausing and self._state.error:
+        """Open the index again if that is due: somebody needs it."""
+        is_lost = self.indexer is not None and self.indexer.live.is_lost()
+        if is_lost or (self._is_pausing and self._state.error):
             self._wanted.set()
             await self._tried.wait()
 

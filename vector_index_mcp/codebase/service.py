@@ -240,10 +240,10 @@ class Codebase:
             raise QueryError("the query is empty; say in words or identifiers what to look for")
         filters = filters_of(path, language)
         began = time.monotonic()
+        await self._make_sure()
         await self._wait_for_first_scan()
         if self.indexer is not None:
             self.indexer.vectors.check_model()
-        await self._make_sure()
         async with self.reading() as (index, ledger):
             question = Question(self.embedder, text, index, ledger, wait_for_model=wait_for_model)
             hits = await self._best_hits(question, index, limit + _SPARE_HITS, filters)
