@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+from pathlib import Path
 
 import pytest
 from attacks.canaries import own_tables, state_of
@@ -206,6 +207,31 @@ async def test_a_row_that_lies_is_dropped_flagged_and_indexed_again(project):
             return texts == [FILES["one.py"]]
 
         await eventually(is_right)
+
+
+async def test_what_stood_in_for_a_foreign_index_goes_when_that_is_gone(project, users, tmp_path):
+    (project / ".lancedb").symlink_to(users)
+    status = await all_of_it(codebase_of(project, FakeEmbedder()))
+    assert list((tmp_path / "state/places").iterdir())
+    (project / ".lancedb").unlink()
+    status = await all_of_it(codebase_of(project, FakeEmbedder()))
+    assert status["index_location"] == str(project / ".lancedb")
+    assert not list((tmp_path / "state/places").iterdir())
+
+
+def test_records_of_folders_that_are_long_gone_are_dropped(tmp_path):
+    records = Records(tmp_path / "state")
+    records.make(tmp_path / "kept")
+    records.make(tmp_path / "unplugged")
+    records.make(tmp_path / "gone")
+    shutil.rmtree(tmp_path / "gone")
+    shutil.rmtree(tmp_path / "unplugged")
+    for path in (tmp_path / "state/indexes").iterdir():
+        if "unplugged" not in path.read_text(encoding="utf-8"):
+            os.utime(path, (0, 0))
+    records.forget_unused()
+    left = [path.read_text(encoding="utf-8") for path in (tmp_path / "state/indexes").iterdir()]
+    assert sorted(Path(json.loads(text)["folder"]).name for text in left) == ["kept", "unplugged"]
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio
@@ -15,7 +14,7 @@ from vector_index_mcp.codebase.state import State, StateMachine
 from vector_index_mcp.engine.embed import Embedder
 from vector_index_mcp.engine.search import search
 from vector_index_mcp.engine.store import Index, Store
-from vector_index_mcp.engine.types import NO_FILTERS, Filters, Hit, StoredChunk, Vector
+from vector_index_mcp.engine.types import NO_FILTERS, Filters, Hit, Vector
 from vector_index_mcp.errors import (
     DamagedIndexError,
     EmbeddingError,
@@ -23,10 +22,8 @@ from vector_index_mcp.errors import (
     StorageError,
     StoreError,
 )
-from vector_index_mcp.files import beneath, read, secrets
 from vector_index_mcp.files.glob import regex_of
 from vector_index_mcp.files.language import languages_meant_by
-from vector_index_mcp.files.scan import stamp_of
 
 if TYPE_CHECKING:
     from vector_index_mcp.codebase.freshness import Freshness
@@ -49,17 +46,6 @@ class Answer:
     """What whoever asked should know about the answer; empty when there is nothing."""
     seconds: float
     """How long the search took."""
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """How hits compare with the disk: which files are not as the index says."""
-
-    gone: frozenset[str]
-    stale: frozenset[str]
-    """They changed since they were indexed, or cannot be looked at."""
-    untrue: frozenset[str]
-    """They did not change, but a hit says something else than they do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,59 +124,6 @@ def filters_of(path: str, language: str) -> Filters:
             'or an extension like "py", or filter by path instead'
         )
     return Filters(regex_of(path) if path.strip() else "", languages)
-
-
-def check_against_disk(root: Path, ledger: Ledger, hits: list[Hit], max_bytes: int) -> Verdict:
-    """Compare the files among `hits` with what the index says of them.
-
-    The hits may be of before the ledger's last commit. A file that cannot be looked at may have
-    changed. In one that did not change, every hit's text must stand where the hit says.
-    """
-    by_file: dict[str, list[StoredChunk]] = {}
-    for hit in hits:
-        by_file.setdefault(hit.chunk.key, []).append(hit.chunk)
-    gone: set[str] = set()
-    stale: set[str] = set()
-    untrue: set[str] = set()
-    for key, chunks in by_file.items():
-        record = ledger.get(key)
-        try:
-            stamp = stamp_of(beneath.status(root, key))
-        except OSError as error:
-            (gone if beneath.tells_absence(error) else stale).add(key)
-            continue
-        hashes = {chunk.content_hash for chunk in chunks}
-        if record is None or record.stamp != stamp or hashes != {record.content_hash}:
-            stale.add(key)
-        elif not _are_true(root, key, chunks, max_bytes):
-            (untrue if read.stamp_now(root, key) == stamp else stale).add(key)
-    return Verdict(frozenset(gone), frozenset(stale), frozenset(untrue))
-
-
-def _are_true(root: Path, key: str, chunks: list[StoredChunk], max_bytes: int) -> bool:
-    """Whether all `chunks` stand in the file where they say, with their credentials masked.
-
-    Where no hit has any, the file is compared as it is: to mask it takes ten times as long.
-    """
-    for is_masked in (False, True):
-        if not is_masked and any(map(_has_credential, chunks)):
-            continue
-        text = read.text_of(root, key, max_bytes, is_masked=is_masked)
-        if text is not None and _hold(text.split("\n"), chunks):
-            return True
-    return False
-
-
-def _has_credential(chunk: StoredChunk) -> bool:
-    return secrets.masked(chunk.text)[1] > 0
-
-
-def _hold(lines: list[str], chunks: list[StoredChunk]) -> bool:
-    """Whether `lines` have the text of all `chunks` in their places."""
-    return all(
-        chunk.text in "\n".join(lines[chunk.start_line - 1 : chunk.end_line]) + "\n"
-        for chunk in chunks
-    )
 
 
 async def best_hits(

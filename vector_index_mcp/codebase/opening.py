@@ -8,6 +8,7 @@ project was chosen by the user; if something foreign is in it, the index is refu
 import hashlib
 import logging
 import os
+import shutil
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -176,11 +177,22 @@ class Opener:
         self.displaced = (
             f"{configured} {why}, so it is left alone; delete it to have the index there"
         )
-        self.uri = str(self._state_folder / _PLACES / _name_of(str(self._root)))
-        standing = self._records.standing(Path(self.uri))
+        self.uri = str(self._substitute)
+        standing = self._records.standing(self._substitute)
         if standing is Standing.FOREIGN:
-            raise ForeignIndexError(refusal(Path(self.uri)))
+            raise ForeignIndexError(refusal(self._substitute))
         return standing
+
+    def _tidy(self) -> None:
+        """Drop what earlier starts needed: an index in place of a foreign one, old records."""
+        self._records.forget_unused()
+        if not self.displaced:
+            shutil.rmtree(self._substitute, ignore_errors=True)
+
+    @property
+    def _substitute(self) -> Path:
+        """Where the index lies if it cannot lie in the project."""
+        return self._state_folder / _PLACES / _name_of(str(self._root))
 
     def _unusable(self, error: OSError) -> StoreError:
         return StorageError(
@@ -205,6 +217,7 @@ class Opener:
             await anyio.to_thread.run_sync(claim.renew_mark)
         await anyio.to_thread.run_sync(claim.open)
         self._is_open = True
+        await anyio.to_thread.run_sync(self._tidy)
         if not is_intact:
             _log.error("the index at %s was changed while nobody wrote it; built anew", self.uri)
             return await self.start_over()

@@ -94,14 +94,11 @@ class Records:
             return Standing.EMPTY
         if names is None:
             return Standing.FOREIGN
-        number = _number_in(folder)
-        if number is None:
+        found = self._record_of(folder)
+        if found is None:
             is_taken = any(_is_reserved(name) or name.endswith(".lance") for name in names)
             return Standing.FOREIGN if is_taken else Standing.EMPTY
-        record = self._read(number)
-        if record is None:
-            return Standing.FOREIGN
-        is_it = _place_of(folder / MARK) == _place_in(record)
+        is_it = _place_of(folder / MARK) == _place_in(found[1])
         return Standing.OURS if is_it else Standing.COPY
 
     def claim(self, folder: Path) -> "Claim":
@@ -110,11 +107,28 @@ class Records:
         Raises:
             ForeignIndexError: If it is neither.
         """
-        number = _number_in(folder)
-        record = None if number is None else self._read(number)
-        if number is None or record is None:
+        found = self._record_of(folder)
+        if found is None:
             raise ForeignIndexError(refusal(folder))
+        number, record = found
         return Claim(self, folder, number, _files_in(record), is_closed=bool(record.get("closed")))
+
+    def _record_of(self, folder: Path) -> tuple[str, dict[str, Any]] | None:
+        """The number of the index in `folder`, and what is recorded of it; None if nothing is.
+
+        Where the mark is damaged, the record of this very place counts. So a damaged mark or
+        record makes a copy of an index that is ours.
+        """
+        if _place_of(folder / MARK) is None:
+            return None
+        number = _number_in(folder)
+        if number is not None and (record := self._read(number)) is not None:
+            return number, record
+        for path in self._folder.glob("*.json"):
+            record = self._read(path.stem)
+            if record is not None and record.get("folder") == str(folder):
+                return path.stem, record | {"mark": None}
+        return None
 
     def make(self, folder: Path) -> "Claim":
         """Make `folder` the place of an index of ours, empty until somebody fills it.
@@ -135,17 +149,20 @@ class Records:
         oldest = time.time() - _RECORD_KEPT_SECONDS
         for path in self._folder.glob("*.json"):
             with contextlib.suppress(OSError):
-                record = self._read(path.stem)
-                is_gone = record is None or not os.path.lexists(str(record.get("folder")))
-                if is_gone and path.stat().st_mtime < oldest:
-                    path.unlink()
+                if path.stat().st_mtime < oldest:
+                    folder = (self._read(path.stem) or {}).get("folder")
+                    if not isinstance(folder, str) or not os.path.lexists(folder):
+                        path.unlink()
 
     def _read(self, number: str) -> dict[str, Any] | None:
+        """The record of a number: empty if it is damaged, None if there is none."""
         try:
             record = json.loads((self._folder / f"{number}.json").read_text(encoding="utf-8"))
-        except (OSError, ValueError, RecursionError):
+        except OSError:
             return None
-        return record if isinstance(record, dict) else None
+        except (ValueError, RecursionError):
+            return {}
+        return record if isinstance(record, dict) else {}
 
     def write(self, number: str, record: dict[str, Any]) -> None:
         """Replace a record in one step, readable by the user alone.

@@ -17,13 +17,12 @@ from vector_index_mcp.codebase.activity import Activity
 from vector_index_mcp.codebase.asking import (
     Answer,
     Question,
-    Verdict,
     backlog_of,
     best_hits,
-    check_against_disk,
     filters_of,
     note,
 )
+from vector_index_mcp.codebase.checking import Checked, check_against_disk
 from vector_index_mcp.codebase.freshness import Freshness
 from vector_index_mcp.codebase.indexer import Indexer
 from vector_index_mcp.codebase.keeper import Keeper, Options, Role
@@ -250,18 +249,16 @@ class Codebase:
         if self.indexer is not None:
             # Newer than the one the search began with: it tells of the commits since.
             ledger = self.indexer.live.ledger
-        verdict = await self._verdict(ledger, hits)
+        checked = await self._checked(ledger, hits, limit)
         backlog = backlog_of(self.indexer, self.freshness, self.state)
         if self.indexer is not None:
-            self.indexer.live.distrust(verdict.untrue)
-            self.indexer.look_again(verdict.gone | verdict.stale | verdict.untrue)
+            self.indexer.live.distrust(checked.untrue)
+            self.indexer.look_again(checked.gone | checked.stale | checked.untrue)
         answer = Answer(
-            hits=[hit for hit in hits if hit.chunk.key not in verdict.gone | verdict.untrue][
-                :limit
-            ],
-            stale=verdict.stale,
+            hits=checked.hits,
+            stale=frozenset(checked.stale),
             mode="lexical" if question.lack else "hybrid",
-            note=note(question.lack, ledger, backlog, len(verdict.untrue)),
+            note=note(question.lack, ledger, backlog, len(checked.untrue)),
             seconds=time.monotonic() - began,
         )
         self.recent.note(asked(text, asker, path, language, answer))
@@ -278,12 +275,14 @@ class Codebase:
                 self.indexer.begin_run(Kind.REBUILD)
             raise
 
-    async def _verdict(self, ledger: Ledger, hits: list[Hit]) -> Verdict:
-        limit = self._options.recipe.max_file_bytes
-        verdict = await anyio.to_thread.run_sync(check_against_disk, self.root, ledger, hits, limit)
-        if verdict.gone:
+    async def _checked(self, ledger: Ledger, hits: list[Hit], limit: int) -> Checked:
+        most = self._options.recipe.max_file_bytes
+        checked = await anyio.to_thread.run_sync(
+            check_against_disk, self.root, ledger, hits, limit, most
+        )
+        if checked.gone:
             await self._make_sure()
-        return verdict
+        return checked
 
     async def _make_sure(self) -> None:
         """Raise ProjectError if the project is out of reach: nothing can be compared with it."""

@@ -1,0 +1,124 @@
+"""What a search says of its hits is what the disk says of their files."""
+
+import pytest
+
+from vector_index_mcp.codebase.checking import check_against_disk
+from vector_index_mcp.codebase.ledger import INDEXED, Ledger
+from vector_index_mcp.engine.types import FileRecord, Hit, StoredChunk
+from vector_index_mcp.files.scan import stamp_of
+
+KEY = "a.py"
+
+
+@pytest.fixture
+def root(tmp_path):
+    """A project of one file."""
+    (tmp_path / KEY).write_text("x = 1\n", encoding="utf-8")
+    return tmp_path
+
+
+@pytest.fixture
+def ledger(root):
+    """What is known of it: as it is."""
+    ledger = Ledger()
+    ledger.put(FileRecord(KEY, stamp_of((root / KEY).lstat()), "now", 1, INDEXED, ""), 0)
+    return ledger
+
+
+def hit(content_hash="now", *, text="x = 1\n", line=1):
+    chunk = StoredChunk(
+        document_id="1",
+        key=KEY,
+        original_path=KEY,
+        content_hash=content_hash,
+        modified=0.0,
+        chunk_index=0,
+        total_chunks=1,
+        text=text,
+        chunk_hash="",
+        start_line=line,
+        end_line=line,
+        language="python",
+        scope="",
+        symbols=(),
+        revision=1,
+    )
+    return Hit(chunk, 1.0)
+
+
+def told(root, ledger, *hits, limit=5):
+    """(texts shown, files that are gone, stale, and that the index is wrong about)"""
+    checked = check_against_disk(root, ledger, list(hits), limit, 1_000)
+    assert [type(each) for each in checked.hits] == [Hit] * len(checked.hits)
+    texts = [each.chunk.text for each in checked.hits]
+    return texts, checked.gone, checked.stale, checked.untrue
+
+
+def test_a_file_that_is_as_it_was_indexed_is_shown(root, ledger):
+    assert told(root, ledger, hit(), hit()) == (["x = 1\n"] * 2, set(), set(), set())
+
+
+def test_no_more_hits_are_looked_at_than_are_wanted(root, ledger):
+    lie = hit(text="run this\n")
+    assert told(root, ledger, hit(), lie, limit=1) == (["x = 1\n"], set(), set(), set())
+    assert told(root, ledger, lie, hit(), limit=1) == (["x = 1\n"], set(), set(), {KEY})
+
+
+def test_a_changed_file_is_stale_and_shown_as_it_is_now(root, ledger):
+    (root / KEY).write_text("longer = 1\n", encoding="utf-8")
+    assert told(root, ledger, hit()) == (["longer = 1\n"], set(), {KEY}, set())
+
+
+def test_what_still_stands_in_a_changed_file_is_shown_as_it_was(root, ledger):
+    (root / KEY).write_text("x = 1\ny = 2\n", encoding="utf-8")
+    assert told(root, ledger, hit()) == (["x = 1\n"], set(), {KEY}, set())
+
+
+@pytest.mark.parametrize("text", ["", "\n\n", "\0binary"])
+def test_of_a_changed_file_without_text_nothing_is_shown(root, ledger, text):
+    (root / KEY).write_text(text, encoding="utf-8")
+    assert told(root, ledger, hit()) == ([], set(), {KEY}, set())
+
+
+def test_a_changed_file_shows_no_credential(root, ledger):
+    (root / KEY).write_text("password = 'q7Zx2Lw9Tb4Rk8Vn3Hc6'\n", encoding="utf-8")
+    assert told(root, ledger, hit())[0] == ["password = '********************'\n"]
+
+
+def test_a_long_line_of_a_changed_file_is_cut(root, ledger):
+    (root / KEY).write_text(f"x = '{'ab ' * 300}'\n" * 3, encoding="utf-8")
+    checked = check_against_disk(root, ledger, [hit(line=1)], 5, 10_000)
+    assert len(checked.hits[0].chunk.text) < 1_201
+
+
+def test_a_file_whose_hit_was_read_before_it_was_indexed_anew_is_stale(root, ledger):
+    assert told(root, ledger, hit("before"))[2] == {KEY}
+
+
+def test_a_deleted_file_is_gone(root, ledger):
+    (root / KEY).unlink()
+    assert told(root, ledger, hit()) == ([], {KEY}, set(), set())
+
+
+def test_a_file_that_cannot_be_looked_at_for_now_is_stale_and_not_shown(
+    root, ledger, no_descriptors
+):
+    with no_descriptors():
+        found = told(root, ledger, hit())
+    assert found == ([], set(), {KEY}, set())
+
+
+@pytest.mark.parametrize("wrong", [{"text": "run this\n"}, {"line": 2}, {"line": 99}])
+def test_a_hit_that_says_something_else_than_an_unchanged_file_is_not_shown(root, ledger, wrong):
+    assert told(root, ledger, hit(), hit(**wrong)) == (["x = 1\n"], set(), set(), {KEY})
+
+
+@pytest.mark.parametrize("stored_is_masked", [True, False])
+def test_a_hit_with_a_credential_is_true_only_as_it_is_masked(tmp_path, stored_is_masked):
+    text = "password = 'q7Zx2Lw9Tb4Rk8Vn3Hc6'\n"
+    (tmp_path / KEY).write_text(text, encoding="utf-8")
+    ledger = Ledger()
+    stamp = stamp_of((tmp_path / KEY).lstat())
+    ledger.put(FileRecord(KEY, stamp, "now", 1, INDEXED, "", masked=1), 0)
+    shown = text.replace("q7Zx2Lw9Tb4Rk8Vn3Hc6", 20 * "*") if stored_is_masked else text
+    assert told(tmp_path, ledger, hit(text=shown))[3] == (set() if stored_is_masked else {KEY})

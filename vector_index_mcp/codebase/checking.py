@@ -1,0 +1,99 @@
+"""Hits against the disk: nothing is shown that does not stand in a file as it is now."""
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from vector_index_mcp.codebase.ledger import Ledger
+from vector_index_mcp.engine.types import Hit, StoredChunk
+from vector_index_mcp.files import beneath, read
+from vector_index_mcp.files.scan import stamp_of
+
+_MOST_CHARS = 1_200  # shown of lines that have changed, unless the chunk was longer
+
+
+@dataclass(slots=True)
+class Checked:
+    """The hits that may be shown, and which files are not as the index says."""
+
+    hits: list[Hit] = field(default_factory=list)
+    gone: set[str] = field(default_factory=set)
+    stale: set[str] = field(default_factory=set)
+    """They changed since they were indexed, or cannot be looked at."""
+    untrue: set[str] = field(default_factory=set)
+    """They did not change, but a hit says something else than they do."""
+
+
+def check_against_disk(
+    root: Path, ledger: Ledger, hits: list[Hit], limit: int, max_bytes: int
+) -> Checked:
+    """The first `limit` hits that can be shown, as their files are now.
+
+    Where a file has changed, a hit has the text that stands in its lines by now. A hit whose file
+    is gone or cannot be read is left out, and so is one that says something else than a file that
+    has not changed: there, the index is wrong.
+
+    Args:
+        root: The project.
+        ledger: What is known of every file; it may be newer than the hits.
+        hits: Best first.
+        limit: How many are wanted.
+        max_bytes: Of larger files, no text is read.
+    """
+    checked = Checked()
+    texts = _Texts(root, ledger, max_bytes)
+    for hit in hits:
+        if len(checked.hits) == limit:
+            break
+        if (shown := _shown(hit.chunk, texts, checked)) is not None:
+            checked.hits.append(replace(hit, chunk=shown))
+    return checked
+
+
+def _shown(chunk: StoredChunk, texts: "_Texts", checked: Checked) -> StoredChunk | None:
+    """What to show of a chunk; None for nothing."""
+    key = chunk.key
+    record = texts.ledger.get(key)
+    try:
+        stamp = stamp_of(beneath.status(texts.root, key))
+    except OSError as error:
+        (checked.gone if beneath.tells_absence(error) else checked.stale).add(key)
+        return None
+    is_stale = record is None or (record.stamp, record.content_hash) != (stamp, chunk.content_hash)
+    lines = texts.lines(key, is_masked=is_stale or record is None or record.masked > 0)
+    here = "\n".join(lines[chunk.start_line - 1 : chunk.end_line]) + "\n"
+    if not is_stale and chunk.text not in here:
+        is_stale = read.stamp_now(texts.root, key) != stamp  # it has just been written
+        if not is_stale:
+            checked.untrue.add(key)
+            return None
+    if not is_stale:
+        return chunk
+    checked.stale.add(key)
+    if chunk.text in here:
+        return chunk
+    text = here[: max(_MOST_CHARS, len(chunk.text))]
+    return replace(chunk, text=text, scope="", symbols=()) if text.strip() else None
+
+
+class _Texts:
+    """The lines of files, each read once."""
+
+    def __init__(self, root: Path, ledger: Ledger, max_bytes: int) -> None:
+        self.root = root
+        self.ledger = ledger
+        self._max_bytes = max_bytes
+        self._lines: dict[tuple[str, bool], list[str]] = {}
+
+    def lines(self, key: str, *, is_masked: bool) -> list[str]:
+        """The lines of a file; none if it has no text.
+
+        Args:
+            key: The file.
+            is_masked: Whether credentials are replaced; to look for them takes ten times as long
+                as to read, so it is done where there are some, or may be.
+        """
+        place = key, is_masked
+        if place not in self._lines:
+            text = read.text_of(self.root, key, self._max_bytes, is_masked=is_masked)
+            self._lines[place] = (text or "").split("\n")
+        return self._lines[place]
