@@ -43,7 +43,7 @@ MAY_IMPORT = {
     },
     "terminal": set(),
     "progress": {"codebase"},
-    "results": {"codebase.wire", "engine.words", "terminal"},
+    "results": {"codebase.text", "codebase.wire", "engine.words", "terminal"},
     "output": {"codebase", "engine.types", "results", "terminal"},
     "remote": {"errors", "codebase", "transport", "output", "progress"},
     "view": {"codebase.wire"},

@@ -9,6 +9,7 @@ from rich.style import Style
 from rich.syntax import ANSISyntaxTheme, Syntax
 from rich.text import Text
 
+from vector_index_mcp.codebase.text import nothing_found
 from vector_index_mcp.codebase.wire import SearchHit, SearchResult
 from vector_index_mcp.engine.words import query_words, words
 from vector_index_mcp.terminal import visible
@@ -17,7 +18,6 @@ _TAB_COLUMNS = 4
 _LEXERS = {"notebook": "python", "svelte": "html", "astro": "html"}
 """For languages that pygments does not know by our name."""
 _MODES = {"hybrid": "by words and by meaning", "lexical": "by words only"}
-_NOTHING = "Nothing found. Try other words, or fewer."
 # Only what reads on a dark and on a light background: no yellow, no blue, no bright colour.
 _THEME = ANSISyntaxTheme(
     {
@@ -143,6 +143,6 @@ def _numbered(hit: SearchHit, code: Text) -> Iterable[Text]:
 
 def _footer(result: SearchResult) -> str:
     if not result.results:
-        return _NOTHING
+        return nothing_found(result)
     count = len(result.results)
     return f"{count} {'result' if count == 1 else 'results'}, {_MODES[result.mode]}"

@@ -101,7 +101,7 @@ async def test_kills_leave_no_process_no_lock_and_a_fresh_index():
         ran = await place.run("stop", place.project)
         assert ran.returncode == 0, ran.stderr
         assert place.processes() == []
-        for lock in (place.endpoint.lock, place.project / ".lancedb" / "writer.lock"):
+        for lock in (place.endpoint.lock, place.project / ".lancedb" / "index.lock"):
             with filelock.FileLock(lock, timeout=0):
                 pass
         kept = await contents(place.project / ".lancedb")

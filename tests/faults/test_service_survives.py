@@ -210,6 +210,9 @@ async def test_a_full_disk_is_told_and_the_index_goes_on_when_there_is_space(
         assert "the disk is full; free some space" in status["error_message"]
         assert status["indexed_file_count"] == 13
         assert (await found(client, "apple"))[0] == "one.py"
+        note = (await call(client, "search_index", query="banana"))["note"]
+        assert "Recent changes may be missing" in note
+        assert "the disk is full" in note
         message = await failing_call(client, "trigger_index", force_reindex=True)
         assert "the disk is full; free some space" in message
         assert (await found(client, "apple"))[0] == "one.py"

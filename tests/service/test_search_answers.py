@@ -2,7 +2,19 @@
 
 import pytest
 from fakes import FakeEmbedder
-from serving import call, codebase_of, failing_call, found, serving, settled, write
+from serving import (
+    Gate,
+    call,
+    codebase_of,
+    converged,
+    failing_call,
+    found,
+    serving,
+    settled,
+    write,
+)
+
+from vector_index_mcp.codebase.keeper import Role
 
 pytestmark = pytest.mark.anyio
 
@@ -212,3 +224,30 @@ async def test_results_that_do_not_fit_are_left_out_and_counted(long_client):
 async def test_an_answer_has_an_end_even_when_none_is_asked_for(long_client):
     answer = await call(long_client, "search_index", query="banana number", top_k=100)
     assert "max_tokens" in (answer["note"] or "")
+
+
+# -- what an answer may lack -------------------------------------------------------------------
+
+
+async def test_after_a_branch_switch_nobody_is_told_that_there_is_nothing(project):
+    codebase = codebase_of(project, FakeEmbedder())
+    async with serving(codebase) as client:
+        await settled(client)
+        gate = Gate(codebase)
+        write(project, {f"new/{i}.py": f"plum_{i} = {i}\n" for i in range(500)})
+        await gate.wait()  # the first batch is in, and more than one is waiting
+        answer = await client.call_tool("search_index", {"query": "nowhere to be found"})
+        assert "Nothing found. Try" not in answer.content[0].text
+        assert "to index" in answer.structured_content["note"]
+        gate.open()
+        await settled(client)
+        assert (await call(client, "search_index", query="plum"))["note"] is None
+
+
+async def test_an_index_that_nobody_keeps_says_so(project):
+    async with (codebase := codebase_of(project, FakeEmbedder())).running(Role.VISITOR):
+        await converged(codebase)
+    async with (reader := codebase_of(project, FakeEmbedder())).running(Role.READER):
+        answer = await reader.search("cookie", 5)
+    assert answer.hits
+    assert "no process keeps this index up to date" in answer.note

@@ -58,6 +58,8 @@ def of_status(status: IndexStatus) -> str:
     if status.error_message:
         lines.append(f"error: {status.error_message}")
     lines.append(f"index: {_counts(status)}{_size(status.index_bytes)}")
+    if status.index_problem:
+        lines.append(f"index problem: {status.index_problem}; it lies in {status.index_location}")
     if status.current_run:
         lines.append(f"now: {status.current_run.kind}: {of_run(status.current_run)}")
         if status.current_run.seconds_left is not None:

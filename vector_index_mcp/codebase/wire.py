@@ -163,6 +163,9 @@ class IndexStatus(BaseModel):
     )
     queries: QueryStatus
     index_location: str
+    index_problem: str | None = Field(
+        None, description="Why the index does not lie where it was configured to"
+    )
     index_bytes: int | None
     memory_bytes: int
     worker_memory_bytes: int | None
@@ -281,6 +284,7 @@ async def index_status(codebase: "Codebase") -> IndexStatus:
             last_seconds=last.seconds if last else None,
         ),
         index_location=codebase.uri,
+        index_problem=codebase.displaced or None,
         index_bytes=size,
         memory_bytes=psutil.Process().memory_info().rss,
         worker_memory_bytes=_memory_of(embedder.pid),
