@@ -90,7 +90,8 @@ class Opener:
             StoreError: If the index's place cannot be written.
         """
         try:
-            self._outer_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._state_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._outer_folder.mkdir(exist_ok=True)
             self._outer.acquire(timeout=0)
             if is_local(self._configured) and not self._acquire_folder():
                 self._outer.release(force=True)
