@@ -124,3 +124,55 @@ async def test_what_fails_in_a_search_is_told_as_it_is(store, monkeypatch, faili
         monkeypatch.setattr(store, method, fail)
     with pytest.raises(StoreError, match="the disk is gone"):
         await ask(store, "sparrow", ABOUT_BIRDS, 5)
+
+
+@pytest.mark.parametrize(
+    ("written", "asked"),
+    [
+        ("straßenname = 1", "straßenname"),
+        ("straßenname = 1", "STRASSENNAME"),
+        ("label = 'ＡＢＣ'", "ABC"),
+        ("abc = 1", "ＡＢＣ"),
+        ("foo\u200bbar = 1", "foobar"),
+        ("foobar = 1", "foo\u00adbar"),
+        ("return 'cafe\u0301'", "café"),
+        ("return 'café'", "cafe"),
+        ("see the ﬁle", "file"),
+        ("# İstanbul", "istanbul"),
+        ("# ὁδός", "ΟΔΟΣ"),
+        ("# имяФайла", "имя файла"),
+        ("# كتـــاب", "كتاب"),
+        ("# שָׁלוֹם", "שלום"),
+        ("# 释放锁之后", "锁"),
+        ("# 释放锁之后", "释放"),
+        ("# ภาษาไทยง่าย", "ไทย"),
+        ("# ﾕｰｻﾞｰ", "ユーザー"),
+        ("x = '👍🏽'", "👍"),
+        ("x = '👩‍💻'", "👩🏽‍💻"),
+        ("x = '🇩🇪'", "🇩🇪"),
+        ("x = '❤️'", "❤"),
+        ("a → b", "→"),
+        ("limit = '٣٤'", "34"),
+    ],
+)
+async def test_words_alone_find_every_spelling_and_give_the_files(store, written, asked):
+    others = {document(f"{n}.py", f"sparrow {n} 🇫🇷 👎 用户 กา"): ABOUT_BIRDS for n in range(3)}
+    await put(store, others | {document("it.py", written): ABOUT_FISH})
+    hits = await ask(store, asked, None, 5)
+    assert [hit.chunk.text for hit in hits] == [written]
+
+
+@pytest.mark.parametrize("name", ["café.py", "cafe\u0301.py", "Ｃａｆé.py"])
+async def test_a_file_is_found_by_its_name_however_that_is_spelled(store, name):
+    await put(store, {document(f"src/{name}", "x = 1"): ABOUT_BIRDS})
+    await put(store, {document("src/other.py", "x = 1"): ABOUT_BIRDS})
+    assert keys(await ask(store, "café", None, 5)) == [f"src/{name}"]
+
+
+@pytest.mark.parametrize("name", ["größe_lesen", "gro\u0308\u00dfe_lesen"])
+async def test_a_definition_comes_first_however_its_name_is_spelled(store, name):
+    use = document("a.py", "größe_lesen() größe_lesen() größe_lesen()")
+    defining = document("b.py", f"def {name}(): pass\n" + "x = 1\n" * 50, symbols=(name,))
+    await put(store, {use: ABOUT_BIRDS, defining: ABOUT_FISH})
+    for asked in ("größe_lesen", "grosseLesen", "GRÖSSE_LESEN"):
+        assert keys(await ask(store, asked, None, 5))[0] == "b.py"
