@@ -1,5 +1,6 @@
 """What people write alike is one spelling, whatever Unicode makes of it."""
 
+import time
 import unicodedata
 
 import pytest
@@ -77,8 +78,9 @@ def test_the_one_spelling_is_spelled_so_itself(text):
 
 
 @pytest.mark.parametrize("mark", ["\u0301\u0316", "\u0e38\u0e48", "\u3099\u0334", "\u0f74\u0f39"])
-@pytest.mark.timeout(20)  # putting them into order at once takes minutes
 def test_marks_without_end_take_linear_time(mark):
-    text = "a" + mark * 500_000
+    text = "a" + mark * 50_000  # put into order at once: ten seconds
+    began = time.process_time()
     assert len(folded(text)) <= len(text)
     assert len(composed(text)) <= len(text)
+    assert time.process_time() - began < 3

@@ -174,7 +174,9 @@ def test_a_text_has_the_same_words_beside_one_beyond_ascii(text):
     assert words(f"{text} é") == [*words(text), "e"]
 
 
-@pytest.mark.parametrize("unit", ["a_", "A", "Aé", "é_", "用", "👍", "a\u0301\u0316", "ж-", "\u200b"])
+@pytest.mark.parametrize(
+    "unit", ["a_", "A", "Aé", "é_", "用", "👍", "a\u0301\u0316", "ж-", "\u200b"]
+)
 @pytest.mark.timeout(20)
 def test_a_run_without_end_takes_linear_time(unit):
     text = unit * 40_000
@@ -182,6 +184,7 @@ def test_a_run_without_end_takes_linear_time(unit):
     assert len(query_words(text)) <= 3 * len(text)
     assert len(joined(text)) <= 3 * len(text)
     assert len(list(places(text, {"a"}))) <= 1
+
 
 @pytest.mark.parametrize(
     ("text", "expected"),
