@@ -9,11 +9,9 @@ from vector_index_mcp.codebase.ledger import Ledger
 from vector_index_mcp.codebase.run import Kind, Run
 from vector_index_mcp.engine.embed import Embedder
 from vector_index_mcp.engine.store import Index
-from vector_index_mcp.engine.types import Filters, Hit, Vector
-from vector_index_mcp.errors import EmbeddingError, QueryError
+from vector_index_mcp.engine.types import Hit, Vector
+from vector_index_mcp.errors import EmbeddingError
 from vector_index_mcp.files import beneath
-from vector_index_mcp.files.glob import regex_of
-from vector_index_mcp.files.language import languages_meant_by
 from vector_index_mcp.files.scan import stamp_of
 
 _QUERY_PATIENCE_SECONDS = 0.4  # for the query's vector, while the worker is busy
@@ -83,21 +81,6 @@ class Question:
         if identity.digest != model.digest:
             return None, "the index holds vectors of another model and is being embedded anew"
         return vector, ""
-
-
-def filters_of(path: str, language: str) -> Filters:
-    """The filters that somebody asked for.
-
-    Raises:
-        QueryError: If there is no such language, or the glob matches nothing by its form.
-    """
-    languages = languages_meant_by(language) if language.strip() else ()
-    if languages is None:
-        raise QueryError(
-            f"language is not known: {language!r}; use a name like python, typescript or csharp, "
-            'or an extension like "py", or filter by path instead'
-        )
-    return Filters(regex_of(path) if path.strip() else "", languages)
 
 
 def check_against_disk(root: Path, ledger: Ledger, hits: list[Hit]) -> Verdict:

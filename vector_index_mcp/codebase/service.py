@@ -20,7 +20,6 @@ from vector_index_mcp.codebase.asking import (
     Answer,
     Question,
     check_against_disk,
-    filters_of,
     note,
 )
 from vector_index_mcp.codebase.freshness import Freshness
@@ -36,13 +35,13 @@ from vector_index_mcp.codebase.recent import Asker, RecentQueries, asked
 from vector_index_mcp.codebase.run import Kind, Run
 from vector_index_mcp.codebase.state import State, StateMachine
 from vector_index_mcp.codebase.verify import Report, verify
+from vector_index_mcp.codebase.wanted import Wanted, wanted
 from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.engine.embed import Embedder
-from vector_index_mcp.engine.search import search
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.store.index import is_local
-from vector_index_mcp.engine.types import Filters, Hit
-from vector_index_mcp.errors import BusyError, DamagedIndexError, QueryError, StoreError
+from vector_index_mcp.engine.types import Hit
+from vector_index_mcp.errors import BusyError, DamagedIndexError, StoreError
 from vector_index_mcp.files.ignore import Ignore
 
 _TAKEOVER_SECONDS = 1.0  # between two looks whether the writer is gone
@@ -299,27 +298,26 @@ class Codebase:
         Args:
             query: Words, identifiers or a sentence.
             limit: How many hits at most.
-            path: A glob that the hits' paths match; empty for all.
+            path: The file or folder to search, or a glob that the hits' paths match; empty for all.
             language: The language they are written in; empty for all.
             wait_for_model: Whether to wait until the model is loaded. Otherwise it is loaded in
                 the background and the full text alone must do meanwhile.
             asker: Who asks; kept with the query in `recent`.
 
         Raises:
-            QueryError: If the query is empty or a filter means nothing.
+            QueryError: If the query is empty or too long, or a filter means nothing.
             StoreError: If there is no index that could be read.
         """
-        text = query.strip()
-        if not text:
-            raise QueryError("the query is empty; say in words or identifiers what to look for")
-        filters = filters_of(path, language)
+        what = await anyio.to_thread.run_sync(wanted, query, path, language)
         began = time.monotonic()
         await self._wait_for_first_scan()
         if self.indexer is not None:
             self.indexer.vectors.check_model()
         async with self.reading() as (index, ledger):
-            question = Question(self.embedder, text, index, ledger, wait_for_model=wait_for_model)
-            hits = await self._search(index, question, limit + _SPARE_HITS, filters)
+            question = Question(
+                self.embedder, what.text, index, ledger, wait_for_model=wait_for_model
+            )
+            hits, why_none = await self._search(index, ledger, question, what, limit + _SPARE_HITS)
         stale: frozenset[str] = frozenset()
         if self.indexer is not None:
             # Our ledger may be newer than the one the search began with: it tells of the commits.
@@ -331,9 +329,9 @@ class Codebase:
             stale = verdict.stale
         run = self.indexer.run if self.indexer is not None else None
         mode = "lexical" if question.lack else "hybrid"
-        limits = note(question.lack, ledger, run)
+        limits = " ".join(filter(None, [why_none, note(question.lack, ledger, run)]))
         answer = Answer(hits[:limit], stale, mode, limits, time.monotonic() - began)
-        self.recent.note(asked(text, asker, path, language, answer))
+        self.recent.note(asked(what.text, asker, path, language, answer))
         return answer
 
     async def _wait_for_first_scan(self) -> None:
@@ -351,15 +349,15 @@ class Codebase:
             await run.finished.wait()
 
     async def _search(
-        self, index: Index, question: Question, limit: int, filters: Filters
-    ) -> list[Hit]:
+        self, index: Index, ledger: Ledger, question: Question, what: Wanted, limit: int
+    ) -> tuple[list[Hit], str]:
         store = index.store
         try:
-            return await search(store, question.text, question.embed, limit, filters)
+            return await what.find(store, ledger, self.root, question.embed, limit)
         except DamagedIndexError:
             current = self.indexer.live.index if self.indexer is not None else index
             if current.store is not store:  # it has been replaced under our hands
-                return await search(current.store, question.text, question.embed, limit, filters)
+                return await what.find(current.store, ledger, self.root, question.embed, limit)
             if self.indexer is not None:
                 self.indexer.begin_run(Kind.REBUILD)
             raise

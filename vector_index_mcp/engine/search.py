@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable
 
 import anyio
+import anyio.to_thread
 
 from vector_index_mcp.engine.query import Query
 from vector_index_mcp.engine.rank import rank
@@ -39,7 +40,9 @@ async def search(
     semantic: list[Candidate] = []
 
     async def match() -> None:
-        lexical.extend(await store.matching(query.matched, candidates, filters))
+        # In a thread, like the ranking: a query may be a log of thousands of words.
+        words = await anyio.to_thread.run_sync(lambda: query.matched)
+        lexical.extend(await store.matching(words, candidates, filters))
 
     async def find_nearest() -> None:
         if (vector := await embed()) is not None:
@@ -51,4 +54,4 @@ async def search(
             tasks.start_soon(find_nearest)
     except ExceptionGroup as group:  # when both fail, then for the same reason
         raise group.exceptions[0] from None
-    return rank(query, lexical, semantic)[:limit]
+    return (await anyio.to_thread.run_sync(rank, query, lexical, semantic))[:limit]

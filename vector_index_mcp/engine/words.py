@@ -47,6 +47,11 @@ def spelled_out(text: str) -> str:
     return " ".join(filter(None, map(_words_of_run, _runs_in(text).findall(text))))
 
 
+def has_words(text: str) -> bool:
+    """Whether `text` has any."""
+    return any(_words_in(run[0], is_asked=True) for run in _runs_in(text).finditer(text))
+
+
 def query_words(query: str) -> list[str]:
     """The distinct words of a query, most telling first.
 
