@@ -17,6 +17,7 @@ _MOST_WORDS = 96
 _MOST_SYMBOLS = 32
 _MOST_PATHS = 32
 _MOST_PHRASES = 16
+_LONGEST_NAME_CHARS = 256
 
 _QUOTES = "\"'`“”‘’«»「」『』"
 _TOKEN = re.compile(rf"[^\s,;!?()\[\]{{}}、。，；！？（）【】《》{_QUOTES}]+")
@@ -80,7 +81,8 @@ class Query:
     @cached_property
     def _telling(self) -> list[str]:
         """The tokens that may be part of a name: no words about names, no paths."""
-        return [t for t in self.tokens if t.lower() not in _ABOUT_SYMBOLS and "/" not in t]
+        names = (t for t in self.tokens if len(t) <= _LONGEST_NAME_CHARS and "/" not in t)
+        return [name for name in names if name.lower() not in _ABOUT_SYMBOLS]
 
     @cached_property
     def symbols(self) -> frozenset[str]:

@@ -8,6 +8,8 @@ import re
 from functools import cache
 from typing import NamedTuple
 
+_LONGEST_RUN = 4_096  # one that is longer is met in pieces, none of which keeps others waiting
+
 # Inner parts of character classes.
 # What no word and no symbol holds: white space, punctuation, lines and boxes drawn of characters.
 _BETWEEN = (
@@ -79,7 +81,7 @@ def _patterns() -> _Patterns:
     cased = "|".join(f"[{u}]+(?=[{u}][{o}])|[{u}]?[{o}]+|[{u}]+" for u, o in _CASED)
     uncased = f"[^{no_letter}0-9{''.join(map(''.join, _CASED))}{_UNSPACED}]+"
     return _Patterns(
-        run=re.compile(f"[^{_BETWEEN}]+"),
+        run=re.compile(f"[^{_BETWEEN}]{{1,{_LONGEST_RUN}}}"),
         piece=re.compile(f"{symbol}|{letters}(?:[_-]+{letters})*"),
         part=re.compile(rf"{symbol}|{cased}|\d+|[{_UNSPACED}]+|{uncased}"),
         unspaced=re.compile(f"[{_UNSPACED}]+"),

@@ -30,8 +30,17 @@ _UNSEEN = (
     (0x3164, 0x3164), (0xFE00, 0xFE0F), (0xFFA0, 0xFFA0), (0x1F3FB, 0x1F3FF), (0xE0100, 0xE01EF),
 )  # fmt: skip
 _MOST_KEPT = 8_192  # more than a project's texts have, fewer than an attacker can write
-# No more at once: putting marks into order takes the square of their number, in CPython at least.
-_BEYOND_ASCII = re.compile(r"[^\x00-\x7f]{1,256}")
+# Characters that are spelled as they should be: most of those that texts beyond ASCII are made of.
+_PLAIN_ALREADY = (
+    r"\u05d0-\u05ea\u0410-\u0418\u041a-\u042f\u0430-\u0438\u043a-\u044f\u2013\u2014\u2018-\u201f"
+    r"\u2022\u2190-\u2193\u2500-\u2775\u2800-\u28ff\u3001\u3002\u3041-\u3096\u30a1-\u30fa\u30fc\u3400-\u4dbf"
+    r"\u4e00-\u9fff\uac00-\ud7a3\U0001f300-\U0001f3fa\U0001f400-\U0001f64f\U0001f680-\U0001f6ff"
+    r"\U0001f900-\U0001faff"
+)
+# No more of the others at once: putting marks into order takes the square of their number, in
+# CPython at least.
+_TO_UNIFY = re.compile(rf"[^\x00-\x7f{_PLAIN_ALREADY}]{{1,256}}")
+_LOOSE = re.compile(r"[\u3099\u309a\u11a8-\u11c2]")  # parts that make a plain character another one
 _COMPOSABLE = re.compile(r"[A-Za-z]?[^\x00-\x7f]{1,256}")
 
 
@@ -41,7 +50,10 @@ def unified(text: str) -> str:
     Compatibility forms become what they stand for, letters lose their accents, digits of every
     script become those of ASCII, and what is not seen is left out.
     """
-    return text if text.isascii() else _BEYOND_ASCII.sub(lambda run: _unified(run[0]), text)
+    if text.isascii():
+        return text
+    plain = _TO_UNIFY.sub(lambda run: _unified(run[0]), text)
+    return composed(plain) if _LOOSE.search(plain) else plain
 
 
 def folded(text: str) -> str:

@@ -1,5 +1,6 @@
 """What people write alike is one spelling, whatever Unicode makes of it."""
 
+import re
 import time
 import unicodedata
 
@@ -39,6 +40,7 @@ beyond_ascii = st.text(st.characters(min_codepoint=0x80), max_size=20) | st.text
         ("x² Ⅷ ①", "x2 viii 1"),
         ("ｶﾞｷﾞ", "ガギ"),
         ("か\u3099", "が"),
+        ("가\u11a8", "각"),
         ("\u1112\u1161\u11ab", "한"),
         ("foo\u200bbar", "foobar"),
         ("foo\u200d\u200c\u2060\ufeff\u00ad\u034fbar", "foobar"),
@@ -84,3 +86,13 @@ def test_marks_without_end_take_linear_time(mark):
     assert len(folded(text)) <= len(text)
     assert len(composed(text)) <= len(text)
     assert time.process_time() - began < 3
+
+
+def test_what_is_passed_over_is_plain_already():
+    for code in range(0x80, 0x20000):
+        char = chr(code)
+        if unified(char) == char:
+            assert unicodedata.normalize("NFKC", char) == char
+            assert unicodedata.category(char) != "Cf"
+            assert unicodedata.decimal(char, None) is None
+            assert not re.search("[\u0300-\u036f]", unicodedata.normalize("NFD", char))
