@@ -1,9 +1,12 @@
 """What a search promises, over the real LanceDB."""
 
+import threading
+
 import anyio
 import numpy as np
 import pytest
 
+from vector_index_mcp.engine import search as searching
 from vector_index_mcp.engine.search import FEWEST_CANDIDATES, search
 from vector_index_mcp.engine.store import Store
 from vector_index_mcp.engine.texts import entries
@@ -176,3 +179,32 @@ async def test_a_definition_comes_first_however_its_name_is_spelled(store, name)
     await put(store, {use: ABOUT_BIRDS, defining: ABOUT_FISH})
     for asked in ("größe_lesen", "grosseLesen", "GRÖSSE_LESEN"):
         assert keys(await ask(store, asked, None, 5))[0] == "b.py"
+
+
+@pytest.mark.parametrize(
+    "query", ["word " * 10_000, "\n".join(f"at a.b.C{n}.run{n}" for n in range(2_500))]
+)
+async def test_a_long_query_keeps_nobody_waiting(store, monkeypatch, query):
+    """Few terms reach the store, and no work on the words is done in the event loop's thread."""
+    await put(store, {document("a.py", "word run7"): ABOUT_BIRDS})
+    asked, threads = [], []
+    matching, matched, rank = store.matching, searching.Query.matched.func, searching.rank
+
+    async def matching_these(words, *arguments):
+        asked.extend(words)
+        return await matching(words, *arguments)
+
+    def noted(function):
+        def call(*arguments):
+            threads.append(threading.get_ident())
+            return function(*arguments)
+
+        return call
+
+    monkeypatch.setattr(store, "matching", matching_these)
+    monkeypatch.setattr(searching, "rank", noted(rank))
+    monkeypatch.setattr(searching.Query, "matched", property(noted(matched)))
+    assert keys(await ask(store, query, ABOUT_BIRDS, 5)) == ["a.py"]
+    assert 0 < len(asked) <= 128
+    assert len(threads) == 2
+    assert threading.get_ident() not in threads

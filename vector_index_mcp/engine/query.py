@@ -103,7 +103,7 @@ class Query:
     @cached_property
     def paths(self) -> list[str]:
         """What names a file: with an extension, or with folders before it."""
-        named = filter(_names_file, _paths(self.text, self.tokens))
+        named = filter(_names_file, _paths(self.text))
         below = (_UP_TO_ROOT.sub("", composed(path)) for path in named)
         return _both_ends(list(dict.fromkeys(filter(None, below))), _MOST_PATHS)
 
@@ -138,17 +138,25 @@ def _both_ends(found: list[str], most: int) -> list[str]:
     return found[: most // 2] + found[-(most // 2) :]
 
 
-def _paths(text: str, tokens: list[str]) -> Iterator[str]:
-    for token in tokens:
-        path = _LINES.sub("", token)
-        slashed = path.replace("\\", "/")
-        # Without an extension, `Some\Name` is a namespace.
-        if _PATH.fullmatch(slashed) and (slashed == path or _EXTENSION.search(path)):
-            yield slashed
-    for spoken in text.split():
-        path = _LINES.sub("", spoken.strip(f"{_QUOTES}.,;:!?"))
-        if not _PATH.fullmatch(path) and _PATH_WITH_BRACKETS.fullmatch(path):
-            yield from (path, path.strip("()"))
+def _paths(text: str) -> Iterator[str]:
+    """What may be paths, however they are written."""
+    for spoken in dict.fromkeys(text.split()):
+        whole = _LINES.sub("", spoken.strip(f"{_QUOTES}.,;:!?"))
+        if _is_path_with_brackets(whole):
+            yield whole
+            continue
+        for token in _TOKEN.findall(spoken):
+            path = _LINES.sub("", token.rstrip(".:"))
+            slashed = path.replace("\\", "/")
+            # Without an extension, `Some\Name` is a namespace.
+            if _PATH.fullmatch(slashed) and (slashed == path or _EXTENSION.search(path)):
+                yield slashed
+
+
+def _is_path_with_brackets(word: str) -> bool:
+    has_pairs = all(word.count(left) == word.count(right) for left, right in ("[]", "()", "{}"))
+    is_path = _EXTENSION.search(word) and _PATH_WITH_BRACKETS.fullmatch(word)
+    return bool(is_path and has_pairs and not _PATH.fullmatch(word))
 
 
 def _names_file(path: str) -> bool:
