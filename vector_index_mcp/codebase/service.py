@@ -308,7 +308,7 @@ class Codebase:
             QueryError: If the query is empty or too long, or a filter means nothing.
             StoreError: If there is no index that could be read.
         """
-        what = await anyio.to_thread.run_sync(wanted, query, path, language)
+        what = wanted(query, path, language)
         began = time.monotonic()
         await self._wait_for_first_scan()
         if self.indexer is not None:
