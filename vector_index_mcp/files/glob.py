@@ -104,7 +104,7 @@ def _slashed(glob: str) -> str:
 
     Who escapes closes what was opened, and no name begins with what closes.
     """
-    return _unescaped(glob) if _CLOSING_ESCAPED.search(glob) else glob.replace("\\", "/")
+    return (_unescaped(glob) if _CLOSING_ESCAPED.search(glob) else glob).replace("\\", "/")
 
 
 def _unescaped(glob: str) -> str:
