@@ -93,6 +93,7 @@ HOMES = {
     "lancedb": {"engine/store/"},
     "pyarrow": {"engine/store/"},
     "sqlite3": {"engine/cache.py"},
+    "unicodedata": {"engine/spelling.py", "files/glob.py", "clients/launch.py"},
     "torch": {"engine/worker.py"},
     "sentence_transformers": {"engine/worker.py"},
     "transformers": {"engine/worker.py"},

@@ -5,7 +5,15 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from vector_index_mcp import __version__
-from vector_index_mcp.codebase.limits import DEFAULT_MAX_TOKENS, DEFAULT_TOP_K, MAX_TOKENS, TOP_K
+from vector_index_mcp.codebase.limits import (
+    DEFAULT_MAX_TOKENS,
+    DEFAULT_TOP_K,
+    LONGEST_LANGUAGE_CHARS,
+    LONGEST_PATH_CHARS,
+    LONGEST_QUERY_CHARS,
+    MAX_TOKENS,
+    TOP_K,
+)
 
 _Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
@@ -128,7 +136,12 @@ def _add_commands_of_the_index(commands: _Commands) -> None:
 
 
 def _add_search_options(search: argparse.ArgumentParser) -> None:
-    search.add_argument("query", metavar="QUERY", help="a question, an identifier, or both")
+    search.add_argument(
+        "query",
+        type=_text(LONGEST_QUERY_CHARS),
+        metavar="QUERY",
+        help="a question, an identifier, or both",
+    )
     search.add_argument(
         "--top-k",
         type=_number(*TOP_K),
@@ -137,9 +150,19 @@ def _add_search_options(search: argparse.ArgumentParser) -> None:
         help="how many results, 1 to 100 (5)",
     )
     search.add_argument(
-        "--glob", default="", metavar="GLOB", help='only files that match it: "src/**", "*.py"'
+        "--glob",
+        type=_text(LONGEST_PATH_CHARS),
+        default="",
+        metavar="GLOB",
+        help='only this file or folder, or files that match it: "src", "src/**", "*.py"',
     )
-    search.add_argument("--language", default="", metavar="NAME", help="only files in it: python")
+    search.add_argument(
+        "--language",
+        type=_text(LONGEST_LANGUAGE_CHARS),
+        default="",
+        metavar="NAME",
+        help="only files in it: python",
+    )
     search.add_argument(
         "--max-tokens",
         type=_number(*MAX_TOKENS),
@@ -238,5 +261,16 @@ def _number(lowest: int, highest: int) -> Callable[[str], int]:
         if not text.isdecimal() or not lowest <= int(text) <= highest:
             raise argparse.ArgumentTypeError(f"{text!r} is not a number from {lowest} to {highest}")
         return int(text)
+
+    return parse
+
+
+def _text(longest: int) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if len(text) > longest:
+            raise argparse.ArgumentTypeError(
+                f"it has {len(text):,} characters; {longest:,} is the most"
+            )
+        return text.encode("utf-8", "replace").decode()  # a terminal passes on any bytes
 
     return parse

@@ -34,7 +34,7 @@ from vector_index_mcp.transport import lines_of
 
 _log = logging.getLogger(__name__)
 
-# The longest query, each of its characters escaped, takes 120 KB. A megabyte of empty objects takes
+# The longest query, each of its characters escaped, takes 600 KB. A megabyte of empty objects takes
 # 50 MB when it is parsed.
 _LONGEST_MESSAGE_BYTES = 1_000_000
 _MOST_UNDER_WAY = 16

@@ -1,9 +1,12 @@
 """What a search promises, over the real LanceDB."""
 
+import threading
+
 import anyio
 import numpy as np
 import pytest
 
+from vector_index_mcp.engine import search as searching
 from vector_index_mcp.engine.search import FEWEST_CANDIDATES, search
 from vector_index_mcp.engine.store import Store
 from vector_index_mcp.engine.texts import entries
@@ -124,3 +127,84 @@ async def test_what_fails_in_a_search_is_told_as_it_is(store, monkeypatch, faili
         monkeypatch.setattr(store, method, fail)
     with pytest.raises(StoreError, match="the disk is gone"):
         await ask(store, "sparrow", ABOUT_BIRDS, 5)
+
+
+@pytest.mark.parametrize(
+    ("written", "asked"),
+    [
+        ("straßenname = 1", "straßenname"),
+        ("straßenname = 1", "STRASSENNAME"),
+        ("label = 'ＡＢＣ'", "ABC"),
+        ("abc = 1", "ＡＢＣ"),
+        ("foo\u200bbar = 1", "foobar"),
+        ("foobar = 1", "foo\u00adbar"),
+        ("return 'cafe\u0301'", "café"),
+        ("return 'café'", "cafe"),
+        ("see the ﬁle", "file"),
+        ("# İstanbul", "istanbul"),
+        ("# ὁδός", "ΟΔΟΣ"),
+        ("# имяФайла", "имя файла"),
+        ("# كتـــاب", "كتاب"),
+        ("# שָׁלוֹם", "שלום"),
+        ("# 释放锁之后", "锁"),
+        ("# 释放锁之后", "释放"),
+        ("# ภาษาไทยง่าย", "ไทย"),
+        ("# ﾕｰｻﾞｰ", "ユーザー"),
+        ("x = '👍🏽'", "👍"),
+        ("x = '👩‍💻'", "👩🏽‍💻"),
+        ("x = '🇩🇪'", "🇩🇪"),
+        ("x = '❤️'", "❤"),
+        ("a → b", "→"),
+        ("limit = '٣٤'", "34"),
+    ],
+)
+async def test_words_alone_find_every_spelling_and_give_the_files(store, written, asked):
+    others = {document(f"{n}.py", f"sparrow {n} 🇫🇷 👎 用户 กา"): ABOUT_BIRDS for n in range(3)}
+    await put(store, others | {document("it.py", written): ABOUT_FISH})
+    hits = await ask(store, asked, None, 5)
+    assert [hit.chunk.text for hit in hits] == [written]
+
+
+@pytest.mark.parametrize("name", ["café.py", "cafe\u0301.py", "Ｃａｆé.py"])
+async def test_a_file_is_found_by_its_name_however_that_is_spelled(store, name):
+    await put(store, {document(f"src/{name}", "x = 1"): ABOUT_BIRDS})
+    await put(store, {document("src/other.py", "x = 1"): ABOUT_BIRDS})
+    assert keys(await ask(store, "café", None, 5)) == [f"src/{name}"]
+
+
+@pytest.mark.parametrize("name", ["größe_lesen", "gro\u0308\u00dfe_lesen"])
+async def test_a_definition_comes_first_however_its_name_is_spelled(store, name):
+    use = document("a.py", "größe_lesen() größe_lesen() größe_lesen()")
+    defining = document("b.py", f"def {name}(): pass\n" + "x = 1\n" * 50, symbols=(name,))
+    await put(store, {use: ABOUT_BIRDS, defining: ABOUT_FISH})
+    for asked in ("größe_lesen", "grosseLesen", "GRÖSSE_LESEN"):
+        assert keys(await ask(store, asked, None, 5))[0] == "b.py"
+
+
+@pytest.mark.parametrize(
+    "query", ["word " * 10_000, "\n".join(f"at a.b.C{n}.run{n}" for n in range(2_500))]
+)
+async def test_a_long_query_keeps_nobody_waiting(store, monkeypatch, query):
+    """Few terms reach the store, and no work on the words is done in the event loop's thread."""
+    await put(store, {document("a.py", "word run7"): ABOUT_BIRDS})
+    asked, threads = [], []
+    matching, matched, rank = store.matching, searching.Query.matched.func, searching.rank
+
+    async def matching_these(words, *arguments):
+        asked.extend(words)
+        return await matching(words, *arguments)
+
+    def noted(function):
+        def call(*arguments):
+            threads.append(threading.get_ident())
+            return function(*arguments)
+
+        return call
+
+    monkeypatch.setattr(store, "matching", matching_these)
+    monkeypatch.setattr(searching, "rank", noted(rank))
+    monkeypatch.setattr(searching.Query, "matched", property(noted(matched)))
+    assert keys(await ask(store, query, ABOUT_BIRDS, 5)) == ["a.py"]
+    assert 0 < len(asked) <= 128
+    assert len(threads) == 2
+    assert threading.get_ident() not in threads

@@ -97,7 +97,7 @@ async def test_an_unknown_language_is_refused_with_the_remedy(client):
     assert "or filter by path" in message
 
 
-@pytest.mark.parametrize("path", ["{,}", "[z-a]", "../src", "."])
+@pytest.mark.parametrize("path", ["{,}", "[z-a]", "../src"])
 async def test_a_glob_that_matches_nothing_is_refused_with_examples(client, path):
     message = await failing_call(client, "search_index", query="cookie", path=path)
     assert f"path is not a glob that matches files: {path!r}" in message

@@ -195,11 +195,32 @@ async def test_an_empty_query_is_refused_with_the_remedy(project, embedder, quer
         assert "the query is empty; say in words or identifiers" in message
 
 
-async def test_a_query_of_signs_only_finds_nothing_and_breaks_nothing(project, embedder):
+async def test_a_query_of_odd_signs_is_answered(project, embedder):
     async with serving(codebase_of(project, embedder)) as client:
         await settled(client)
-        for query in ("()", "'; --", "\x00", "🙂", 'a"b\\c', "NOT ()"):
+        for query in ("🙂", 'a"b\\c', "NOT ()", "x\x00y"):
             assert "results" in await call(client, "search_index", query=query)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{"query": "a " * 25_001}, {"query": "\ud800"}, {"query": 1}, {"path": "a" * 4_097}]
+    + [{"language": "a" * 101}],
+)
+async def test_texts_that_are_too_long_are_refused_in_a_sentence(project, embedder, arguments):
+    [name] = arguments
+    async with serving(codebase_of(project, embedder)) as client:
+        message = await failing_call(client, "search_index", **{"query": "cart"} | arguments)
+        assert f"{name} must be a text of at most" in message
+        assert len(message) < 500
+
+
+async def test_a_query_without_a_word_is_refused_with_the_remedy(project, embedder):
+    async with serving(codebase_of(project, embedder)) as client:
+        for query in ("()", "'; --", "\x00", "->", "\u200b", "a" * 65, "…", "\u0301"):
+            message = await failing_call(client, "search_index", query=query)
+            assert "the query has no word that could be looked for" in message
+            assert "use grep" in message
 
 
 async def test_trigger_joins_the_run_under_way_and_reports_its_progress(project, embedder):

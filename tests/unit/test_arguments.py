@@ -41,3 +41,25 @@ def test_a_path_alone_is_served_with_any_env_file(env_file, path):
 def test_what_is_no_path_is_not_served(path):
     with pytest.raises(SystemExit):
         grammar.parse([path])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "option"),
+    [
+        (["x" * 50_001], "QUERY"),
+        (["x", "--glob", "x" * 4_097], "--glob"),
+        (["x", "--language", "x" * 101], "--language"),
+    ],
+)
+def test_what_is_too_long_to_ask_is_refused_in_a_sentence(arguments, option, capsys):
+    with pytest.raises(SystemExit):
+        grammar.parse(["search", ".", *arguments])
+    told = capsys.readouterr().err.splitlines()[-1]
+    assert option in told
+    assert "is the most" in told
+    assert len(told) < 200
+
+
+def test_what_is_no_text_is_asked_as_far_as_it_is_one():
+    parsed = grammar.parse(["search", ".", "caf\udce9 au lait"])
+    assert parsed.query == "caf? au lait"

@@ -1,8 +1,8 @@
 """One query on its way to an answer: embed it if that is possible now, search, check the disk."""
 
-import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio
@@ -11,19 +11,16 @@ from vector_index_mcp.codebase.ledger import FAILED, Ledger
 from vector_index_mcp.codebase.live import Live
 from vector_index_mcp.codebase.run import Kind, Run
 from vector_index_mcp.codebase.state import State, StateMachine
+from vector_index_mcp.codebase.wanted import Wanted
 from vector_index_mcp.engine.embed import Embedder
-from vector_index_mcp.engine.search import search
-from vector_index_mcp.engine.store import Index, Store
-from vector_index_mcp.engine.types import NO_FILTERS, Filters, Hit, Vector
+from vector_index_mcp.engine.store import Index
+from vector_index_mcp.engine.types import Hit, Vector
 from vector_index_mcp.errors import (
     DamagedIndexError,
     EmbeddingError,
-    QueryError,
     StorageError,
     StoreError,
 )
-from vector_index_mcp.files.glob import regex_of
-from vector_index_mcp.files.language import languages_meant_by
 
 if TYPE_CHECKING:
     from vector_index_mcp.codebase.freshness import Freshness
@@ -69,6 +66,16 @@ class Backlog:
     """Why changes are not noticed at once."""
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a question is asked: an index as it is just now."""
+
+    root: Path
+    """The project."""
+    index: Index
+    ledger: Ledger
+
+
 class Question:
     """A query that is embedded once, if that is possible now."""
 
@@ -111,48 +118,38 @@ class Question:
         return vector, ""
 
 
-def filters_of(path: str, language: str) -> Filters:
-    """The filters that somebody asked for.
-
-    Raises:
-        QueryError: If there is no such language, or the glob matches nothing by its form.
-    """
-    languages = languages_meant_by(language) if language.strip() else ()
-    if languages is None:
-        raise QueryError(
-            f"language is not known: {language!r}; use a name like python, typescript or csharp, "
-            'or an extension like "py", or filter by path instead'
-        )
-    return Filters(regex_of(path) if path.strip() else "", languages)
-
-
 async def best_hits(
-    question: Question, index: Index, limit: int, filters: Filters, live: Live | None
-) -> list[Hit]:
+    what: Wanted, question: Question, place: Place, limit: int, live: Live | None
+) -> tuple[list[Hit], str]:
     """Search; once more if the index was replaced meanwhile, or if the error says little.
 
     Args:
-        question: What is asked.
-        index: The index as it was when the search began.
+        what: What to look for and where.
+        question: Gives the query's vector.
+        place: The index as it was when the search began.
         limit: How many hits at most.
-        filters: Which chunks are wanted.
         live: The index that we keep; None if we do not.
 
+    Returns:
+        The hits; and if there are none, why, as far as that can be told.
+
     Raises:
+        QueryError: If the files that are wanted cannot be told.
         DamagedIndexError: If the index we keep turns out to be damaged.
         StoreError: If it cannot be read.
     """
-    store = index.store
+    store = place.index.store
     for is_last in (False, True):
         try:
-            hits = await search(store, question.text, question.embed, limit, filters)
+            found = await what.find(store, place.ledger, place.root, question.embed, limit)
         except StorageError:
             raise
         except StoreError as error:
             if live is not None and live.index.store is not store:
                 store = live.index.store
                 continue
-            await _raise_if_filters_fail(store, question, filters, error)
+            if not isinstance(error, DamagedIndexError):
+                await what.raise_if_path_fails(store, question.embed, error)
             if live is not None and live.is_damage(error):
                 raise DamagedIndexError(str(error)) from error
             if is_last:
@@ -160,26 +157,8 @@ async def best_hits(
         else:
             if live is not None:
                 live.note_success()
-            return hits
-    return await search(store, question.text, question.embed, limit, filters)
-
-
-async def _raise_if_filters_fail(
-    store: Store, question: Question, filters: Filters, error: StoreError
-) -> None:
-    """Find out whether a search failed because of what somebody wants it limited to.
-
-    Raises:
-        QueryError: If it did.
-    """
-    if isinstance(error, DamagedIndexError) or filters == NO_FILTERS:
-        return
-    with contextlib.suppress(StoreError):
-        await search(store, question.text, question.embed, 1, NO_FILTERS)
-        raise QueryError(
-            "path is not a glob that can be searched for: it is too long or has too many "
-            'alternatives; examples: "src/**", "*.py", "tests/", "src/*.{ts,tsx}"'
-        ) from error
+            return found
+    return await what.find(store, place.ledger, place.root, question.embed, limit)
 
 
 def backlog_of(

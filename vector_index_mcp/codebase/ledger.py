@@ -130,6 +130,10 @@ class Ledger:
         """The record of a file, if it was ever seen."""
         return self._records.get(key)
 
+    def keys(self) -> list[str]:
+        """Every file that was ever seen; may be called in a thread while records change."""
+        return list(self._records)
+
     def all(self) -> list[tuple[FileRecord, int]]:
         """Every record, with how many of its chunks have no vector."""
         return [(r, self._without_vector.get(key, 0)) for key, r in self._records.items()]

@@ -16,10 +16,10 @@ import anyio.to_thread
 from vector_index_mcp.codebase.activity import Activity
 from vector_index_mcp.codebase.asking import (
     Answer,
+    Place,
     Question,
     backlog_of,
     best_hits,
-    filters_of,
     note,
 )
 from vector_index_mcp.codebase.checking import Checked, check_against_disk
@@ -33,14 +33,14 @@ from vector_index_mcp.codebase.recent import Asker, RecentQueries, asked
 from vector_index_mcp.codebase.run import Kind, Run
 from vector_index_mcp.codebase.state import StateMachine
 from vector_index_mcp.codebase.verify import Report, verify
+from vector_index_mcp.codebase.wanted import Wanted, wanted
 from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.engine.embed import Embedder
 from vector_index_mcp.engine.store import Index
-from vector_index_mcp.engine.types import Filters, Hit
+from vector_index_mcp.engine.types import Hit
 from vector_index_mcp.errors import (
     BusyError,
     DamagedIndexError,
-    QueryError,
     StoreError,
 )
 from vector_index_mcp.files.scan import absence_of
@@ -224,28 +224,28 @@ class Codebase:
         Args:
             query: Words, identifiers or a sentence.
             limit: How many hits at most.
-            path: A glob that the hits' paths match; empty for all.
+            path: The file or folder to search, or a glob that the hits' paths match; empty for all.
             language: The language they are written in; empty for all.
             wait_for_model: Whether to wait until the model is loaded. Otherwise it is loaded in
                 the background and the full text alone must do meanwhile.
             asker: Who asks; kept with the query in `recent`.
 
         Raises:
-            QueryError: If the query is empty or a filter means nothing.
+            QueryError: If the query is empty or too long, or a filter means nothing.
             StoreError: If there is no index that could be read.
         """
-        text = query.strip()
-        if not text:
-            raise QueryError("the query is empty; say in words or identifiers what to look for")
-        filters = filters_of(path, language)
+        what = wanted(query, path, language)
         began = time.monotonic()
         await self._make_sure()
         await self._wait_for_first_scan()
         if self.indexer is not None:
             self.indexer.vectors.check_model()
         async with self.reading() as (index, ledger):
-            question = Question(self.embedder, text, index, ledger, wait_for_model=wait_for_model)
-            hits = await self._best_hits(question, index, limit + _SPARE_HITS, filters)
+            question = Question(
+                self.embedder, what.text, index, ledger, wait_for_model=wait_for_model
+            )
+            place = Place(self.root, index, ledger)
+            hits, why_none = await self._best_hits(what, question, place, limit + _SPARE_HITS)
         if self.indexer is not None:
             # Newer than the one the search began with: it tells of the commits since.
             ledger = self.indexer.live.ledger
@@ -254,22 +254,23 @@ class Codebase:
         if self.indexer is not None:
             self.indexer.live.distrust(checked.untrue)
             self.indexer.look_again(checked.gone | checked.stale | checked.untrue)
+        limits = note(question.lack, ledger, backlog, len(checked.untrue))
         answer = Answer(
             hits=checked.hits,
             stale=frozenset(checked.stale),
             mode="lexical" if question.lack else "hybrid",
-            note=note(question.lack, ledger, backlog, len(checked.untrue)),
+            note=" ".join(filter(None, (why_none, limits))),
             seconds=time.monotonic() - began,
         )
-        self.recent.note(asked(text, asker, path, language, answer))
+        self.recent.note(asked(what.text, asker, path, language, answer))
         return answer
 
     async def _best_hits(
-        self, question: Question, index: Index, limit: int, filters: Filters
-    ) -> list[Hit]:
+        self, what: Wanted, question: Question, place: Place, limit: int
+    ) -> tuple[list[Hit], str]:
         live = self.indexer.live if self.indexer is not None else None
         try:
-            return await best_hits(question, index, limit, filters, live)
+            return await best_hits(what, question, place, limit, live)
         except DamagedIndexError:
             if self.indexer is not None:
                 self.indexer.begin_run(Kind.REBUILD)

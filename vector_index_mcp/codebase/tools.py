@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import anyio
 from mcp.server.mcpserver import Context, MCPServer
@@ -11,14 +11,23 @@ from mcp_types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import BaseModel, Field, ValidationError, WrapValidator
 
 from vector_index_mcp.codebase import text, wire
-from vector_index_mcp.codebase.limits import DEFAULT_MAX_TOKENS, DEFAULT_TOP_K, MAX_TOKENS, TOP_K
+from vector_index_mcp.codebase.limits import (
+    DEFAULT_MAX_TOKENS,
+    DEFAULT_TOP_K,
+    LONGEST_LANGUAGE_CHARS,
+    LONGEST_PATH_CHARS,
+    LONGEST_QUERY_CHARS,
+    MAX_TOKENS,
+    TOP_K,
+)
 from vector_index_mcp.codebase.run import Run
 from vector_index_mcp.errors import VectorIndexError
 
 if TYPE_CHECKING:  # the service imports lancedb, which takes a second
     from vector_index_mcp.codebase.service import Codebase
 
-_Validator = Callable[[object, Callable[[object], int]], int]
+_T = TypeVar("_T")
+_Validator = Callable[[object, Callable[[object], _T]], _T]
 GetService = Callable[[], Awaitable["Codebase"]]
 
 INSTRUCTIONS = """\
@@ -35,23 +44,27 @@ shows an error, or with force_reindex=true to build the index anew.\
 
 # Clients give up on a call after 60 s unless told otherwise; the run goes on without us.
 _TRIGGER_PATIENCE_SECONDS = 45.0
-_LONGEST_QUERY_CHARS = 10_000
-_LONGEST_GLOB_CHARS = 1_000
-_LONGEST_LANGUAGE_CHARS = 100
 _READ_ONLY = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
 
 
-def _names_its_range(name: str, lowest: int, highest: int) -> _Validator:
-    """Name both ends of the range; pydantic's own message names one, or none."""
+def _named(name: str, rule: str) -> _Validator[_T]:
+    """Say what an argument must be, in a sentence; pydantic's own names half of it, or nothing."""
 
-    def validate_in_range(value: object, validate: Callable[[object], int]) -> int:
+    def validate(value: object, validate_it: Callable[[object], _T]) -> _T:
         try:
-            return validate(value)
+            return validate_it(value)
         except ValidationError:
-            message = f"{name} must be a whole number from {lowest} to {highest}"
-            raise ValueError(message) from None
+            raise ValueError(f"{name} must be {rule}") from None
 
-    return validate_in_range
+    return validate
+
+
+def _in_range(name: str, lowest: int, highest: int) -> _Validator[int]:
+    return _named(name, f"a whole number from {lowest} to {highest}")
+
+
+def _no_longer_than(name: str, most: int) -> _Validator[str]:
+    return _named(name, f"a text of at most {most:,} characters, in valid Unicode")
 
 
 def register(server: MCPServer, get_service: GetService) -> None:
@@ -115,27 +128,31 @@ def register(server: MCPServer, get_service: GetService) -> None:
             Field(
                 description="What to look for: a question or description in plain words, an "
                 "identifier in any spelling, or both",
-                max_length=_LONGEST_QUERY_CHARS,
+                max_length=LONGEST_QUERY_CHARS,
             ),
+            WrapValidator(_no_longer_than("query", LONGEST_QUERY_CHARS)),
         ],
         top_k: Annotated[
             int,
             Field(description="How many results, 1 to 100", ge=TOP_K[0], le=TOP_K[1]),
-            WrapValidator(_names_its_range("top_k", *TOP_K)),
+            WrapValidator(_in_range("top_k", *TOP_K)),
         ] = DEFAULT_TOP_K,
         path: Annotated[
             str | None,
             Field(
-                description='Only files that match this glob: "src/**", "*.py", "tests/"',
-                max_length=_LONGEST_GLOB_CHARS,
+                description="Only this file or folder, or files that match this glob: "
+                '"src/app.py", "src", "src/**/*.ts", "*.py"',
+                max_length=LONGEST_PATH_CHARS,
             ),
+            WrapValidator(_no_longer_than("path", LONGEST_PATH_CHARS)),
         ] = None,
         language: Annotated[
             str | None,
             Field(
                 description='Only files in this language: "python", "ts", "c++"',
-                max_length=_LONGEST_LANGUAGE_CHARS,
+                max_length=LONGEST_LANGUAGE_CHARS,
             ),
+            WrapValidator(_no_longer_than("language", LONGEST_LANGUAGE_CHARS)),
         ] = None,
         max_tokens: Annotated[
             int,
@@ -145,7 +162,7 @@ def register(server: MCPServer, get_service: GetService) -> None:
                 ge=MAX_TOKENS[0],
                 le=MAX_TOKENS[1],
             ),
-            WrapValidator(_names_its_range("max_tokens", *MAX_TOKENS)),
+            WrapValidator(_in_range("max_tokens", *MAX_TOKENS)),
         ] = DEFAULT_MAX_TOKENS,
     ) -> Annotated[CallToolResult, wire.SearchResult]:
         """Find the places in this project that answer a question or hold an identifier.

@@ -1,19 +1,38 @@
 """What a query asks for, as far as its wording tells. Pure."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 from vector_index_mcp.engine.kinds import kinds_asked_for
+from vector_index_mcp.engine.spelling import composed
 from vector_index_mcp.engine.texts import symbol_word
 from vector_index_mcp.engine.words import joined, last_name, query_words, words
 
-_TOKEN = re.compile(r"[^\s,;!?()\[\]{}\"'`]+")
-_QUOTED = re.compile(r"\"([^\"]{2,})\"|'([^']{2,})'(?!\w)|`([^`]{2,})`")
-_PATH = re.compile(r"[\w.@+-]*(/[\w.@+-]+)*/?[\w@+-]*\.[A-Za-z]\w{0,9}|[\w.@+-]+(/[\w.@+-]+)+")
+# Somebody may paste a log. Of what is compared with every candidate, or looked up in the index,
+# so much is used: a search for 128 words takes 1.5 times as long as one for three, one for 4,096
+# seventy times (100,000 chunks).
+_MOST_WORDS = 96
+_MOST_SYMBOLS = 32
+_MOST_PATHS = 32
+_MOST_PHRASES = 16
+_LONGEST_NAME_CHARS = 256
+
+_QUOTES = "\"'`“”‘’«»「」『』"
+_TOKEN = re.compile(rf"[^\s,;!?()\[\]{{}}、。，；！？（）【】《》{_QUOTES}]+")
+_QUOTED = re.compile(
+    r"\"([^\"]{2,})\"|'([^']{2,})'(?!\w)|`([^`]{2,})`"
+    r"|“([^“”]{2,})”|‘([^‘’]{2,})’(?!\w)|«([^«»]{2,})»|「([^「」]{2,})」"
+)
+_PATH = re.compile(r"(?:[\w.@+/~%=$-]|[^\x00-\x7f])+")
+# As some frameworks call them: `pages/[id].tsx`, `(group)/+page.svelte`, `{{name}}/a.py`.
+_PATH_WITH_BRACKETS = re.compile(r"(?:[\w.@+/~%=$\[\](){}-]|[^\x00-\x7f])+")
+_EXTENSION = re.compile(r"\.[A-Za-z]\w{0,9}$")
+_LINES = re.compile(r"(:\d{1,9}([:-]\d{1,9}){0,2}|#L\d{1,9}(-L?\d{1,9})?)$")
 _UP_TO_ROOT = re.compile(r"^(\.{0,2}/)+")
 _CODE_LIKE = re.compile(
-    r"\w_\w|^_+\w|[a-z\d][A-Z]|[A-Z]{2,}[a-z]|::|\w\.\w|\w[#/\\]\w|->|^[A-Z][a-z]+[A-Z]|^[$@]\w"
+    r"\w_\w|^_+\w|[a-z\d][A-Z]|[A-Z]{2}[a-z]|::|\w\.\w|\w[#/\\]\w|->|^[A-Z][a-z]+[A-Z]|^[$@]\w"
 )
 _ABOUT_SYMBOLS = frozenset(
     "a an and class classes component const constant constructor declaration declared def defined "
@@ -32,13 +51,14 @@ class Query:
 
     @cached_property
     def tokens(self) -> list[str]:
-        """Its words as typed, without punctuation."""
-        return [token.rstrip(".:") for token in _TOKEN.findall(self.text) if token.rstrip(".:")]
+        """Its distinct words as typed, without punctuation."""
+        tokens = (token.rstrip(".:") for token in _TOKEN.findall(self.text))
+        return list(dict.fromkeys(filter(None, tokens)))
 
     @cached_property
     def words(self) -> list[str]:
         """The words that are compared with those of a chunk, distinct."""
-        return query_words(self.text)
+        return _most_telling(query_words(self.text), _MOST_WORDS)
 
     @cached_property
     def subject(self) -> list[str]:
@@ -54,9 +74,15 @@ class Query:
         return [token for token in self._telling if _CODE_LIKE.search(token)]
 
     @cached_property
+    def spellings(self) -> frozenset[str]:
+        """`identifiers` without what qualifies them, as typed."""
+        return frozenset(composed(last_name(token)) for token in self.identifiers)
+
+    @cached_property
     def _telling(self) -> list[str]:
         """The tokens that may be part of a name: no words about names, no paths."""
-        return [t for t in self.tokens if t.lower() not in _ABOUT_SYMBOLS and "/" not in t]
+        names = (t for t in self.tokens if len(t) <= _LONGEST_NAME_CHARS and "/" not in t)
+        return [name for name in names if name.lower() not in _ABOUT_SYMBOLS]
 
     @cached_property
     def symbols(self) -> frozenset[str]:
@@ -71,12 +97,15 @@ class Query:
     @cached_property
     def matched(self) -> list[str]:
         """What full-text search is asked for."""
-        return [*self.words, *map(symbol_word, sorted(self.symbols))]
+        symbols = _most_telling(sorted(self.symbols), _MOST_SYMBOLS)
+        return [*self.words, *map(symbol_word, symbols)]
 
     @cached_property
     def paths(self) -> list[str]:
-        """The tokens that name a file: with an extension, or with folders before it."""
-        return [_UP_TO_ROOT.sub("", token) for token in self.tokens if _PATH.fullmatch(token)]
+        """What names a file: with an extension, or with folders before it."""
+        named = filter(_names_file, _paths(self.text))
+        below = (_UP_TO_ROOT.sub("", composed(path)) for path in named)
+        return _both_ends(list(dict.fromkeys(filter(None, below))), _MOST_PATHS)
 
     @cached_property
     def kinds(self) -> frozenset[str]:
@@ -86,4 +115,52 @@ class Query:
     @cached_property
     def phrases(self) -> list[str]:
         """What stands in quotes."""
-        return [next(filter(None, groups)) for groups in _QUOTED.findall(self.text)]
+        found = [next(filter(None, groups)) for groups in _QUOTED.findall(self.text)]
+        return _both_ends(found, _MOST_PHRASES)
+
+
+def _most_telling(words: list[str], most: int) -> list[str]:
+    """`words` if there are not too many; otherwise the longest, which are the rarest, in order.
+
+    Those with digits come last: in a log they are times, addresses and hashes.
+    """
+    if len(words) <= most:
+        return words
+    telling = sorted(words, key=lambda word: (any(map(str.isdigit, word)), -len(word)))
+    kept = frozenset(telling[:most])
+    return [word for word in words if word in kept]
+
+
+def _both_ends(found: list[str], most: int) -> list[str]:
+    """`found` if there are not too many; otherwise the first and the last: of a log, both tell."""
+    if len(found) <= most:
+        return found
+    return found[: most // 2] + found[-(most // 2) :]
+
+
+def _paths(text: str) -> Iterator[str]:
+    """What may be paths, however they are written."""
+    for spoken in dict.fromkeys(text.split()):
+        whole = _LINES.sub("", spoken.strip(f"{_QUOTES}.,;:!?"))
+        if _is_path_with_brackets(whole):
+            yield whole
+            continue
+        for token in _TOKEN.findall(spoken):
+            path = _LINES.sub("", token.rstrip(".:"))
+            slashed = path.replace("\\", "/")
+            # Without an extension, `Some\Name` is a namespace.
+            if _PATH.fullmatch(slashed) and (slashed == path or _EXTENSION.search(path)):
+                yield slashed
+
+
+def _is_path_with_brackets(word: str) -> bool:
+    has_pairs = all(word.count(left) == word.count(right) for left, right in ("[]", "()", "{}"))
+    is_path = _EXTENSION.search(word) and _PATH_WITH_BRACKETS.fullmatch(word)
+    return bool(is_path and has_pairs and not _PATH.fullmatch(word))
+
+
+def _names_file(path: str) -> bool:
+    folders, _, name = path.rpartition("/")
+    if "//" in path or not name:
+        return False
+    return bool(_EXTENSION.search(name)) or bool(folders and not path.startswith("/"))

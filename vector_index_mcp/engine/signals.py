@@ -12,6 +12,7 @@ from functools import lru_cache
 
 from vector_index_mcp.engine import kinds
 from vector_index_mcp.engine.query import Query
+from vector_index_mcp.engine.spelling import composed, folded
 from vector_index_mcp.engine.types import StoredChunk
 from vector_index_mcp.engine.words import joined, last_name, words
 
@@ -74,7 +75,7 @@ def context(query: Query, weights: Weights, chunks: Sequence[StoredChunk]) -> Co
     stems = list(dict.fromkeys(map(stem, query.subject)))
     held = {}
     for chunk in chunks:
-        text = chunk.text.lower()
+        text = folded(chunk.text)
         held[chunk] = [s for s in stems if s in text]
     holding = Counter(s for found in held.values() for s in found)
     rarity = {s: math.log(1 + (len(held) + 1) / (holding[s] + 0.5)) for s in stems}
@@ -95,8 +96,8 @@ def defines(ctx: Context, chunk: StoredChunk) -> float:
     wanted = ctx.query.symbols
     if not wanted or wanted.isdisjoint(joined(last_name(name)) for name in chunk.symbols):
         return 1.0
-    written = {last_name(token) for token in ctx.query.identifiers}
-    in_that_spelling = not written.isdisjoint(last_name(name) for name in chunk.symbols)
+    names = (composed(last_name(name)) for name in chunk.symbols)
+    in_that_spelling = not ctx.query.spellings.isdisjoint(names)
     asked = ctx.query.is_symbol
     weight = ctx.weights.defines_when_asked if asked else ctx.weights.defines
     return 1 + weight * (1 if in_that_spelling else _OTHER_SPELLING)
@@ -116,13 +117,23 @@ def coverage(ctx: Context, chunk: StoredChunk) -> float:
 
 def named(ctx: Context, chunk: StoredChunk) -> float:
     """The query names this very file."""
-    is_named = any(f"/{chunk.key}".endswith(f"/{path}") for path in ctx.query.paths)
+    if not ctx.query.paths:
+        return 1.0
+    key = f"/{composed(chunk.key)}"
+    has_folder = key.count("/") > 1  # a path that begins outside of the project may end in it
+    is_named = any(
+        key.endswith(f"/{path}") or (has_folder and f"/{path}".endswith(key))
+        for path in ctx.query.paths
+    )
     return 1 + ctx.weights.named * is_named
 
 
 def quoted(ctx: Context, chunk: StoredChunk) -> float:
     """It holds what the query has in quotes, to the letter."""
-    return 1 + ctx.weights.quoted * any(phrase in chunk.text for phrase in ctx.query.phrases)
+    if not ctx.query.phrases:
+        return 1.0
+    text = composed(chunk.text)
+    return 1 + ctx.weights.quoted * any(composed(p) in text for p in ctx.query.phrases)
 
 
 def kind_of_file(ctx: Context, chunk: StoredChunk) -> float:

@@ -19,7 +19,7 @@ SYMBOL_WEIGHT = 2
 SCOPE_WEIGHT = 1
 _FOLDERS = 3  # the nearest ones: the outer ones are the same for every file
 
-VERSION = "texts-1"
+VERSION = "texts-2"
 """Changes whenever the same chunk would be embedded or matched differently."""
 
 
@@ -39,7 +39,8 @@ def entries(key: str, chunks: Iterable[Chunk]) -> tuple[Entry, ...]:
 def embedded_text(key: str, scope: str, text: str) -> str:
     """What the model sees of a chunk: the file's name, not its folders, and what encloses it.
 
-    So that moving a folder embeds nothing anew.
+    So that moving a folder embeds nothing anew. In the file's own spelling: models have theirs, and
+    what is embedded otherwise would have to be embedded anew.
     """
     name = key.rpartition("/")[2]
     return f"{name} {scope}\n{text}" if scope else f"{name}\n{text}"

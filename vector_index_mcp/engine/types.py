@@ -119,6 +119,10 @@ class Filters:
     path: str = ""
     """A regular expression that the file's key matches."""
     languages: tuple[str, ...] = ()
+    file: str = ""
+    """The file's key."""
+    folder: str = ""
+    """What the file's key begins with, before a slash."""
 
 
 NO_FILTERS = Filters()

@@ -7,21 +7,25 @@ function, and indexed with a tokenizer that only splits at white space. `getUser
     getusername get user name
 
 so that any spelling meets any other, as a whole (rare, therefore heavy in BM25) and by its parts.
+Beyond ASCII, words are those of the spelling in which `spelling` has them; symbols are words, too.
 """
 
 import re
 from collections.abc import Iterator, Set
 from functools import lru_cache
 
+from vector_index_mcp.engine import scripts
+from vector_index_mcp.engine.spelling import folded, unified
+
 MAX_WORD_CHARS = 64  # longer runs are hashes, base64 and the like: nobody searches for them
 
 _IDENTIFIERS_KEPT = 16_384  # 4 MB; of a project's words, nine in ten have just been met
+_MOST_JOINED = 32  # what is longer is no question, and its neighbours are seldom one name
+_LONGEST_KEPT_CHARS = 256  # a paragraph of Chinese is one run, and never met again
 
 _IDENTIFIER = re.compile(r"[^\W_]+(?:[_-]+[^\W_]+)*")
 _SEPARATOR = re.compile(r"::|[.#:/\\]")
 _PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W\d_a-zA-Z]+")
-# Scripts written without spaces: a run is cut into pairs of characters, the usual remedy.
-_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]+")
 
 # Words that carry the grammar of a question, not its subject.
 _STOP_WORDS = frozenset(
@@ -38,7 +42,14 @@ def words(text: str) -> list[str]:
 
 def spelled_out(text: str) -> str:
     """The words of `text`, as `words` has them, with a space between any two."""
-    return " ".join(filter(None, map(_words_of, _IDENTIFIER.findall(text))))
+    if text.isascii():  # the rest would do as well, but slower
+        return " ".join(filter(None, map(_words_of, _IDENTIFIER.findall(text))))
+    return " ".join(filter(None, map(_words_of_run, _runs_in(text).findall(text))))
+
+
+def has_words(text: str) -> bool:
+    """Whether `text` has any."""
+    return any(_words_in(run[0], is_asked=True) for run in _runs_in(text).finditer(text))
 
 
 def query_words(query: str) -> list[str]:
@@ -48,30 +59,32 @@ def query_words(query: str) -> list[str]:
     meets `userName`.
     """
     spoken = [word for raw in query.split() if (word := raw.strip("?!.,;:\"'"))]
-    plain = [word for word in spoken if word.lower() not in _STOP_WORDS]
+    plain = [word for word in spoken if folded(word) not in _STOP_WORDS]
     plain = plain or spoken
+    joinable = [_joinable(word) for word in plain] if len(plain) <= _MOST_JOINED else []
     together = [
         "".join(words_of_pair)
         for size in (2, 3)
-        for words_of_pair in zip(*(plain[start:] for start in range(size)), strict=False)
-        if all(word.isalnum() and word.isascii() for word in words_of_pair)
+        for words_of_pair in zip(*(joinable[start:] for start in range(size)), strict=False)
+        if all(words_of_pair)
     ]
-    found = words(" ".join(plain)) + [
-        word.lower() for word in together if len(word) <= MAX_WORD_CHARS
-    ]
-    return list(dict.fromkeys(found))
+    text = " ".join(plain)
+    found = [w for run in _runs_in(text).findall(text) for w in _words_in(run, is_asked=True)]
+    return list(dict.fromkeys(found + [word for word in together if len(word) <= MAX_WORD_CHARS]))
 
 
 def places(text: str, wanted: Set[str]) -> Iterator[tuple[int, int]]:
     """Where in `text` identifiers stand that have one of the words `wanted`: (start, end)."""
-    for match in _IDENTIFIER.finditer(text):
-        if not wanted.isdisjoint(_words_of(match[0]).split()):
+    for match in _runs_in(text).finditer(text):
+        if not wanted.isdisjoint(_words_of_run(match[0]).split()):
             yield match.span()
 
 
 def joined(identifier: str) -> str:
     """`identifier` as one word, the same for all its spellings."""
-    return "".join(_PART.findall(identifier)).lower()
+    if identifier.isascii():
+        return "".join(_PART.findall(identifier)).lower()
+    return "".join(scripts.parts(unified(identifier))).casefold()
 
 
 def last_name(symbol: str) -> str:
@@ -79,22 +92,54 @@ def last_name(symbol: str) -> str:
     return _SEPARATOR.split(symbol)[-1] or symbol
 
 
+def _runs_in(text: str) -> re.Pattern[str]:
+    return _IDENTIFIER if text.isascii() else scripts.runs()
+
+
+def _words_of_run(run: str) -> str:
+    return _words_of(run) if len(run) <= _LONGEST_KEPT_CHARS else " ".join(_words_in(run))
+
+
 @lru_cache(maxsize=_IDENTIFIERS_KEPT)
 def _words_of(identifier: str) -> str:
     """Its words, with a space between any two. As one string, since most are only written down."""
-    parts = [part.lower() for part in _PART.findall(identifier)]
+    return " ".join(_words_in(identifier))
+
+
+def _words_in(run: str, *, is_asked: bool = False) -> list[str]:
+    """The words of an identifier, or of all that stands between two separators."""
+    if run.isascii():
+        return _named([part.lower() for part in _PART.findall(run)], is_asked=is_asked)
+    pieces = map(scripts.parts, scripts.pieces(unified(run)))
+    return [
+        word
+        for parts in pieces
+        for word in _named([part.casefold() for part in parts], is_asked=is_asked)
+    ]
+
+
+def _named(parts: list[str], *, is_asked: bool) -> list[str]:
+    """The words of the identifier that has these parts."""
     whole = "".join(parts)
     found = [whole] if len(parts) > 1 and len(whole) <= MAX_WORD_CHARS else []
     for part in parts:
-        if _UNSPACED.fullmatch(part):
-            found += _pairs(part)
+        if not part.isascii() and scripts.is_unspaced(part):
+            found += _pairs(part, is_asked=is_asked)
         elif len(part) <= MAX_WORD_CHARS:
             found.append(part)
-    return " ".join(found)
+    return found
 
 
-def _pairs(run: str) -> Iterator[str]:
+def _pairs(run: str, *, is_asked: bool) -> list[str]:
+    """A run without spaces as pairs of characters; one character alone must be asked for alone."""
     if len(run) == 1:
-        yield run
-    for index in range(len(run) - 1):
-        yield run[index : index + 2]
+        return [run]
+    pairs = [run[index : index + 2] for index in range(len(run) - 1)]
+    return pairs if is_asked else pairs + scripts.words_alone(run)
+
+
+def _joinable(word: str) -> str:
+    """`word` as it can be part of a joined name; empty if it cannot."""
+    plain = folded(word)
+    is_word = plain.isalnum() and (plain.isascii() or not scripts.is_unspaced(plain))
+    return plain if is_word else ""

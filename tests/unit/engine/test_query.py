@@ -1,5 +1,7 @@
 """What a query asks for, told by its wording alone."""
 
+import time
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -96,7 +98,20 @@ def test_the_subject_has_each_idea_once():
         ("version 1.2", []),
         ("how does it end.", []),
         ("std::vector", []),
-        ("ключ/файл.py", ["ключ/файл.py"]),
+        ("ключ/фаил.py", ["ключ/фаил.py"]),
+        ("cafe\u0301.py", ["caf\u00e9.py"]),
+        ("डेटा.py", ["डेटा.py"]),
+        ("see pages/[id].tsx, please", ["pages/[id].tsx"]),
+        ("look in `tpl/{{name}}/a.py`.", ["tpl/{{name}}/a.py"]),
+        ("routes/(group)/+page.svelte", ["routes/(group)/+page.svelte"]),
+        ("open(src/a.py)", ["src/a.py"]),
+        ("at src/app.py:12:5", ["src/app.py"]),
+        ("src/app.py:10-20", ["src/app.py"]),
+        ("src/app.py#L3-L7", ["src/app.py"]),
+        ("(App.java:55)", ["App.java"]),
+        ("src\\app\\main.py", ["src/app/main.py"]),
+        ("Some\\Name", []),
+        ("a//b.py", []),
     ],
 )
 def test_paths_are_the_tokens_that_name_a_file(text, paths):
@@ -110,6 +125,7 @@ def test_paths_are_the_tokens_that_name_a_file(text, paths):
         ("who says 'No such file' here", ["No such file"]),
         ("who says `No such file` here", ["No such file"]),
         ("\"one\" and 'two' and `three`", ["one", "two", "three"]),
+        ("“one two” and ‘three’ and «four» and 「五六」", ["one two", "three", "four", "五六"]),
         ("it's the user's name", []),
         ("an unclosed \" quote", []),
         ('"x"', []),
@@ -137,6 +153,47 @@ def test_phrases_are_what_stands_in_quotes(text, phrases):
 )
 def test_the_kinds_of_files_that_a_query_asks_for(text, asked):
     assert Query(text).kinds == asked
+
+
+LONG = {
+    "distinct": " ".join(f"word{n:x}" for n in range(6_000)),
+    "names": " ".join(f"getWord_{n:x}" for n in range(3_500)),
+    "repeated": "word " * 10_000,
+    "one": "a" * 50_000,
+    "capitals": "A" * 50_000,
+    "parts": "aB" * 25_000,
+    "dots": "a." * 25_000,
+    "lines": ":1" * 25_000 + "x",
+    "slashes": "a/" * 25_000,
+    "paths": " ".join(f"src/a{n}.py" for n in range(4_000)),
+    "phrases": " ".join(f"'word {n}'" for n in range(4_000)),
+    "quotes": "“a" * 25_000,
+    "brackets": "[a" * 25_000,
+    "Chinese": "".join(chr(0x4E00 + n % 20_000) for n in range(50_000)),
+    "emoji": "👩🏽‍💻" * 12_000,
+    "nothing": "\0" * 50_000,
+}
+
+
+@pytest.mark.parametrize("kind", LONG)
+def test_of_a_long_query_only_so_much_is_used(kind):
+    began = time.process_time()
+    query = Query(LONG[kind])
+    assert len(query.matched) <= 128
+    assert len(query.subject) <= 96
+    assert len(query.paths) <= 32
+    assert len(query.phrases) <= 16
+    assert query.kinds <= frozenset(kinds._BY_PATH)
+    assert time.process_time() - began < 2  # what takes the square of the length takes more
+
+
+def test_of_a_long_query_the_most_telling_words_are_used():
+    lines = [f'  File "/usr/lib/python3.11/x/m{n}.py", line {n}, in call_{n}' for n in range(200)]
+    query = Query("\n".join([*lines, "KeyError: unknown_warehouse_identifier in stockKeeping"]))
+    assert {"unknownwarehouseidentifier", "warehouse", "stockkeeping"} <= set(query.matched)
+    assert "=unknownwarehouseidentifier" in query.matched
+    assert query.paths[0].endswith("m0.py")
+    assert query.paths[-1].endswith("m199.py")
 
 
 @given(st.text(max_size=60))

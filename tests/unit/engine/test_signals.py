@@ -68,6 +68,34 @@ def test_without_a_definition_of_what_is_asked_for_nothing_changes(query, symbol
     assert factor("defines", query, stored("a", symbols=symbols)) == 1
 
 
+@pytest.mark.parametrize("name", ["größe", "gro\u0308\u00dfe", "GRÖSSE", "grosse"])
+def test_a_definition_is_met_in_any_spelling_of_unicode(name):
+    for query in ("größe", "gro\u0308\u00dfe"):
+        assert factor("defines", query, stored("a", symbols=[name])) > 1
+    same, other = (stored("a", symbols=[n]) for n in ("gro\u0308\u00dfe", "grosse"))
+    assert prefers("defines", "größe", same, other)
+
+
+@pytest.mark.parametrize("text", ["ein größerer Wert", "ein gro\u0308\u00dferer Wert"])
+def test_words_and_quotations_are_met_in_any_spelling_of_unicode(text):
+    assert prefers("coverage", "GRÖSSERER Wert", stored("a", text=text), stored("a", text="Wert"))
+    assert prefers("quoted", "'größerer Wert'", stored("a", text=text), stored("a", text="Wert"))
+
+
+@pytest.mark.parametrize(
+    ("query", "key", "named"),
+    [
+        ("caf\u00e9.py", "src/cafe\u0301.py", True),
+        ("/home/ada/shop/src/app.py:12", "src/app.py", True),
+        ("/home/ada/shop/app.py", "app.py", False),  # it may be another one
+        ("/home/ada/shop/src/app.py", "rc/app.py", False),
+        ("where is pages/[id].tsx", "web/pages/[id].tsx", True),
+    ],
+)
+def test_a_file_is_named_as_logs_and_other_systems_write_it(query, key, named):
+    assert (factor("named", query, stored(key)) > 1) == named
+
+
 # -- path, coverage --------------------------------------------------------------------------
 
 

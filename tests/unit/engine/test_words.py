@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from vector_index_mcp.engine.words import MAX_WORD_CHARS, places, query_words, words
+from vector_index_mcp.engine.words import MAX_WORD_CHARS, joined, places, query_words, words
 
 SPELLINGS = [
     [
@@ -22,7 +22,26 @@ SPELLINGS = [
     ["parseURL2JSON", "parse_url_2_json", "ParseUrl2Json"],
     ["__init_subclass__", "initSubclass", "init-subclass"],
     ["größeInBytes", "größe_in_bytes", "Größe-In-Bytes"],
-    ["имяФайла", "имя_файла"],
+    ["имяФайла", "имя_файла", "ИмяФайла", "ИМЯ_ФАЙЛА"],
+    ["όνομαΑρχείου", "ονομα_αρχειου"],
+    ["straßenname", "strassenname", "STRASSENNAME", "Straßenname", "STRAẞENNAME"],
+    ["getＵｓｅｒ", "get_user", "ｇｅｔ-user"],
+    ["foobar", "foo\u200bbar", "foo\u00adbar", "\ufefffoobar", "foo\u2060bar", "FOO\u200dBAR"],
+    ["fileName", "ﬁle_name", "ﬁleName"],
+    ["caféAuLait", "cafe\u0301_au_lait", "cafe-au-lait"],
+    ["İstanbul", "istanbul", "ISTANBUL", "ıstanbul", "i\u0307stanbul"],
+    ["ὈΔΥΣΣΕΎΣ", "οδυσσευς", "οδυσσεύσ"],
+    ["كتاب", "كتـــاب", "كِتَاب", "ﻛﺘﺎﺏ"],
+    ["שלום", "שָׁלוֹם"],
+    ["ガード", "ｶﾞｰﾄﾞ", "カ\u3099ード"],
+    ["한글", "\u1112\u1161\u11ab\u1100\u1173\u11af"],
+    ["x2", "x²", "x_２", "x٢"],
+    ["👍", "👍🏽", "👍\ufe0f"],
+    ["❤", "❤\ufe0f", "❤\ufe0e"],
+    ["👩‍💻", "👩🏽‍💻"],
+    ["🇩🇪", "🇩🇪"],
+    ["1️⃣", "1\u20e3"],
+    ["डेटा_फ़ाइल", "डेटा-फ\u093cाइल"],
 ]
 parts_of_names = st.lists(st.from_regex(r"[a-z]{2,8}", fullmatch=True), min_size=2, max_size=6)
 
@@ -97,15 +116,74 @@ def test_a_query_loses_its_grammar_but_never_all_its_words(query, expected):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("用户名称", ["用户", "户名", "名称"]),
+        ("用户名称", ["用户", "户名", "名称", "用", "户", "名", "称"]),
         ("用", ["用"]),
+        ("人々", ["人々", "人"]),
         ("ユーザー", ["ユー", "ーザ", "ザー"]),
-        ("사용자", ["사용", "용자"]),
-        ("用户name", ["用户name", "用户", "name"]),
+        ("사용자", ["사용", "용자", "사", "용", "자"]),
+        ("ผู้ใช้", ["ผู", "ู้", "้ใ", "ใช", "ช้"]),
+        ("用户name", ["用户name", "用户", "用", "户", "name"]),
     ],
 )
 def test_scripts_without_spaces_are_cut_into_pairs(text, expected):
     assert words(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("锁", "释放锁之后"),
+        ("释放", "释放锁之后"),
+        ("값", "기본값"),
+        ("人々", "多くの人々が"),
+        ("ไทย", "ภาษาไทยง่าย"),
+        ("имя файла", "имяФайла"),
+        ("ａｂｃ ｄｅｆ", "abcDef"),
+    ],
+)
+def test_what_is_asked_for_is_found_inside(query, text):
+    assert set(query_words(query)) & set(words(text))
+
+
+def test_pairs_that_are_asked_for_bring_no_single_characters():
+    assert query_words("用户名称") == ["用户", "户名", "名称"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("foo→bar", ["foo", "→", "bar"]),
+        ("👩‍💻👍", ["👩", "💻", "👍"]),
+        ("🇩🇪🇫🇷", ["🇩🇪", "🇫🇷"]),
+        ("5 €, ©2020", ["5", "€", "©", "2020"]),
+        ("“quoted” — text…", ["quoted", "text"]),
+        ("┌──┐│ a │└──┘▓░⠋", ["a"]),
+        ("用户，名称。", ["用户", "用", "户", "名称", "名", "称"]),
+        ("ﷺ", ["صلى", "الله", "عليه", "وسلم"]),
+        ("½", ["1", "2"]),
+        ("\u200b\ufeff\u00ad", []),
+    ],
+)
+def test_symbols_are_words_and_punctuation_is_none(text, expected):
+    assert words(text) == expected
+    assert words(f"{text} {text}") == expected * 2
+
+
+@given(st.lists(st.sampled_from("ab_-. AB09"), max_size=30).map("".join))
+def test_a_text_has_the_same_words_beside_one_beyond_ascii(text):
+    assert words(f"{text} é") == [*words(text), "e"]
+
+
+@pytest.mark.parametrize(
+    "unit", ["a_", "A", "Aé", "é_", "用", "👍", "a\u0301\u0316", "ж-", "\u200b"]
+)
+@pytest.mark.timeout(20)
+def test_a_run_without_end_takes_linear_time(unit):
+    text = unit * 40_000
+    assert len(words(text)) <= 3 * len(text)
+    assert len(query_words(text)) <= 3 * len(text)
+    assert len(joined(text)) <= 3 * len(text)
+    assert len(list(places(text, {"a"}))) <= 1
 
 
 @pytest.mark.parametrize(
@@ -117,7 +195,7 @@ def test_scripts_without_spaces_are_cut_into_pairs(text, expected):
         ("42", ["42"]),
         ("a,b;c", ["a", "b", "c"]),
         ("don't", ["don", "t"]),
-        ("naïve", ["naïve", "na", "ï", "ve"]),
+        ("naïve", ["naive"]),
         ("", []),
         ("-- __ !", []),
     ],
@@ -147,6 +225,14 @@ def test_no_text_yields_a_word_with_white_space_or_without_bound(text):
     for word in [*words(text), *query_words(text)]:
         assert word.split() == [word]
         assert len(word) <= MAX_WORD_CHARS
+
+
+@given(st.text(st.characters(min_codepoint=0x80)))
+def test_no_text_beyond_ascii_yields_such_a_word_either(text):
+    for word in [*words(text), *query_words(text)]:
+        assert word.split() == [word]
+        assert len(word) <= MAX_WORD_CHARS
+        word.encode()  # as LanceDB stores it
 
 
 @given(st.text())

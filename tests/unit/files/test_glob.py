@@ -1,13 +1,14 @@
 """Globs mean what they mean in a .gitignore, with a shell's braces."""
 
 import re
+import unicodedata
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from vector_index_mcp.errors import QueryError
-from vector_index_mcp.files.glob import regex_of
+from vector_index_mcp.files.glob import folder_of, keys_meant, regex_of, shown
 
 PATHS = [
     "main.py",
@@ -29,6 +30,7 @@ PATHS = [
     "ключ/файл.py",
     "a{b}.txt",
 ]
+globs = st.text("ab*?[]!-^{},/\\.#$()+|&~ \n", max_size=15)
 
 
 def matching(glob):
@@ -118,8 +120,90 @@ def test_a_glob_that_can_match_nothing_is_refused_with_examples(glob):
     assert repr(glob) in str(told.value)
 
 
+@pytest.mark.parametrize("glob", ["*" * 101, "a?" * 101, "[a]" * 101, "[z-a]" + "(" * 5_000])
+def test_a_glob_that_would_keep_the_store_busy_is_refused_in_few_words(glob):
+    with pytest.raises(QueryError) as told:
+        regex_of(glob)
+    assert shown(glob) in str(told.value)
+    assert len(str(told.value)) < 500
+
+
+@pytest.mark.parametrize(
+    ("glob", "literal", "expected"),
+    [
+        ("app/[slug]/*.tsx", "[]", ["app/[slug]/page.tsx"]),
+        ("app/[slug]/*.{ts,tsx}", "[]", ["app/[slug]/page.tsx"]),
+        ("app/[slug]/*.tsx", "", []),
+        ("app/\\[slug\\]/*.tsx", "[]", ["app/[slug]/page.tsx"]),
+        ("app/[[]slug[]]/*", "", ["app/[slug]/page.tsx"]),
+        ("a{b}.*", "{}", ["a{b}.txt"]),
+        ("a[{]b}.*", "", ["a{b}.txt"]),
+        ("*{b}*", "[]{}", ["a{b}.txt"]),
+    ],
+)
+def test_brackets_and_braces_may_stand_for_themselves(glob, literal, expected):
+    regex = re.compile(regex_of(glob, literal))
+    assert [path for path in PATHS if regex.search(path)] == expected
+
+
+def test_letters_are_matched_however_they_are_put_together():
+    composed, taken_apart = (
+        unicodedata.normalize(form, "d\u00e9j\u00e0") for form in ("NFC", "NFD")
+    )
+    for glob in (f"{composed}/*.py", f"{taken_apart}/*.py"):
+        regex = re.compile(regex_of(glob))
+        assert regex.search(f"{composed}/a.py")
+        assert regex.search(f"{taken_apart}/a.py")
+
+
+@given(globs, st.lists(st.text("ab[]{}! .", min_size=1, max_size=3), min_size=1).map("/".join))
+@example("a/b", "a/b/a")
+@example("/a/", "a/b")
+@example("a/[b]/*", "a/b/a")
+@example("./a/b/*", "a/b/b")
+def test_all_that_a_glob_matches_lies_in_its_folder(glob, key):
+    for literal in ("", "[]", "{}", "[]{}"):
+        try:
+            regex = regex_of(glob, literal)
+        except QueryError:
+            continue
+        if re.search(regex, key) and (folder := folder_of(glob)):
+            assert key.startswith(f"{folder}/")
+
+
+@pytest.mark.parametrize(
+    ("glob", "folder"),
+    [
+        ("src/app/**/*.ts", "src/app"),
+        ("./src/*.py", "src"),
+        ("/src/app", "src"),
+        ("src/app/", "src"),
+        ("src/{a,b}/c.py", "src"),
+        ("*.py", ""),
+        ("main.py", ""),
+        ("tests/", ""),
+        ("/main.py", ""),
+        ("**/a/b", ""),
+        ("ключ/а/*.py", ""),
+    ],
+)
+def test_a_glob_may_begin_with_a_folder(glob, folder):
+    assert folder_of(glob) == folder
+
+
+@given(st.text("ab./\\ []\0\udcff", max_size=12))
+@example("../../etc/passwd")
+@example("a/../../b")
+@example("//")
+def test_no_path_leads_out_of_the_project(path):
+    for key in keys_meant(path, "/home/ada/shop"):
+        assert not key.startswith("/")
+        assert ".." not in key.split("/")
+
+
 @pytest.mark.filterwarnings("error")
-@given(st.text("ab*?[]!-^{},/\\.#$()+|&~ \n", max_size=15))
+@given(globs)
+@example("\\)\\")
 @example("[]-]")
 @example("[!]a]")
 @example("a/**/**/b")

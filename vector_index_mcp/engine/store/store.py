@@ -182,6 +182,12 @@ class Store:
             rows: list[dict[str, Any]] = await query.select(columns).limit(limit).to_list()
         return rows
 
+    async def holds(self, filters: Filters) -> bool:
+        """Whether any chunk is one of those that `filters` leave."""
+        with translated("searching"):
+            rows = self._handles.chunks.query().where(_where(filters)).select(["file_path"])
+            return bool(await rows.limit(1).to_list())
+
     async def last_revision(self) -> int:
         """The highest revision of any row; 0 if there is none."""
         with translated("reading"):
@@ -371,6 +377,11 @@ def _where(filters: Filters) -> str:
     terms = []
     if filters.languages:
         terms.append(_in("language", filters.languages))
+    if filters.file:
+        terms.append(f"file_path = {_quoted(filters.file)}")
+    if filters.folder:  # as a range, which the column's index answers; `0` comes after `/`
+        terms.append(f"file_path >= {_quoted(filters.folder + '/')}")
+        terms.append(f"file_path < {_quoted(filters.folder + '0')}")
     if filters.path:
         terms.append(f"regexp_like(file_path, {_quoted(filters.path)})")
     return " AND ".join(terms)
