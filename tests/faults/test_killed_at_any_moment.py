@@ -72,6 +72,7 @@ async def index():
     async with codebase.running(Role.VISITOR):
         await codebase.trigger(force_reindex=True)
         await converged(codebase)
+        await anyio.sleep_forever()  # until it dies
 
 anyio.run(index)
 """
@@ -150,10 +151,10 @@ def stamp(project):
     return [version.name for version in versions]
 
 
-async def recovered(project):
+async def recovered(project, **options):
     """Start again and wait until all is done; returns what the index holds, and the embedder."""
     embedder = FakeEmbedder()
-    codebase = codebase_of(project, embedder)
+    codebase = codebase_of(project, embedder, **options)
     async with codebase.running(Role.VISITOR):
         await converged(codebase)
     assert codebase.state.error is None
@@ -165,7 +166,8 @@ async def test_after_a_kill_the_next_start_makes_a_fresh_index(tmp_path):
     for turn in range(KILLS):
         life = chance.uniform(0.0, 0.5)
         await anyio.to_thread.run_sync(kill_in_the_middle, project, turn % 3 == 2, life)
-        kept, embedder = await recovered(project)
+        state = tmp_path / "state" / "vector-index-mcp"  # the command's
+        kept, embedder = await recovered(project, state_folder=state)
         assert kept == await fresh_contents(project, embedder, tmp_path / f"fresh-{turn}")
         edit(project, chance)
 

@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any
 
 from vector_index_mcp.engine.store.index import is_table, prepare_folder
-from vector_index_mcp.errors import ForeignIndexError, StoreError
+from vector_index_mcp.errors import ForeignIndexError, StorageError
 
 MARK = "index.mark"
 LOCK = "index.lock"
@@ -135,7 +135,7 @@ class Records:
 
         Raises:
             ForeignIndexError: If there is something that is not ours.
-            StoreError: If the folder, or our record of it, cannot be written.
+            StorageError: If the folder, or our record of it, cannot be written.
         """
         if self.standing(folder) is Standing.FOREIGN:
             raise ForeignIndexError(refusal(folder))
@@ -168,13 +168,13 @@ class Records:
         """Replace a record in one step, readable by the user alone.
 
         Raises:
-            StoreError: If that is not possible.
+            StorageError: If that is not possible.
         """
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             _replace(self._folder / f"{number}.json", json.dumps(record))
         except OSError as error:
-            raise StoreError(
+            raise StorageError(
                 f"the folder {self._folder} cannot be written ({error.strerror}), in which the "
                 "indexes of this user are noted; set XDG_STATE_HOME to a folder you may write"
             ) from error
@@ -211,17 +211,18 @@ class Claim:
         """Put a new mark into the folder: it is from now on an index of its own.
 
         Raises:
-            StoreError: If it cannot be written.
+            StorageError: If it cannot be written.
         """
-        number = secrets.token_hex(16)
+        self._number, self._place = secrets.token_hex(16), None
+        self._note()  # first: a mark without a record would be nobody's
         try:
-            _replace(self.folder / MARK, f"{number}\n")
+            _replace(self.folder / MARK, f"{self._number}\n")
         except OSError as error:
-            raise StoreError(
+            raise StorageError(
                 f"the index folder {self.folder} cannot be written ({error.strerror}); "
                 "set VECTOR_INDEX_LANCEDB_URI to a folder you may write"
             ) from error
-        self._number, self._place = number, _place_of(self.folder / MARK)
+        self._place = _place_of(self.folder / MARK)
         self._note()
 
     def is_intact(self, *, is_copy: bool = False) -> bool:
