@@ -85,7 +85,8 @@ async def files(client, path):
 
 @pytest.mark.parametrize("key", ODD)
 async def test_the_name_of_a_file_is_that_file(client, project, key):
-    for path in (key, f"./{key}", f"{project}/{key}", f"/{key}"):
+    uri = (project / key).as_uri()
+    for path in (key, f"./{key}", f"{project}/{key}", f"/{key}", uri, f"{uri}#L1"):
         assert await files(client, path) == [key]
 
 
@@ -99,6 +100,8 @@ async def test_the_name_of_a_file_is_that_file(client, project, key):
         ("  sp ace.py\n", "sp ace.py"),
         ("src/../st*r.py", "st*r.py"),
         ("src//a.py", "src/a.py"),
+        ("src/a.py:12-20", "src/a.py"),
+        ("`src/{a}.py#L3`", "src/{a}.py"),
         ("déjà/vû.py", ODD[-1]),
         ("back\\\\slash.py", "back/slash.py"),
     ],

@@ -14,7 +14,7 @@ _LONGEST_RUN = 4_096  # one that is longer is met in pieces, none of which keeps
 # What no word and no symbol holds: white space, punctuation, lines and boxes drawn of characters.
 _BETWEEN = (
     r"\x00-\x2c./:-@\[-^`{-\xa1\xa8\xab\xaf\xb4\xb6-\xb8\xbb\xbf\u02c2-\u02c5\u02d2-\u02df"
-    r"\u037e\u0387\u0589\u058a\u05be\u05c0\u05c3\u060c\u061b\u061f\u06d4\u0964\u0965"
+    r"\u0338\u037e\u0387\u0589\u058a\u05be\u05c0\u05c3\u060c\u061b\u061f\u06d4\u0964\u0965"
     r"\u0e4f\u0e5a\u0e5b\u104a-\u104f\u1680\u17d4-\u17da\u2000-\u200a\u2010-\u2029\u202f-\u205f"
     r"\u2500-\u259f\u2800-\u28ff\u2e00-\u2e7f\u3000-\u3004\u3008-\u3020\u3030\u303d\u30a0\u30fb"
     r"\uff01-\uff0c\uff0e\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65\ud800-\udfff\ufdd0-\ufdef\ufff9-\uffff"

@@ -10,18 +10,19 @@ import unicodedata
 from functools import lru_cache
 
 # Letters that no decomposition leads to the ones people type in their place: Unicode CLDR,
-# transform Latin-ASCII.
+# transform Latin-ASCII; for Arabic and Persian, what Lucene's normalizers of these languages do.
 _LETTERS = {
     "ß": "ss", "ẞ": "SS", "æ": "ae", "Æ": "Ae", "œ": "oe", "Œ": "Oe", "ø": "o", "Ø": "O",
     "đ": "d", "Đ": "D", "ð": "d", "Ð": "D", "þ": "th", "Þ": "Th", "ħ": "h", "Ħ": "H",
+    "ة": "ه", "ى": "ي", "ی": "ي", "ک": "ك",
     "ł": "l", "Ł": "L", "ŧ": "t", "Ŧ": "T", "ŋ": "n", "Ŋ": "N", "ı": "i", "ĸ": "k",
 }  # fmt: skip
 # Marks that many write and many leave out: accents, Hebrew points, Arabic vowels, Syriac points.
-# Those of other scripts are vowels, or make another letter.
+# Those of other scripts are vowels, or make another letter, as U+0338 makes another symbol: `≠`.
 _ACCENTS = (
-    (0x0300, 0x036F), (0x0483, 0x0489), (0x0591, 0x05C7), (0x0610, 0x061A), (0x064B, 0x065F),
-    (0x0670, 0x0670), (0x06D6, 0x06ED), (0x0711, 0x0711), (0x0730, 0x074A), (0x1AB0, 0x1AFF),
-    (0x1DC0, 0x1DFF), (0x20D0, 0x20E2), (0x20E4, 0x20FF), (0xFE20, 0xFE2F),
+    (0x0300, 0x0337), (0x0339, 0x036F), (0x0483, 0x0489), (0x0591, 0x05C7), (0x0610, 0x061A),
+    (0x064B, 0x065F), (0x0670, 0x0670), (0x06D6, 0x06ED), (0x0711, 0x0711), (0x0730, 0x074A),
+    (0x1AB0, 0x1AFF), (0x1DC0, 0x1DFF), (0x20D0, 0x20E2), (0x20E4, 0x20FF), (0xFE20, 0xFE2F),
 )  # fmt: skip
 # What is not seen, or only changes how its neighbour is drawn, beside the category Cf: fillers,
 # selectors, the stroke that makes an Arabic word longer, the colour of an emoji's skin.
@@ -40,8 +41,8 @@ _PLAIN_ALREADY = (
 # No more of the others at once: putting marks into order takes the square of their number, in
 # CPython at least.
 _TO_UNIFY = re.compile(rf"[^\x00-\x7f{_PLAIN_ALREADY}]{{1,256}}")
-_LOOSE = re.compile(r"[\u3099\u309a\u11a8-\u11c2]")  # parts that make a plain character another one
-_COMPOSABLE = re.compile(r"[A-Za-z]?[^\x00-\x7f]{1,256}")
+_LOOSE = re.compile(r"[\u0338\u3099\u309a\u11a8-\u11c2]")  # make a plain character another one
+_COMPOSABLE = re.compile(r"[<=>A-Za-z]?[^\x00-\x7f]{1,256}")
 
 
 def unified(text: str) -> str:

@@ -10,6 +10,7 @@ import posixpath
 import re
 import unicodedata
 from collections.abc import Iterator
+from urllib.parse import unquote
 
 from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
@@ -22,6 +23,7 @@ _WILD = re.compile(r"[*?\[{\\]")
 _ESCAPED = re.compile(r"\\([\[\](){}*?!#, ])")
 _CLOSING_ESCAPED = re.compile(r"\\[\])}]")
 _CLASS_OF_ONE = re.compile(r"\[([\[\]{}*?])\]")  # how a shell is told of a literal one
+_LINES = re.compile(r"(:\d{1,9}([:-]\d{1,9}){0,2}|#L\d{1,9}(-L?\d{1,9})?)$")
 _MOST_ALTERNATIVES = 64
 _MOST_WILDCARDS = 100  # of 1,000, a search takes seconds
 _MOST_SHOWN_CHARS = 300
@@ -72,9 +74,8 @@ def keys_meant(path: str, root: str) -> Iterator[str]:
             as a shell wants them before special characters.
         root: The project's folder.
     """
-    for written in dict.fromkeys((path, path.strip(), path.replace("\\", "/"), _unescaped(path))):
-        if not written:
-            continue
+    alike = (path, path.strip(), path.replace("\\", "/"), _unescaped(path), _as_told(path))
+    for written in filter(None, dict.fromkeys(alike)):
         if written == root or written.startswith(f"{root}/"):
             written = f"./{written[len(root) :]}"
         key = posixpath.normpath(written).lstrip("/") or "."
@@ -105,6 +106,14 @@ def _slashed(glob: str) -> str:
     Who escapes closes what was opened, and no name begins with what closes.
     """
     return (_unescaped(glob) if _CLOSING_ESCAPED.search(glob) else glob).replace("\\", "/")
+
+
+def _as_told(path: str) -> str:
+    """`path` without what stands around it in texts and answers: quotes, lines, a scheme."""
+    bare = path.strip(" \t\n\"'`")
+    if bare.startswith("file://"):
+        bare = unquote(bare.removeprefix("file://"))
+    return _LINES.sub("", bare)
 
 
 def _unescaped(glob: str) -> str:
