@@ -157,12 +157,13 @@ class Codebase:
             if role is Role.KEEPER:
                 # Before the first walk: what changes behind its back is an event then.
                 self.freshness = Freshness(self.root, queue, self._options.rescan_seconds)
-                indexer.on_rules_changed = self.freshness.resync
+                indexer.before_look = self.freshness.settle
                 preparations.start_soon(self.freshness.start, indexer)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self.activity.tell_of_stalls)
             if self.freshness is not None:
                 tasks.start_soon(self.freshness.rescan_forever, indexer)
+                tasks.start_soon(self.freshness.sweep_forever, indexer)
             tasks.start_soon(indexer.write_forever)
             tasks.start_soon(indexer.vectors.embed_forever)
 
