@@ -82,7 +82,7 @@ class Freshness:
         self._lacks_watches = False
         self._silent = ""  # the type of a file system that does not tell of every change
         self._sweep_seconds = SWEEP_LEAST_SECONDS
-        self._repositories: list[str] = []  # whose rules are watched
+        self._repositories: frozenset[str] = frozenset()  # whose rules are watched
         self._place: _Place | None = None
 
     async def start(self, indexer: Indexer) -> None:
@@ -95,16 +95,16 @@ class Freshness:
 
         watch = Watch(
             self._root,
-            lambda path: indexer.ignore.is_ignored(path, True),
+            lambda path: indexer.outlook.ignore.is_ignored(path, True),
             self._queue.touch_from_thread,
             on_problem,
             self._queue.touch_unfinished_from_thread,
         )
-        self._indexer = indexer
+        self._indexer, self._repositories = indexer, frozenset()
         self._lacks_watches = False
         self._watch = watch  # before it starts: if we are cancelled meanwhile, `stop` must find it
         try:
-            await anyio.to_thread.run_sync(lambda: watch.start(indexer.ignore.sources()))
+            await anyio.to_thread.run_sync(lambda: watch.start(indexer.outlook.ignore.sources()))
         except ProjectError as error:
             self._watch, self.mode, self.problem = None, "polling", str(error)
             return
@@ -143,13 +143,13 @@ class Freshness:
 
     async def sweep(self, indexer: Indexer) -> None:
         """Look once whether files, rules or the project's place changed without an event."""
-        known, ignore = indexer.live.ledger.stamps(), indexer.ignore
-        newer = indexer.make_ignore()
+        known, outlook = indexer.live.ledger.stamps(), indexer.outlook
 
         def find() -> tuple[list[str], bool, bool, float]:
             began = time.thread_time()
             changed = scan.sweep(self._root, known)
-            is_outdated = ignore.is_outdated_by(newer, in_repositories=True)
+            newer = outlook.make_ignore()
+            is_outdated = outlook.ignore.is_outdated_by(newer, in_repositories=True)
             is_moved = self._look_at_place()
             return changed, is_outdated, is_moved, time.thread_time() - began
 
@@ -169,16 +169,16 @@ class Freshness:
         watch = self._watch
         if watch is None:
             return
-        repositories = self._indexer.ignore.repositories
-        are_new = repositories != self._repositories
+        ignore = self._indexer.outlook.ignore
+        are_new = not self._repositories.issuperset(ignore.repositories)
         if not everywhere and not are_new and watch.is_settled:
             return
         lacked = everywhere and self._lacks_watches
         self._lacks_watches &= not everywhere
-        self._repositories = repositories
+        self._repositories = frozenset(ignore.repositories)
 
         def settle() -> None:
-            signs = self._indexer.ignore.sources() if everywhere or are_new else None
+            signs = ignore.sources() if everywhere or are_new else None
             watch.settle(everywhere=everywhere, signs=signs)
 
         await anyio.to_thread.run_sync(settle)

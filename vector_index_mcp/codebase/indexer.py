@@ -22,6 +22,7 @@ from vector_index_mcp.codebase.activity import Activity
 from vector_index_mcp.codebase.ledger import Ledger
 from vector_index_mcp.codebase.live import Live
 from vector_index_mcp.codebase.opening import Opened
+from vector_index_mcp.codebase.outlook import Outlook
 from vector_index_mcp.codebase.passage import Passage
 from vector_index_mcp.codebase.pipeline import Pipeline
 from vector_index_mcp.codebase.queue import DirtyQueue
@@ -34,7 +35,7 @@ from vector_index_mcp.errors import (
     ProjectError,
     StoreError,
 )
-from vector_index_mcp.files.ignore import RULES, Ignore, concerns_rules
+from vector_index_mcp.files.ignore import Ignore
 from vector_index_mcp.files.scan import UNKNOWN, Changes, Stamp, compare, look, walk
 
 _log = logging.getLogger(__name__)
@@ -88,10 +89,7 @@ class Indexer:
         """
         self.live = Live(opened.index, opened.ledger, activity)
         self.vectors = Vectors(self.live, pipeline, embedder, self._is_text_first)
-        self.ignore = make_ignore()
-        self.before_look: Callable[[bool], Awaitable[None]] = _nothing
-        """Called before the disk is looked at, so that what changes later is an event; with True if
-        other folders may have become ignored than before, or events were lost."""
+        self.outlook = Outlook(make_ignore)
         self.run: Run | None = None
         self.last_run: Run | None = None
         self.unreadable_folders: list[str] = []
@@ -102,7 +100,6 @@ class Indexer:
         self._pipeline = pipeline
         self._queue = queue
         self._state = state
-        self.make_ignore = make_ignore
         self._start_over = start_over
         self._scanned = self._passage_of_scanned()
         self._rebuild: _Rebuild | None = None
@@ -269,18 +266,16 @@ class Indexer:
         return True
 
     async def _index_touched(self, touched: list[str]) -> None:
-        if await self._renew_ignore(in_repositories=RULES in touched):
-            touched = [""]  # what is tracked now may lie in folders that were not watched
-        touched = [path for path in touched if path != RULES]
-        await self.before_look(any(map(concerns_rules, touched)) or "" in touched)
+        touched = await self.outlook.before_look(touched)
         if self._rebuild is not None:
             self._rebuild.touched.update(touched)
         known = self._known()
         # A file that is named is read, whatever its stamp: a write through a memory map leaves it.
         known.update((path, UNKNOWN) for path in touched if path in known)
         with self.live.activity.of("a look at what changed"):
-            changes = await anyio.to_thread.run_sync(look, self._root, self.ignore, touched, known)
-        await self.before_look(False)  # repositories that were met, before the next one
+            ignore = self.outlook.ignore
+            changes = await anyio.to_thread.run_sync(look, self._root, ignore, touched, known)
+        await self.outlook.after_look()
         self.left_out_count = max(self.left_out_count, changes.left_out)
         self._settle(changes)
         if len(changes.dirty) > _FILES_PER_BATCH:  # a branch was switched, a folder moved in
@@ -290,19 +285,12 @@ class Indexer:
         elif changes.dirty or changes.gone:
             await self._index(changes)
 
-    async def _renew_ignore(self, *, in_repositories: bool) -> bool:
-        """Read the rules again; whether those from outside of the project are others now."""
-        former, self.ignore = self.ignore, self.make_ignore()
-        is_outdated = partial(former.is_outdated_by, in_repositories=in_repositories)
-        return await anyio.to_thread.run_sync(is_outdated, self.ignore)
-
     async def _walk(self) -> None:
-        is_outdated = await self._renew_ignore(in_repositories=True)
         may_have_missed = self.run is not None and self.run.kind in {Kind.RESCAN, Kind.REBUILD}
-        await self.before_look(is_outdated or may_have_missed)
+        await self.outlook.before_walk(may_have_missed=may_have_missed)
         with self.live.activity.of("the walk through the project's folders"):
-            tree = await anyio.to_thread.run_sync(walk, self._root, self.ignore)
-        await self.before_look(False)  # as above
+            tree = await anyio.to_thread.run_sync(walk, self._root, self.outlook.ignore)
+        await self.outlook.after_look()
         self.unreadable_folders, self.left_out_count = tree.unreadable, tree.left_out
         run = self.run
         if run is None:
@@ -402,7 +390,3 @@ def _take_last(files: list[str], limit: int) -> Changes:
     taken = files[-limit:]
     del files[-limit:]
     return Changes(taken)
-
-
-async def _nothing(everywhere: bool) -> None:
-    pass

@@ -157,7 +157,7 @@ class Codebase:
             if role is Role.KEEPER:
                 # Before the first walk: what changes behind its back is an event then.
                 self.freshness = Freshness(self.root, queue, self._options.rescan_seconds)
-                indexer.before_look = self.freshness.settle
+                indexer.outlook.settle = self.freshness.settle
                 preparations.start_soon(self.freshness.start, indexer)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self.activity.tell_of_stalls)

@@ -132,20 +132,25 @@ class Folders(InotifyFD):
             self._is_sign_seen = self._are_signs_old = True
 
     def _note(self, folder: bytes, event: InotifyEvent) -> None:
-        path = folder + b"/" + event.name if event.name else folder
-        is_end = event.mask & (_SELF | InotifyConstants.IN_UNMOUNT)
         if not event.name:
-            # The folder above tells of it, too, by its name; but the project has none above.
-            if event.mask & InotifyConstants.IN_UNMOUNT or (is_end and folder == self._root):
-                self._unsettled.add(path)
-                self._dirty[path] = None
+            self._note_end(folder, event)
             return
+        path = folder + b"/" + event.name
         if event.mask & InotifyConstants.IN_ISDIR:
             self._unsettled.add(path)
         if event.mask & InotifyConstants.IN_MODIFY:
             self._unfinished[path] = None
         else:
             self._dirty[path] = None
+
+    def _note_end(self, folder: bytes, event: InotifyEvent) -> None:
+        """Of any other folder, the one above tells the same by its name, but of a mount's end."""
+        is_root_s = folder == self._root and bool(event.mask & _SELF)
+        if is_root_s or event.mask & InotifyConstants.IN_UNMOUNT:
+            self._unsettled.add(folder)
+            self._dirty[folder] = None
+        if event.is_delete_self:
+            self._forget(event.wd)
 
     def _hand_over(self) -> None:
         dirty, self._dirty = self._dirty, {}

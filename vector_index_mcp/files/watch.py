@@ -171,18 +171,18 @@ class Watch:
     def _tell_of_folders(
         self, dirty: Collection[bytes], unfinished: Collection[bytes], is_sign_seen: bool
     ) -> None:
-        self._tell([*self._shown(dirty), *([RULES] if is_sign_seen else [])])
-        if paths := self._shown(unfinished):
-            self._on_unfinished(paths)
+        self._tell([*self._shown(dirty), *([RULES] if is_sign_seen else [])], self._on_dirty)
+        self._tell(self._shown(unfinished), self._on_unfinished)
 
     def _tell_event(self, event: FileSystemEvent) -> None:
         paths = self._shown(os.fsencode(p) for p in (event.src_path, event.dest_path) if p)
         # Where watches cannot be pruned, the events below ignored folders end here.
-        self._tell([p for p in paths if not self._is_ignored_folder(p.rpartition("/")[0])])
+        shown = [path for path in paths if not self._is_ignored_folder(path.rpartition("/")[0])]
+        self._tell(shown, self._on_dirty)
 
-    def _tell(self, dirty: list[str]) -> None:
-        if dirty:
-            self._on_dirty(dirty)
+    def _tell(self, paths: list[str], whom: Tell) -> None:
+        if paths:
+            whom(paths)
 
     def _shown(self, paths: Iterable[bytes]) -> list[str]:
         relative = (self._relative(os.fsdecode(path)) for path in paths)
