@@ -98,7 +98,7 @@ HOMES = {
     "sentence_transformers": {"engine/worker.py"},
     "transformers": {"engine/worker.py"},
     "huggingface_hub": {"engine/model.py"},
-    "watchdog": {"files/watch.py"},
+    "watchdog": {"files/watch.py", "files/inotify.py"},
     "pathspec": {"files/glob.py"},
     "tree_sitter": {"engine/chunk/syntax.py"},
     "semble_grammars": {"engine/chunk/syntax.py"},

@@ -1,6 +1,7 @@
 """Where no event tells of a change, a scan finds it, and the status says so."""
 
 import errno
+import mmap
 import os
 import shutil
 import subprocess
@@ -28,6 +29,9 @@ from vector_index_mcp.codebase.ledger import INDEXED
 from vector_index_mcp.codebase.run import Kind
 from vector_index_mcp.files import mounts, watch
 
+if sys.platform == "linux":
+    from vector_index_mcp.files import inotify
+
 pytestmark = pytest.mark.anyio
 
 OFTEN_SECONDS = 0.1
@@ -45,7 +49,7 @@ def project(tmp_path):
 @pytest.fixture
 def deaf(monkeypatch):
     """An observer that delivers nothing."""
-    monkeypatch.setattr(watch.Watch, "_dirty_event", lambda self, event: None)
+    monkeypatch.setattr(watch.Watch, "_tell", lambda self, paths, whom: None)
 
 
 @pytest.fixture
@@ -64,6 +68,10 @@ async def follows(client, project, name="two.py"):
     await eventually(lambda: finds(client, "cherry"))
 
 
+def is_by_events(status):
+    return (status["watcher"]["mode"], status["watcher"]["problem"]) == ("events", None)
+
+
 async def finds(client, query, *files):
     return await found(client, query) == list(files)
 
@@ -75,7 +83,7 @@ async def test_changes_that_no_event_tells_of_are_found_by_the_next_scan(project
     async with serving(codebase_of(project, embedder, rescan_seconds=OFTEN_SECONDS)) as client:
         await settled(client, with_vectors=False)
         await follows(client, project)
-        assert (await status_of(client))["watcher"] == {"mode": "events", "problem": None}
+        assert is_by_events(await status_of(client))
 
 
 @pytest.mark.usefixtures("deaf")
@@ -105,6 +113,94 @@ async def test_a_request_finds_what_changed_after_the_walk_of_the_run_it_joins(p
             await run.finished.wait()
         assert (run.kind, codebase.ledger.count(INDEXED)) == (Kind.START, _FILES_PER_BATCH + 2)
         assert run.files_done == run.files_to_do == _FILES_PER_BATCH + 2
+
+
+@pytest.fixture
+async def kept(project):
+    """The service of the project, up to date; what no event tells it finds out when asked."""
+    embedder = FakeEmbedder()
+    embedder.absent = "no model here"
+    codebase = codebase_of(project, embedder)
+    async with serving(codebase) as client:
+        await settled(client, with_vectors=False)
+        yield codebase, client
+
+
+async def test_a_sweep_finds_a_write_by_a_hard_link_from_outside(project, kept, tmp_path):
+    codebase, client = kept
+    (tmp_path / "outside").hardlink_to(project / "one.py")
+    (tmp_path / "outside").write_text("banana = 1\n", encoding="utf-8")
+    await codebase.freshness.sweep(codebase.indexer)
+    await eventually(lambda: finds(client, "banana", "one.py"))
+
+
+async def test_a_write_by_another_name_in_the_project_needs_no_sweep(project, kept):
+    codebase, client = kept
+    (project / "two.py").hardlink_to(project / "one.py")
+    (project / "two.py").write_text("banana = 1\n", encoding="utf-8")
+
+    async def are_both_found():
+        return set(await found(client, "banana")) == {"one.py", "two.py"}
+
+    await eventually(are_both_found)
+
+
+@linux_only
+async def test_a_write_through_a_map_that_leaves_the_stamp_is_found_when_the_map_is_closed(
+    project, kept
+):
+    codebase, client = kept
+    file = project / "one.py"
+    with file.open("r+b") as opened:
+        mapped = mmap.mmap(opened.fileno(), 0)
+    with mapped:
+        mapped[:5] = b"peach"  # the first write to a page is the one that is stamped
+        await codebase.freshness.sweep(codebase.indexer)
+        await eventually(lambda: finds(client, "peach", "one.py"))
+        status = file.stat()
+        mapped[:5] = b"guava"
+    assert file.stat().st_mtime_ns == status.st_mtime_ns
+    await eventually(lambda: finds(client, "guava", "one.py"))
+
+
+async def test_a_file_that_stays_open_is_followed(project, kept):
+    codebase, client = kept
+    with (project / "one.py").open("a", encoding="utf-8") as opened:
+        opened.write("banana = 1\n")
+        opened.flush()
+        await eventually(lambda: finds(client, "banana", "one.py"))
+        os.truncate(project / "one.py", 5)
+        await eventually(lambda: finds(client, "banana"))
+
+
+@linux_only
+async def test_a_folder_that_is_mounted_over_is_found_by_a_sweep(project, tmp_path):
+    write(project, {"under/two.py": "banana = 1\n"})
+    write(tmp_path / "other", {"three.py": "damson = 1\n"})
+    embedder = FakeEmbedder()
+    embedder.absent = "no model here"
+    codebase = codebase_of(project, embedder)
+    async with serving(codebase) as client:
+        await settled(client, with_vectors=False)
+        command = ["mount", "--bind", str(tmp_path / "other"), str(project / "under")]
+        if (await anyio.run_process(command, check=False)).returncode:
+            pytest.skip("mounting is not permitted here")
+        try:
+            await codebase.freshness.sweep(codebase.indexer)
+            await eventually(lambda: finds(client, "damson", "under/three.py"))
+            write(tmp_path / "other", {"three.py": "elderberry = 1\n"})  # by its other place
+            await eventually(lambda: finds(client, "elderberry", "under/three.py"))
+        finally:
+            await anyio.run_process(["umount", "--lazy", str(project / "under")])
+        await codebase.freshness.sweep(codebase.indexer)
+        await eventually(lambda: finds(client, "banana", "under/two.py"))
+
+
+async def test_a_sweep_without_changes_queues_nothing(kept):
+    codebase, client = kept
+    for _ in range(3):
+        await codebase.freshness.sweep(codebase.indexer)
+        assert codebase.indexer.pending_path_count == 0
 
 
 @linux_only
@@ -226,10 +322,10 @@ async def test_a_file_system_that_drops_out_is_told_and_followed_when_it_is_back
 
 @pytest.mark.usefixtures("soon")
 async def test_without_watches_the_project_is_scanned_and_the_status_says_so(project, monkeypatch):
-    def refuse(self):
+    def refuse(self, signs):
         raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
 
-    monkeypatch.setattr(watch.Watch, "_make_observer", refuse)
+    monkeypatch.setattr(watch.Watch, "_started", refuse)
     embedder = FakeEmbedder()
     embedder.absent = "no model here"
     async with serving(codebase_of(project, embedder)) as client:
@@ -244,15 +340,15 @@ async def test_without_watches_the_project_is_scanned_and_the_status_says_so(pro
 def few_watches(monkeypatch):
     """Only the project's own folder gets a watch, until the returned list is emptied."""
     lacking = [True]
-    add = watch._PruningWatchGroup._add_callback
+    add = inotify.Folders._add
 
     def add_or_not(self, path):
-        if lacking and path != self.path:
-            self._note_failure(path, errno.ENOSPC)
-        else:
-            add(self, path)
+        if lacking and path != self._root:
+            self._on_limit()
+            return False
+        return add(self, path)
 
-    monkeypatch.setattr(watch._PruningWatchGroup, "_add_callback", add_or_not)
+    monkeypatch.setattr(inotify.Folders, "_add", add_or_not)
     return lacking
 
 
@@ -273,7 +369,7 @@ async def test_where_watches_run_out_the_project_is_scanned_and_the_status_says_
         few_watches.clear()  # the limit was raised
 
         async def are_events():
-            return (await status_of(client))["watcher"] == {"mode": "events", "problem": None}
+            return is_by_events(await status_of(client))
 
         await eventually(are_events)
 

@@ -421,7 +421,9 @@ async def test_the_status_tells_what_is_not_indexed_and_why(project, embedder):
     assert status["indexed_file_count"] == 4
     assert status["skipped"] == {"binary": 1, "may hold secrets": 1}
     assert status["failed"] == {}
-    assert status["watcher"] == {"mode": "events", "problem": None}
+    watcher = status["watcher"]
+    assert (watcher["mode"], watcher["problem"]) == ("events", None)
+    assert "within 30 s" in watcher["blind_spot"]
     assert status["is_writer"]
     assert status["model"]["name"] == "fake"
     assert status["model"]["dimension"] == 64

@@ -1,9 +1,16 @@
-"""How changes are noticed: events where the system gives them, scans where it does not."""
+"""How changes are noticed: events where the system gives them, scans where it does not.
+
+Some changes make no event although all folders are watched: a write by a hard link elsewhere or
+through a memory map that stays open, a folder that is mounted over. A sweep finds these: it asks
+for the stamps of the files that are indexed, which costs a tenth of a scan, and is made more often.
+"""
 
 import asyncio
 import contextlib
 import logging
 import os
+import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
@@ -13,7 +20,9 @@ from vector_index_mcp.codebase.indexer import Indexer
 from vector_index_mcp.codebase.queue import DirtyQueue
 from vector_index_mcp.codebase.run import Kind
 from vector_index_mcp.errors import ProjectError
-from vector_index_mcp.files.mounts import silent_file_system
+from vector_index_mcp.files import repository, scan
+from vector_index_mcp.files.ignore import RULES
+from vector_index_mcp.files.mounts import places_below, silent_file_system
 from vector_index_mcp.files.watch import WATCH_LIMIT, Watch
 
 _log = logging.getLogger(__name__)
@@ -22,14 +31,39 @@ _SECONDS_BETWEEN_SCANS_AFTER_ERROR = 5.0  # a folder that is gone may come back 
 # Without events, changes are found by scanning; a scan may take this share of the time.
 _POLLING_SHARE = 0.05
 _POLLING_LEAST_SECONDS = 2.0
+# A sweep of 10,000 files takes 25 ms of a processor.
+SWEEP_LEAST_SECONDS = 30.0
+_SWEEP_SHARE = 0.001
 _LIMIT_REACHED = (
     "the system's limit of watched folders is reached; raise fs.inotify.max_user_watches, "
     "changes are found by scanning meanwhile"
+)
+_BLIND_SPOT = (
+    "writes through a memory map that stays open or by a hard link from outside, and file systems "
+    "that are mounted, make no event; these are found within {seconds:.0f} s, changes of files "
+    "that git's settings include within {rescan:.0f} s"
 )
 _CHANGED_ELSEWHERE = (
     "the file system ({}) does not tell of changes that other machines make; these are found by "
     "scanning, others at once"
 )
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Which folder the project is, and which file systems are mounted below."""
+
+    device: int
+    number: int
+    mounts: frozenset[tuple[Path, str]]
+
+    @classmethod
+    def of(cls, root: Path) -> "_Place":
+        try:
+            status = root.stat()
+        except OSError:
+            return cls(0, 0, frozenset())
+        return cls(status.st_dev, status.st_ino, places_below(root))
 
 
 class Freshness:
@@ -47,6 +81,9 @@ class Freshness:
         self._watch: Watch | None = None
         self._lacks_watches = False
         self._silent = ""  # the type of a file system that does not tell of every change
+        self._sweep_seconds = SWEEP_LEAST_SECONDS
+        self._repositories: frozenset[str] = frozenset()  # whose rules are watched
+        self._place: _Place | None = None
 
     async def start(self, indexer: Indexer) -> None:
         """Set the watches on every folder that `indexer` does not ignore."""
@@ -58,25 +95,26 @@ class Freshness:
 
         watch = Watch(
             self._root,
-            lambda path: indexer.ignore.is_ignored(path, True),
+            lambda path: indexer.outlook.ignore.is_ignored(path, True),
             self._queue.touch_from_thread,
             on_problem,
+            self._queue.touch_unfinished_from_thread,
         )
+        self._indexer, self._repositories = indexer, frozenset()
         self._lacks_watches = False
         self._watch = watch  # before it starts: if we are cancelled meanwhile, `stop` must find it
         try:
-            await anyio.to_thread.run_sync(watch.start)
+            await anyio.to_thread.run_sync(lambda: watch.start(indexer.outlook.ignore.sources()))
         except ProjectError as error:
             self._watch, self.mode, self.problem = None, "polling", str(error)
             return
-        self._silent = await anyio.to_thread.run_sync(silent_file_system, self._root)
+        await anyio.to_thread.run_sync(self._look_at_place)
         self._note_mode()
 
     async def rescan_forever(self, indexer: Indexer) -> None:
         """Find what events did not tell, and set the watches anew where they are gone."""
         while True:
-            with anyio.move_on_after(self._seconds_to_rescan(indexer)):
-                await self._rescan_wanted.wait()
+            await self._wait_for_rescan(indexer)
             self._rescan_wanted = anyio.Event()
             is_watching = self._watch is not None and self._watch.is_alive
             if not is_watching and await anyio.to_thread.run_sync(os.path.isdir, self._root):
@@ -84,17 +122,84 @@ class Freshness:
                 await self.start(indexer)
             if indexer.run is not None:  # its walk may have been before the events were lost
                 await indexer.run.finished.wait()
+            repository.forget_settings()
             run = indexer.begin_run(Kind.REBUILD if indexer.needs_rebuild else Kind.RESCAN)
             await run.finished.wait()
-            await self.resync()
 
-    async def resync(self) -> None:
-        """Watch the folders that are not ignored now, and no others."""
-        if self._watch is not None:
-            lacked, self._lacks_watches = self._lacks_watches, False
-            await anyio.to_thread.run_sync(self._watch.resync)
-            if lacked and not self._lacks_watches:
-                self._note_mode()
+    async def _wait_for_rescan(self, indexer: Indexer) -> None:
+        began = anyio.current_time()
+        while (left := began + self._seconds_to_rescan(indexer) - anyio.current_time()) > 0:
+            # Not for the whole time: after an error it is a shorter one.
+            with anyio.move_on_after(min(left, _SECONDS_BETWEEN_SCANS_AFTER_ERROR)):
+                await self._rescan_wanted.wait()
+                return
+
+    async def sweep_forever(self, indexer: Indexer) -> None:
+        """Find, while there are events, what makes none."""
+        while True:
+            await anyio.sleep(self._sweep_seconds)
+            if self.mode == "events" and indexer.run is None and not indexer.is_in_error:
+                await self.sweep(indexer)
+
+    async def sweep(self, indexer: Indexer) -> None:
+        """Look once whether files, rules or the project's place changed without an event."""
+        known, outlook = indexer.live.ledger.stamps(), indexer.outlook
+
+        def find() -> tuple[list[str], bool, bool, float]:
+            began = time.thread_time()
+            changed = scan.sweep(self._root, known)
+            newer = outlook.make_ignore()
+            is_outdated = outlook.ignore.is_outdated_by(newer, in_repositories=True)
+            is_moved = self._look_at_place()
+            return changed, is_outdated, is_moved, time.thread_time() - began
+
+        changed, is_outdated, is_moved, took = await anyio.to_thread.run_sync(find)
+        self._sweep_seconds = max(SWEEP_LEAST_SECONDS, took / _SWEEP_SHARE)
+        if is_moved:  # or something is mounted there: which files there are, only a walk tells
+            self._note_mode()
+            self._rescan_wanted.set()
+        self._queue.touch([*changed, *([RULES] if is_outdated else [])])
+
+    async def settle(self, everywhere: bool) -> None:
+        """Watch the folders that are not ignored now, and no others.
+
+        Args:
+            everywhere: Whether to look at folders of which no event told, too.
+        """
+        watch = self._watch
+        if watch is None:
+            return
+        ignore = self._indexer.outlook.ignore
+        are_new = not self._repositories.issuperset(ignore.repositories)
+        if not everywhere and not are_new and watch.is_settled:
+            return
+        lacked = everywhere and self._lacks_watches
+        self._lacks_watches &= not everywhere
+        self._repositories = frozenset(ignore.repositories)
+
+        def settle() -> None:
+            signs = ignore.sources() if everywhere or are_new else None
+            watch.settle(everywhere=everywhere, signs=signs)
+
+        await anyio.to_thread.run_sync(settle)
+        if are_new:  # their rules may have changed between being read and being watched
+            self._queue.touch([RULES])
+        if lacked and not self._lacks_watches:
+            self._note_mode()
+
+    @property
+    def blind_spot(self) -> str:
+        """Which changes are not noticed at once, and when they are; empty if not by events."""
+        if self.mode != "events":
+            return ""
+        seconds = min(self._sweep_seconds, self._rescan_seconds)
+        return _BLIND_SPOT.format(seconds=seconds, rescan=self._rescan_seconds)
+
+    def _look_at_place(self) -> bool:
+        """Whether the project's folder is another one, or other file systems are mounted there."""
+        former, self._place = self._place, _Place.of(self._root)
+        self._silent = silent_file_system(self._root)
+        return former != self._place
 
     def stop(self) -> None:
         """Remove the watches. Blocks until their threads have ended."""

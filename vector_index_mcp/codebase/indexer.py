@@ -10,19 +10,19 @@ so that a file saved in the middle of a long run is searchable before the run go
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
 import anyio
-import anyio.lowlevel
 import anyio.to_thread
 
 from vector_index_mcp.codebase.activity import Activity
 from vector_index_mcp.codebase.ledger import Ledger
 from vector_index_mcp.codebase.live import Live
 from vector_index_mcp.codebase.opening import Opened
+from vector_index_mcp.codebase.outlook import Outlook
 from vector_index_mcp.codebase.passage import Passage
 from vector_index_mcp.codebase.pipeline import Pipeline
 from vector_index_mcp.codebase.queue import DirtyQueue
@@ -31,8 +31,8 @@ from vector_index_mcp.codebase.state import State, StateMachine
 from vector_index_mcp.codebase.vectors import Vectors
 from vector_index_mcp.engine.embed import Embedder
 from vector_index_mcp.errors import ProjectError, StoreError
-from vector_index_mcp.files.ignore import Ignore, concerns_rules
-from vector_index_mcp.files.scan import Changes, Stamp, compare, look, walk
+from vector_index_mcp.files.ignore import Ignore
+from vector_index_mcp.files.scan import UNKNOWN, Changes, Stamp, compare, look, walk
 
 _log = logging.getLogger(__name__)
 # Few enough that a change waits at most for about half a second, many enough that the commits
@@ -82,9 +82,7 @@ class Indexer:
         """
         self.live = Live(opened.index, opened.ledger, activity, opened.check, queue.wake)
         self.vectors = Vectors(self.live, pipeline, embedder, self._is_text_first)
-        self.ignore = make_ignore()
-        self.on_rules_changed: Callable[[], Awaitable[None]] = anyio.lowlevel.checkpoint
-        """Called when other files may have become ignored than before."""
+        self.outlook = Outlook(make_ignore)
         self.run: Run | None = None
         self.last_run: Run | None = None
         self.unreadable_folders: list[str] = []
@@ -273,17 +271,16 @@ class Indexer:
         return True
 
     async def _index_touched(self, touched: list[str]) -> None:
-        former, self.ignore = self.ignore, self._make_ignore()
-        is_outdated = await anyio.to_thread.run_sync(former.is_outdated_by, self.ignore)
-        if is_outdated:
-            touched = [""]  # what is tracked now may lie in folders that were not watched
-        if is_outdated or any(map(concerns_rules, touched)):
-            await self.on_rules_changed()  # before the look: what changes after it is an event then
+        touched = await self.outlook.before_look(touched)
         if self._rebuild is not None:
             self._rebuild.touched.update(touched)
         known = self._known()
+        # A file that is named is read, whatever its stamp: a write through a memory map leaves it.
+        known.update((path, UNKNOWN) for path in touched if path in known)
         with self.live.activity.of("a look at what changed"):
-            changes = await anyio.to_thread.run_sync(look, self._root, self.ignore, touched, known)
+            ignore = self.outlook.ignore
+            changes = await anyio.to_thread.run_sync(look, self._root, ignore, touched, known)
+        await self.outlook.after_look()
         self.left_out_count = max(self.left_out_count, changes.left_out)
         self._settle(changes)
         if len(changes.dirty) > _FILES_PER_BATCH:  # a branch was switched, a folder moved in
@@ -295,9 +292,11 @@ class Indexer:
 
     async def _walk(self) -> None:
         self.live.make_sure()  # a walk is when somebody wants the truth
-        self.ignore = self._make_ignore()
+        may_have_missed = self.run is not None and self.run.kind in {Kind.RESCAN, Kind.REBUILD}
+        await self.outlook.before_walk(may_have_missed=may_have_missed)
         with self.live.activity.of("the walk through the project's folders"):
-            tree = await anyio.to_thread.run_sync(walk, self._root, self.ignore)
+            tree = await anyio.to_thread.run_sync(walk, self._root, self.outlook.ignore)
+        await self.outlook.after_look()
         self.unreadable_folders, self.left_out_count = tree.unreadable, tree.left_out
         run = self.run
         if run is None:

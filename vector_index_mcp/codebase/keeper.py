@@ -140,13 +140,14 @@ class Keeper:
                 # Before the first walk: what changes behind its back is an event then.
                 rescan_seconds = self._options.rescan_seconds
                 self.freshness = Freshness(self._root, indexer.queue, rescan_seconds)
-                indexer.on_rules_changed = self.freshness.resync
+                indexer.outlook.settle = self.freshness.settle
                 preparations.start_soon(self.freshness.start, indexer)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._activity.tell_of_stalls)
             tasks.start_soon(self._notice_loss, indexer)
             if self.freshness is not None:
                 tasks.start_soon(self.freshness.rescan_forever, indexer)
+                tasks.start_soon(self.freshness.sweep_forever, indexer)
             tasks.start_soon(indexer.write_forever)
             tasks.start_soon(indexer.vectors.embed_forever)
 

@@ -162,7 +162,8 @@ class Pipeline:
         prepared: Sequence[Prepared],
     ) -> None:
         documents = [each.document for each in prepared if each.document is not None]
-        records = [each.record for each in prepared if each.record is not None]
+        found = [each.record for each in prepared if each.record is not None]
+        records = [record for record in found if ledger.get(record.key) != record]
         hashes = {d.key: [entry.chunk_hash for entry in d.entries] for d in documents}
         vectors: dict[str, Vector] = {}
         # They differ after a change of the model that failed or was killed halfway.
@@ -173,10 +174,10 @@ class Pipeline:
             self.revision += 1
             await store.replace(documents, self.revision, vectors)
         await store.put_records([record for record in records if is_storable(record.key)])
-        for record in records:
+        for record in found:
             if record.key in hashes:
                 ledger.put(record, sum(h not in vectors for h in hashes[record.key]))
-            else:
+            elif ledger.get(record.key) != record:
                 ledger.put_unchanged(record)
 
     async def embed_batch(self, live: Live, model: ModelIdentity) -> None:

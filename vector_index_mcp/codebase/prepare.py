@@ -83,6 +83,13 @@ def _prepare_safely(root: Path, recipe: Recipe, task: Task) -> Prepared:
 
 
 def _prepare(root: Path, recipe: Recipe, task: Task) -> Prepared:
+    prepared = _read(root, recipe, task)
+    if prepared.record == task[1]:
+        return replace(prepared, document=None)  # the rows it has are these
+    return prepared
+
+
+def _read(root: Path, recipe: Recipe, task: Task) -> Prepared:
     key, known = task
     if not is_storable(key):
         skipped = read.Skipped(_UNSTORABLE_NAME, read.stamp_now(root, key))

@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import math
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from itertools import islice
 
 import anyio
@@ -16,12 +16,17 @@ import anyio
 from vector_index_mcp.files.debounce import Debouncer
 from vector_index_mcp.files.scan import Changes
 
+# A file that is written into and stays open, like a log, does not hold up those that are saved, and
+# is looked at seldom: after a second of quiet or 30 s, with the usual 0.2 s and 2 s for others.
+_UNFINISHED_QUIETS, _UNFINISHED_LONGESTS = 5, 15
+
 
 class DirtyQueue:
-    """The queue of one event loop. Only `touch_from_thread` may be called from elsewhere."""
+    """The queue of one event loop. Only what ends in `from_thread` may be called elsewhere."""
 
     def __init__(self, quiet: float, longest: float) -> None:
         self._debouncer = Debouncer(quiet, longest)
+        self._unfinished = Debouncer(_UNFINISHED_QUIETS * quiet, _UNFINISHED_LONGESTS * longest)
         self._dirty: dict[str, None] = {}
         self._gone: dict[str, None] = {}
         self._wake = anyio.Event()
@@ -29,7 +34,15 @@ class DirtyQueue:
 
     def touch(self, paths: Iterable[str]) -> None:
         """Note that something happened at `paths`."""
+        paths = list(paths)
+        self._unfinished.forget(paths)
         self._debouncer.touch(paths, time.monotonic())
+        self._wake.set()
+
+    def touch_unfinished(self, paths: Iterable[str]) -> None:
+        """Note that somebody is writing into the files at `paths`, and has not closed them."""
+        new = (path for path in paths if path not in self._debouncer)
+        self._unfinished.touch(new, time.monotonic())
         self._wake.set()
 
     def touch_unless_queued(self, paths: Iterable[str]) -> None:
@@ -39,8 +52,15 @@ class DirtyQueue:
 
     def touch_from_thread(self, paths: list[str]) -> None:
         """Like `touch`, from any thread; too late is no error."""
+        self._soon(self.touch, paths)
+
+    def touch_unfinished_from_thread(self, paths: list[str]) -> None:
+        """Like `touch_unfinished`, from any thread."""
+        self._soon(self.touch_unfinished, paths)
+
+    def _soon(self, touch: Callable[[Iterable[str]], None], paths: list[str]) -> None:
         with contextlib.suppress(RuntimeError):  # the loop is closed: the service has ended
-            self._loop.call_soon_threadsafe(self.touch, paths)
+            self._loop.call_soon_threadsafe(touch, paths)
 
     def add(self, changes: Changes) -> None:
         """Queue what a scan found."""
@@ -56,15 +76,17 @@ class DirtyQueue:
         """Wait until there may be something to take, or until woken."""
         if self.has_scanned:
             return
-        due = self._debouncer.due
-        delay = math.inf if due is None else max(0.0, due - time.monotonic())
+        dues = (self._debouncer.due, self._unfinished.due)
+        due = min((due for due in dues if due is not None), default=math.inf)
+        delay = max(0.0, due - time.monotonic())
         with anyio.move_on_after(delay):
             await self._wake.wait()
         self._wake = anyio.Event()
 
     def take_touched(self) -> list[str]:
         """The paths events named, once they are quiet."""
-        return self._debouncer.take(time.monotonic())
+        now = time.monotonic()
+        return [*self._debouncer.take(now), *self._unfinished.take(now)]
 
     def take_scanned(self, limit: int) -> Changes:
         """The next part of what scans found: at most `limit` files to read."""
@@ -96,4 +118,5 @@ class DirtyQueue:
         return bool(self._dirty or self._gone)
 
     def __len__(self) -> int:
-        return len(self._debouncer) + len(self._dirty) + len(self._gone)
+        waiting = len(self._debouncer) + len(self._unfinished)
+        return waiting + len(self._dirty) + len(self._gone)

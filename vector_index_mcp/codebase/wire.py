@@ -116,6 +116,9 @@ class WatcherStatus(BaseModel):
 
     mode: str = Field(description="events, polling, or off")
     problem: str | None = None
+    blind_spot: str | None = Field(
+        None, description="Which changes are not noticed at once, and when they are"
+    )
 
 
 class FileChange(BaseModel):
@@ -268,6 +271,7 @@ async def index_status(codebase: "Codebase") -> IndexStatus:
         watcher=WatcherStatus(
             mode=codebase.freshness.mode if codebase.freshness else "off",
             problem=(codebase.freshness.problem or None) if codebase.freshness else None,
+            blind_spot=(codebase.freshness.blind_spot or None) if codebase.freshness else None,
         ),
         is_writer=indexer is not None,
         skipped=ledger.reasons(SKIPPED) | _left_out(indexer),

@@ -28,6 +28,12 @@ class Debouncer:
         self._paths.update(changed)
         self._last = now
 
+    def forget(self, paths: Iterable[str]) -> None:
+        """Take no notice of `paths` any more."""
+        if self._paths:
+            for path in paths:
+                self._paths.pop(path, None)
+
     @property
     def due(self) -> float | None:
         """When the batch is ready; None while there is nothing."""

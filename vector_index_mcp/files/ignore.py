@@ -23,6 +23,8 @@ from vector_index_mcp.files.tracked import NOTHING, Tracked, tracked_below
 OWN_IGNORE_FILE = ".vectorindexignore"
 IGNORE_FILES = (".gitignore", OWN_IGNORE_FILE)
 
+_CONCERNS_RULES = frozenset({*IGNORE_FILES, ".git"})
+
 # Never entered, whatever the rules say: histories, not sources.
 _NEVER = frozenset({".git", ".hg", ".svn", ".jj", ".lancedb"})
 
@@ -42,6 +44,10 @@ node_modules/ bower_components/ jspm_packages/ __pycache__/ .venv/ venv/ .tox/ .
 package-lock.json npm-shrinkwrap.json yarn.lock pnpm-lock.yaml bun.lock Cargo.lock poetry.lock
 uv.lock pdm.lock Pipfile.lock Gemfile.lock composer.lock go.sum flake.lock mix.lock pubspec.lock
 """.split()
+
+RULES = ".git/"
+"""What is told in place of a path when something outside of the project that rules come from may
+have changed; no file has this path."""
 
 _LARGEST_IGNORE_FILE_BYTES = 1_000_000
 _MOST_LEVELS = 200  # what is done for a folder takes as long as its path
@@ -106,6 +112,9 @@ class Ignore:
         self._root = root
         self._excluded = frozenset(excluded_folders)
         self._tracked: dict[str, Tracked] = {}  # by repository, once something in it is ignored
+        # By repository below the root, complete or not, what git said there when all of it was
+        # looked at last.
+        self._inner: dict[str, Rules] = {}
         self._rules: dict[str, Rules] = {"": self._load(_top_rules(root, patterns), "")}
 
     def rules_below(self, folder: str) -> Rules:
@@ -115,8 +124,10 @@ class Ignore:
             above = self.rules_below(folder.rpartition("/")[0])
             if not above.is_ignored and above.ignore(folder, True):
                 above = replace(above, is_ignored=True)
-            if repository.is_top(self._root / folder):
-                above = self._of_repository(above, folder)
+            if os.path.lexists(self._root / folder / ".git"):
+                if repository.is_top(self._root / folder):
+                    above = self._of_repository(above, folder)
+                self._inner.setdefault(folder, above)
             known = self._rules[folder] = self._load(above, folder)
         return known
 
@@ -141,10 +152,44 @@ class Ignore:
         inside = path[len(rules.top) + 1 :] if rules.top else path
         return not self._tracked_in(rules.top).holds(inside, is_folder=is_folder)
 
-    def is_outdated_by(self, newer: "Ignore") -> bool:
-        """Whether git tracks other files since these rules were asked; reads its index."""
+    def is_outdated_by(self, newer: "Ignore", *, in_repositories: bool = False) -> bool:
+        """Whether rules from outside of the project differ, or what git tracks, since last asked.
+
+        Args:
+            newer: The rules as they are now; reads git's index.
+            in_repositories: Whether to look into the repositories below the root, too.
+        """
+        if self._rules[""] != newer._rules[""]:
+            return True
         asked = list(self._tracked.items())
-        return any(not tracked.is_same(newer._tracked_in(top)) for top, tracked in asked)
+        if any(not tracked.is_same(newer._tracked_in(top)) for top, tracked in asked):
+            return True
+        inner = list(self._inner.items())
+        if not in_repositories:
+            newer._inner |= dict(inner)
+            return False
+        return any(rules != newer._rules_at(top) for top, rules in inner)
+
+    def _rules_at(self, top: str) -> Rules | None:
+        """What git says at the top of a repository below the root; None if there is none."""
+        self.rules_below(top)
+        return self._inner.get(top)
+
+    @property
+    def repositories(self) -> list[str]:
+        """The repositories below the root that were met so far."""
+        return list(self._inner)
+
+    def sources(self) -> list[Path]:
+        """The files outside of what is walked that these rules come from, there or not."""
+        top = repository.top_of(self._root)
+        found = [path for path, _, _ in _rule_files_around(self._root)]
+        found += repository.settings_of(self._root)
+        tops = [self._root / inner for inner in self._inner]
+        for each in tops if top is None else [top, *tops]:
+            found += repository.git_files_of(each)
+        # An excludes file is often a link into a folder that is kept elsewhere.
+        return list(dict.fromkeys([*found, *(Path(os.path.realpath(path)) for path in found)]))
 
     def _tracked_in(self, top: str) -> Tracked:
         known = self._tracked.get(top)
@@ -177,8 +222,11 @@ def is_too_deep(folder: str) -> bool:
 
 
 def concerns_rules(path: str) -> bool:
-    """Whether a change of the file at `path` changes which files are ignored."""
-    return path.rpartition("/")[2] in IGNORE_FILES
+    """Whether a change of the file at `path` changes which files are ignored.
+
+    A repository that comes or goes brings rules of its own, or takes them with it.
+    """
+    return path.rpartition("/")[2] in _CONCERNS_RULES
 
 
 def _top_rules(root: Path, patterns: Iterable[str]) -> Rules:

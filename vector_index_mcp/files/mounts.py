@@ -16,18 +16,18 @@ _LOCAL_FUSE = frozenset({"fuse.bindfs", "fuse.cryfs", "fuse.encfs", "fuse.gocryp
 _ESCAPE = re.compile(rb"\\([0-7]{3})")
 
 
+def places_below(root: Path) -> frozenset[tuple[Path, str]]:
+    """Where other file systems are mounted in `root`, and which; nothing if nobody tells."""
+    return frozenset(item for item in _mounts().items() if item[0].is_relative_to(root))
+
+
 def silent_file_system(root: Path) -> str:
     """The type of a file system in which files of `root` may change without an event.
 
     That is the one `root` lies on, or one mounted somewhere below; empty if there is none, or if
     the system does not tell.
     """
-    if sys.platform != "linux":
-        return ""
-    try:
-        mounts = parse(_MOUNTS.read_bytes())
-    except OSError:
-        return ""
+    mounts = _mounts()
     above = [place for place in mounts if root.is_relative_to(place)]
     of_root = max(above, key=lambda place: len(place.parts), default=None)
     for place, kind in mounts.items():
@@ -35,6 +35,15 @@ def silent_file_system(root: Path) -> str:
         if is_ours and _is_from_elsewhere(kind):
             return kind
     return ""
+
+
+def _mounts() -> dict[Path, str]:
+    if sys.platform != "linux":
+        return {}
+    try:
+        return parse(_MOUNTS.read_bytes())
+    except OSError:
+        return {}
 
 
 def parse(text: bytes) -> dict[Path, str]:

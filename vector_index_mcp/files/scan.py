@@ -49,6 +49,8 @@ class Changes:
     """Files to forget."""
     left_out: int = 0
     """New files for which there is no room."""
+    have_other_names: bool = False
+    """Whether there are hard links to a file that changed."""
 
 
 def stamp_of(status: os.stat_result) -> Stamp:
@@ -169,11 +171,30 @@ def absence_of(root: Path) -> ProjectError | None:
     )
 
 
+def sweep(root: Path, known: Mapping[str, Stamp]) -> list[str]:
+    """Those of the files in `known` that are gone or have another stamp; cheaper than a walk.
+
+    What cannot be looked at for now is not among them, nor what is known to be taken up again.
+    """
+    changed = []
+    top = f"{root}{os.sep}"
+    for path, stamp in known.items():
+        if stamp[2] <= 0:  # no file has it
+            continue
+        try:
+            if stamp_of(os.lstat(top + path)) != stamp:
+                changed.append(path)
+        except (OSError, ValueError) as error:
+            if isinstance(error, OSError) and beneath.tells_absence(error):
+                changed.append(path)
+    return changed
+
+
 def look(root: Path, ignore: Ignore, paths: Iterable[str], known: Mapping[str, Stamp]) -> Changes:
     """What has to be done about dirty `paths`: files or folders, there or gone, ignored or not.
 
     A path says only where to look, the disk says what happened. Of an ignore file, the whole
-    folder is looked at.
+    folder is looked at; of a changed file with other names (hard links), every known file is.
 
     Raises:
         ProjectError: If the project's folder is gone: that says nothing about its files.
@@ -183,10 +204,15 @@ def look(root: Path, ignore: Ignore, paths: Iterable[str], known: Mapping[str, S
     known_paths = _Sorted(known)
     dirty: dict[str, None] = {}
     gone: dict[str, None] = {}
+    walked: set[str] = set()
+    have_other_names = False
     for path in _widened(paths):
-        changes = _look_at(root, ignore, path, known, known_paths)
+        changes = _look_at(root, ignore, path, known, known_paths, walked)
+        have_other_names |= changes.have_other_names
         dirty.update(dict.fromkeys(changes.dirty))
         gone.update(dict.fromkeys(changes.gone))
+    if have_other_names:
+        dirty.update(dict.fromkeys(path for path in sweep(root, known) if path not in gone))
     room = max(0, MOST_FILES - len(known) + len(gone))
     surplus = sorted(path for path in dirty if path not in known)[room:]
     for path in surplus:
@@ -200,7 +226,12 @@ def _widened(paths: Iterable[str]) -> list[str]:
 
 
 def _look_at(
-    root: Path, ignore: Ignore, path: str, known: Mapping[str, Stamp], known_paths: "_Sorted"
+    root: Path,
+    ignore: Ignore,
+    path: str,
+    known: Mapping[str, Stamp],
+    known_paths: "_Sorted",
+    walked: set[str],
 ) -> Changes:
     try:
         status = beneath.status(root, path)
@@ -208,12 +239,24 @@ def _look_at(
         is_gone = beneath.tells_absence(error)
         return Changes(gone=known_paths.at_or_below(path) if is_gone else [])
     if stat.S_ISDIR(status.st_mode) and not ignore.is_ignored(path, True):
+        if _is_below(path, walked):
+            return Changes()
+        walked.add(path)
         below = known_paths.at_or_below(path)
         return compare(walk(root, ignore, path), {key: known[key] for key in below})
     if stat.S_ISREG(status.st_mode) and not ignore.is_ignored(path, False):
         changed = known.get(path) != stamp_of(status)
-        return Changes([path] if changed else [], known_paths.below(path))
+        below = known_paths.below(path)
+        return Changes([path] if changed else [], below, 0, changed and status.st_nlink > 1)
     return Changes(gone=known_paths.at_or_below(path))
+
+
+def _is_below(path: str, folders: set[str]) -> bool:
+    while path:
+        path = path.rpartition("/")[0]
+        if path in folders:
+            return True
+    return False
 
 
 class _Sorted:

@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from vector_index_mcp.files.ignore import Ignore, concerns_rules
-from vector_index_mcp.files.repository import excludes_file
+from vector_index_mcp.files.repository import forget_settings
 from vector_index_mcp.files.scan import walk
 
 # None of the built-in patterns matches one of these.
@@ -27,9 +27,9 @@ def user_of(home: Path) -> Iterator[None]:
         patch.setenv("XDG_CONFIG_HOME", str(home / "xdg"))
         patch.setenv("GIT_CONFIG_GLOBAL", str(home / "gitconfig"))
         patch.setenv("GIT_CONFIG_NOSYSTEM", "1")
-        excludes_file.cache_clear()
+        forget_settings()
         yield
-    excludes_file.cache_clear()
+    forget_settings()
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -184,12 +184,7 @@ def test_the_excludes_file_file_is_weaker_than_those_of_the_project(
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
     build(fresh, dict.fromkeys(["a/b", "a/a.x", "b/b.x", "b/a/b"], "") | {"b/.gitignore": "!b.x"})
-    excludes_file.cache_clear()
-    try:
-        ours = by_us(fresh)
-    finally:
-        excludes_file.cache_clear()
-    assert ours == by_git(fresh) == {"b/b.x", "b/a/b", "b/.gitignore"}
+    assert by_us(fresh) == by_git(fresh) == {"b/b.x", "b/a/b", "b/.gitignore"}
 
 
 def test_the_built_in_list_holds_without_git(tmp_path: Path) -> None:

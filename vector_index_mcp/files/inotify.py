@@ -1,0 +1,312 @@
+"""The folders of a project, watched by inotify. Linux only; a part of `watch`.
+
+The kernel watches folders, not paths: one that is moved goes on telling, and does not say where it
+is now. Two folders that are exchanged, moved twice, or moved away while somebody else takes their
+name cannot be followed by putting moves together. So nothing is: an event in which a folder takes
+part only notes its path as unsettled, and `settle` looks at the disk and makes the watches there
+what they should be. Whoever was told of a path and then settles and looks, in this order, misses
+nothing: what happens after the watch is set is an event, what happened before is seen.
+
+Of watchdog this takes the thread that reads the kernel's queue, and none of its own bookkeeping,
+which (in 7.1.0) takes the names of exchanged folders for each other's, for good; watches ignored
+folders; holds back every event for half a second behind a file that is moved away; and overflows
+the queue again after an overflow. `InotifyFD`'s names are private, which is why its version is
+bounded.
+"""
+
+import ctypes
+import errno
+import os
+import threading
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+
+from watchdog.observers.inotify_c import (
+    InotifyConstants,
+    InotifyEvent,
+    InotifyFD,
+    Mask,
+    WatchDescriptor,
+    inotify_add_watch,
+    inotify_rm_watch,
+)
+
+_NAMES = (
+    InotifyConstants.IN_CREATE
+    | InotifyConstants.IN_DELETE
+    | InotifyConstants.IN_MOVED_FROM
+    | InotifyConstants.IN_MOVED_TO
+)
+# A writer that is done, one that is not (or that cut the file off by its path), other stamps or
+# rights. Not that a file is opened or read: our own reads alone could overflow the queue.
+_CONTENTS = (
+    InotifyConstants.IN_CLOSE_WRITE | InotifyConstants.IN_MODIFY | InotifyConstants.IN_ATTRIB
+)
+_SELF = InotifyConstants.IN_DELETE_SELF | InotifyConstants.IN_MOVE_SELF
+_MASK = Mask(_NAMES | _CONTENTS | _SELF | InotifyConstants.IN_ONLYDIR)
+# While somebody writes, the kernel joins what it tells of the same file if we let it.
+_WRITING_PAUSE_SECONDS = 0.05
+
+
+class Folders(InotifyFD):
+    """The watches of one project, and the thread that reads what they tell."""
+
+    def __init__(
+        self,
+        root: str,
+        prunes: Callable[[bytes], bool],
+        tell: Callable[[Collection[bytes], Collection[bytes], bool], None],
+        on_lost: Callable[[], None],
+        on_limit: Callable[[], None],
+    ) -> None:
+        """Prepare; `start` begins to read, `settle_everything` sets the watches.
+
+        Args:
+            root: An existing folder.
+            prunes: Whether the folder at a path needs no watching.
+            tell: Called on our thread with the paths at which something happened, those of files
+                that somebody is still writing, and whether any of the signs is among them.
+            on_lost: Called there when the kernel's queue was full.
+            on_limit: Called by who settles when there are no watches left.
+        """
+        super().__init__()
+        self._root = os.fsencode(root)
+        self._prunes = prunes
+        self._tell = tell
+        self._on_lost = on_lost
+        self._on_limit = on_limit
+        # Of these four, watchdog's lock takes care, as of the descriptor.
+        self._path_of: dict[WatchDescriptor, bytes] = {}
+        self._number_of: dict[bytes, WatchDescriptor] = {}
+        self._signs: dict[WatchDescriptor, set[bytes]] = {}
+        self._files: tuple[bytes, ...] = ()
+        self._are_signs_old = False
+        self._unsettled: set[bytes] = set()
+        self._settling = threading.Lock()
+        self._dirty: dict[bytes, None] = {}
+        self._unfinished: dict[bytes, None] = {}
+        self._is_sign_seen = False
+
+    @property
+    def is_watching(self) -> bool:
+        """Whether events are still being delivered."""
+        return self.is_alive() and self._root in self._number_of
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether no event has told of a folder, or of a sign, since the last `settle`."""
+        return not self._unsettled and not self._are_signs_old
+
+    # -- what the kernel tells -------------------------------------------------------------
+
+    def run(self) -> None:
+        """Read events until stopped."""
+        while self.should_keep_running():
+            for event in self.read_events():
+                self.handle_event(event)
+            is_only_writing = bool(self._unfinished) and not self._dirty
+            self._hand_over()
+            if is_only_writing:
+                self.stopped_event.wait(_WRITING_PAUSE_SECONDS)
+
+    def handle_event(self, event: InotifyEvent) -> None:
+        """Note where something happened."""
+        if event.is_queue_overflow:
+            with self._lock:
+                self._unsettled.add(self._root)
+            self._on_lost()
+            return
+        with self._lock:
+            self._note_sign(event)
+            if event.is_ignored:
+                self._forget(event.wd)
+                return
+            folder = self._path_of.get(event.wd)
+            if folder is not None:
+                self._note(folder, event)
+
+    def _note_sign(self, event: InotifyEvent) -> None:
+        names = self._signs.get(event.wd)
+        # Without a name it is about the folder itself, which then has to be found anew.
+        is_end = event.is_ignored or bool(event.mask & _SELF)
+        if names is not None and (event.name in names or is_end):
+            self._is_sign_seen = self._are_signs_old = True
+
+    def _note(self, folder: bytes, event: InotifyEvent) -> None:
+        if not event.name:
+            self._note_end(folder, event)
+            return
+        path = folder + b"/" + event.name
+        if event.mask & InotifyConstants.IN_ISDIR:
+            self._unsettled.add(path)
+        if event.mask & InotifyConstants.IN_MODIFY:
+            self._unfinished[path] = None
+        else:
+            self._dirty[path] = None
+
+    def _note_end(self, folder: bytes, event: InotifyEvent) -> None:
+        """Of any other folder, the one above tells the same by its name, but of a mount's end."""
+        is_root_s = folder == self._root and bool(event.mask & _SELF)
+        if is_root_s or event.mask & InotifyConstants.IN_UNMOUNT:
+            self._unsettled.add(folder)
+            self._dirty[folder] = None
+        if event.is_delete_self:
+            self._forget(event.wd)
+
+    def _hand_over(self) -> None:
+        dirty, self._dirty = self._dirty, {}
+        unfinished, self._unfinished = self._unfinished, {}
+        is_sign_seen, self._is_sign_seen = self._is_sign_seen, False
+        unfinished = {path: None for path in unfinished if path not in dirty}
+        if dirty or unfinished or is_sign_seen:
+            self._tell(dirty, unfinished, is_sign_seen)
+
+    # -- setting watches -------------------------------------------------------------------
+
+    def settle_everything(self) -> None:
+        """Watch every folder that should be watched and no other.
+
+        Raises:
+            OSError: If the project's folder cannot be watched.
+        """
+        with self._lock:
+            self._unsettled.add(self._root)
+        self.settle()
+
+    def settle(self) -> None:
+        """Make the watches match the disk where an event told of a folder.
+
+        Raises:
+            OSError: As above.
+        """
+        if self._are_signs_old:
+            self._set_signs()
+        if not self._unsettled:
+            return
+        with self._settling:
+            with self._lock:
+                tops = _topmost(self._unsettled)
+                self._unsettled.clear()
+            found: set[bytes] = set()
+            for top in tops:
+                found.update(self._watch_from(top))
+            with self._lock:
+                others = [path for path in self._number_of if path not in found]
+                for path in others:
+                    if not self._closed and _lies_in(path, tops):
+                        self._drop(self._number_of[path])
+
+    def _watch_from(self, top: bytes) -> Iterator[bytes]:
+        """Watch `top` and the folders below that are not ignored; yields those watched."""
+        if top != self._root and self._prunes(top):
+            return
+        pending = [top]
+        while pending:
+            folder = pending.pop()
+            # Watched before it is listed: nothing made later is missed. No link is followed.
+            if not self._add(folder):
+                continue
+            yield folder
+            try:
+                with os.scandir(folder) as entries:
+                    below = [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
+            except OSError:
+                continue
+            pending += [path for path in below if not self._prunes(path)]
+
+    def _add(self, path: bytes) -> bool:
+        with self._lock:  # set and registered as one, or the first events find nobody
+            if self._closed:
+                return False
+            # But the project's folder, which may be a link, no folder is reached by one.
+            mask = _MASK if path == self._root else Mask(_MASK | InotifyConstants.IN_DONT_FOLLOW)
+            number = inotify_add_watch(self._inotify_fd, path, mask)
+            if number != -1:
+                self._register(path, number)
+                return True
+            code = ctypes.get_errno()
+        if path == self._root:
+            raise OSError(code, os.strerror(code), os.fsdecode(path))
+        if code == errno.ENOSPC:
+            self._on_limit()
+        return False
+
+    def _register(self, path: bytes, number: WatchDescriptor) -> None:
+        former = self._path_of.get(number)
+        if former is not None and former != path and self._number_of.get(former) == number:
+            del self._number_of[former]  # the folder was moved
+        before = self._number_of.get(path)
+        if before is not None and before != number:
+            self._drop(before)  # another folder had this path; where it is now, it is settled, too
+        self._path_of[number], self._number_of[path] = path, number
+
+    def _drop(self, number: WatchDescriptor) -> None:
+        path = self._path_of.pop(number, None)
+        if path is not None and self._number_of.get(path) == number:
+            del self._number_of[path]
+        if number not in self._signs:
+            inotify_rm_watch(self._inotify_fd, number)
+
+    def _forget(self, number: WatchDescriptor) -> None:
+        """The kernel has let go of a watch."""
+        path = self._path_of.pop(number, None)
+        if path is not None and self._number_of.get(path) == number:
+            del self._number_of[path]
+        self._signs.pop(number, None)
+
+    # -- files elsewhere -------------------------------------------------------------------
+
+    def look_out_for(self, files: Iterable[str]) -> None:
+        """Tell, as a sign, when one of `files` changes, comes or goes, and of no others."""
+        self._files = tuple(map(os.fsencode, files))
+        self._set_signs()
+
+    def _set_signs(self) -> None:
+        self._are_signs_old = False
+        names: dict[bytes, set[bytes]] = {}
+        for file in self._files:
+            folder, name = _nearest(file)
+            names.setdefault(folder, set()).add(name)
+        with self._lock:
+            if self._closed:
+                return
+            signs = self._watched_for(names)
+            former, self._signs = self._signs, signs
+            for number in former:
+                if number not in signs and number not in self._path_of:
+                    inotify_rm_watch(self._inotify_fd, number)
+
+    def _watched_for(self, names: Mapping[bytes, set[bytes]]) -> dict[WatchDescriptor, set[bytes]]:
+        numbers: dict[WatchDescriptor, set[bytes]] = {}  # several paths may lead to one folder
+        for folder, wanted in names.items():
+            number = inotify_add_watch(self._inotify_fd, folder, _MASK)
+            if number != -1:  # otherwise a sweep finds out
+                numbers.setdefault(number, set()).update(wanted)
+        return numbers
+
+
+def _nearest(file: bytes) -> tuple[bytes, bytes]:
+    """The folder that tells of `file`, and the name it tells: of one above if there is none."""
+    folder, name = os.path.split(file)
+    while not os.path.isdir(folder) and folder != _above(folder):
+        folder, name = os.path.split(folder)
+    return folder, name
+
+
+def _above(path: bytes) -> bytes:
+    return os.path.split(path)[0]
+
+
+def _topmost(paths: Collection[bytes]) -> frozenset[bytes]:
+    """Those of `paths` that do not lie below another one."""
+    every = frozenset(paths)
+    return frozenset(path for path in every if not _lies_in(_above(path), every))
+
+
+def _lies_in(path: bytes, folders: Collection[bytes]) -> bool:
+    """Whether `path` is one of `folders` or lies below one."""
+    while path not in folders:
+        above = _above(path)
+        if above == path:
+            return False
+        path = above
+    return True
