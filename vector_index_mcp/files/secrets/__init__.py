@@ -18,7 +18,10 @@ from vector_index_mcp.files.secrets import blocks, formats, places, values
 from vector_index_mcp.files.secrets.linear import scannable
 from vector_index_mcp.files.secrets.names import is_secret
 
-__all__ = ["is_key", "is_secret", "masked"]
+__all__ = ["VERSION", "is_key", "is_secret", "masked"]
+
+# To be raised when other credentials are found: what was indexed before is read again.
+VERSION = "secrets-2"
 
 _STARTS_WITH_KEY = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY( BLOCK)?-----")
 _NO_SPACE = re.compile(r"\S")
