@@ -100,6 +100,7 @@ HOMES = {
     "huggingface_hub": {"engine/model.py"},
     "watchdog": {"files/watch.py", "files/inotify.py"},
     "pathspec": {"files/glob.py"},
+    "re2": {"files/secrets/linear.py"},
     "tree_sitter": {"engine/chunk/syntax.py"},
     "semble_grammars": {"engine/chunk/syntax.py"},
     "filelock": {"codebase/opening.py", "background/host.py", "engine/cache.py"},

@@ -13,7 +13,7 @@ from pathlib import Path
 from vector_index_mcp.codebase.ledger import FAILED, INDEXED, SKIPPED
 from vector_index_mcp.engine import chunk, texts
 from vector_index_mcp.engine.types import Document, FileRecord
-from vector_index_mcp.files import read
+from vector_index_mcp.files import read, secrets
 from vector_index_mcp.files.language import language_of
 from vector_index_mcp.files.scan import UNKNOWN, may_recur
 
@@ -36,7 +36,7 @@ class Recipe:
     def version(self) -> str:
         """Differs whenever the same file would become other chunks."""
         limits = f"chars={self.chunk_max_chars} bytes={self.max_file_bytes}"
-        return f"{chunk.VERSION} {texts.VERSION} {limits}"
+        return f"{chunk.VERSION} {texts.VERSION} {secrets.VERSION} {limits}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,99 +6,266 @@ ls-files` over generated trees), asks every pattern about every path, and can be
 minutes by a line like `*a*a*a*a*ab`. The rules are those of gitignore(5) and, where that is silent,
 git's behaviour.
 
-Paths and patterns are compared byte by byte, as git does: as strings with one character for each
-byte of their UTF-8.
+Names, paths, their beginnings and ends are looked up. Only what is a real glob is tried, and of
+many globs only those that share three characters with the path. Paths and patterns are compared
+byte by byte, as git does: as strings with one character for each byte of their UTF-8. What a glob
+means is in `wildmatch`.
 """
 
 import re
-from collections.abc import Set
-from dataclasses import dataclass
-from functools import lru_cache
-from itertools import chain
+from collections import deque
+from threading import Lock
+from typing import NamedTuple
+from weakref import WeakValueDictionary
 
-_SPECIAL = re.compile(r"[\\*?\[]")
-_BYTES = frozenset(range(256))
-_POSIX_CLASSES = {
-    name: {code for code in range(128) if re.fullmatch(members, chr(code))}
-    for name, members in {
-        "alnum": "[0-9A-Za-z]",
-        "alpha": "[A-Za-z]",
-        "blank": "[ \\t]",
-        "cntrl": "[\\x00-\\x1f\\x7f]",
-        "digit": "[0-9]",
-        "graph": "[!-~]",
-        "lower": "[a-z]",
-        "print": "[ -~]",
-        "punct": "[!-/:-@\\[-`{-~]",
-        "space": "[ \\t-\\r]",
-        "upper": "[A-Z]",
-        "xdigit": "[0-9A-Fa-f]",
-    }.items()
-}
-# What a pattern is made of, besides regular expressions for single characters.
-_STAR, _FOLDERS, _REST = object(), object(), object()
-_Token = str | object
+from vector_index_mcp.files.wildmatch import SPECIAL, compiled
 
-
-@dataclass(frozen=True, slots=True)
-class _Rule:
-    pattern: str
-    """As written, but for the marks at its ends."""
-    ignores: bool
-    folders_only: bool
-    on_name: bool
-    """Whether it is about an entry's name; otherwise about its whole path."""
-    regex: re.Pattern[str]
+_FEW_GLOBS = 32  # are tried one by one
+_GRAM_CHARS = 3
+# Stars, question marks and classes whose end is plain to see.
+_WILDCARDS = re.compile(r"(?:[*?]|\[[!^]?[^\[\\][^\]\[\\]*\])+")
+_NOT_A_STAR = re.compile(r"[?\[\\]")
+_UNCLEAR = re.compile(r"[\\\[]")
+# Of the ignore files that are compiled at a time: compiled, one takes up to 200 times its length.
+_MOST_COMPILED_CHARS = 2_000_000
+_LEAST_COUNTED_CHARS = 500
 
 
 class Patterns:
     """The rules in the text of one ignore file. The last one that matches decides."""
 
     def __init__(self, text: str) -> None:
-        lines = _bytewise(text).split("\n")
-        self._rules = [rule for line in lines if (rule := _rule(line)) is not None]
-        # Nine of ten rules are a name or an ending: looked up, not tried one by one.
-        self._by_name: dict[str, list[int]] = {}
-        self._by_ending: dict[str, list[int]] = {}
-        self._others: list[int] = []
-        for index, rule in enumerate(self._rules):
-            self._shelf_of(rule).append(index)
+        self._text = _bytewise(text)
+        self._table: _Table | None = None
+        self._has_rules = bool(self._compiled().ignores)
 
     def __bool__(self) -> bool:
-        return bool(self._rules)
+        return self._has_rules
 
     def verdict(self, path: str, is_folder: bool) -> bool | None:
         """Whether the entry at `path` is ignored; None if no rule is about it."""
-        path = _bytewise(path)
-        name = path.rpartition("/")[2]
-        decisive = -1
-        for index in chain(
-            self._by_name.get(name, ()),
-            self._by_ending.get(name.rpartition(".")[2], ()),
-            self._others,
-        ):
-            if index > decisive:
-                rule = self._rules[index]
-                if (is_folder or not rule.folders_only) and rule.regex.fullmatch(
-                    name if rule.on_name else path
-                ):
-                    decisive = index
-        return None if decisive < 0 else self._rules[decisive].ignores
+        table = self._table or self._compiled()
+        decisive = table.decisive(_bytewise(path), is_folder)
+        return None if decisive < 0 else table.ignores[decisive]
 
-    def _shelf_of(self, rule: _Rule) -> list[int]:
-        pattern, ending = rule.pattern, rule.pattern[1:]
-        if rule.on_name and not _SPECIAL.search(pattern):
-            return self._by_name.setdefault(pattern, [])
-        is_ending = pattern.startswith("*") and "." in ending and not _SPECIAL.search(ending)
-        if rule.on_name and is_ending:
-            return self._by_ending.setdefault(ending.rpartition(".")[2], [])
-        return self._others
+    def cost(self) -> int:
+        """How much room the compiled rules take, compared with those of others."""
+        return max(len(self._text), _LEAST_COUNTED_CHARS)
+
+    def forget(self) -> None:
+        """Give up the compiled rules until they are needed again."""
+        self._table = None
+
+    def _compiled(self) -> "_Table":
+        table = self._table = _Table(self._text)
+        _kept.add(self)
+        return table
 
 
-@lru_cache(maxsize=4096)
+class _Kept:
+    """The ignore files whose rules are compiled: not more than there is room for."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[Patterns] = deque()
+        self._cost = 0
+        self._lock = Lock()
+
+    def add(self, patterns: Patterns) -> None:
+        """Take note of `patterns`, and let those go that have been here longest."""
+        with self._lock:
+            self._waiting.append(patterns)
+            self._cost += patterns.cost()
+            while self._cost > _MOST_COMPILED_CHARS and len(self._waiting) > 1:
+                oldest = self._waiting.popleft()
+                self._cost -= oldest.cost()
+                oldest.forget()
+
+
+_kept = _Kept()
+_shared: WeakValueDictionary[str, Patterns] = WeakValueDictionary()
+
+
 def patterns_of(text: str) -> Patterns:
     """The rules in `text`, which many folders may share."""
-    return Patterns(text)
+    known = _shared.get(text)
+    if known is None:
+        known = _shared[text] = Patterns(text)
+    return known
+
+
+class _Rule(NamedTuple):
+    pattern: str
+    """As written, but for the marks at its ends."""
+    ignores: bool
+    folders_only: bool
+    on_name: bool
+    """Whether it is about an entry's name; otherwise about its whole path."""
+
+
+_Shelf = dict[str, tuple[int, int]]
+"""The last rule for each text: for what is no folder, and for folders."""
+_NO_RULE = (-1, -1)
+
+
+class _Table:
+    """Rules, found by what they are about. A rule is its position; the last one decides."""
+
+    def __init__(self, text: str) -> None:
+        self.ignores: list[bool] = []
+        self._names: _Shelf = {}
+        self._paths: _Shelf = {}
+        self._suffixes: _Shelf = {}  # of `*.min.js`: looked up from each dot of a name on
+        self._ends: _Shelf = {}
+        self._beginnings: _Shelf = {}
+        self._globs = _Globs()
+        for line in text.split("\n"):
+            if (rule := _rule(line)) is not None:
+                self._add(len(self.ignores), rule)
+                self.ignores.append(rule.ignores)
+        self._globs.sort()
+        self._end_sizes = sorted({len(end) for end in self._ends})
+        self._beginning_sizes = sorted({len(beginning) for beginning in self._beginnings})
+        self._has_others = bool(self._ends or self._beginnings or self._globs)
+
+    def decisive(self, path: str, is_folder: bool) -> int:
+        """The last rule that is about the entry at `path`; -1 if none is."""
+        name = path[path.rfind("/") + 1 :]
+        last = -1
+        if (found := self._names.get(name)) is not None:
+            last = found[is_folder]
+        if (found := self._paths.get(path)) is not None and found[is_folder] > last:
+            last = found[is_folder]
+        dot = name.rfind(".")
+        while dot >= 0:
+            if (found := self._suffixes.get(name[dot:])) is not None and found[is_folder] > last:
+                last = found[is_folder]
+            dot = name.rfind(".", 0, dot)
+        if self._has_others:
+            last = max(last, self._last_by_size(name, is_folder))
+            last = self._globs.last(path, name, is_folder, last)
+        return last
+
+    def _last_by_size(self, name: str, is_folder: bool) -> int:
+        last = -1
+        for size in self._end_sizes:
+            if (found := self._ends.get(name[-size:])) is not None and found[is_folder] > last:
+                last = found[is_folder]
+        for size in self._beginning_sizes:
+            if (found := self._beginnings.get(name[:size])) is not None and found[is_folder] > last:
+                last = found[is_folder]
+        return last
+
+    def _add(self, position: int, rule: _Rule) -> None:
+        shelf, key = self._place_of(rule)
+        if shelf is None:
+            self._globs.add(position, rule)
+            return
+        of_others, _ = shelf.get(key, _NO_RULE)
+        shelf[key] = (of_others if rule.folders_only else position, position)
+
+    def _place_of(self, rule: _Rule) -> tuple[_Shelf | None, str]:
+        """Where to look the rule up, if that is possible, and by what."""
+        pattern = rule.pattern
+        special = SPECIAL.search(pattern)
+        if special is None:
+            return (self._names if rule.on_name else self._paths), pattern
+        at = special.start()
+        if not rule.on_name or pattern[at] != "*" or SPECIAL.search(pattern, at + 1):
+            return None, pattern
+        if pattern.startswith("*."):
+            return self._suffixes, pattern[1:]
+        if pattern.startswith("*"):
+            return (self._ends if len(pattern) > 1 else None), pattern[1:]
+        return (self._beginnings if pattern.endswith("*") else None), pattern[:-1]
+
+
+class _Globs:
+    """Rules that have to be tried."""
+
+    def __init__(self) -> None:
+        self._rules: dict[tuple[str, bool, bool], int] = {}
+        self._by_gram: dict[str, list[_Glob]] = {}
+        self._others: list[_Glob] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._others or self._by_gram)
+
+    def add(self, position: int, rule: _Rule) -> None:
+        # Of two that are alike, the last one counts.
+        self._rules[rule.pattern, rule.on_name, rule.folders_only] = position
+
+    def sort(self) -> None:
+        """Arrange what was added: the last rule is tried first."""
+        are_few = len(self._rules) <= _FEW_GLOBS
+        for key, position in sorted(self._rules.items(), key=lambda item: item[1], reverse=True):
+            gram = "" if are_few else _needed(key[0])[:_GRAM_CHARS]
+            is_found = len(gram) == _GRAM_CHARS
+            shelf = self._by_gram.setdefault(gram, []) if is_found else self._others
+            shelf.append(_Glob(position, *key))
+        self._rules.clear()
+
+    def last(self, path: str, name: str, is_folder: bool, decisive: int) -> int:
+        """The last rule that matches, if it comes after `decisive`, or else this."""
+        decisive = _last_of(self._others, path, name, is_folder, decisive)
+        if self._by_gram:
+            grams = {path[at : at + _GRAM_CHARS] for at in range(len(path) - _GRAM_CHARS + 1)}
+            for gram in grams & self._by_gram.keys():
+                decisive = _last_of(self._by_gram[gram], path, name, is_folder, decisive)
+        return decisive
+
+
+class _Glob:
+    __slots__ = ("_on_name", "_pattern", "_regex", "folders_only", "position")
+
+    def __init__(self, position: int, pattern: str, on_name: bool, folders_only: bool) -> None:
+        self.position = position
+        self.folders_only = folders_only
+        self._pattern = pattern
+        self._on_name = on_name
+        self._regex: re.Pattern[str] | None = None
+
+    def matches(self, path: str, name: str) -> bool:
+        """Whether it is about the entry at `path`."""
+        if self._regex is not None:
+            return self._regex.fullmatch(name if self._on_name else path) is not None
+        if self._on_name and not _NOT_A_STAR.search(self._pattern):
+            return _matches_stars(self._pattern.split("*"), name)
+        self._regex = compiled(self._pattern, is_name=self._on_name)  # takes 0.1 ms: not before
+        return self.matches(path, name)
+
+
+def _matches_stars(pieces: list[str], name: str) -> bool:
+    """Whether `name` is made of `pieces` in their order, with anything in between."""
+    first, *others, last = pieces
+    position, end = len(first), len(name) - len(last)
+    if position > end or not (name.startswith(first) and name.endswith(last)):
+        return False
+    for piece in others:
+        found = name.find(piece, position, end)
+        if found < 0:
+            return False
+        position = found + len(piece)
+    return True
+
+
+def _last_of(globs: list[_Glob], path: str, name: str, is_folder: bool, decisive: int) -> int:
+    for glob in globs:
+        if glob.position <= decisive:
+            break
+        if (is_folder or not glob.folders_only) and glob.matches(path, name):
+            return glob.position
+    return decisive
+
+
+def _needed(pattern: str) -> str:
+    """The longest text that is part of whatever `pattern` matches; slashes beside stars are not."""
+    needed = ""
+    for piece in _WILDCARDS.split(pattern):
+        plain = _UNCLEAR.split(piece, maxsplit=1)[0]
+        needed = max(needed, plain.strip("/"), key=len)
+        if plain != piece:
+            break
+    return needed
 
 
 def _bytewise(text: str) -> str:
@@ -107,18 +274,17 @@ def _bytewise(text: str) -> str:
 
 def _rule(line: str) -> _Rule | None:
     """The rule in a line of an ignore file, if there is one."""
-    line = _without_spaces_at_the_end(line.partition("\0")[0].removesuffix("\r"))
+    line = line.partition("\0")[0].removesuffix("\r")
+    line = _without_spaces_at_the_end(line) if line.endswith(" ") else line
     if not line or line.startswith("#"):
         return None
     pattern = line.removeprefix("!")
     ignores = pattern == line
     folders_only = pattern.endswith("/")
     pattern = pattern[:-1] if folders_only else pattern
-    on_name = "/" not in pattern
-    tokens = _tokens(pattern.removeprefix("/"))
-    if not pattern or tokens is None:
+    if not pattern:
         return None
-    return _Rule(pattern, ignores, folders_only, on_name, re.compile(_regex(tokens), re.DOTALL))
+    return _Rule(pattern.removeprefix("/"), ignores, folders_only, "/" not in pattern)
 
 
 def _without_spaces_at_the_end(line: str) -> str:
@@ -132,119 +298,3 @@ def _without_spaces_at_the_end(line: str) -> str:
         if size == 2 or line[position - 1] != " ":
             end = position
     return line[:end]
-
-
-def _tokens(pattern: str) -> list[_Token] | None:
-    """What `pattern` is made of; None if nothing can match it."""
-    special = _SPECIAL.search(pattern)
-    first = special.start() if special else len(pattern)
-    tokens: list[_Token] = []
-    position = 0
-    while position < len(pattern):
-        char = pattern[position]
-        if char == "*":
-            # git takes off what stands before the first special character before it looks.
-            is_at_start = position == first or pattern[position - 1] == "/"
-            found, position = _stars(pattern, position, is_at_start)
-            tokens += found
-        elif char == "[":
-            members, position = _class(pattern, position + 1)
-            if members is None:
-                return None
-            tokens.append(_one_of(members))
-        elif char == "\\":
-            if position + 1 == len(pattern):
-                return None
-            tokens.append(re.escape(pattern[position + 1]))
-            position += 2
-        else:
-            tokens.append("[^/]" if char == "?" else re.escape(char))
-            position += 1
-    return tokens
-
-
-def _stars(pattern: str, start: int, is_at_start: bool) -> tuple[list[_Token], int]:
-    """What the stars from `start` on mean, and where the rest of `pattern` begins."""
-    end = start
-    while pattern[end : end + 1] == "*":
-        end += 1
-    if end - start > 1 and is_at_start:
-        if end == len(pattern):
-            return [_REST], end
-        if pattern.startswith("/", end):
-            return [_FOLDERS], end + 1
-        if pattern.startswith("\\/", end):  # at least one folder
-            return [_STAR, "/", _FOLDERS], end + 2
-    return [_STAR], end
-
-
-def _class(pattern: str, position: int) -> tuple[Set[int] | None, int]:
-    """The characters that the brackets from `position` on stand for, and where they end.
-
-    None if they never end or name a class that does not exist: then nothing matches.
-    """
-    is_negated = pattern[position : position + 1] in {"!", "^"}
-    position += is_negated
-    members: set[int] = set()
-    before, is_first = "", True  # the character a range may begin with
-    while is_first or not pattern.startswith("]", position):
-        is_first = False
-        named = re.compile(r"\[:([^\]]*):\]").match(pattern, position)
-        if named:
-            if named[1] not in _POSIX_CLASSES:
-                return None, position
-            members |= _POSIX_CLASSES[named[1]]
-            before, position = "", named.end()
-            continue
-        is_range = bool(before) and re.match(r"-[^\]]", pattern[position:]) is not None
-        char, position = _character(pattern, position + is_range)
-        if not char:
-            return None, position
-        members |= set(range(ord(before if is_range else char), ord(char) + 1))
-        before = "" if is_range else char
-    return (_BYTES - members if is_negated else members) - {ord("/")}, position + 1
-
-
-def _character(pattern: str, position: int) -> tuple[str, int]:
-    """The character at `position`, behind a backslash or not, and where the next one stands."""
-    if pattern.startswith("\\", position):
-        position += 1
-    return pattern[position : position + 1], position + 1
-
-
-def _one_of(members: Set[int]) -> str:
-    codes = "".join(f"\\x{code:02x}" for code in sorted(members))
-    return f"[{codes}]" if members else "(?!)"
-
-
-def _regex(tokens: list[_Token]) -> str:
-    """Tokens as a regular expression that never tries in vain what it has tried before.
-
-    What stands before another wildcard of the same reach matches where it first can, for good
-    (atomic groups): the later wildcard reaches whatever an earlier one could have.
-    """
-    parts: list[list[_Token]] = [[]]
-    for token in tokens:
-        if token is _FOLDERS:
-            parts.append([])
-        else:
-            parts[-1].append(token)
-    first, *others = [_segments(part) for part in parts]
-    if not others:
-        return first
-    between = "".join(f"(?>(?:[^/]*/)*?{part})" for part in others[:-1] if part)
-    return f"{first}{between}(?:[^/]*/)*{others[-1]}"
-
-
-def _segments(tokens: list[_Token]) -> str:
-    """What stands between two `**/`."""
-    pieces = [""]
-    for token in tokens:
-        if token is _STAR:
-            pieces.append("")
-        else:
-            pieces[-1] += ".*" if token is _REST else str(token)
-    first, *others = pieces
-    if not others:
-        return first
-    return f"{first}{''.join(f'(?>[^/]*?{piece})' for piece in others[:-1])}[^/]*{others[-1]}"

@@ -16,7 +16,7 @@ KEY_BODY = "MIIBOgIBAAJBAKj34GkxFhD90vcNLYLInFEX\nPpyiWbcF4Uo8J3\n"
 CREDENTIALS = [
     "AKIA" + "IOSFODNN7QWERTYU",
     "ghp_" + "a1B2" * 9,
-    "github_pat_" + "11ABCDEFG0" + "x" * 20,
+    "github_pat_" + "11ABCDEFG0" + "xY2z" * 5,
     "glpat-" + "Ab1_" * 5,
     "xoxb-" + "123456789012-" + "Zk" * 12,
     "sk_live_" + "4eC39HqLyjWDarjtT1zdp7dc",
@@ -74,7 +74,7 @@ def test_the_formats_of_providers_are_masked_wherever_they_stand(credential: str
         (f'{{"accessToken": "{MIXED}"}}', MIXED),
         (f'const privateKey := "{MIXED}"', MIXED),
         ("url = 'postgres://admin:h7Rt2kLq@db.internal:5432/app'", "h7Rt2kLq"),
-        (f"AccountKey={'Ab1+' * 21}xy==;EndpointSuffix", "Ab1+" * 21 + "xy=="),
+        (f"AccountKey={MIXED * 2}{HEX[:24]}==;EndpointSuffix", f"{MIXED * 2}{HEX[:24]}=="),
         (
             f"https://hooks.slack.com/services/T0AB12CD3/B0EF45GH6/{HEX}",
             f"T0AB12CD3/B0EF45GH6/{HEX}",

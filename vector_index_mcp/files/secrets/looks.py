@@ -1,0 +1,143 @@
+"""Whether a value looks drawn by lot, chosen as a password, or written to be read. Pure.
+
+Every function takes a value of bounded length.
+"""
+
+import re
+
+# The pairs of letters that make up 95 % of the pairs in words and identifiers, by the first one
+# (counted in Python's standard library). Of letters drawn by lot, 38 % of the pairs are of these.
+_FOLLOWERS = {
+    group[0]: frozenset(group[1:])
+    for group in (
+        "abcdgiklmnprstuvwxy baeilorsu cacehiklorstu dadeilorsu eabcdefgilmnopqrstvwx faefilortu "
+        "gaehilnorsu haeiort iabcdefglmnoprstvxz j keis ladeilostuy mabeimopsu nacdefgiklnopstuv "
+        "oabcdfgiklmnoprstuvw paehiloprstuy qu racdefgiklmnoprstuvy sacehilopstuy tacehilmoprstuy "
+        "uabcegilmnprst vaei waehinor xceipt ynpst ze"
+    ).split()
+}
+_COMMON = frozenset(first + second for first, rest in _FOLLOWERS.items() for second in rest)
+_PIECE = re.compile(r"[A-Za-z0-9]+")
+_RUNS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
+_DIGIT, _LETTER, _HAS_SPACE = re.compile(r"[0-9]"), re.compile(r"[^\W\d_]"), re.compile(r"\s")
+_FOUR_FOURS = re.compile(r"[a-z]{4}(?:([ -])[a-z]{4})(?:\1[a-z]{4}){2}")
+_PARTS = re.compile(r"[A-Za-z]*[0-9]*[a-z]{0,2}(?:[-_.:/@,]+[A-Za-z]*[0-9]*[a-z]{0,2})+")
+_TECHNICAL = re.compile(
+    r"(?i)[0-9]{4}-[0-9]{2}-[0-9]{2}|0x[0-9a-f]{1,8}$|[0-9]{3,4}x[0-9]{3,4}$|(?:md5|sha|hmac|pbkdf2"
+    r"|aes|rsa|ecdsa|bcrypt|scrypt|argon2|ed25519|x25519|tls|pkcs|utf|iso|oauth|base)[-_0-9]"
+    r"|[a-z]:\\\\"
+)
+_EXPRESSION = re.compile(r"\|\||&&|=>|[<>=!]=|\?.*:")
+_SHORTEST_PASSWORD = 6
+_LEAST_RANDOM_PIECE = 10
+# The mean length of a run of small or capital letters or digits. Drawn from all of these it is 2,
+# from small letters and digits 2.5, in identifiers 4 to 6.
+_LONGEST_RANDOM_RUN = 2.8
+_LONGEST_RUN_OF_PASSWORDS = 2.5
+_LEAST_PAIRS = 4
+_LEAST_TURNS = 2
+_LEAST_TURNING_PIECE = 5
+_LEAST_LETTERS = 16  # of a piece without capitals and digits, which may be a name like any
+_MOST_COMMON_PAIRS = 0.72  # of a random value's pairs
+_LEAST_DISTINCT = 5
+_SPECIAL = frozenset("!#$%^&*~+?@;")
+
+# What stands where a secret will be, or in place of one: somebody else's variable, a file.
+_REFERENCE = re.compile(
+    r"[$%<{\[(@!]*\w*[{(<]|\$|%\w+%|%[(s]|<|\{|\[|@[@\w]|#\{|!\w|[~.]{0,2}/(?!\S*[+=])|[a-z][\w+.-]*://"
+    r"|(?:arn|vault|op|file|env|ssm|secret|keyring|data|urn|npm|https?|com|org|net):"
+    r"|(?:com|org|net|io|system|java|django)\.[a-z]|__\w+__$|\W+$"
+)
+_PLACEHOLDER = re.compile(
+    r"(?i)example|sample|placeholder|dummy|change|replace|your|test|fake|xxxx|passw|redacted"
+    r"|\.\.\.|secret|token|api[_-]?key|user|undefined|null|\*\*|insert|goes.?here|12345678|abcdef"
+    r"|01234567"
+)
+_FILLING = re.compile(r"[xX0.*_-]{12}$|EXAMPLE|\*\*")
+_NAME_LIKE = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|->|::|\?\.)[\w$]+)*")
+
+
+def is_placeholder(value: str) -> bool:
+    """Whether `value` only says that a secret belongs here, or where it is to be had."""
+    return (
+        len(set(value)) < _LEAST_DISTINCT
+        or _REFERENCE.match(value) is not None
+        or _PLACEHOLDER.search(value) is not None
+    )
+
+
+def is_blank(token: str) -> bool:
+    """Whether a token of a known format was only written to show the format."""
+    return _FILLING.search(token) is not None
+
+
+def is_random(value: str, least: int) -> bool:
+    """Whether `value` has at least `least` characters, and a piece of it is drawn by lot."""
+    if len(value) < least or _TECHNICAL.match(value):
+        return False
+    longest = max(_PIECE.findall(value), key=len, default="")
+    return len(longest) >= min(_LEAST_RANDOM_PIECE, least) and _is_random_piece(longest)
+
+
+def is_password(value: str) -> bool:
+    """Whether `value`, written as a literal, is one that people choose as a password."""
+    if len(value) < _SHORTEST_PASSWORD:
+        return False
+    if _HAS_SPACE.search(value) or ("(" in value and ")" in value):
+        return is_phrase(value)
+    if is_name_of_parts(value) or not _LETTER.search(value):
+        return False
+    return bool(_DIGIT.search(value)) or any(char in _SPECIAL for char in value[:-1])
+
+
+def is_mixed(value: str) -> bool:
+    """Whether `value`, written without quotes, is a password rather than a word, name or number."""
+    if _FOUR_FOURS.fullmatch(value):
+        return _is_uncommon(_RUNS.findall(value))
+    is_of_both = _DIGIT.search(value) and _LETTER.search(value)
+    if len(value) < _SHORTEST_PASSWORD or not is_of_both or is_name_of_parts(value):
+        return False
+    if _EXPRESSION.search(value):
+        return False
+    return is_turning(value) or not _NAME_LIKE.fullmatch(value)
+
+
+def is_turning(value: str) -> bool:
+    """Whether small letters, capital letters and digits take turns in `value` all the time."""
+    runs, pieces = _RUNS.findall(value), _PIECE.findall(value)
+    turns = len(runs) - len(pieces)  # inside of pieces: `a-b-c` has none
+    if turns < _LEAST_TURNS or sum(map(len, runs)) > _LONGEST_RUN_OF_PASSWORDS * len(runs):
+        return False
+    return not _SPECIAL.isdisjoint(value) or (
+        turns > _LEAST_TURNS and max(map(len, pieces)) >= _LEAST_TURNING_PIECE
+    )
+
+
+def is_name_of_parts(value: str) -> bool:
+    """Whether `value` is a version, path, date or name, like `eu-west-1a`."""
+    return _PARTS.fullmatch(value) is not None or _TECHNICAL.match(value) is not None
+
+
+def is_phrase(value: str) -> bool:
+    """Whether `value` holds spaces and still is no sentence: Google's and WordPress' way."""
+    if _FOUR_FOURS.fullmatch(value):
+        return True
+    signs = sum(not char.isalnum() for char in value)
+    return len(value) >= 40 and 6 * signs >= len(value) and is_turning(value)
+
+
+def _is_random_piece(piece: str) -> bool:
+    if piece.isdecimal():
+        return False
+    runs = _RUNS.findall(piece)
+    if len(piece) <= _LONGEST_RANDOM_RUN * len(runs):
+        return True
+    return _is_uncommon(runs) and (len(runs) > 1 or len(piece) >= _LEAST_LETTERS)
+
+
+def _is_uncommon(runs: list[str]) -> bool:
+    """Whether the letters in `runs` follow each other as in no word."""
+    pairs = [run[at : at + 2].lower() for run in runs for at in range(len(run) - 1)]
+    pairs = [pair for pair in pairs if not pair.isdecimal()]
+    common = sum(pair in _COMMON for pair in pairs)
+    return len(pairs) >= _LEAST_PAIRS and common <= _MOST_COMMON_PAIRS * len(pairs)

@@ -1,0 +1,145 @@
+"""What is assigned to names whose values are secrets, in the ways in which files assign."""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from vector_index_mcp.files.secrets.linear import Pattern
+from vector_index_mcp.files.secrets.looks import (
+    is_mixed,
+    is_name_of_parts,
+    is_password,
+    is_phrase,
+    is_placeholder,
+    is_random,
+    is_turning,
+)
+
+_PASSWORDS = (
+    r"passw(?:or)?d|passwort|kennwort|pass_?phrase|contrasena|senha|mot_?de_?passe"
+    r"|(?:require|store|key|user|root|db|master|admin|sign|become|ssh)_?pass|pass|pwd|pw|psk"
+    r"|identified\s{1,9}(?:with\s{1,9}\w{1,40}\s{1,9})?by|securestring|snmp-server\s{1,9}community"
+)
+_KEYS = (
+    r"secret|token|credential|(?:api|app|access|private|account|auth|encryption|encrypt|signing|sign"
+    r"|master|client|admin|deploy|shared|shared[_-]?access|storage|service|subscription|functions"
+    r"|session|cookie|hmac|jwt|aes|crypto|license|integration|write|webhook|application|secure_auth"
+    r"|logged_in|nonce|auth)[\s_.-]?(?:key|salt|secret|token)|\bauth\b|_auth\b"
+)
+_SUFFIXES = (
+    r"value|val|data|base|base64|b64|hex|secret|token|key|pass|password|prod|production|dev|staging"
+    r"|live|main|root|admin|user|ro|rw|read|write|primary|secondary|default|old|new|raw|plain|text"
+    r"|string|str|v?[0-9]{1,3}|access[_-]?key"
+)
+_NAME = Pattern(rf"(?i)(?:{_PASSWORDS}|{_KEYS})(?:[_.-]?(?:{_SUFFIXES}))*\b")
+_PASSWORD_NAME = re.compile(rf"(?i)(?:{_PASSWORDS})")
+
+# Between a name and its value.
+_QUOTE = r"(?:\\{0,3}[\"'`]|&quot;)"
+_ASSIGNED = re.compile(
+    rf"(?:{_QUOTE}?[\])}}]{{0,2}}(?:[ \t]{{0,9}}:[ \t]{{0,9}}[\w.<>&?|\[\] ]{{1,30}}"
+    rf"|\[\w{{0,8}}\]|[ \t]{{1,9}}[\w.*\[\]]{{1,20}})?[ \t]{{0,40}}(?:[:?|+!]{{0,2}}={{1,3}}>?)"
+    rf"|{_QUOTE}?[\])}}]{{0,2}}[ \t]{{0,40}}(?::=|->|:))[ \t]{{0,40}}"
+    r"(?:\r?\n[ \t]{1,40}(?=[\"']))?"
+)
+_PAIRED = re.compile(  # name="…" value="…", name: …, value: …
+    rf"{_QUOTE}?(?:[\s,]{{1,40}}[\w:]{{1,20}}=[\"'][^\"'<>\n]{{0,40}}[\"']){{0,2}}[\s,]{{1,40}}"
+    rf"{_QUOTE}?(?:[Vv]alue|VALUE){_QUOTE}?\s{{0,3}}[:=]\s{{0,3}}"
+    rf"|{_QUOTE}?\s?\{{[^{{}}\n]{{0,100}}?\bdefault\s{{0,9}}=\s{{0,9}}"
+)
+_ELEMENT = re.compile(  # <name>…, <x name="name">…, <x>name</x><y>…
+    r"(?:>|[\"'][^<>\n]{0,60}(?<!/)>|</[\w:.-]{1,40}>\s{0,40}<[\w:.-]{1,40}>)"
+    r"\s{0,40}(?:<(?:value|Value|!\[CDATA)[>\[]\s{0,40})?"
+)
+_ARGUMENT = re.compile(r"[\"']\s{0,3},\s{0,9}(?=[\"'])|\(\s{0,3}(?=[\"'])")
+_SPACE = re.compile(r"[\"']?[ \t]{1,20}(?:[57] |(?=[^\s=:]))(?:\\\r?\n\s{0,40})?")
+# The value itself.
+_OPENING = re.compile(r"(?:[NLbru@]{1,2}(?=[\"']))?(\\{0,3}[\"'`]|&quot;)")
+_BARE = re.compile(r"[^\s\"'`<>,;&(){}\[\]\\]{1,400}")
+_IN_ELEMENT = re.compile(r"\s{0,40}([^<>\s][^<>\n]{0,400}?)\s{0,40}(?:\]\]>)?<")
+_LONGEST_VALUE = 2_000
+_LONGEST_SHORT_NAME = 4
+_LONGEST_WORD_BEFORE = 14
+_OTHER_TOKENS = tuple(  # which nobody has to keep
+    "public publickey next page paging continuation lock change sync cursor starting idempotency "
+    "cancellation clientrequest".split()
+)
+_LEAST_KEY, _LEAST_MIXED_KEY = 16, 8
+
+
+class _Value(NamedTuple):
+    start: int
+    end: int
+    is_literal: bool
+    """Whether it stands in quotes, or as the text of an element."""
+    is_likely: bool = True
+    """Whether what stands between it and the name assigns; otherwise they are only neighbours."""
+
+
+def find(text: str, data: bytes) -> Iterator[tuple[int, int]]:
+    """Where the values of such names stand in `text`."""
+    for start, end in _NAME.spans(data):
+        password = _PASSWORD_NAME.match(text, start, end)
+        is_password = password is not None
+        is_short = password is not None and password.end() - start <= _LONGEST_SHORT_NAME
+        if _is_other_name(text, start, is_password, is_short):
+            continue
+        for value in _values(text, end):
+            if (value.is_likely or not is_short) and _is_secret(text, value, is_password):
+                yield value.start, value.end
+                break
+
+
+def _is_other_name(text: str, start: int, is_password: bool, is_short: bool) -> bool:
+    """Whether the name is part of one that means something else: `bypass`, `nextPageToken`."""
+    before = text[max(0, start - _LONGEST_WORD_BEFORE) : start]
+    if before.endswith("::"):  # a type
+        return True
+    if not is_password:
+        return before.lower().rstrip("_-. ").endswith(_OTHER_TOKENS)
+    if not is_short or not before[-1:].isalpha():
+        return False
+    return not (text[start].isupper() and before[-1].islower())
+
+
+def _values(text: str, end: int) -> Iterator[_Value]:
+    """What may be the value of the name that ends at `end`, the likeliest first."""
+    for separator in (_ASSIGNED, _PAIRED):
+        if (match := separator.match(text, end)) and (value := _value(text, match.end())):
+            yield value
+    if (match := _ELEMENT.match(text, end)) and (found := _IN_ELEMENT.match(text, match.end())):
+        yield _Value(*found.span(1), is_literal=True)
+    for separator in (_ARGUMENT, _SPACE):
+        if (match := separator.match(text, end)) and (value := _value(text, match.end())):
+            yield value._replace(is_likely=False)
+
+
+def _value(text: str, position: int) -> _Value | None:
+    opening = _OPENING.match(text, position)
+    if opening is None:
+        bare = _BARE.match(text, position)
+        if bare is None or text[bare.end() : bare.end() + 1] in {"(", "[", "{"}:
+            return None  # an expression
+        return _Value(*bare.span(), is_literal=False)
+    start, quote = opening.end(), opening[1]
+    end = text.find(quote, start, start + _LONGEST_VALUE)
+    if end < 0 or text.find("\n", start, end) >= 0:
+        return None
+    return _Value(start, end, is_literal=True)
+
+
+def _is_secret(text: str, value: _Value, is_password_name: bool) -> bool:
+    written = text[value.start : value.end]
+    if is_placeholder(written):
+        return False
+    if is_password_name:
+        if value.is_literal and (value.is_likely or is_phrase(written)):
+            return is_password(written)
+        return is_mixed(written)
+    if is_phrase(written):
+        return value.is_literal
+    if is_random(written, _LEAST_KEY):
+        return True
+    is_long_enough = len(written) >= _LEAST_MIXED_KEY and not written.isalnum()
+    is_name = is_name_of_parts(written)
+    return value.is_likely and is_long_enough and not is_name and is_turning(written)
