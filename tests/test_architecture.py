@@ -64,7 +64,7 @@ MAY_IMPORT = {
     },
     "commands": {"settings", "background", "remote", "local", "monitor"},
     "services": {"errors", "codebase.project", "background", "terminal"},
-    "clients": {"errors", "codebase.project"},
+    "clients": {"errors", "codebase.project", "files.beneath"},
     "ui": {"errors", "background"},
     "arguments": {"codebase.limits", "__version__"},
     "cli": {
