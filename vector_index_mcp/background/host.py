@@ -43,15 +43,15 @@ class Host:
     """The process that serves one project.
 
     `serve_session` serves MCP on a stream until its end; `open_page` makes a link to the page, and
-    `viewers` counts who has it open; `is_busy` says whether work is left that nobody waits for;
-    `report` describes the service for `ps`.
+    if it is told so a file that leads there; `viewers` counts who has it open; `is_busy` says
+    whether work is left that nobody waits for; `report` describes the service for `ps`.
     """
 
     project: Path
     endpoint: Endpoint
     idle_seconds: float
     serve_session: Callable[[anyio.abc.ByteStream], Awaitable[None]]
-    open_page: Callable[[], Awaitable[str]]
+    open_page: Callable[[bool], Awaitable[dict[str, Any]]]
     viewers: Callable[[], int]
     is_busy: Callable[[], bool]
     report: Callable[[], dict[str, Any]]
@@ -166,8 +166,9 @@ class Host:
         elif wants == greeting.MCP and self.clients >= _MOST_CLIENTS:
             refusal = f"it has {self.clients} clients already; end some of them"
             await stream.send(greeting.line({"refused": refusal}))
-        elif wants == greeting.PAGE:
-            await stream.send(greeting.line(own | await self._page()))
+        elif wants in {greeting.PAGE, greeting.PAGE_IN_A_FILE}:
+            page = await self._page(in_a_file=wants == greeting.PAGE_IN_A_FILE)
+            await stream.send(greeting.line(own | page))
         elif wants == greeting.MCP:
             await stream.send(greeting.line(own))
             if hello.get("version") == __version__:  # another one is about to replace us
@@ -175,9 +176,9 @@ class Host:
         else:
             await stream.send(greeting.line({"refused": "this is no wish that it knows"}))
 
-    async def _page(self) -> dict[str, Any]:
+    async def _page(self, *, in_a_file: bool) -> dict[str, Any]:
         try:
-            return {"url": await self.open_page()}
+            return await self.open_page(in_a_file)
         except BackgroundError as error:
             return {"refused": str(error)}
 
