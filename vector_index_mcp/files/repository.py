@@ -48,9 +48,9 @@ def excludes_file(folder: Path) -> Path | None:
             check=False,
         )
     except (OSError, subprocess.SubprocessError):
-        return _config_home() / "git" / "ignore"
+        return _usual_excludes()
     if answer.returncode != 0:  # not set
-        return _config_home() / "git" / "ignore"
+        return _usual_excludes()
     name = os.fsdecode(answer.stdout.removesuffix(b"\n"))
     return folder / name if name else None
 
@@ -65,9 +65,13 @@ def text_of(path: Path, most_bytes: int) -> str:
         return ""
 
 
-def _config_home() -> Path:
+def _usual_excludes() -> Path | None:
     configured = os.environ.get("XDG_CONFIG_HOME")
-    return Path(configured) if configured else Path.home() / ".config"
+    try:
+        home = Path(configured) if configured else Path.home() / ".config"
+    except RuntimeError:  # nobody knows the home
+        return None
+    return home / "git" / "ignore"
 
 
 def _git_folder(top: Path) -> Path:
