@@ -18,16 +18,17 @@ MOST_LINES_OF_A_FUNCTION = 60
 MAY_IMPORT = {
     "__init__": set(),
     "errors": set(),
+    "causes": set(),
     "settings": {"errors"},
     "engine": {"errors"},
     "files": {"errors"},
     "codebase": {"errors", "engine", "files"},
-    "background": {"errors", "__version__"},
+    "background": {"errors", "causes", "__version__"},
     "page": {"errors", "engine", "codebase"},
     "transport": set(),
     "session": {"transport"},
     "lean_mcp": set(),
-    "loading": {"settings", "engine", "codebase"},
+    "loading": {"errors", "settings", "engine", "codebase"},
     "server": {
         "errors",
         "settings",
@@ -64,12 +65,13 @@ MAY_IMPORT = {
     },
     "commands": {"settings", "background", "remote", "local", "monitor"},
     "services": {"errors", "codebase.project", "background", "terminal"},
-    "clients": {"errors", "codebase.project"},
+    "clients": {"errors", "codebase.project", "files.beneath"},
     "ui": {"errors", "background"},
     "arguments": {"codebase.limits", "__version__"},
     "cli": {
         "arguments",
         "errors",
+        "causes",
         "settings",
         "codebase.limits",
         "codebase.project",
@@ -151,7 +153,7 @@ READS_ENVIRONMENT = {
 }
 HEAVY = ["lancedb", "lance", "pyarrow", "torch", "sentence_transformers", "transformers"]
 # What a client starts once per session.
-FRONT_END = ["greeting", "endpoint", "relay"]
+FRONT_END = ["greeting", "endpoint", "relay", "refusal"]
 
 every_module = pytest.mark.parametrize(
     "module", MODULES, ids=lambda path: path.relative_to(ROOT).as_posix()

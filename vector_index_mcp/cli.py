@@ -9,46 +9,87 @@ import gc
 import logging
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
 from vector_index_mcp.arguments import parse
+from vector_index_mcp.background import refusal
+from vector_index_mcp.causes import SYSTEM_ERRORS, sentence
 from vector_index_mcp.errors import ProjectError, SettingsError, VectorIndexError
 from vector_index_mcp.terminal import visible, write
 
+_log = logging.getLogger(__name__)
+
 _ENV_FILE_VARIABLE = "VECTOR_INDEX_ENV_FILE"
+_PROTOCOL = ("stdin", "stdout")
 _LOG_BYTES = 1_000_000
 _LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the program and exit."""
-    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+    closed = _open_standard_streams()
+    sys.exit(run(sys.argv[1:] if arguments is None else arguments, closed))
 
 
-def run(arguments: Sequence[str]) -> int:
-    """Run the program; returns its exit status."""
+def run(arguments: Sequence[str], closed: Collection[str] = ()) -> int:
+    """Run the program; returns its exit status.
+
+    Args:
+        arguments: The command line's.
+        closed: Which standard streams we were started without.
+    """
     parsed = parse(arguments)
-    env_file = parsed.env_file or os.environ.get(_ENV_FILE_VARIABLE) or None
     try:
-        if parsed.command == "serve" and not parsed.foreground:
-            return _relay(parsed.path, env_file)
-        if parsed.command == "ui":
-            return _ui(parsed.path, env_file, opens_browser=not parsed.no_open)
-        if parsed.command == "host":
-            return _host(parsed.path, env_file)
-        return _run_command(parsed, env_file)
+        return _run(parsed, closed)
     except (SettingsError, ProjectError) as error:
-        return _fail(error, 2)
+        return _fail(parsed, str(error), 2)
     except VectorIndexError as error:
-        return _fail(error, 1)
+        return _fail(parsed, str(error), 1)
     except KeyboardInterrupt:
         return 130  # what a shell gives a command ended by Ctrl+C
     except BrokenPipeError:
         # Whoever read our output (`| head`) has seen enough; what is buffered goes nowhere.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 1
+    except (OSError, MemoryError) as error:
+        _log.debug("this has ended the program", exc_info=True)
+        return _fail(parsed, sentence(error), 1)
+
+
+def _run(parsed: argparse.Namespace, closed: Collection[str]) -> int:
+    env_file = parsed.env_file or os.environ.get(_ENV_FILE_VARIABLE) or None
+    if parsed.command == "serve" and (missing := [name for name in _PROTOCOL if name in closed]):
+        raise SettingsError(
+            f"{' and '.join(missing)} closed, where an MCP client talks to the server; "
+            "let one start it, with pipes"
+        )
+    if parsed.command == "serve" and not parsed.foreground:
+        return _relay(parsed.path, env_file)
+    if parsed.command == "ui":
+        return _ui(parsed.path, env_file, opens_browser=not parsed.no_open)
+    if parsed.command == "host":
+        return _host(parsed.path, env_file)
+    return _run_command(parsed, env_file)
+
+
+def _open_standard_streams() -> list[str]:
+    """Let every standard stream lead somewhere; returns the names of those that were closed.
+
+    Or the next file that is opened, a socket or a lock, would be taken for standard output.
+    """
+    closed = []
+    for descriptor, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            closed.append(name)
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free: this one
+            os.set_inheritable(descriptor, True)
+            mode = "w" if descriptor else "r"
+            setattr(sys, name, os.fdopen(descriptor, mode, encoding="utf-8", closefd=False))
+    return closed
 
 
 # The imports stand in the functions: a front end needs the standard library alone, and --help or a
@@ -85,8 +126,8 @@ def _host(path: str, env_file: str | None) -> int:
     os.dup2(2, 1)  # what a library prints is for the log
 
     def tell(words: str) -> None:
-        # Whoever started us may be gone already.
-        with contextlib.suppress(BrokenPipeError), os.fdopen(report, "wb") as pipe:
+        # Whoever started us may be gone already, or has been told.
+        with contextlib.suppress(OSError), os.fdopen(report, "wb") as pipe:
             pipe.write(f"{words}\n".encode())
 
     gc.disable()  # of what is imported nothing goes away; looking for it takes 0.04 s of 0.6
@@ -105,12 +146,15 @@ def _host(path: str, env_file: str | None) -> int:
         prefetched = loading.prefetch(project, configured)
         lean_mcp.load()
         from vector_index_mcp import server
-    except VectorIndexError as error:
+
+        gc.enable()
+        anyio.run(server.host, project, configured, tell, prefetched)
+    except (*SYSTEM_ERRORS, VectorIndexError, ExceptionGroup) as error:
         is_wrong_use = isinstance(error, (SettingsError, ProjectError))
-        tell(f"error {2 if is_wrong_use else 1}: {error}")
+        tell(f"error {2 if is_wrong_use else 1}: {visible(sentence(error))}")
+        if not isinstance(error, VectorIndexError):
+            _log.exception("the service ends by an error")
         return 1
-    gc.enable()
-    anyio.run(server.host, project, configured, tell, prefetched)
     return 0
 
 
@@ -182,6 +226,9 @@ def _log_to(handler: logging.Handler, level: str) -> None:
     logging.basicConfig(handlers=[handler], level=level)
 
 
-def _fail(error: VectorIndexError, status: int) -> int:
-    write(f"vector-index-mcp: {visible(str(error))}", sys.stderr)
+def _fail(parsed: argparse.Namespace, reason: str, status: int) -> int:
+    with contextlib.suppress(OSError):  # a full disk
+        write(f"vector-index-mcp: {visible(reason)}", sys.stderr)
+    if parsed.command == "serve":
+        refusal.answer(visible(reason))
     return status

@@ -4,6 +4,8 @@ Knows nothing of MCP: a command that opens an index itself would wait half a sec
 """
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +13,7 @@ import anyio.to_thread
 
 from vector_index_mcp.codebase.prefetch import Prefetch
 from vector_index_mcp.codebase.project import index_uri
+from vector_index_mcp.errors import SettingsError
 from vector_index_mcp.settings import Settings
 
 if TYPE_CHECKING:
@@ -91,15 +94,33 @@ def load_codebase(
 
 
 def cache_folder(settings: Settings) -> Path:
-    """Where the embedding cache lies."""
+    """Where the embedding cache lies.
+
+    Raises:
+        SettingsError: If it is to lie in a home folder that nobody knows.
+    """
     import platformdirs
 
-    configured = settings.embedding_cache_dir
-    return Path(configured or platformdirs.user_cache_path(_FOLDER)).expanduser()
+    with _known_home():
+        configured = settings.embedding_cache_dir
+        return Path(configured or platformdirs.user_cache_path(_FOLDER)).expanduser()
 
 
 def state_folder() -> Path:
-    """Where locks lie whose index has no folder."""
+    """Where locks lie whose index has no folder.
+
+    Raises:
+        SettingsError: As above.
+    """
     import platformdirs
 
-    return platformdirs.user_state_path(_FOLDER)
+    with _known_home():
+        return platformdirs.user_state_path(_FOLDER)
+
+
+@contextmanager
+def _known_home() -> Iterator[None]:
+    try:
+        yield
+    except RuntimeError as error:
+        raise SettingsError("your home folder is not known; set HOME to it") from error

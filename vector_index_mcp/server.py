@@ -26,6 +26,7 @@ from vector_index_mcp.codebase import tools
 from vector_index_mcp.codebase.prefetch import Prefetch
 from vector_index_mcp.engine import memory
 from vector_index_mcp.loading import open_codebase
+from vector_index_mcp.page.handover import Handover, folders_for
 from vector_index_mcp.settings import Settings
 
 if TYPE_CHECKING:
@@ -99,10 +100,10 @@ def build_server(service: "Lazily[Codebase]") -> MCPServer[Any]:
     return server
 
 
-def _load_page(service: "Lazily[Codebase]") -> "Page":
+def _load_page(service: "Lazily[Codebase]", handover: Handover) -> "Page":
     from vector_index_mcp.page.listener import Page  # 2 MB of lexers that few services need
 
-    return Page(service.get)
+    return Page(service.get, handover)
 
 
 async def serve_stdio(
@@ -138,17 +139,24 @@ async def host(
     """Be the background service of `project`: one index, a session for every front end."""
     memory.share_heaps()
     service = Lazily(partial(open_codebase, project, settings, prefetched))
-    page = Lazily(partial(anyio.to_thread.run_sync, _load_page, service))
+    endpoint = endpoint_of(project)
+    handover = Handover(endpoint.name, folders_for(endpoint.folder))
+    page = Lazily(partial(anyio.to_thread.run_sync, _load_page, service, handover))
     server = build_server(service)
 
     async def run() -> None:
+        handover.remove_left()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(service.run)
             tasks.start_soon(page.run)
 
-    async def open_page() -> str:
+    async def open_page(in_a_file: bool) -> dict[str, Any]:
         service.begin()
-        return await (await page.get()).address()
+        opened = await page.get()
+        if not in_a_file:
+            return {"url": await opened.address()}
+        url, path = await opened.handed_over()
+        return {"url": url, "file": str(path or "")}
 
     async def serve_session(stream: anyio.abc.ByteStream) -> None:
         await session.serve(server, stream.receive, transport.sending(stream))
@@ -165,7 +173,7 @@ async def host(
 
     await Host(
         project=project,
-        endpoint=endpoint_of(project),
+        endpoint=endpoint,
         idle_seconds=settings.service_idle_minutes * _SECONDS_PER_MINUTE,
         serve_session=serve_session,
         open_page=open_page,

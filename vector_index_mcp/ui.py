@@ -1,6 +1,11 @@
-"""The command `ui`: a link to the page of a project's background service, and a browser for it."""
+"""The command `ui`: a link to the page of a project's background service, and a browser for it.
+
+The link is a secret for a few minutes: it is printed for the user's own terminal, and handed to the
+browser in a file, since every user of the machine can read a browser's arguments.
+"""
 
 import os
+import platform
 import sys
 import webbrowser
 from collections.abc import Sequence
@@ -12,6 +17,9 @@ from vector_index_mcp.errors import BackgroundError
 
 # Without any of them a Unix has text browsers at best, which would take the terminal.
 _SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
+# Set in a terminal of VS Code whose window is on another machine, with a browser that finds no file
+# of this one. A click on the printed link works there.
+_ELSEWHERE = "VSCODE_IPC_HOOK_CLI"
 
 
 def run(project: Path, host_arguments: Sequence[str], *, opens_browser: bool) -> int:
@@ -20,18 +28,27 @@ def run(project: Path, host_arguments: Sequence[str], *, opens_browser: bool) ->
     Raises:
         BackgroundError: If there is no service, and none can be started.
     """
+    is_opened = opens_browser and _has_screen()
+    wish = greeting.PAGE_IN_A_FILE if is_opened else greeting.PAGE
     with relay.connected(project, host_arguments):  # a client meanwhile, so that it does not end
-        answer = relay.ask(endpoint_of(project), greeting.PAGE)
+        answer = relay.ask(endpoint_of(project), wish)
     if answer is None:
         raise BackgroundError("the background service has just ended; try again")
     sys.stdout.write(f"{answer['url']}\n")
     sys.stdout.flush()
-    if opens_browser and _has_screen() and webbrowser.open(answer["url"]):
-        sys.stderr.write("opened in your browser; the link works once, for a few minutes\n")
+    file = answer.get("file")
+    if file and webbrowser.open(Path(file).as_uri()):
+        sys.stderr.write(
+            "opening in your browser; if no page comes up, open this link there: "
+            "it works once, for a few minutes\n"
+        )
     else:
         sys.stderr.write("open this link in a browser; it works once, for a few minutes\n")
     return 0
 
 
 def _has_screen() -> bool:
+    """Whether there is a browser that can be shown one of our files."""
+    if os.environ.get(_ELSEWHERE) or "microsoft" in platform.release().lower():  # or of Windows
+        return False
     return sys.platform in {"win32", "darwin"} or any(map(os.environ.get, _SCREENS))

@@ -4,12 +4,13 @@ import json
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 from chromium import Browser, Tab, browser, needs_chromium
 from fakes import FakeEmbedder
-from processes import FAKE_WORKER, NO_MODEL, Place, place_of, with_import_hook, write
+from processes import FAKE_WORKER, NO_MODEL, Place, place_of, until, with_import_hook, write
 from serving import codebase_of, converged
 
 from vector_index_mcp.codebase.service import Codebase
@@ -135,6 +136,29 @@ async def search(tab: Tab, query: str) -> None:
     )
     await tab.until(f"{address} && {text_of('#summary')}.includes(' ms')")
     await tab.until("!document.querySelector('#results[aria-busy]')")
+
+
+# -- how one comes in ------------------------------------------------------------------------
+
+
+async def test_the_file_that_a_browser_is_given_opens_the_page_and_goes(place, chromium):
+    browser, seen = place.folder / "browser", place.folder / "seen"
+    browser.write_text(f'#!/bin/sh\nprintf %s "$1" > {seen}.part\nmv {seen}.part {seen}\n', "utf-8")
+    browser.chmod(0o700)
+    ran = await place.run("ui", place.project, BROWSER=f"{browser} %s")
+    token = ran.stdout.strip().partition("token=")[2]
+    await until(seen.exists)
+    tab = await chromium.tab()
+    await tab.open(url := seen.read_text("utf-8"))
+    await tab.until(fact("Files"))
+    history = await tab.send("Page.getNavigationHistory")
+    addresses = [entry["url"] for entry in history["entries"]]
+    assert not [address for address in [*tab.requests, *addresses] if token in address]
+    await until(lambda: not Path(url.removeprefix("file://")).exists())
+    await tab.send("Page.reload")
+    await tab.until(fact("Files"))
+    assert tab.complaints == []
+    await tab.close()
 
 
 # -- search ----------------------------------------------------------------------------------

@@ -1,10 +1,16 @@
 """The command `ui`: a link to the page of the background service."""
 
 import http.client
+import os
+import stat
+import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, closing
+from functools import partial
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 import anyio
 import pytest
@@ -17,6 +23,7 @@ pytestmark = [
 
 PROJECT = {"load.py": "def parse_config(path):\n    return read_settings(path)\n"}
 SHORT_MINUTES = 0.02
+NOBODY = 65_534
 NO_SCREEN = {"DISPLAY": "", "WAYLAND_DISPLAY": "", "BROWSER": ""}
 
 
@@ -77,16 +84,98 @@ async def test_it_starts_a_service_and_prints_a_link_to_its_page(place):
     assert place.service() == service
 
 
-async def test_it_opens_the_link_in_the_user_s_browser(place):
-    seen, browser = place.folder / "seen", place.folder / "browser"
-    browser.write_text(f'#!/bin/sh\nprintf %s "$1" > {seen}\n', encoding="utf-8")
+# Stands in for a browser: notes what it is started with, and the arguments of every process.
+BROWSER = """#!/bin/sh
+cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' ' ' > "{folder}/seen.all"
+printf %s "$1" > "{folder}/seen.part"
+mv "{folder}/seen.part" "{folder}/seen"
+"""
+
+
+def with_browser(place: Place) -> Path:
+    """Let the user have a browser; returns where it notes what it is to show."""
+    browser = place.folder / "browser"
+    browser.write_text(BROWSER.format(folder=place.folder), encoding="utf-8")
     browser.chmod(0o700)
     place.variables["BROWSER"] = f"{browser} %s"
+    return place.folder / "seen"
+
+
+async def file_shown(seen: Path) -> Path:
+    """The file that the browser has been started with."""
+    url = urlsplit(await until(partial(taken, seen)))
+    assert (url.scheme, url.netloc) == ("file", "")
+    return Path(unquote(url.path))
+
+
+def taken(file: Path) -> str:
+    """What a file says, which goes; empty if there is none."""
+    if not file.exists():
+        return ""
+    text = file.read_text("utf-8")
+    file.unlink()
+    return text
+
+
+async def test_it_hands_the_link_to_the_browser_in_a_file_of_the_user_s(place):
+    seen = with_browser(place)
     link = await link_of(place)
-    await until(lambda: seen.exists() and seen.read_text("utf-8") == link)
-    seen.unlink()
+    file = await file_shown(seen)
+    token = link.partition("token=")[2]
+    assert token in file.read_text("utf-8")
+    assert token not in (place.folder / "seen.all").read_text("utf-8", "replace")
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
+    connection, _, _ = await anyio.to_thread.run_sync(visit, link)
+    connection.close()
+    await until(lambda: not file.exists())
     await link_of(place, "--no-open")
     assert not seen.exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32" or os.geteuid() != 0, reason="becomes another user")
+async def test_another_user_who_knows_the_file_cannot_read_it(place):
+    seen = with_browser(place)
+    await link_of(place)
+    file = await file_shown(seen)
+    readable = file.with_name("readable")
+    readable.write_text("yes", encoding="utf-8")
+    for path in (readable, *file.parents):
+        if path.is_relative_to(place.folder):
+            path.chmod(0o755)  # even so
+    assert reads(readable)
+    assert not reads(file)
+
+
+def reads(path: Path) -> bool:
+    """Whether somebody else can read a file."""
+    command = ["cat", str(path)]
+    return not subprocess.run(
+        command, user=NOBODY, cwd="/", capture_output=True, check=False
+    ).returncode
+
+
+async def test_no_file_stays_when_its_service_ends_or_is_killed(place):
+    seen = with_browser(place)
+    await link_of(place)
+    file = await file_shown(seen)
+    place.service().kill()
+    await until(lambda: not place.processes())
+    assert file.exists()
+    await link_of(place)
+    another = await file_shown(seen)
+    assert not file.exists()
+    await place.run("stop", place.project)
+    assert not another.exists()
+
+
+@pytest.mark.parametrize("variable", ["VSCODE_IPC_HOOK_CLI"])
+async def test_a_browser_on_another_machine_is_left_to_the_printed_link(place, variable):
+    seen = with_browser(place)
+    ran = await place.run("ui", place.project, **{variable: "/tmp/x.sock"})
+    assert "open this link in a browser" in ran.stderr
+    assert not seen.exists()
+    assert not [*place.runtime.glob("*.html")]
 
 
 async def test_without_a_screen_it_says_what_to_do(place):

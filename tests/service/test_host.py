@@ -1,6 +1,7 @@
 """The service's process, with sessions that misbehave."""
 
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -28,7 +29,7 @@ def ask(endpoint: Endpoint, wants: str) -> tuple[dict, bytes]:
         return answer, rest
 
 
-async def no_page() -> str:
+async def no_page(in_a_file: bool) -> dict[str, Any]:
     raise BackgroundError("no port can be listened on")
 
 

@@ -22,6 +22,7 @@ from serving import (
 )
 
 from vector_index_mcp.codebase.wire import search_result
+from vector_index_mcp.page.handover import Handover
 from vector_index_mcp.page.listener import Page
 
 pytestmark = pytest.mark.anyio
@@ -223,6 +224,52 @@ async def test_a_link_from_another_site_does_not_open_it_and_stays_good(visitor)
     assert (await visitor.get(link, **{"Sec-Fetch-Site": "cross-site"})).status == 403
     assert (await visitor.get(link, "HEAD")).status == 405
     assert (await visitor.get(link)).status == 303
+
+
+async def test_a_token_sent_from_a_file_leads_to_the_page_once(visitor):
+    link = await visitor.link()
+    form = link.partition("?")[2]
+    from_a_file = {"Origin": "null", "Sec-Fetch-Site": "cross-site"}
+    for other in ("", "token=", form[:-1], "x=1&" * 300 + form, "token=\xff", "&".join(50 * "ab")):
+        assert (await visitor.get("/", "POST", other, **from_a_file)).status == 403
+    foreign = {"Origin": "http://evil.example"}
+    assert (await visitor.get("/", "POST", form, **foreign)).status == 403
+    got = await visitor.get("/", "POST", form, **from_a_file)
+    assert got.status == 200
+    room = got.headers["refresh"].removeprefix("0; url=")
+    assert f"path={room}; samesite=strict" in got.headers["set-cookie"].lower().replace(
+        room.lower(), room
+    )
+    cookie = {"Cookie": got.headers["set-cookie"].partition(";")[0]}
+    assert b"<!doctype html>" in (await visitor.get(room, **cookie)).body
+    assert (await visitor.get("/", "POST", form, **from_a_file)).status == 403
+    assert (await visitor.get(link)).status == 403
+
+
+async def test_a_file_is_there_until_its_token_is_used_or_the_service_ends(project, tmp_path):
+    folder = tmp_path / "run"
+    folder.mkdir()
+    codebase = codebase_of(project, FakeEmbedder())
+    async with shown(codebase, handover=Handover("abc", [folder])) as page:
+        links = [await page.handed_over() for _ in range(2)]
+        assert {path for _, path in links} == set(folder.iterdir())
+        visitor = Visitor(page)
+        visitor.port = int(links[0][0].split(":")[2].partition("/")[0])
+        assert (await visitor.get("/?" + links[0][0].partition("?")[2])).status == 303
+
+        async def is_gone():
+            return [*folder.iterdir()] == [links[1][1]]
+
+        await eventually(is_gone)
+    assert [*folder.iterdir()] == []
+
+
+async def test_a_link_that_no_file_can_hold_is_a_link_still(project, tmp_path):
+    codebase = codebase_of(project, FakeEmbedder())
+    async with shown(codebase, handover=Handover("abc", [tmp_path / "nowhere"])) as page:
+        link, path = await page.handed_over()
+        assert path is None
+        assert link.startswith("http://127.0.0.1:")
 
 
 @pytest.mark.parametrize("method", ["HEAD", "POST", "PUT", "DELETE", "OPTIONS"])

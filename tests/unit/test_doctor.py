@@ -185,12 +185,6 @@ def test_a_folder_of_services_that_others_may_open_is_told(case, tmp_path):
     assert "VECTOR_INDEX_RUNTIME_DIR" in finding.remedy
 
 
-def test_a_path_too_long_for_a_socket_is_told(case, tmp_path, monkeypatch):
-    monkeypatch.setenv("VECTOR_INDEX_RUNTIME_DIR", str(tmp_path / ("x" * 100)))
-    finding = places.runtime_folder(case)
-    assert (finding.verdict, "too long" in finding.words) == (FAILED, True)
-
-
 def test_ignore_files_that_are_read_are_told(case):
     assert places.git_rules(case) == ok("no ignore files: the built-in list alone holds")
     subprocess.run(["git", "init", "-q", str(case.project)], check=True)

@@ -24,6 +24,10 @@ FOLDER_VARIABLE = "VECTOR_INDEX_RUNTIME_DIR"
 _HASH_CHARS = 16
 HAS_UNIX_SOCKETS = hasattr(socket, "AF_UNIX")
 _CONNECT_SECONDS = 2.0
+_LONGEST_ADDRESS_BYTES = 103  # of a socket, on macOS; Linux allows 107
+_SHORT_FOLDER = "/tmp"  # in which a folder of our own is made
+ENDED = "ended"
+"""The key under which a record tells why its service has ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,21 +63,10 @@ class Endpoint:
         Raises:
             OSError: If there is no service, or none that listens.
         """
-        record = self.read_record()
         if HAS_UNIX_SOCKETS:
-            connection = socket.socket(socket.AF_UNIX)
-            address: Any = str(self.socket_path)
-        else:
-            connection = socket.socket(socket.AF_INET)
-            address = ("127.0.0.1", record.get("port", 0))
-        connection.settimeout(_CONNECT_SECONDS)
-        try:
-            connection.connect(address)
-        except OSError:
-            connection.close()
-            raise
-        connection.settimeout(None)
-        return connection
+            with short(self.socket_path) as path:
+                return _connection(socket.AF_UNIX, str(path))
+        return _connection(socket.AF_INET, ("127.0.0.1", self.read_record().get("port", 0)))
 
     def read_record(self) -> dict[str, Any]:
         """The service's record; empty if there is none that can be read."""
@@ -87,15 +80,26 @@ class Endpoint:
         """Replace the record, readable by the user alone, in one step."""
         part = self.record.with_suffix(f".{os.getpid()}")
         descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with open(descriptor, "w", encoding="utf-8") as file:  # noqa: PTH123 - from a descriptor
-            json.dump(record, file)
-        part.replace(self.record)
+        try:
+            with open(descriptor, "w", encoding="utf-8") as file:  # noqa: PTH123
+                json.dump(record, file)
+            part.replace(self.record)
+        except OSError:
+            part.unlink()
+            raise
 
-    def forget(self) -> None:
-        """Remove what leads to a service that has ended. The lock stays: somebody may wait."""
+    def forget(self, reason: str = "") -> None:
+        """Remove what leads to a service that has ended. The lock stays: somebody may wait.
+
+        Args:
+            reason: Why it ended, for its front ends, if it was by an error.
+        """
         for path in (self.socket_path, self.record):
             with contextlib.suppress(OSError):
                 path.unlink()
+        if reason:
+            with contextlib.suppress(OSError):
+                self.write_record({ENDED: reason})
 
 
 def endpoint_of(project: Path) -> Endpoint:
@@ -116,6 +120,35 @@ def all_endpoints() -> Iterator[Endpoint]:
         yield Endpoint(folder, record.stem)
 
 
+@contextlib.contextmanager
+def short(path: Path) -> Iterator[Path]:
+    """A way to the socket at `path` that fits into a socket's address, for as long as this lasts.
+
+    It leads through a link in a folder that is made for this and that nobody else can enter, so the
+    socket stays in its own folder, whatever that is called.
+    """
+    if len(os.fsencode(path)) <= _LONGEST_ADDRESS_BYTES:
+        yield path
+        return
+    folder = _SHORT_FOLDER if os.path.isdir(_SHORT_FOLDER) else None
+    with tempfile.TemporaryDirectory(prefix="vi-", dir=folder) as made:
+        link = Path(made) / "r"
+        link.symlink_to(path.parent)
+        yield link / path.name
+
+
+def _connection(family: int, address: Any) -> socket.socket:
+    connection = socket.socket(family)
+    connection.settimeout(_CONNECT_SECONDS)
+    try:
+        connection.connect(address)
+    except OSError:
+        connection.close()
+        raise
+    connection.settimeout(None)
+    return connection
+
+
 def _is_private(status: os.stat_result) -> bool:
     return status.st_uid == os.getuid() and not status.st_mode & 0o077
 
@@ -123,6 +156,16 @@ def _is_private(status: os.stat_result) -> bool:
 def new_secret() -> str:
     """A word that proves the right to talk, where the socket's permissions cannot."""
     return secrets.token_urlsafe(32)
+
+
+def _temporary_folder() -> str:
+    try:
+        return tempfile.gettempdir()
+    except OSError as error:
+        raise ProjectError(
+            f"no temporary folder can be written; set TMPDIR, or {FOLDER_VARIABLE}, to a folder "
+            "of your own"
+        ) from error
 
 
 def _runtime_folder() -> Path:
@@ -135,7 +178,7 @@ def _runtime_folder() -> Path:
         folder = Path(session) / "vector-index-mcp"
     else:
         owner = os.getuid() if hasattr(os, "getuid") else os.environ.get("USERNAME", "user")
-        folder = Path(tempfile.gettempdir()) / f"vector-index-mcp-{owner}"
+        folder = Path(_temporary_folder()) / f"vector-index-mcp-{owner}"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         status = folder.lstat()

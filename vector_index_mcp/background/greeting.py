@@ -4,8 +4,9 @@
     service:   {"version": "0.1.0", "pid": 4711, ...}        or   {"refused": "why"}
 
 What is wanted is `mcp` (the rest of the connection is a session of MCP), `report` (the service
-describes itself and the connection ends), `page` (it answers with a link to its page, and likewise)
-or `stop` (the service ends). Standard library only.
+describes itself and the connection ends), `page` (it answers with a link to its page, likewise),
+`page in a file` (the same, and a file that takes a browser there) or `stop` (the service ends).
+Standard library only.
 """
 
 import json
@@ -16,6 +17,7 @@ from vector_index_mcp import __version__
 from vector_index_mcp.errors import BackgroundError
 
 MCP, REPORT, PAGE, STOP = "mcp", "report", "page", "stop"
+PAGE_IN_A_FILE = "page in a file"
 LONGEST_LINE_BYTES = 65_536
 _ANSWER_SECONDS = 10.0
 

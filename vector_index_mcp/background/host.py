@@ -24,7 +24,8 @@ import filelock
 
 from vector_index_mcp import __version__
 from vector_index_mcp.background import greeting
-from vector_index_mcp.background.endpoint import HAS_UNIX_SOCKETS, Endpoint, new_secret
+from vector_index_mcp.background.endpoint import HAS_UNIX_SOCKETS, Endpoint, new_secret, short
+from vector_index_mcp.causes import SYSTEM_ERRORS, sentence
 from vector_index_mcp.errors import BackgroundError
 
 _log = logging.getLogger(__name__)
@@ -43,15 +44,15 @@ class Host:
     """The process that serves one project.
 
     `serve_session` serves MCP on a stream until its end; `open_page` makes a link to the page, and
-    `viewers` counts who has it open; `is_busy` says whether work is left that nobody waits for;
-    `report` describes the service for `ps`.
+    if it is told so a file that leads there; `viewers` counts who has it open; `is_busy` says
+    whether work is left that nobody waits for; `report` describes the service for `ps`.
     """
 
     project: Path
     endpoint: Endpoint
     idle_seconds: float
     serve_session: Callable[[anyio.abc.ByteStream], Awaitable[None]]
-    open_page: Callable[[], Awaitable[str]]
+    open_page: Callable[[bool], Awaitable[dict[str, Any]]]
     viewers: Callable[[], int]
     is_busy: Callable[[], bool]
     report: Callable[[], dict[str, Any]]
@@ -79,23 +80,32 @@ class Host:
         except filelock.Timeout:
             on_ready("busy")
             return
-        _raise_limit_of_descriptors()
+        reason = ""
         try:
-            listener = await self._listen()
-            _log.info("the service of %s listens, version %s", self.project, __version__)
-            on_ready("ready")
-            async with listener, anyio.create_task_group() as tasks:
-                tasks.start_soon(background)
-                tasks.start_soon(self._welcome_all, listener)
-                tasks.start_soon(self._stop_on_signal)
-                tasks.start_soon(self._stop_when_idle)
-                await self._stopping.wait()
-                _log.info("the service of %s ends", self.project)
-                _end_at_the_latest_in(_SHUTDOWN_SECONDS)
-                tasks.cancel_scope.cancel()
+            await self._serve_all(background, on_ready)
+        except (*SYSTEM_ERRORS, ExceptionGroup) as error:
+            reason = sentence(error)
+            raise
         finally:
-            self.endpoint.forget()
+            self.endpoint.forget(reason)
             lock.release()
+
+    async def _serve_all(
+        self, background: Callable[[], Coroutine[Any, Any, None]], on_ready: Callable[[str], None]
+    ) -> None:
+        _raise_limit_of_descriptors()
+        listener = await self._listen()
+        _log.info("the service of %s listens, version %s", self.project, __version__)
+        on_ready("ready")
+        async with listener, anyio.create_task_group() as tasks:
+            tasks.start_soon(background)
+            tasks.start_soon(self._welcome_all, listener)
+            tasks.start_soon(self._stop_on_signal)
+            tasks.start_soon(self._stop_when_idle)
+            await self._stopping.wait()
+            _log.info("the service of %s ends", self.project)
+            _end_at_the_latest_in(_SHUTDOWN_SECONDS, self.endpoint.forget)
+            tasks.cancel_scope.cancel()
 
     async def _listen(self) -> anyio.abc.Listener[anyio.abc.SocketStream]:
         record: dict[str, Any] = {
@@ -110,7 +120,8 @@ class Host:
             # What lies there is of one that was killed: we hold the lock.
             self.endpoint.socket_path.unlink(missing_ok=True)
             self.endpoint.write_record(record)  # first: who can connect needs the secret
-            listener = await anyio.create_unix_listener(self.endpoint.socket_path, mode=0o600)
+            with short(self.endpoint.socket_path) as path:
+                listener = await anyio.create_unix_listener(path, mode=0o600)
         else:
             listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
             record["port"] = listener.extra(anyio.abc.SocketAttribute.local_port)
@@ -166,8 +177,9 @@ class Host:
         elif wants == greeting.MCP and self.clients >= _MOST_CLIENTS:
             refusal = f"it has {self.clients} clients already; end some of them"
             await stream.send(greeting.line({"refused": refusal}))
-        elif wants == greeting.PAGE:
-            await stream.send(greeting.line(own | await self._page()))
+        elif wants in (greeting.PAGE, greeting.PAGE_IN_A_FILE):  # it may be no word at all
+            page = await self._page(in_a_file=wants == greeting.PAGE_IN_A_FILE)
+            await stream.send(greeting.line(own | page))
         elif wants == greeting.MCP:
             await stream.send(greeting.line(own))
             if hello.get("version") == __version__:  # another one is about to replace us
@@ -175,9 +187,9 @@ class Host:
         else:
             await stream.send(greeting.line({"refused": "this is no wish that it knows"}))
 
-    async def _page(self) -> dict[str, Any]:
+    async def _page(self, *, in_a_file: bool) -> dict[str, Any]:
         try:
-            return {"url": await self.open_page()}
+            return await self.open_page(in_a_file)
         except BackgroundError as error:
             return {"refused": str(error)}
 
@@ -221,9 +233,14 @@ def _raise_limit_of_descriptors() -> None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
 
 
-def _end_at_the_latest_in(seconds: float) -> None:
-    """Cut off what does not end by itself: the index survives it like a kill."""
-    timer = threading.Timer(seconds, os._exit, (0,))
+def _end_at_the_latest_in(seconds: float, last: Callable[[], None]) -> None:
+    """Cut off what does not end by itself, after `last`: the index survives it like a kill."""
+
+    def end() -> None:
+        last()
+        os._exit(0)
+
+    timer = threading.Timer(seconds, end)
     timer.daemon = True
     timer.start()
 

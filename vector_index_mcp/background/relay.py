@@ -7,24 +7,29 @@ the standard library, knows no message it carries, and ends when either side doe
 import os
 import queue
 import select
+import signal
 import socket
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from vector_index_mcp import __version__
 from vector_index_mcp.background import greeting
-from vector_index_mcp.background.endpoint import Endpoint, endpoint_of
+from vector_index_mcp.background.endpoint import ENDED, Endpoint, endpoint_of
+from vector_index_mcp.causes import sentence
 from vector_index_mcp.errors import BackgroundError, SettingsError
 
 _CHUNK_BYTES = 65_536
 _START_SECONDS = 30.0  # for a service to listen; it takes about one
 _END_SECONDS = 10.0  # for a service to end when it is asked to; it promises 5
 _LOOK_SECONDS = 0.02  # between two looks
+_FAREWELL_SECONDS = 5.0  # for a service to end, in which it promises to
+_LAST_WORDS_SECONDS = 1.0  # for a service that is gone to be gone altogether
+_LAST_WORDS_BYTES, _LAST_WORDS_CHARS = 4_096, 300  # of its log
 # What Windows has in place of sessions, where these names are known.
 _DETACHED = getattr(subprocess, "DETACHED_PROCESS", 0) | getattr(
     subprocess, "CREATE_NEW_PROCESS_GROUP", 0
@@ -41,9 +46,17 @@ def run(project: Path, host_arguments: Sequence[str]) -> int:
 
     Returns:
         The exit status.
+
+    Raises:
+        BackgroundError: If there is no service, or if it ends by an error; says why.
     """
     connection = connected(project, host_arguments)
-    _carry(connection)
+    endpoint = endpoint_of(project)
+    pid = endpoint.read_record().get("pid")
+    has_left = threading.Event()
+    _carry(connection, has_left)
+    if not has_left.is_set() and (reason := _reason_of_end(endpoint, pid)):
+        raise BackgroundError(reason)
     return 0
 
 
@@ -136,6 +149,23 @@ def _is_alive(pid: int) -> bool:
         return False
 
 
+def _reason_of_end(endpoint: Endpoint, pid: Any) -> str:
+    """Why the service of process `pid` has left us; empty if it was to end."""
+    deadline = time.monotonic() + _FAREWELL_SECONDS
+    while record := endpoint.read_record():
+        if reason := record.get(ENDED):
+            return f"the background service ended by an error: {reason}"
+        if record.get("pid") != pid:  # another one has taken its place
+            return ""
+        if not isinstance(pid, int) or not _is_alive(pid):
+            said = _last_line(endpoint.log, 0)
+            return f"the background service was killed or has crashed{said}; look at {endpoint.log}"
+        if time.monotonic() > deadline:
+            return f"the background service has ended this session; look at {endpoint.log}"
+        time.sleep(_LOOK_SECONDS)
+    return ""
+
+
 def start(endpoint: Endpoint, project: Path, host_arguments: Sequence[str]) -> None:
     """Start a service for `project`, detached from us, and wait until it listens or has failed.
 
@@ -146,19 +176,23 @@ def start(endpoint: Endpoint, project: Path, host_arguments: Sequence[str]) -> N
         BackgroundError: If it failed; with its own words.
     """
     said: queue.SimpleQueue[str] = queue.SimpleQueue()
-    process = _spawn(endpoint, project, host_arguments)
-    threading.Thread(target=_listen, args=(process, said), daemon=True).start()
+    try:
+        logged = endpoint.log.stat().st_size if endpoint.log.exists() else 0
+        process = _spawn(endpoint, project, host_arguments)
+    except OSError as error:
+        raise BackgroundError(f"no background service can be started: {sentence(error)}") from error
+    _in_background(_listen, process, said)
     try:
         words = said.get(timeout=_START_SECONDS)
     except queue.Empty:
-        words = ""
+        words = f"error 1: it does not listen after {_START_SECONDS:.0f} s; look at {endpoint.log}"
+    if not words:
+        words = f"error 1: {_how_ended(process)}{_last_line(endpoint.log, logged)}"
     if words.startswith("error "):
         status, _, message = words.removeprefix("error ").partition(": ")
-        raise SettingsError(message) if status == "2" else BackgroundError(message)
-    if not words:
-        raise BackgroundError(
-            f"the background service of {project} did not start; look at {endpoint.log}"
-        )
+        if status == "2":
+            raise SettingsError(message)
+        raise BackgroundError(f"the background service of {project} did not start: {message}")
 
 
 def _spawn(
@@ -176,6 +210,44 @@ def _spawn(
             creationflags=_DETACHED,
             env={**os.environ, **_HOST_ENVIRONMENT},
         )
+
+
+def _in_background(work: Callable[..., None], *arguments: Any) -> None:
+    """Do something in a thread that does not keep us.
+
+    Raises:
+        BackgroundError: If the system gives us none.
+    """
+    try:
+        threading.Thread(target=work, args=arguments, daemon=True).start()
+    except RuntimeError as error:
+        raise BackgroundError(sentence(error)) from error
+
+
+def _how_ended(process: subprocess.Popen[bytes]) -> str:
+    try:
+        status = process.wait(_LAST_WORDS_SECONDS)
+    except subprocess.TimeoutExpired:
+        return "it says nothing"
+    if status >= 0:
+        return f"it ended with status {status}"
+    try:
+        return f"it was ended by {signal.Signals(-status).name}"
+    except ValueError:
+        return f"it was ended by signal {-status}"
+
+
+def _last_line(log: Path, since: int) -> str:
+    """The last thing that a service has logged, in brackets; empty if there is nothing."""
+    try:
+        with log.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(since, size - _LAST_WORDS_BYTES))
+            lines = file.read(_LAST_WORDS_BYTES).decode("utf-8", "replace").split("\n")
+    except OSError:
+        return ""
+    last = next((line.strip() for line in reversed(lines) if line.strip()), "")
+    return f" ({last[:_LAST_WORDS_CHARS]})" if last else ""
 
 
 def _listen(process: subprocess.Popen[bytes], said: "queue.SimpleQueue[str]") -> None:
@@ -197,16 +269,19 @@ def _ask(endpoint: Endpoint, wants: str) -> tuple[socket.socket, dict[str, Any]]
         raise
 
 
-def _carry(connection: socket.socket) -> None:
-    """Carry bytes both ways until the service ends, or the client has no more to say."""
-    upstream = threading.Thread(target=_send_input, args=(connection,), daemon=True)
-    upstream.start()
+def _carry(connection: socket.socket, has_left: threading.Event) -> None:
+    """Carry bytes both ways until the service ends, or the client has no more to say.
+
+    `has_left` is set when it is the client who ends.
+    """
+    _in_background(_send_input, connection, has_left)
     while data := _receive(connection):
         view = memoryview(data)
         while view:
             try:
                 view = view[os.write(1, view) :]
             except OSError:  # the client reads no more
+                has_left.set()
                 return
 
 
@@ -217,10 +292,11 @@ def _receive(connection: socket.socket) -> bytes:
         return b""
 
 
-def _send_input(connection: socket.socket) -> None:
+def _send_input(connection: socket.socket, has_left: threading.Event) -> None:
     try:
         while data := os.read(0, _CHUNK_BYTES):
             connection.sendall(data)
+        has_left.set()
         connection.shutdown(socket.SHUT_WR)
         connection.settimeout(_LAST_ANSWERS_SECONDS)
     except OSError:

@@ -4,6 +4,7 @@ Each row follows the page of the client's documentation that it names. Where two
 the first that exists is used, or the first.
 """
 
+import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -56,13 +57,13 @@ class Client:
     def paths(self, scope: Scope, places: Mapping[str, Path]) -> list[Path]:
         """The files it may read in `scope`, the one that counts first."""
         found = [_path(file, places) for file in self.files.get(scope, ())]
-        return sorted(found, key=lambda path: not path.exists())
+        return sorted(found, key=lambda path: not os.path.lexists(path))
 
     def is_installed(self, places: Mapping[str, Path]) -> bool:
         """Whether this user seems to have it."""
         if self.command and shutil.which(self.command):
             return True
-        return any(_path(sign, places).exists() for sign in self.signs)
+        return any(os.path.exists(_path(sign, places)) for sign in self.signs)
 
 
 def _path(file: str, places: Mapping[str, Path]) -> Path:

@@ -1,6 +1,7 @@
 """The commands install and uninstall: decide, show, ask, write."""
 
 import argparse
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -27,8 +28,9 @@ def run(parsed: argparse.Namespace, *, allow_broad: bool) -> int:
     """
     path, names = _path_and_names(parsed)
     if parsed.command == "uninstall":
-        # A project that is gone still has its entries.
-        return _uninstall(parsed, Path(path).expanduser().resolve(), names)
+        # A project that is gone still has its entries. Of a home that nobody has, pathlib raises.
+        named = os.path.expanduser(path)  # noqa: PTH111
+        return _uninstall(parsed, Path(os.path.realpath(named)), names)
     return _install(parsed, resolve_project(path, allow_broad=allow_broad), names)
 
 
@@ -50,7 +52,8 @@ def _install(parsed: argparse.Namespace, project: Path, names: Sequence[str]) ->
         for client in clients
     ]
     if parsed.agents_md:
-        plans.append(partial(plan.install_guide, project, clients))
+        documents = plan.documents(project, clients)
+        plans += [partial(plan.install_guide, project, document) for document in documents]
     return _carry_out(plans, parsed)
 
 
@@ -63,7 +66,10 @@ def _uninstall(parsed: argparse.Namespace, project: Path, names: Sequence[str]) 
         if parsed.scope in {None, scope}
         for path in client.paths(scope, here)
     ]
-    plans.append(partial(plan.uninstall_guide, project, is_wanted=parsed.agents_md))
+    plans += [
+        partial(plan.uninstall_guide, project, document, is_wanted=parsed.agents_md)
+        for document in plan.every_document(project)
+    ]
     return _carry_out(plans, parsed)
 
 

@@ -1,10 +1,11 @@
 """Files that belong to somebody else: read, backed up, replaced at one blow."""
 
-import glob
+import itertools
 import os
 import re
 import secrets
 import stat
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -12,10 +13,15 @@ from pathlib import Path
 from typing import TypeVar
 
 from vector_index_mcp.clients.edits import EditError
+from vector_index_mcp.clients.target import Target, load, load_backup, told
 from vector_index_mcp.errors import ConfigFileError
+from vector_index_mcp.files.beneath import Folder
 
 Edit = Callable[[str], str]
 _BOM = "\ufeff"
+_PERMISSIONS = 0o777  # a file that runs as its owner is nothing to imitate
+_MOST_BACKUPS = 100  # to look through; a project may bring any number
+_LONGEST_STEM_CHARS = 100  # of a name that is made longer
 _T = TypeVar("_T")
 
 
@@ -23,29 +29,18 @@ _T = TypeVar("_T")
 class Change:
     """What is to become of a file."""
 
-    path: Path
+    target: Target
     before: bytes | None
     """None if there is no such file."""
     after: bytes | None
     """None if the file goes away."""
-    restores: Path | None = None
-    """The backup that `after` was read from."""
+    restores: str | None = None
+    """The name of the backup that `after` was read from."""
 
-
-def load(path: Path) -> bytes | None:
-    """What a file holds; None if there is no such file.
-
-    Raises:
-        ConfigFileError: If it cannot be read.
-    """
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise ConfigFileError(
-            f"{path} cannot be read: {error.strerror}; mend that and run this again"
-        ) from error
+    @property
+    def path(self) -> Path:
+        """The file, as its client names it."""
+        return self.target.path
 
 
 def decoded(path: Path, data: bytes | None) -> str:
@@ -93,7 +88,7 @@ def edited(path: Path, data: bytes | None, edit: Edit) -> bytes:
         ) from error
 
 
-def undoing(path: Path, data: bytes, add: Edit, remove: Edit) -> Change:
+def undoing(target: Target, data: bytes, add: Edit, remove: Edit) -> Change:
     """What takes away from a file what `add` has added.
 
     If nobody has changed it since, it becomes what it was to the byte: the backup, or no file.
@@ -101,85 +96,115 @@ def undoing(path: Path, data: bytes, add: Edit, remove: Edit) -> Change:
     Raises:
         ConfigFileError: If the text cannot be read or edited.
     """
-    after = edited(path, data, remove)
-    for backup in _backups(path):
+    after = edited(target.path, data, remove)
+    for backup in _backups(target):
         with suppress(ConfigFileError):
-            older = load(backup)
-            if edited(backup, older, add) == data:
-                return Change(path, data, older, restores=backup)
-    is_all_ours = edited(path, None, add) == data
-    return Change(path, data, None if is_all_ours else after)
+            older = load_backup(target, backup)
+            if older is not None and edited(target.path, older, add) == data:
+                return Change(target, data, older, restores=backup)
+    is_all_ours = edited(target.path, None, add) == data
+    return Change(target, data, None if is_all_ours else after)
 
 
 def apply(change: Change) -> Path | None:
     """Make the change; returns the backup that was made, if one was needed.
 
-    Links are followed: what they lead to changes, they stay. Mode and owner stay.
+    What a link leads to changes, the link stays. Mode and owner stay.
 
     Raises:
         ConfigFileError: If it cannot be written, or has changed since it was read.
     """
-    target = change.path.resolve()
-    try:
-        if load(target) != change.before:
-            raise ConfigFileError(f"{change.path} has changed meanwhile; run this again")
-        _check_writable(change.path, target)
+    target = change.target
+    if load(target) != change.before:
+        raise ConfigFileError(f"{change.path} has changed meanwhile; run this again")
+    with told(change.path, "written"), target.folder(is_made=change.after is not None) as folder:
+        like = None if change.before is None else _writable(target, folder)
         backup = None
         if change.after is None:
-            target.unlink()
+            folder.remove(target.real.name)
         else:
-            if change.before is not None and change.restores is None:
-                backup = _next_backup(change.path)
-                _write(backup, change.before, like=target)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            _write(target, change.after, like=target)
+            if change.before is not None and like is not None and change.restores is None:
+                backup = _back_up(target, change.before, like)
+            _replace(folder, target.real.name, change.after, like)
         if change.restores is not None:
-            change.restores.unlink()
-    except OSError as error:
-        raise ConfigFileError(f"{change.path} cannot be written: {error.strerror}") from error
+            with target.folder_of_backups() as backups:
+                backups.remove(change.restores)
     return backup
 
 
-def _check_writable(path: Path, target: Path) -> None:
+def _writable(target: Target, folder: Folder) -> os.stat_result:
+    """The state of a file, if it may be written."""
+    name = target.real.name
+    status = folder.status(name)
     # Replacing a file asks nobody: the folder's mode would do. But who made it read-only meant it.
-    if target.exists() and not (
-        os.access(target, os.W_OK) and target.stat().st_mode & (stat.S_IWUSR | stat.S_IWGRP)
-    ):
-        raise ConfigFileError(f"{path} is read-only; make it writable, or edit it by hand")
+    if not (folder.may_write(name) and status.st_mode & (stat.S_IWUSR | stat.S_IWGRP)):
+        raise ConfigFileError(f"{target.path} is read-only; make it writable, or edit it by hand")
+    return status
 
 
-def _write(path: Path, data: bytes, *, like: Path) -> None:
-    """Let `path` hold `data`, all or nothing; its mode and owner are those of `like`, if it is."""
-    new = path.with_name(f"{path.name}.{secrets.token_hex(4)}.tmp")
+def _back_up(target: Target, data: bytes, like: os.stat_result) -> Path:
+    """Keep `data` under a name that is free."""
+    newest = next(iter(_backups(target)), None)
+    with target.folder_of_backups() as folder:
+        for number in itertools.count(_number(target, newest) + 1 if newest else 1):
+            name = f"{target.name}.bak" + (f".{number}" if number > 1 else "")
+            with suppress(FileExistsError):
+                _create(folder, name, data, like)
+                return target.path.with_name(name)
+    raise AssertionError  # numbers do not end
+
+
+def _replace(folder: Folder, name: str, data: bytes, like: os.stat_result | None) -> None:
+    """Let `name` hold `data`, all or nothing: whatever has that name now goes, and is not opened.
+
+    So a link stays what it leads to, and another name of the same file keeps the old text.
+    """
+    new = f"{name[:_LONGEST_STEM_CHARS]}.{secrets.token_hex(4)}.tmp"
+    _create(folder, new, data, like)
     try:
-        with new.open("xb") as file:
-            if like.exists():
-                status = like.stat()
-                if hasattr(os, "chown"):
-                    with suppress(PermissionError):  # the file of another user in a shared folder
-                        os.chown(new, status.st_uid, status.st_gid)
-                new.chmod(stat.S_IMODE(status.st_mode))
+        folder.replace(new, name)
+    except OSError:
+        folder.remove(new)
+        raise
+
+
+def _create(folder: Folder, name: str, data: bytes, like: os.stat_result | None) -> None:
+    """Make a file that is not there yet, of the mode and the owner of another, all or nothing."""
+    descriptor = folder.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+    try:
+        with open(descriptor, "wb") as file:  # noqa: PTH123 - from a descriptor
+            if like is not None:
+                _make_like(descriptor, like)
             file.write(data)
             file.flush()
-            os.fsync(file.fileno())
-        new.replace(path)
-    finally:
-        new.unlink(missing_ok=True)
+            os.fsync(descriptor)
+    except OSError:
+        folder.remove(name)
+        raise
 
 
-def _backups(path: Path) -> list[Path]:
+def _make_like(descriptor: int, status: os.stat_result) -> None:
+    if sys.platform == "win32":
+        return
+    with suppress(PermissionError):  # the file of another user in a shared folder
+        os.fchown(descriptor, status.st_uid, status.st_gid)
+    os.fchmod(descriptor, status.st_mode & _PERMISSIONS)
+
+
+def _backups(target: Target) -> list[str]:
     """The file's backups, called `NAME.bak`, `NAME.bak.2` and so on; the newest first."""
-    found = path.parent.glob(f"{glob.escape(path.name)}.bak*")
-    numbered = [(number, backup) for backup in found if (number := _number(path, backup))]
-    return [backup for _, backup in sorted(numbered, reverse=True)]
+    try:
+        with target.folder_of_backups() as folder:
+            names = folder.names()
+    except FileNotFoundError:
+        return []
+    numbered = [(number, name) for name in names if (number := _number(target, name))]
+    return [name for _, name in sorted(numbered, reverse=True)][:_MOST_BACKUPS]
 
 
-def _next_backup(path: Path) -> Path:
-    newest = next(iter(_backups(path)), None)
-    number = _number(path, newest) + 1 if newest else 1
-    return path.with_name(f"{path.name}.bak" + (f".{number}" if number > 1 else ""))
-
-
-def _number(path: Path, backup: Path) -> int:
-    match = re.fullmatch(r"\.bak(?:\.(\d+))?", backup.name.removeprefix(path.name))
+def _number(target: Target, backup: str) -> int:
+    """The number of a backup; 0 if it is none. Some file systems take no notice of case."""
+    if not backup.lower().startswith(target.name.lower()):
+        return 0
+    match = re.fullmatch(r"\.bak(?:\.(\d{1,18}))?", backup[len(target.name) :], re.IGNORECASE)
     return int(match[1] or 1) if match else 0

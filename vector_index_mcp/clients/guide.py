@@ -1,7 +1,5 @@
 """The short section of AGENTS.md or CLAUDE.md that tells an agent when to search. Pure."""
 
-import re
-
 from vector_index_mcp.clients.edits import newline_of
 
 _START = "<!-- vector-index-mcp: start -->"
@@ -16,20 +14,19 @@ identifier in any spelling, or both. It finds by meaning and by word at once and
 lines and text. Use grep for a complete list of literal occurrences.
 {_END}
 """
-_WRITTEN = re.compile(rf"{re.escape(_START)}.*?{re.escape(_END)}", re.DOTALL)
 
 
 def is_in(text: str) -> bool:
     """Whether the section is there, in whatever wording."""
-    return _WRITTEN.search(text) is not None
+    return _written(text) is not None
 
 
 def added(text: str) -> str:
     """`text` with the section as it reads today: in its place if there is one, or at the end."""
     newline = newline_of(text)
     section = _SECTION.replace("\n", newline)
-    if is_in(text):
-        return _WRITTEN.sub(lambda _: section.rstrip(), text, count=1)
+    if written := _written(text):
+        return text[: written[0]] + section.rstrip() + text[written[1] :]
     if not text:
         return section
     if text.endswith("\n"):
@@ -39,11 +36,18 @@ def added(text: str) -> str:
 
 def removed(text: str) -> str:
     """`text` without the section, as it was before."""
-    match = _WRITTEN.search(text)
-    if match is None:
+    written = _written(text)
+    if written is None:
         return text
-    before, after = text[: match.start()], text[match.end() :]
+    before, after = text[: written[0]], text[written[1] :]
     newline = newline_of(text)
     if after:
         return before.removesuffix(newline) + after.removeprefix(newline)
     return before.removesuffix(newline * 2)
+
+
+def _written(text: str) -> tuple[int, int] | None:
+    """Where the section starts and ends."""
+    start = text.find(_START)
+    end = text.find(_END, start) if start >= 0 else -1
+    return (start, end + len(_END)) if end >= 0 else None

@@ -161,9 +161,8 @@ class _Parser:
 
     def _significant(self) -> list[_Token]:
         tokens, at = [], 0
-        for match in _TOKEN.finditer(self._text):
-            if match.start() != at:
-                break
+        # Not `finditer`, which would look for a token in all that follows one that never ends.
+        while match := _TOKEN.match(self._text, at):
             kind, text, at = match.lastgroup or "", match[0], match.end()
             if kind == "comment" and not self._dialect.comments:
                 raise EditError("this client takes no comments", line_of(self._text, match.start()))

@@ -5,10 +5,20 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from vector_index_mcp.errors import SettingsError
+
 
 def here(project: Path) -> dict[str, Path]:
-    """The places of this machine and user, by name."""
-    return places(project, Path.home(), sys.platform, os.environ)
+    """The places of this machine and user, by name.
+
+    Raises:
+        SettingsError: If nobody knows the user's home folder.
+    """
+    try:
+        home = Path.home()
+    except RuntimeError as error:
+        raise SettingsError("your home folder is not known; set HOME to it") from error
+    return places(project, home, sys.platform, os.environ)
 
 
 def places(

@@ -1,5 +1,6 @@
 """What would change for each client, decided before anything is written."""
 
+import os
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -9,8 +10,9 @@ from typing import Any
 
 from vector_index_mcp.clients import edits, guide, launch
 from vector_index_mcp.clients.catalog import AGENTS, CLIENTS, PROJECT, SCOPES, Client, Scope
-from vector_index_mcp.clients.configs import Change, Edit, decoded, edited, load, read, undoing
+from vector_index_mcp.clients.configs import Change, Edit, decoded, edited, read, undoing
 from vector_index_mcp.clients.launch import Launch
+from vector_index_mcp.clients.target import Target, load, target_of
 from vector_index_mcp.errors import ConfigFileError
 
 _RESTART = "if it runs, start it again"
@@ -36,9 +38,14 @@ class _Config:
 
     client: Client
     scope: Scope
-    path: Path
+    target: Target
     data: bytes | None
     servers: Mapping[str, Any]
+
+    @property
+    def path(self) -> Path:
+        """The file, as the client names it."""
+        return self.target.path
 
     def ours(self, project: Path) -> list[str]:
         """The names of the entries that serve `project`."""
@@ -82,7 +89,7 @@ def install(client: Client, scope: Scope, places: Mapping[str, Path], wanted: La
     Raises:
         ConfigFileError: If its configuration cannot be read or edited.
     """
-    config = _read(client, scope, client.paths(scope, places)[0])
+    config = _read(client, scope, client.paths(scope, places)[0], places["project"])
     others = _readable(client, places, besides=config.path)
     for known in (config, *others):
         for name in known.ours(wanted.project):
@@ -104,64 +111,77 @@ def uninstall(client: Client, scope: Scope, path: Path, project: Path) -> list[S
     Raises:
         ConfigFileError: If the file cannot be read or edited.
     """
-    config = _read(client, scope, path)
+    config = _read(client, scope, path, project)
     names = config.ours(project)
     if not names or config.data is None:
         return []
     add = config.adding(names[0], config.servers[names[0]])
-    return [Step(client.title, undoing(path, config.data, add, config.removing(names)))]
+    return [Step(client.title, undoing(config.target, config.data, add, config.removing(names)))]
 
 
-def install_guide(project: Path, clients: Iterable[Client]) -> list[Step]:
-    """What tells the agents of these clients when to search.
-
-    Raises:
-        ConfigFileError: If a document cannot be read.
-    """
-    steps = []
-    for path in _different({_document(project, client) for client in clients if client.document}):
-        before = load(path)
-        after = edited(path, before, guide.added)
-        if after == before:
-            steps.append(Step(path.name, said="the section is already there"))
-        else:
-            steps.append(Step(path.name, Change(path, before, after)))
-    return steps
+def documents(project: Path, clients: Iterable[Client]) -> list[Path]:
+    """What the agents of these clients read, each file under one of its names only."""
+    return _different({_document(project, client) for client in clients if client.document})
 
 
-def uninstall_guide(project: Path, *, is_wanted: bool) -> list[Step]:
-    """What takes the section out of every document that has it; a hint if that is not wanted.
+def every_document(project: Path) -> list[Path]:
+    """What the agent of any client may read, likewise."""
+    return _different({project / name for name in {AGENTS, *(c.document for c in CLIENTS)} if name})
+
+
+def install_guide(project: Path, path: Path) -> list[Step]:
+    """What tells the agents that read the document at `path` when to search.
 
     Raises:
-        ConfigFileError: If a document cannot be read.
+        ConfigFileError: If it cannot be read.
     """
-    steps = []
-    for path in _different({project / name for name in {AGENTS, *(c.document for c in CLIENTS)}}):
-        data = load(path) if path.is_file() else None
+    target = target_of(path, project)
+    before = load(target)
+    after = edited(path, before, guide.added)
+    if after == before:
+        return [Step(path.name, said="the section is already there")]
+    return [Step(path.name, Change(target, before, after))]
+
+
+def uninstall_guide(project: Path, path: Path, *, is_wanted: bool) -> list[Step]:
+    """What takes the section out of the document at `path`; a hint if that is not wanted.
+
+    Raises:
+        ConfigFileError: If it is wanted and the document cannot be read.
+    """
+    try:
+        target = target_of(path, project)
+        data = load(target)
         if data is None or not guide.is_in(decoded(path, data)):
-            continue
+            return []
+    except ConfigFileError:
         if is_wanted:
-            steps.append(Step(path.name, undoing(path, data, guide.added, guide.removed)))
-        else:
-            hint = "still says when to search this project; --agents-md takes that out"
-            steps.append(Step(path.name, said=hint))
-    return steps
+            raise
+        return []
+    if is_wanted:
+        return [Step(path.name, undoing(target, data, guide.added, guide.removed))]
+    hint = "still says when to search this project; --agents-md takes that out"
+    return [Step(path.name, said=hint)]
 
 
 def _document(project: Path, client: Client) -> Path:
     """The client's own document if there is one that does not lead to AGENTS.md; or AGENTS.md."""
     own = project / client.document
-    leads_there = _IMPORTS_AGENTS in decoded(own, load(own))
-    return own if own.is_file() and not leads_there else project / AGENTS
+    try:
+        data = load(target_of(own, project))
+        leads_there = data is None or _IMPORTS_AGENTS in decoded(own, data)
+    except ConfigFileError:  # told when it is to be changed
+        leads_there = False
+    return project / AGENTS if leads_there else own
 
 
 def _different(paths: Iterable[Path]) -> list[Path]:
     """Of paths that lead to the same file only one."""
-    return list({path.resolve(): path for path in sorted(paths)}.values())
+    return list({os.path.realpath(path): path for path in sorted(paths)}.values())
 
 
 def _step(config: _Config, after: bytes) -> Step:
-    change = Change(config.path, config.data, after)
+    change = Change(config.target, config.data, after)
     is_usual = config.scope == config.client.scope
     return Step(config.client.title, change, then=config.client.then if is_usual else _RESTART)
 
@@ -177,11 +197,12 @@ def _readable(client: Client, places: Mapping[str, Path], besides: Path) -> list
         for path in client.paths(scope, places):
             if path != besides:
                 with suppress(ConfigFileError):
-                    found.append(_read(client, scope, path))
+                    found.append(_read(client, scope, path, places["project"]))
     return found
 
 
-def _read(client: Client, scope: Scope, path: Path) -> _Config:
-    data = load(path)
+def _read(client: Client, scope: Scope, path: Path, project: Path) -> _Config:
+    target = target_of(path, project if scope == PROJECT else None)
+    data = load(target)
     servers = read(path, data, lambda text: edits.table(client.syntax.read(text), client.servers))
-    return _Config(client, scope, path, data, servers)
+    return _Config(client, scope, target, data, servers)

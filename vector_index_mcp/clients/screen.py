@@ -1,6 +1,7 @@
 """What a person sees of install and uninstall, and is asked."""
 
 import difflib
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +13,9 @@ from vector_index_mcp.clients.catalog import Client
 from vector_index_mcp.clients.configs import Change, decoded
 
 _MOST_CHARS_OF_A_LINE = 200  # some clients keep a whole file on one line
+_CONTEXT_LINES = 3
+_MOST_COMPARED_LINES = 10_000  # a second of difflib's in the worst case
+_POSITION = re.compile(r"( [-+])(\d+)")  # of a hunk, in its heading
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 _NO_FILE = "/dev/null"
 
@@ -29,8 +33,7 @@ def complain(text: str) -> None:
 def show(title: str, change: Change) -> None:
     """Print a change as a unified diff."""
     console = _stdout()
-    target = change.path.resolve()
-    where = "" if target == change.path else _harmless(f" (a link to {target})")
+    where = _harmless(f" (a link to {change.target.real})") if change.target.is_link else ""
     console.print(Text(f"\n{title}{where}", style="bold"), soft_wrap=True)
     for line in _diff(change):
         console.print(Text(line, style=_COLOURS.get(line[:1], "")), soft_wrap=True)
@@ -74,8 +77,33 @@ def _diff(change: Change) -> list[str]:
     before, after = (_lines(change.path, data) for data in (change.before, change.after))
     old = _NO_FILE if change.before is None else str(change.path)
     new = _NO_FILE if change.after is None else str(change.path)
-    lines = list(difflib.unified_diff(before, after, old, new, lineterm=""))
-    return [_short(_harmless(line)) for line in lines] or [f"--- {old}", f"+++ {new} (empty)"]
+    lines = _unified(before, after)
+    lines = [f"--- {old}", f"+++ {new}", *lines] if lines else [f"--- {old}", f"+++ {new} (empty)"]
+    return [_short(_harmless(line)) for line in lines]
+
+
+def _unified(before: list[str], after: list[str]) -> list[str]:
+    """The lines of a unified diff, without its heading.
+
+    What is the same at both ends is passed over first: difflib takes minutes for a file of a
+    megabyte, of which an edit changes a few lines.
+    """
+    shorter = min(len(before), len(after))
+    same = next((n for n in range(shorter) if before[n] != after[n]), shorter)
+    first = max(0, same - _CONTEXT_LINES)
+    rest = range(1, shorter - same + 1)
+    same_at_end = next((n for n in rest if before[-n] != after[-n]), len(rest) + 1) - 1
+    left_out = max(0, same_at_end - _CONTEXT_LINES)
+    old, new = (lines[first : len(lines) - left_out] for lines in (before, after))
+    if max(len(old), len(new)) > _MOST_COMPARED_LINES:
+        return [f"@@ lines {first + 1} to {first + len(old)} become {len(new)} lines @@"]
+    hunks = list(difflib.unified_diff(old, new, lineterm="", n=_CONTEXT_LINES))[2:]
+    return [
+        _POSITION.sub(lambda at: f"{at[1]}{int(at[2]) + first}", line)
+        if line.startswith("@@ ")
+        else line
+        for line in hunks
+    ]
 
 
 def _lines(path: Path, data: bytes | None) -> list[str]:

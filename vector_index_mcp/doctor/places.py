@@ -4,15 +4,13 @@ import os
 import stat
 from pathlib import Path
 
-from vector_index_mcp.background.endpoint import HAS_UNIX_SOCKETS, endpoint_of
+from vector_index_mcp.background.endpoint import endpoint_of
 from vector_index_mcp.doctor.finding import Case, Finding, failed, failed_by, ok, warning
 from vector_index_mcp.doctor.machine import existing
 from vector_index_mcp.errors import ProjectError
 from vector_index_mcp.files.ignore import rule_files
 from vector_index_mcp.files.secrets import masked
 from vector_index_mcp.settings import PREFIX, Settings
-
-_LONGEST_SOCKET_PATH_BYTES = 103  # macOS; Linux allows 107
 
 
 def git_rules(case: Case) -> Finding:
@@ -58,12 +56,6 @@ def runtime_folder(case: Case) -> Finding:
         endpoint = endpoint_of(case.project)
     except ProjectError as error:
         return failed_by(error)
-    path = os.fsencode(endpoint.socket_path)
-    if HAS_UNIX_SOCKETS and len(path) > _LONGEST_SOCKET_PATH_BYTES:
-        return failed(
-            f"the path of the socket is too long ({len(path)} bytes): {endpoint.socket_path}",
-            "set VECTOR_INDEX_RUNTIME_DIR to a folder with a shorter path",
-        )
     return ok(f"{endpoint.folder}, for your eyes only")
 
 

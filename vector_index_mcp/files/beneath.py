@@ -9,11 +9,13 @@ looked at as a whole before it is opened.
 import errno
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 _CAN_STEP = os.open in os.supports_dir_fd and os.scandir in os.supports_fd
-_FOLDER = getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | os.O_RDONLY
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
+_FOLDER = getattr(os, "O_DIRECTORY", 0) | _NO_LINK | os.O_RDONLY
 # With O_PATH a folder need not be readable to be passed through.
 _STEP = _FOLDER | getattr(os, "O_PATH", 0)
 _ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})  # links are not followed
@@ -35,7 +37,7 @@ def open_file(root: Path, key: str, flags: int) -> int:
         NotADirectoryError: If something on the way is not a folder (any more), but a link.
         OSError: If there is no such file, if it is a link itself, or if it cannot be opened.
     """
-    flags |= getattr(os, "O_NOFOLLOW", 0)
+    flags |= _NO_LINK
     folder, name = _parted(key)
     if not _CAN_STEP:
         return os.open(_checked(root, folder) / name, flags)
@@ -86,6 +88,73 @@ def entries(root: Path, folder: str) -> Iterator[Iterator[os.DirEntry[str]]]:
         os.close(here)
 
 
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """A folder that is held open: what happens to its entries happens there, and to no link.
+
+    The methods raise OSError, as the functions of `os` that they are named after.
+    """
+
+    path: Path
+    at: int | None
+    """Its descriptor; None where entries cannot be reached by one."""
+
+    def open(self, name: str, flags: int, mode: int = 0o666) -> int:
+        """A descriptor of an entry that is no link."""
+        return os.open(self._way(name), flags | _NO_LINK, mode, dir_fd=self.at)
+
+    def status(self, name: str) -> os.stat_result:
+        """The state of an entry; of a link, its own."""
+        return os.stat(self._way(name), dir_fd=self.at, follow_symlinks=False)
+
+    def may_write(self, name: str) -> bool:
+        """Whether we have the right to write to an entry."""
+        return os.access(self._way(name), os.W_OK, dir_fd=self.at)
+
+    def replace(self, old: str, new: str) -> None:
+        """Give an entry the name of another, which goes away if it is there."""
+        os.replace(self._way(old), self._way(new), src_dir_fd=self.at, dst_dir_fd=self.at)
+
+    def remove(self, name: str) -> None:
+        """Remove an entry; of a link, the link."""
+        os.unlink(self._way(name), dir_fd=self.at)
+
+    def names(self) -> list[str]:
+        """The names of its entries, in no order."""
+        readable = None if self.at is None else os.open(".", _FOLDER, dir_fd=self.at)
+        try:
+            with os.scandir(self.path if readable is None else readable) as found:
+                return [entry.name for entry in found]
+        finally:
+            if readable is not None:
+                os.close(readable)
+
+    def _way(self, name: str) -> str:
+        return name if self.at is not None else str(self.path / name)
+
+
+@contextmanager
+def opened(root: Path, folder: str, *, is_made: bool = False) -> Iterator[Folder]:
+    """The folder `folder` below `root`, made if it is not there and `is_made`.
+
+    Raises:
+        OSError: As above.
+    """
+    if ".." in folder.split("/"):
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), folder)
+    if not _CAN_STEP:
+        path = _checked(root, folder)
+        if is_made:
+            path.mkdir(parents=True, exist_ok=True)
+        yield Folder(path, None)
+        return
+    at = _step_down(root, folder, is_made=is_made)
+    try:
+        yield Folder(root / folder, at)
+    finally:
+        os.close(at)
+
+
 def _parted(key: str) -> tuple[str, str]:
     """The folder and the name; there is no way up."""
     if ".." in key.split("/"):
@@ -94,11 +163,14 @@ def _parted(key: str) -> tuple[str, str]:
     return folder, name
 
 
-def _step_down(root: Path, folder: str) -> int:
+def _step_down(root: Path, folder: str, *, is_made: bool = False) -> int:
     """A descriptor by which entries of `folder` can be opened."""
     at = os.open(root, os.O_RDONLY | getattr(os, "O_PATH", 0))  # the root itself may be a link
     for name in folder.split("/") if folder else ():
         try:
+            if is_made:
+                with suppress(FileExistsError):
+                    os.mkdir(name, dir_fd=at)
             below = os.open(name, _STEP, dir_fd=at)
         finally:
             os.close(at)

@@ -273,6 +273,8 @@ def rule_files(root: Path) -> dict[Path, bool]:
 
 
 def _is_read(path: Path) -> bool:
+    if not os.path.isfile(path):  # opening a pipe waits for whoever writes to it
+        return False
     try:
         with path.open("rb") as file:
             return os.fstat(file.fileno()).st_size <= _LARGEST_IGNORE_FILE_BYTES

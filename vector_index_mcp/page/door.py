@@ -4,12 +4,14 @@ The page shows a project's sources, so nobody but the user whose service it is m
 every process of the machine, and every site the user's browser is on, can reach its port:
 
 - A link holds a token, which works once and for a few minutes. Only the service's own socket hands
-  it out. It is exchanged for a session.
+  it out. It is exchanged for a session. A browser that we open finds it in a file of the user's and
+  sends it from there (`handover`), so that no process has it among its arguments.
 - A session is a room, which is the first part of the page's path, and a key, which is a cookie. A
   browser sends cookies to every port of a host, so the cookie is limited to the room's path, and a
   server on another port, whose pages have other paths, never gets it.
 - A request must name this listener as its host (no name that somebody else's DNS points here), must
-  come from the page itself (no other origin) and may only read.
+  come from the page itself (no other origin) and may only read. Only a token may come from a file,
+  which has no origin: whoever has one may come in.
 """
 
 import secrets
@@ -57,6 +59,8 @@ NO_SESSION = Refusal(
 _OTHER_HOST = Refusal(403, "This host name does not belong to the page.")
 _OTHER_ORIGIN = Refusal(403, "Another site may not ask.")
 _NOT_READING = Refusal(405, "Only GET is understood.")
+ENTRANCE = "/"
+_NO_ORIGIN = "null"  # what a browser says of a page in a file
 
 
 class Door:
@@ -83,6 +87,10 @@ class Door:
         self._sessions[session.room] = session
         return session
 
+    def is_good(self, token: str, now: float) -> bool:
+        """Whether a token that was issued can still be exchanged."""
+        return self._tokens.get(token, now - 1) >= now
+
     def is_awaited(self, now: float) -> bool:
         """Whether a token is out that can still be exchanged."""
         return any(until >= now for until in self._tokens.values())
@@ -93,23 +101,34 @@ class Door:
         return session is not None and _is_same(session.key, cookies.get(session.cookie, ""))
 
 
-def refusal(method: str, headers: Mapping[str, str], port: int) -> Refusal | None:
+def refusal(method: str, path: str, headers: Mapping[str, str], port: int) -> Refusal | None:
     """Why a request is refused whatever it asks for; None if it is not.
 
     Args:
         method: Its method.
+        path: Its path.
         headers: Its headers, by names in lower case.
         port: Where the page is listened for.
     """
     host = headers.get("host", "")
     if host not in {f"127.0.0.1:{port}", f"localhost:{port}"}:
         return _OTHER_HOST
-    if headers.get("origin", f"http://{host}") != f"http://{host}":
+    origin = headers.get("origin", f"http://{host}")
+    if method == "POST" and path == ENTRANCE:
+        is_welcome = origin in {f"http://{host}", _NO_ORIGIN} and _takes_the_whole_tab(headers)
+        return None if is_welcome else _OTHER_ORIGIN
+    if origin != f"http://{host}":
         return _OTHER_ORIGIN
     # `none`: somebody typed the address, or opened it from a terminal.
     if headers.get("sec-fetch-site", "none") not in {"none", "same-origin"}:
         return _OTHER_ORIGIN
     return None if method == "GET" else _NOT_READING
+
+
+def _takes_the_whole_tab(headers: Mapping[str, str]) -> bool:
+    """Whether a person sees what a request is answered with: no script asks, and no frame."""
+    wanted = {"sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
+    return all(headers.get(name, value) == value for name, value in wanted.items())
 
 
 def _is_same(secret: str, given: str) -> bool:

@@ -4,20 +4,24 @@ It is a guest in the service's process: it takes over neither signals nor loggin
 service's event loop. Only here is uvicorn known.
 """
 
+import contextlib
 import socket
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Collection, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
 
 import anyio
 import uvicorn
 
 from vector_index_mcp.errors import BackgroundError
-from vector_index_mcp.page.door import Door
+from vector_index_mcp.page.door import ENTRANCE, Door
+from vector_index_mcp.page.handover import Handover, remove
 from vector_index_mcp.page.routes import GetService, Visits, application
 
 _HOST = "127.0.0.1"
 _UNUSED_SECONDS = 600.0  # longer than a link is good
+_LOOK_AT_FILES_SECONDS = 0.5  # while there are any
 _MOST_HEADER_BYTES = 16_384
 _MOST_CONNECTIONS = 64
 _SHUTDOWN_SECONDS = 1
@@ -26,11 +30,17 @@ _SHUTDOWN_SECONDS = 1
 class Page:
     """The page of one project. Nothing is open until somebody asks for its address."""
 
-    def __init__(self, get_service: GetService, unused_seconds: float = _UNUSED_SECONDS) -> None:
+    def __init__(
+        self,
+        get_service: GetService,
+        handover: Handover | None = None,
+        unused_seconds: float = _UNUSED_SECONDS,
+    ) -> None:
         """Prepare; it is served while `running`.
 
         Args:
             get_service: Waits for the running service.
+            handover: Makes the files that links are handed over in, if there are to be any.
             unused_seconds: For how long nobody has to look at the page before it is closed.
         """
         self._get_service = get_service
@@ -40,6 +50,10 @@ class Page:
         self._port = 0  # any, at first; then the same again, for pages that are still there
         self._visits = Visits()
         self._opened = anyio.Event()
+        self._handover = handover
+        self._files: dict[str, Path] = {}
+        """Those that are there, by the token in them."""
+        self._has_files = anyio.Event()
 
     @property
     def viewers(self) -> int:
@@ -57,22 +71,60 @@ class Page:
         Raises:
             BackgroundError: If the system gives us no port.
         """
+        return f"{self._entrance()}?token={self._door.issue(time.monotonic())}"
+
+    async def handed_over(self) -> tuple[str, Path | None]:
+        """The same, and a file that opens it; None if none can be written.
+
+        Raises:
+            BackgroundError: As above.
+        """
+        entrance, token = self._entrance(), self._door.issue(time.monotonic())
+        path = None
+        if self._handover is not None:
+            with contextlib.suppress(OSError):
+                path = self._files[token] = self._handover.write(entrance, token)
+                self._has_files.set()
+        return f"{entrance}?token={token}", path
+
+    def _entrance(self) -> str:
         if self._socket is None:
             self._socket = _listening(self._port)
             self._port = self._socket.getsockname()[1]
             self._opened.set()
         self._visits.note()
-        return f"http://{_HOST}:{self._port}/?token={self._door.issue(time.monotonic())}"
+        return f"http://{_HOST}:{self._port}{ENTRANCE}"
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """The time in which it can be opened."""
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._serve_when_opened)
-            try:
-                yield
-            finally:
-                tasks.cancel_scope.cancel()
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._serve_when_opened)
+                tasks.start_soon(self._remove_files)
+                try:
+                    yield
+                finally:
+                    tasks.cancel_scope.cancel()
+        finally:
+            self._remove_files_but(())
+            if self._socket is not None:  # opened a moment ago, and not served yet
+                self._socket.close()
+                self._socket = None
+
+    async def _remove_files(self) -> None:
+        """Remove the files whose token has been used, or is too old."""
+        while True:
+            await self._has_files.wait()
+            self._has_files = anyio.Event()
+            while self._files:
+                await anyio.sleep(_LOOK_AT_FILES_SECONDS)
+                now = time.monotonic()
+                self._remove_files_but([t for t in self._files if self._door.is_good(t, now)])
+
+    def _remove_files_but(self, kept: Collection[str]) -> None:
+        for token in [token for token in self._files if token not in kept]:
+            remove(self._files.pop(token))
 
     async def _serve_when_opened(self) -> None:
         while True:

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs
 
 import anyio
 from starlette.applications import Starlette
@@ -33,6 +34,7 @@ _TYPES = {
     ".svg": "image/svg+xml",
 }
 _INDEX = "index.html"
+_LONGEST_FORM_BYTES = 1_000
 # Nothing but our own files is loaded, and no text of the project can become markup: Chromium
 # refuses every assignment of a string to a part of the document that would be parsed.
 _HEADERS = {
@@ -101,12 +103,19 @@ def application(
     static = {file.name: file.read_bytes() for file in _static_files()}
 
     async def enter(request: Request) -> Response:
-        session = doorkeeper.admit(request.query_params.get("token", ""), time.monotonic())
+        is_sent = request.method == "POST"
+        token = await _token_sent(request) if is_sent else request.query_params.get("token", "")
+        session = doorkeeper.admit(token, time.monotonic())
         if session is None:
             return _refused(door.USED_LINK)
-        response = RedirectResponse(f"/{session.room}/", status_code=303)
+        room = f"/{session.room}/"
+        response: Response = RedirectResponse(room, status_code=303)
+        if is_sent:
+            # A browser keeps our cookie back from where a foreign page redirects it, which a file
+            # is; but it is we who lead on from here.
+            response = PlainTextResponse("The page opens.", headers={"Refresh": f"0; url={room}"})
         response.set_cookie(
-            session.cookie, session.key, path=f"/{session.room}/", httponly=True, samesite="strict"
+            session.cookie, session.key, path=room, httponly=True, samesite="strict"
         )
         return response
 
@@ -129,7 +138,7 @@ def application(
         return await _answered(answers.of_map(await get_service(), folder))
 
     routes = [
-        Route("/", enter),
+        Route(door.ENTRANCE, enter, methods=["GET", "POST"]),
         Route("/{room}/", show),
         Route("/{room}/{name}", show),
         Route("/{room}/api/news", tell_news),
@@ -161,12 +170,25 @@ class _Guard:
         await app(scope, receive, send_guarded)
 
     def _refusal(self, scope: Scope) -> door.Refusal | None:
-        if refusal := door.refusal(scope["method"], Headers(scope=scope), self._port):
+        if refusal := door.refusal(
+            scope["method"], scope["path"], Headers(scope=scope), self._port
+        ):
             return refusal
         room = scope["path"].strip("/").partition("/")[0]
         if room and not self._door.knows(room, HTTPConnection(scope).cookies):
             return door.NO_SESSION
         return None
+
+
+async def _token_sent(request: Request) -> str:
+    """The token in a form's body; empty if there is none, or if it is too long for one."""
+    body = b""
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > _LONGEST_FORM_BYTES:
+            return ""
+    values = parse_qs(body.decode("utf-8", "replace"))
+    return values.get("token", [""])[0]
 
 
 async def _answered(answer: Awaitable[Any]) -> Response:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from vector_index_mcp.files.ignore import Ignore
+from vector_index_mcp.files.ignore import Ignore, rule_files
 from vector_index_mcp.files.language import language_of
 from vector_index_mcp.files.read import NOT_A_FILE, Skipped, Text, Vanished, read
 from vector_index_mcp.files.scan import Changes, Stamp, Tree, look, stamp_of, walk
@@ -201,3 +201,10 @@ def test_a_git_file_that_leads_nowhere_leaves_no_rules(tmp_path: Path, target: s
     (tmp_path / "a.py").touch()
     (tmp_path / ".git").write_text(f"gitdir: {target}\n", encoding="utf-8")
     assert shown(tmp_path) == {"a.py"}
+
+
+def test_a_pipe_in_place_of_an_ignore_file_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / ".gitignore")
+    os.mkfifo(tmp_path / ".vectorindexignore")
+    told = {path.name: is_read for path, is_read in rule_files(tmp_path).items()}
+    assert told | {".gitignore": False, ".vectorindexignore": False} == told

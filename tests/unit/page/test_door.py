@@ -6,6 +6,8 @@ from vector_index_mcp.page.door import TOKEN_SECONDS, Door, refusal
 
 PORT = 4711
 HOST = f"127.0.0.1:{PORT}"
+FROM_A_FILE = {"host": HOST, "origin": "null", "sec-fetch-site": "cross-site"}
+every_path = pytest.mark.parametrize("path", ["/", "/room/"])
 
 
 def test_a_token_is_exchanged_once():
@@ -69,6 +71,7 @@ def test_a_key_opens_its_own_room_only():
     assert not door.knows("elsewhere", {one.cookie: one.key})
 
 
+@every_path
 @pytest.mark.parametrize(
     "headers",
     [
@@ -79,10 +82,11 @@ def test_a_key_opens_its_own_room_only():
         {"sec-fetch-site": "none"},
     ],
 )
-def test_the_page_itself_may_ask(headers):
-    assert refusal("GET", {"host": HOST} | headers, PORT) is None
+def test_the_page_itself_may_ask(headers, path):
+    assert refusal("GET", path, {"host": HOST} | headers, PORT) is None
 
 
+@every_path
 @pytest.mark.parametrize(
     "headers",
     [
@@ -102,14 +106,54 @@ def test_the_page_itself_may_ask(headers):
     ],
     ids=str,
 )
-def test_others_may_not(headers):
-    refused = refusal("GET", {"host": HOST} | headers, PORT)
+def test_others_may_not(headers, path):
+    refused = refusal("GET", path, {"host": HOST} | headers, PORT)
     assert refused is not None
     assert refused.status == 403
 
 
 @pytest.mark.parametrize("method", ["HEAD", "POST", "PUT", "DELETE", "OPTIONS", "TRACE", "get"])
 def test_nothing_can_be_changed(method):
-    refused = refusal(method, {"host": HOST}, PORT)
+    refused = refusal(method, "/room/", {"host": HOST}, PORT)
     assert refused is not None
     assert refused.status == 405
+
+
+def test_a_token_may_be_sent_from_a_file():
+    whole_tab = {"sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
+    assert refusal("POST", "/", FROM_A_FILE, PORT) is None
+    assert refusal("POST", "/", FROM_A_FILE | whole_tab, PORT) is None
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"host": "evil.example"},
+        {"origin": "http://evil.example"},
+        {"origin": f"http://127.0.0.1:{PORT + 1}"},
+        {"sec-fetch-mode": "no-cors"},
+        {"sec-fetch-mode": "cors"},
+        {"sec-fetch-dest": "iframe"},
+        {"sec-fetch-dest": "empty"},
+    ],
+    ids=str,
+)
+def test_but_not_by_a_site_a_script_or_a_frame(headers):
+    refused = refusal("POST", "/", FROM_A_FILE | headers, PORT)
+    assert refused is not None
+    assert refused.status == 403
+
+
+def test_nothing_else_may_be_sent_from_a_file():
+    assert refusal("POST", "/room/", FROM_A_FILE, PORT) is not None
+    assert refusal("GET", "/", FROM_A_FILE, PORT) is not None
+
+
+def test_a_token_is_good_until_it_is_used_or_too_old():
+    door = Door()
+    token = door.issue(0.0)
+    assert door.is_good(token, TOKEN_SECONDS)
+    assert not door.is_good(token, TOKEN_SECONDS + 1)
+    assert not door.is_good("another", 0.0)
+    door.admit(token, 1.0)
+    assert not door.is_good(token, 1.0)

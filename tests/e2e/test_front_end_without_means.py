@@ -1,0 +1,231 @@
+"""A front end that lacks what it needs says what and what to do, on stderr and to its client."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import anyio
+import pytest
+from processes import (
+    ANSWER_SECONDS,
+    COMMAND,
+    NO_MODEL,
+    Place,
+    obey_file_modes,
+    place_of,
+    until,
+    with_import_hook,
+)
+
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.skipif(sys.platform != "linux", reason="sets limits as Linux knows them"),
+]
+
+PROJECT = {"load.py": "def parse_config(path):\n    return read_settings(path)\n"}
+REQUESTS = [
+    {
+        "jsonrpc": "2.0",
+        "id": "first",
+        "method": "initialize",
+        "params": {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "clientInfo": {"name": "test", "version": "0"},
+        },
+    },
+    {"jsonrpc": "2.0", "method": "notifications/initialized"},
+    {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "get_status"}},
+]
+INPUT = b"".join(json.dumps(request).encode() + b"\n" for request in REQUESTS)
+AT_START = 'import os, signal, sys\nif "host" in sys.orig_argv:\n    '
+
+
+def front_end(
+    place: Place, before: str = "", after: str = "", data: bytes = INPUT, **options
+) -> subprocess.CompletedProcess[str]:
+    """A front end as a shell starts it, until it ends; its client speaks and never leaves."""
+    command = f"{before} exec {' '.join(COMMAND)} {place.project} {after}"
+    theirs, ours = os.pipe()
+    try:
+        os.write(ours, data)
+        return subprocess.run(
+            ["sh", "-c", command],
+            stdin=theirs,
+            capture_output=True,
+            text=True,
+            env=place.variables,
+            cwd=place.folder,
+            timeout=ANSWER_SECONDS,
+            check=False,
+            **options,
+        )
+    finally:
+        os.close(ours)
+        os.close(theirs)
+
+
+def assert_is_told(ran: subprocess.CompletedProcess[str], *words: str, status: int = 1) -> None:
+    """That it ended with one sentence."""
+    assert ran.returncode == status, ran
+    [line] = ran.stderr.splitlines()
+    assert line.startswith("vector-index-mcp: ")
+    for word in words:
+        assert word in line
+
+
+def error_told(ran: subprocess.CompletedProcess[str]) -> str:
+    """The error that the first request was answered with."""
+    [line] = ran.stdout.splitlines()
+    answer = json.loads(line)
+    assert (answer["jsonrpc"], answer["id"]) == ("2.0", "first")
+    return answer["error"]["message"]
+
+
+def ways_left() -> list[Path]:
+    """Where links lead that were made for a short way to a socket, and stayed."""
+    return [path.resolve() for path in Path("/tmp").glob("vi-*/r")]
+
+
+# -- a long path -----------------------------------------------------------------------------
+
+
+async def test_a_service_is_met_however_long_its_folder_is_called():
+    with place_of(PROJECT, **NO_MODEL) as place:
+        runtime = place.folder / ("x" * 100) / ("y" * 200)
+        place.variables["VECTOR_INDEX_RUNTIME_DIR"] = str(runtime)
+        async with place.relayed() as client:
+            await client.initialize()
+            assert (await client.call("get_status"))["is_writer"]
+            assert place.endpoint.socket_path.is_socket()
+            assert place.endpoint.socket_path.stat().st_mode & 0o777 == 0o600
+            ran = await place.run("ps")
+            assert str(place.project) in ran.stdout
+        assert (await place.run("stop", place.project)).returncode == 0
+        assert {path.suffix for path in runtime.iterdir()} == {".lock", ".log"}
+        assert runtime not in ways_left()
+
+
+# -- limits ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("limit", "words"),
+    [
+        ("-n 6", "Too many open files; raise the limit of open files (`ulimit -n"),
+        ("-n 8", "Too many open files; raise the limit of open files (`ulimit -n"),
+        ("-v 40000", "not enough memory"),
+        ("-f 0", "File too large; raise the limit of a file's size"),
+    ],
+)
+def test_a_limit_under_which_no_service_starts_is_told(place, limit, words):
+    ran = front_end(place, f"ulimit {limit};")
+    assert_is_told(ran, words)
+    assert words in error_told(ran)
+
+
+@pytest.mark.parametrize(
+    ("limit", "words"),
+    [
+        ("-n 10", "raise the limit of open files"),
+        ("-n 20", "raise the limit of open files"),
+        ("-v 80000", "not enough memory"),
+        ("-v 150000", "the background service "),  # a library ends the process
+        ("-v 300000", "not enough memory"),
+    ],
+)
+def test_a_limit_under_which_a_service_ends_soon_is_told(place, limit, words):
+    assert_is_told(front_end(place, f"ulimit {limit};"), words)
+
+
+def test_a_full_disk_is_told(place, small_disk):
+    place.variables["VECTOR_INDEX_RUNTIME_DIR"] = str(small_disk / "run")
+    (small_disk / "run").mkdir(0o700)
+    with (small_disk / "fill").open("wb", buffering=0) as file, pytest.raises(OSError):
+        while True:
+            file.write(bytes(4_096))
+    ran = front_end(place)
+    assert_is_told(ran, "No space left on device; free some space there")
+    assert "free some space" in error_told(ran)
+    assert {path.suffix for path in (small_disk / "run").iterdir()} <= {".lock", ".log"}
+
+
+def test_a_folder_that_cannot_be_written_is_told(place):
+    place.runtime.mkdir(0o500)
+    ran = front_end(place, preexec_fn=obey_file_modes)
+    assert_is_told(ran, f"{place.runtime}/", "Permission denied; give yourself permission")
+    assert "give yourself permission" in error_told(ran)
+
+
+def test_a_home_that_nobody_knows_is_told(place):
+    nobody = "import pwd\ndef unknown(_): raise KeyError\npwd.getpwuid = unknown\n"
+    place.variables = with_import_hook(place.folder / "hook", nobody, place.variables)
+    assert_is_told(front_end(place, "unset HOME;"), "your home folder is not known; set HOME")
+
+
+# -- closed streams --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("closed", "name"), [("<&-", "stdin"), (">&-", "stdout")])
+def test_a_closed_stream_is_told(place, closed, name):
+    assert_is_told(front_end(place, after=closed), f"{name} closed", "pipes", status=2)
+
+
+def test_with_all_streams_closed_it_ends(place):
+    ran = front_end(place, after="<&- >&- 2>&-")
+    assert (ran.returncode, ran.stdout, ran.stderr) == (2, "", "")
+
+
+def test_without_stderr_nothing_but_the_protocol_is_on_stdout(place):
+    place.project = place.project / "nowhere"
+    ran = front_end(place, after="2>&-")
+    assert (ran.returncode, ran.stderr) == (2, "")
+    assert "does not exist" in error_told(ran)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"\n", b"no json\n", b"[" * 60_000, INPUT[INPUT.index(b"\n") + 1 :][:60] + b"\n"],
+    ids=["nothing", "an empty line", "no json", "brackets", "a notification"],
+)
+def test_what_is_no_request_is_not_answered(place, data):
+    place.project = place.project / "nowhere"
+    ran = front_end(place, data=data)
+    assert_is_told(ran, "does not exist", status=2)
+    assert ran.stdout == ""
+
+
+# -- a service that dies ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("dies", "words"),
+    [
+        ("os.kill(os.getpid(), signal.SIGKILL)", "it was ended by SIGKILL"),
+        ("os.write(2, b'no such library\\n'); os._exit(7)", "status 7 (no such library)"),
+        ("import vector_index_mcp.settings as s; s.load = lambda _: 1 / 0", "ZeroDivisionError"),
+    ],
+    ids=["killed", "ended by a library", "an error of ours"],
+)
+def test_why_a_service_dies_at_its_start_is_told(place, dies, words):
+    place.variables = with_import_hook(place.folder / "hook", AT_START + dies, place.variables)
+    ran = front_end(place)
+    assert_is_told(ran, "did not start", words)
+    assert words in error_told(ran)
+
+
+async def test_a_service_that_is_killed_is_told_to_its_clients_and_one_that_ends_is_not(place):
+    stderr = place.folder / "stderr.txt"
+    for end, status in ((signal.SIGTERM, 0), (signal.SIGKILL, 1)):
+        async with place.relayed() as client:
+            await client.initialize()
+            place.service().send_signal(end)
+            assert await client.exit_status() == status
+        told = stderr.read_text("utf-8")
+        assert bool(re.search("service was killed or has crashed.*look at", told)) == bool(status)
+        with anyio.fail_after(ANSWER_SECONDS):
+            await until(lambda: not place.processes())

@@ -1,0 +1,52 @@
+"""An answer for a client that cannot be served: why, instead of silence. Standard library only.
+
+MCP clients tell of a server that ends at once that the connection was closed. An error in answer to
+their first request is shown to whoever asked.
+"""
+
+import json
+import os
+import select
+import time
+
+_INTERNAL_ERROR = -32603  # JSON-RPC's word for it
+_PATIENCE_SECONDS = 1.0  # clients speak first, and at once
+_LONGEST_REQUEST_BYTES = 65_536
+
+
+def answer(reason: str) -> None:
+    """Answer the first request on standard input, if one comes soon, with an error."""
+    if os.name != "posix":  # where a pipe cannot be waited for
+        return
+    try:
+        if os.isatty(0):
+            return
+        identity = _identity(_first_line())
+        if identity is not None:
+            error = {"code": _INTERNAL_ERROR, "message": reason}
+            answer = {"jsonrpc": "2.0", "id": identity, "error": error}
+            os.write(1, json.dumps(answer).encode() + b"\n")
+    except OSError:  # there is nobody to tell
+        return
+
+
+def _first_line() -> bytes:
+    data = b""
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    while b"\n" not in data and len(data) < _LONGEST_REQUEST_BYTES:
+        left = max(0.0, deadline - time.monotonic())
+        if not select.select([0], [], [], left)[0] or not (more := os.read(0, 4_096)):
+            break
+        data += more
+    return data.partition(b"\n")[0]
+
+
+def _identity(line: bytes) -> str | int | None:
+    """The `id` of a request; None if it is none."""
+    try:
+        request = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    identity = request.get("id") if isinstance(request, dict) and "method" in request else None
+    is_usable = isinstance(identity, (str, int)) and not isinstance(identity, bool)
+    return identity if is_usable else None
