@@ -29,11 +29,7 @@ from vector_index_mcp.codebase.run import Kind, Run
 from vector_index_mcp.codebase.state import State, StateMachine
 from vector_index_mcp.codebase.vectors import Vectors
 from vector_index_mcp.engine.embed import Embedder
-from vector_index_mcp.errors import (
-    DamagedIndexError,
-    ProjectError,
-    StoreError,
-)
+from vector_index_mcp.errors import DamagedIndexError, ProjectError, StoreError
 from vector_index_mcp.files.ignore import Ignore, concerns_rules
 from vector_index_mcp.files.scan import Changes, Stamp, compare, look, walk
 
@@ -145,7 +141,8 @@ class Indexer:
     @property
     def pending_path_count(self) -> int:
         """Changed paths that are not indexed yet."""
-        return len(self._queue) + len(self._scanned) + self._in_hand
+        late = self._pipeline.preparers.late_count
+        return len(self._queue) + len(self._scanned) + self._in_hand + late
 
     @property
     def is_in_error(self) -> bool:
@@ -213,15 +210,19 @@ class Indexer:
 
     async def write_forever(self) -> None:
         """Take work off the queue and commit it, until cancelled."""
+        preparers = self._pipeline.preparers
         failures = 0
         while True:
             with anyio.move_on_after(_QUIET_SECONDS) as quiet:
                 await self._queue.wait()
+            if self._queue.has_touched:  # they are not quiet yet: a child starts in less
+                await preparers.warm_up()
             try:
                 worked = await self._step()
                 if not self._is_text_first():
-                    await self._pipeline.rest()
+                    await preparers.rest()
                 if quiet.cancelled_caught:
+                    await preparers.end()
                     await self.live.rest()
                 else:
                     await self.live.maintain_if_due(in_bulk=self._is_text_first())
@@ -301,7 +302,7 @@ class Indexer:
             return
         changes = compare(tree, self._known())
         if run.kind is Kind.REQUEST:
-            again = self.live.ledger.failed.keys() & tree.files.keys()
+            again = tree.files.keys() & self.live.ledger.worth_another_try
             changes.dirty.extend(again.difference(changes.dirty))
         self._settle(changes)
         self._queue.add(changes)
@@ -318,7 +319,7 @@ class Indexer:
     async def _index(self, changes: Changes) -> None:
         """Bring a few files up to date, before whatever else is to be done."""
         live = self.live
-        batch = await self._pipeline.prepare(live.ledger, changes)
+        batch = await self._pipeline.prepare(live.ledger, changes, promptly=True)
         try:
             async with live.writing:
                 await self._pipeline.commit(

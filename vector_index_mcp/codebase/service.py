@@ -121,9 +121,10 @@ class Codebase:
                 finally:
                     tasks.cancel_scope.cancel()
                     with anyio.CancelScope(shield=True):
-                        await self.pipeline.rest()  # a task may wait for one of its processes
-        finally:  # not before the last task has ended: it may be writing
+                        await self.pipeline.preparers.end()  # a task may wait for one of them
+        finally:  # not before the last task has ended: it may be writing, or starting a child
             with anyio.CancelScope(shield=True):
+                await self.pipeline.preparers.end()
                 await anyio.to_thread.run_sync(self._release)
 
     def _release(self) -> None:
@@ -164,6 +165,7 @@ class Codebase:
             if self.freshness is not None:
                 tasks.start_soon(self.freshness.rescan_forever, indexer)
             tasks.start_soon(indexer.write_forever)
+            tasks.start_soon(self.pipeline.preparers.finish_late_forever, queue.touch)
             tasks.start_soon(indexer.vectors.embed_forever)
 
     async def _open_as_writer(self, role: Role) -> Opened | None:
@@ -184,7 +186,9 @@ class Codebase:
             self._opened.set()
             if role is not Role.KEEPER:
                 return None
-            await self.pipeline.rest()  # its processes may have been started for us already
+            await (
+                self.pipeline.preparers.end()
+            )  # its processes may have been started for us already
             await anyio.sleep(delay)
 
     def _make_ignore(self) -> Ignore:
