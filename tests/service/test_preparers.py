@@ -1,3 +1,4 @@
+import os
 import subprocess
 import sys
 
@@ -17,6 +18,27 @@ RECIPE = Recipe(1_000_000, 1_200)
 # Kotlin's scanner looks for ever for what follows the annotation.
 ENDLESS_KOTLIN = "class A\n@Test"
 HUNGRY_C = ("x=>" * 300 + "\n") * 33  # half a gigabyte a second
+SAVES = int(os.environ.get("SAVES", "12"))  # of a file of each language; 200 in a long run
+# Made of several definitions of each language, 33 KB: grammars of Kotlin, Lua and Scala leak up to
+# 12 MB for that.
+TEXTS = {
+    ".py": "class A:\n    def f(self, x):\n        return [x, {1: (2, 3)}]\n\n" * 500,
+    ".js": "class A {\n  f(x) {\n    return [x, { a: (2, 3) }];\n  }\n}\n\n" * 500,
+    ".ts": "class A {\n  f(x: number): number[] {\n    return [x, 2];\n  }\n}\n\n" * 500,
+    ".go": "func f(x int) []int {\n\treturn []int{x, 2}\n}\n\n" * 700,
+    ".rs": "impl A {\n    fn f(x: u8) -> Vec<u8> {\n        vec![x, 2]\n    }\n}\n\n" * 500,
+    ".java": "class A {\n  int[] f(int x) {\n    return new int[] {x, 2};\n  }\n}\n\n" * 500,
+    ".kt": "class A {\n  fun f(x: Int): List<Int> {\n    return listOf(x, 2)\n  }\n}\n\n" * 450,
+    ".scala": "class A {\n  def f(x: Int): List[Int] = {\n    List(x, 2)\n  }\n}\n\n" * 500,
+    ".lua": "function f(x)\n  local t = { x, 2, [3] = 'a' }\n  return t\nend\n\n" * 500,
+    ".c": "int f(int x) {\n  int a[] = {x, 2};\n  return a[0];\n}\n\n" * 600,
+    ".rb": "class A\n  def f(x)\n    [x, { a: 2 }]\n  end\nend\n\n" * 700,
+    ".php": "<?php\n" + "function f($x) {\n  return [$x, 'a' => 2];\n}\n\n" * 600,
+    ".sh": 'f() {\n  local x=$1\n  echo "${x}" | cat\n}\n\n' * 700,
+    ".hs": "f :: Int -> [Int]\nf x = case x of\n  0 -> [x]\n  _ -> [x, 2]\n\n" * 500,
+    ".html": "<div class='a'>\n<script>\nfunction f(x) { return x }\n</script>\n</div>\n\n" * 400,
+    ".yaml": "a:\n  b: [1, 2]\n  c:\n    - d\n---\n" * 900,
+}
 # A child like the real one, but for files that kill it, stop it for ever or make it talk.
 ODD_CHILD = """
 import os, signal, sys
@@ -339,3 +361,18 @@ async def test_a_child_that_crashes_leaves_no_image_of_its_memory(root, crew):
     [child] = children()
 
     assert child.rlimit(psutil.RLIMIT_CORE)[0] == 0
+
+
+@pytest.mark.timeout(600)
+async def test_saves_in_no_language_let_memory_grow(root, crew):
+    """Neither ours nor a child's, whatever a grammar leaks."""
+    process, before = psutil.Process(), 0
+    for suffix, text in TEXTS.items():
+        for number in range(SAVES):
+            (root / f"a{suffix}").write_text(f"{text}{' ' * number}\n")
+            [found] = await crew.prepare_promptly([(f"a{suffix}", None)])
+            assert (found.record.state, found.record.reason) == (INDEXED, "")
+            [child] = children()
+            assert child.memory_info().rss < preparing._GROWN_BYTES
+        before = before or process.memory_info().rss
+    assert process.memory_info().rss - before < 20_000_000

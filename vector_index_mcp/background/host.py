@@ -24,7 +24,7 @@ import filelock
 
 from vector_index_mcp import __version__
 from vector_index_mcp.background import greeting
-from vector_index_mcp.background.endpoint import HAS_UNIX_SOCKETS, Endpoint, new_secret
+from vector_index_mcp.background.endpoint import HAS_UNIX_SOCKETS, Endpoint, birth_of, new_secret
 from vector_index_mcp.errors import BackgroundError
 
 _log = logging.getLogger(__name__)
@@ -102,6 +102,7 @@ class Host:
             "project": str(self.project),
             "pid": os.getpid(),
             "version": __version__,
+            "birth": birth_of(os.getpid()),
             "started": self._started,
             "secret": self._secret,
         }

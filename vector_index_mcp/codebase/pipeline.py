@@ -118,10 +118,10 @@ class Pipeline:
             problem: ProjectError | None = None
             if any(map(_is_lost, prepared)):
                 problem = await anyio.to_thread.run_sync(absence_of, self.preparers.root)
-        left = known.keys() - {each.key for each in prepared} - set(changes.gone)
-        for key in left:
-            del known[key]
-        return Batch(known, prepared, changes.gone, problem, () if promptly else tuple(left))
+        answered = {*changes.gone, *(each.key for each in prepared)}
+        left = () if promptly else tuple(key for key in changes.dirty if key not in answered)
+        known = {key: record for key, record in known.items() if key in answered}
+        return Batch(known, prepared, changes.gone, problem, left)
 
     async def commit(
         self, store: Store, ledger: Ledger, model: ModelIdentity | None, batch: Batch

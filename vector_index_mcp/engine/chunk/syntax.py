@@ -386,10 +386,9 @@ def _scripts(root: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
 def _add_script(elements: deque[Part], script: tree_sitter.Node, language: str) -> None:
     """Put the definitions of `script` into the element that holds it.
 
-    Takes those off `elements` that hold no later script either: a page may have thousands.
+    Drops those of `elements` that hold no later script either: a page may have thousands.
     """
-    row = script.start_point.row
-    tree = _parse(script.text or b"", GRAMMARS[language].name)
+    tree, row = _parse(script.text or b"", GRAMMARS[language].name), script.start_point.row
     inside = _Walk(language).parts_of(tree.root_node) if tree else []
     for part in flat(inside):
         part.start += row
