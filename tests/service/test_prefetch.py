@@ -110,6 +110,17 @@ async def test_without_it_everything_is_prepared_as_ever(root, monkeypatch):
     assert begun(gone).take() == []
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="processor time is not limited there")
+async def test_a_text_that_its_parser_never_finishes_costs_the_head_start_alone(root):
+    (root / "a.kt").write_text("class A\n@Test")
+    begins = begun(root)
+    process = begins._process
+    found = await prepared_after(begins, root, [("a.kt", None), ("m1.py", None)])
+    assert process.returncode is not None
+    assert found["m1.py"].record.state == found["a.kt"].record.state == "indexed"
+    assert "too long" in found["a.kt"].record.reason
+
+
 async def test_one_that_nobody_asks_ends_with_the_others(root):
     crew = Preparers(root, RECIPE, begun(root))
     await crew.rest()

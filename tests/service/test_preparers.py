@@ -261,13 +261,21 @@ async def test_what_a_parser_prints_does_not_get_between_the_answers(root, crew)
     assert all(each.record.state == "indexed" for each in found)
 
 
-@pytest.mark.parametrize("command", ["no-such-program", sys.executable])
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param(["no-such-program"], id="none"),
+        pytest.param([sys.executable, "-c", "pass"], id="ends at once"),
+        pytest.param([sys.executable, "-c", "import time; time.sleep(3600)"], id="says nothing"),
+    ],
+)
 async def test_without_a_process_to_be_had_files_are_cut_by_lines_for_now(
     root, crew, monkeypatch, command
 ):
-    """Also where a child ends at once, as after an update of the package under a service."""
+    """As where memory is short, or after an update of the package under a service."""
     sound = preparing._COMMAND
-    monkeypatch.setattr(preparing, "_COMMAND", [command, "-c", "pass"])
+    monkeypatch.setattr(preparing, "_COMMAND", command)
+    monkeypatch.setattr(preparing, "_START_SECONDS", 0.5)
 
     found = await crew.prepare(tasks_of(root))
 
@@ -275,6 +283,7 @@ async def test_without_a_process_to_be_had_files_are_cut_by_lines_for_now(
     assert {each.record.reason for each in found} == {NO_PROCESS}
     assert children() == []
     monkeypatch.setattr(preparing, "_COMMAND", sound)
+    monkeypatch.setattr(preparing, "_START_SECONDS", 30.0)
     again = await crew.prepare([(each.key, each.record) for each in found])
     assert by_key(again) == by_key(prepared_here(root, tasks_of(root)))
 

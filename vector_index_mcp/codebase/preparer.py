@@ -63,6 +63,8 @@ def _read(questions: "queue.SimpleQueue[Question]") -> None:
             questions.put(pickle.load(sys.stdin.buffer))
         except (EOFError, pickle.UnpicklingError):  # also in the middle of a question
             os._exit(0)  # not sys.exit: the main thread may be deep inside a parser
+        except (AttributeError, ImportError):  # the package was replaced under the service
+            os._exit(1)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from vector_index_mcp.engine import children, confined
 
 _log = logging.getLogger(__name__)
 
-_START_SECONDS = 60.0  # it takes 0.13
+_START_SECONDS = 30.0  # for a child to begin; it takes 0.13
 _LOOK_SECONDS = 1.0  # between two looks at the memory of one that is at work on one file
 _MOST_BYTES = 1_500_000_000  # more than the system lets it have where it can
 _GROWN_BYTES = 160_000_000  # of one at rest: it starts with 25 MB, and some grammars leak
@@ -86,10 +86,10 @@ class Child:
             for _ in question.tasks:
                 yield await self._answer(patience)
             self.has_grown = await self._answer(patience) > _GROWN_BYTES
-        except _GONE_WRONG as error:
-            words = await self._last_words()
+        except (*_GONE_WRONG, EndedError) as error:
             if not self.has_begun:
-                raise OSError(f"a child ended at once: {words}") from error
+                raise OSError("a child did not begin to work") from error
+            words = str(error) if isinstance(error, EndedError) else await self._last_words()
             raise EndedError(words) from error
 
     async def _answer(self, patience: float) -> Any:
