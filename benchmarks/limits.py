@@ -86,7 +86,8 @@ async def text_costs(project: Project, uri: str) -> Figures:
     steps.seconds["cut"] -= steps.seconds["parse, find definitions"]
     await _store(documents, uri, steps)
     with whole.of("preparing, as the service does it"):
-        prepare(project.root, RECIPE, [(key, None) for key in keys])
+        for key in keys:
+            prepare(project.root, RECIPE, (key, None))
     megabytes = project.size / 1e6
     return {name: taken / megabytes for name, taken in (steps.seconds | whole.seconds).items()}
 
@@ -179,7 +180,8 @@ def vector_costs(project: Project) -> Figures:
 def _texts(project: Project) -> list[str]:
     """What is embedded of every so manieth chunk."""
     keys = sorted(walk(project.root, Ignore(project.root)).files)
-    found = prepare(project.root, RECIPE, [(key, None) for key in keys[:: len(keys) // 300 or 1]])
+    some = keys[:: len(keys) // 300 or 1]
+    found = [prepare(project.root, RECIPE, (key, None)) for key in some]
     embedded = [
         texts.embedded_text(one.key, entry.chunk.scope, entry.chunk.text)
         for one in found

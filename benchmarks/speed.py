@@ -183,7 +183,7 @@ async def _documents(project: Project) -> list[Document]:
     crew = Preparers(project.root, RECIPE)
     files = walk(project.root, Ignore(project.root)).files
     found = await crew.prepare([(key, None) for key in files])
-    await crew.rest()
+    await crew.end()
     return [one.document for one in sorted(found, key=lambda one: one.key) if one.document]
 
 

@@ -106,7 +106,14 @@ HOMES = {
     "tree_sitter": {"engine/chunk/syntax.py"},
     "semble_grammars": {"engine/chunk/syntax.py"},
     "filelock": {"codebase/opening.py", "background/host.py", "engine/cache.py"},
-    "psutil": {"codebase/wire.py", "doctor/", "engine/polite.py", "server.py"},
+    "psutil": {
+        "codebase/preparing.py",
+        "codebase/wire.py",
+        "doctor/",
+        "engine/confined.py",
+        "engine/polite.py",
+        "server.py",
+    },
     "mcp": {
         "codebase/tools.py",
         "server.py",
@@ -313,6 +320,7 @@ def printed_by(code: str) -> list[str]:
         ("vector_index_mcp.server", ["watchdog", "sqlite3", "rich", "pygments", *HEAVY]),
         ("vector_index_mcp.page.listener", ["watchdog", "sqlite3", "rich", *HEAVY]),
         ("vector_index_mcp.engine.embed", HEAVY),
+        ("vector_index_mcp.codebase.service", ["tree_sitter", "semble_grammars", "torch"]),
         ("vector_index_mcp.remote", HEAVY),
         ("vector_index_mcp.local", ["mcp", "mcp_types", "starlette", "uvicorn"]),
         ("vector_index_mcp.doctor.examine", HEAVY),  # whether lancedb can be imported is a check

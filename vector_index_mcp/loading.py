@@ -38,15 +38,22 @@ def prefetch(project: Path, settings: Settings) -> Prefetch | None:
 
 
 async def open_codebase(
-    project: Path, settings: Settings, prefetched: Prefetch | None = None
+    project: Path,
+    settings: Settings,
+    prefetched: Prefetch | None = None,
+    *,
+    is_about_to_index: bool = False,
 ) -> "Codebase":
     """The service of `project`, not yet running; loaded in a thread.
 
-    If there is no index yet, what will fill it starts meanwhile.
+    If there is no index yet, or it is about to be brought up to date, what will fill it starts
+    meanwhile.
     """
     preparers = await anyio.to_thread.run_sync(_preparers_of, project, settings, prefetched)
     if prefetched is not None:
         await preparers.start()
+    elif is_about_to_index:
+        await preparers.warm_up()
     return await anyio.to_thread.run_sync(load_codebase, project, settings, preparers)
 
 

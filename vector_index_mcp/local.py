@@ -11,7 +11,7 @@ from vector_index_mcp.codebase.keeper import Role
 from vector_index_mcp.codebase.ledger import FAILED, SKIPPED
 from vector_index_mcp.codebase.service import Codebase
 from vector_index_mcp.codebase.verify import Report
-from vector_index_mcp.loading import load_codebase
+from vector_index_mcp.loading import open_codebase
 from vector_index_mcp.settings import Settings
 
 _CHANGES_ARE_INDEXED_SECONDS = 3.0
@@ -19,8 +19,9 @@ _CHANGES_ARE_INDEXED_SECONDS = 3.0
 
 async def run(parsed: argparse.Namespace, project: Path, settings: Settings) -> int:
     """Run the command that was parsed; returns the exit status."""
-    codebase = load_codebase(project, settings)
-    if parsed.command == "index":
+    is_about_to_index = parsed.command == "index"
+    codebase = await open_codebase(project, settings, is_about_to_index=is_about_to_index)
+    if is_about_to_index:
         return await _index(codebase, parsed.force)
     if parsed.command == "search":
         result = await _search(codebase, parsed)

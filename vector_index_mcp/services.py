@@ -4,6 +4,7 @@ import argparse
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 from vector_index_mcp.background import greeting, relay
 from vector_index_mcp.background.endpoint import Endpoint, all_endpoints, endpoint_of
@@ -12,7 +13,8 @@ from vector_index_mcp.errors import BackgroundError, SettingsError
 from vector_index_mcp.terminal import visible, write
 
 _FOLLOW_SECONDS = 0.2
-_COLUMNS = "{:>7}  {:<12}  {:>7}  {:>9}  {:>9}  {}"
+_ANSWER_SECONDS = 3.0  # a service takes milliseconds; `ps` asks one after the other
+_COLUMNS = "{:>7}  {:<13}  {:>7}  {:>9}  {:>9}  {}"
 
 
 def run(parsed: argparse.Namespace) -> int:
@@ -25,17 +27,27 @@ def run(parsed: argparse.Namespace) -> int:
 
 
 def _ps() -> int:
-    rows = [report for e in all_endpoints() if (report := relay.ask(e, greeting.REPORT))]
+    rows = [row for endpoint in all_endpoints() if (row := _row(endpoint))]
     if not rows:
         write("no background service is running")
         return 0
     write(_COLUMNS.format("PID", "STATE", "CLIENTS", "MEMORY", "UPTIME", "PROJECT"))
     for row in rows:
-        memory = f"{row.get('memory_bytes', 0) / 1e6:.0f} MB"
+        memory = f"{row['memory_bytes'] / 1e6:.0f} MB" if "memory_bytes" in row else "-"
         uptime = _duration(time.time() - row["started"])
         project = visible(row["project"])
-        write(_COLUMNS.format(row["pid"], row["state"], row["clients"], memory, uptime, project))
+        clients = row.get("clients", "-")
+        write(_COLUMNS.format(row["pid"], row["state"], clients, memory, uptime, project))
     return 0
+
+
+def _row(endpoint: Endpoint) -> dict[str, Any]:
+    """What is told of a service; empty if there is none."""
+    if report := relay.ask(endpoint, greeting.REPORT, _ANSWER_SECONDS):
+        return report
+    # The record is read first: one that is about to end removes it.
+    record = endpoint.read_record()
+    return {**record, "state": "not answering"} if endpoint.keeper else {}
 
 
 def _stop(path: str | None, *, everything: bool) -> int:

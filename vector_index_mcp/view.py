@@ -165,6 +165,8 @@ def _lacking(status: IndexStatus, room: int) -> Iterator[tuple[str, RenderableTy
             yield label, "..."
             break
         yield label, Text(f"{_end_of(path, room)}: {reason}", style="red")
+    if status.cut_by_lines:
+        yield "by lines", f"{len(status.cut_by_lines)} files that could not be parsed"
     for folder in status.unreadable_folders[:_MOST_FAILED_SHOWN]:
         yield "folder", Text(f"{_end_of(folder, room)}: cannot be listed", style="red")
 

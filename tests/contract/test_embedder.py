@@ -24,6 +24,7 @@ pytestmark = [pytest.mark.anyio]
 
 MODEL = "all-MiniLM-L6-v2"
 LONG = "where is the configuration of the server read and checked? " * 30
+MOST_GROWTH_BYTES = 60_000_000
 # Imported by every interpreter that has it on its path: writes to the standard output whenever a
 # model library is imported, as some of them do.
 CHATTER = """
@@ -200,6 +201,21 @@ async def test_a_worker_killed_in_the_middle_of_a_batch_is_replaced(worker):
     with anyio.fail_after(100):
         assert (await worker.embed(["next"])).shape == (1, 384)
     assert worker.pid not in {None, pid}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="about glibc's heaps")
+@needs_model
+async def test_batches_of_all_shapes_do_not_let_the_worker_grow():
+    words = LONG.split() * 4
+    async with WorkerEmbedder(MODEL).running() as embedder:
+        await embedder.embed([LONG])
+        worker = psutil.Process(embedder.pid)
+        before = worker.memory_info().rss
+        for count in range(1, 33):  # about as much to compute each time, see `batches`
+            await embedder.embed([" ".join(words[: 1_300 // count])] * count)
+        with anyio.fail_after(60):
+            while worker.memory_info().rss - before > MOST_GROWTH_BYTES:  # noqa: ASYNC110
+                await anyio.sleep(0.1)
 
 
 @needs_model

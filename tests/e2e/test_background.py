@@ -265,6 +265,45 @@ async def test_stop_ends_a_service_and_says_when_there_is_none(place):
     assert (ran.returncode, ran.stdout) == (0, "no background service is running\n")
 
 
+async def test_a_service_that_does_not_answer_is_listed_and_can_be_ended(place):
+    assert (await place.run(place.project)).returncode == 0
+    service = place.service()
+    service.suspend()
+    try:
+        _, line = (await place.run("ps")).stdout.splitlines()
+        expected = rf" *{service.pid} +not answering +- +- +\d+ s +{re.escape(str(place.project))}"
+        assert re.fullmatch(expected, line)
+        ran = await place.run("stop", place.project)
+    finally:
+        service.kill()
+    assert (ran.returncode, ran.stdout) == (0, f"ended the service of {place.project}\n")
+    assert await have_ended(service)
+    assert {path.suffix for path in place.runtime.iterdir()} == {".lock", ".log"}
+    assert (await place.run(place.project)).returncode == 0  # another one is started as ever
+
+
+async def test_a_service_whose_socket_is_gone_is_ended_by_a_signal_that_it_heeds(place):
+    assert (await place.run(place.project)).returncode == 0
+    service = place.service()
+    place.endpoint.socket_path.unlink()
+    assert "not answering" in (await place.run("ps")).stdout
+    assert (await place.run("stop", place.project)).returncode == 0
+    assert await have_ended(service)
+    assert "ends" in place.endpoint.log.read_text("utf-8")
+
+
+async def test_a_process_that_has_the_number_of_a_service_that_is_gone_is_left_alone(place):
+    assert (await place.run(place.project)).returncode == 0
+    service = place.service()
+    record = place.endpoint.read_record()
+    service.kill()
+    assert await have_ended(service)
+    place.endpoint.write_record(record | {"pid": os.getpid()})
+    assert (await place.run("ps")).stdout == "no background service is running\n"
+    ran = await place.run("stop", place.project)
+    assert ran.stdout == "no background service is running for this project\n"
+
+
 async def test_stop_all_ends_every_service(place):
     other = write(place.folder / "other", PROJECT)
     for project in (place.project, other):

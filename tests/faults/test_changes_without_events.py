@@ -386,7 +386,7 @@ async def test_that_watches_run_out_is_told_once_and_scanned_for_at_its_time(
         await settled(client)
         for _ in range(20):  # in which scans after scans would have been made
             await settled(client)
-        assert codebase.indexer._runs_made <= 2  # at the start, and when watches ran out
+        assert codebase.indexer.last_run.number <= 2  # at the start, and when watches ran out
         assert caplog.text.count("watch limit reached") == 1
 
 

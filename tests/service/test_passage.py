@@ -30,9 +30,11 @@ def root(tmp_path):
 
 
 @pytest.fixture
-def pipeline(root, tmp_path):
+async def pipeline(root, tmp_path):
     cache = EmbeddingCache(tmp_path / "cache", 0)
-    return Pipeline(Preparers(root, Recipe(1_000_000, 1_200)), FakeEmbedder(), cache, Activity())
+    preparers = Preparers(root, Recipe(1_000_000, 1_200))
+    yield Pipeline(preparers, FakeEmbedder(), cache, Activity())
+    await preparers.end()
 
 
 @pytest.fixture
@@ -173,6 +175,39 @@ async def test_a_batch_of_which_nothing_is_left_is_none(pipeline, store):
 
     assert len(passage) == 0
     assert await step(passage) == ["c.py"]
+
+
+async def test_files_for_which_there_was_no_time_are_the_next_ones(pipeline, store, monkeypatch):
+    passage = passage_of(pipeline, store, ["a.py", "b.py", "c.py"], ["d.py"])
+    prepare = pipeline.preparers.prepare
+
+    async def prepare_one(tasks, seconds):
+        return await prepare(tasks[:1])
+
+    monkeypatch.setattr(pipeline.preparers, "prepare", prepare_one)
+
+    assert await step(passage) == ["a.py"]  # prepares b as well
+    assert set(passage.files) == {"b.py", "c.py"}
+    passage.settle(Changes(["c.py"]))
+    assert await step(passage) == ["b.py"]
+    assert await step(passage) == ["d.py"]
+    assert await step(passage) == []
+
+
+async def test_what_is_given_back_includes_files_for_which_there_was_no_time(
+    pipeline, store, monkeypatch
+):
+    passage = passage_of(pipeline, store, ["a.py"], ["b.py", "c.py"])
+    prepare = pipeline.preparers.prepare
+
+    async def prepare_one(tasks, seconds):
+        return await prepare(tasks[:1])
+
+    monkeypatch.setattr(pipeline.preparers, "prepare", prepare_one)
+    await step(passage)
+
+    assert set(passage.give_back().dirty) == {"b.py", "c.py"}
+    assert len(passage) == 0
 
 
 async def test_files_count_as_waiting_from_when_they_are_taken(pipeline, store, monkeypatch):

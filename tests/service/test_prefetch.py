@@ -45,6 +45,10 @@ def tasks_of(root):
     return [(path.name, None) for path in sorted(root.glob("*.p*"))]
 
 
+def prepared_here(root, tasks):
+    return [prepare(root, RECIPE, task) for task in tasks]
+
+
 def by_key(prepared):
     return {each.key: each for each in prepared}
 
@@ -54,15 +58,15 @@ async def prepared_after(begins, root, tasks):
     try:
         return by_key(await crew.prepare(tasks))
     finally:
-        await crew.rest()
+        await crew.end()
         assert psutil.Process().children() == []
 
 
 async def test_what_was_prefetched_is_not_prepared_again(root, monkeypatch):
     tasks = tasks_of(root)
-    expected = by_key(prepare(root, RECIPE, tasks))
+    expected = by_key(prepared_here(root, tasks))
     begins = finished(root)
-    monkeypatch.setattr(preparers, "prepare", lambda *_: pytest.fail("prepared again"))
+    monkeypatch.setattr(preparers.Child, "start", lambda **_: pytest.fail("prepared again"))
     assert await prepared_after(begins, root, tasks) == expected
     assert len(expected) == 51
 
@@ -75,11 +79,11 @@ async def test_what_has_changed_since_is_prepared_again(root):
     (root / "m3.py").write_text("def f9():\n    return 3\n")  # as long as it was
     (root / "new.py").write_text("x = 1\n")
     tasks = [*tasks_of(root), ("m2.py", None)]
-    assert await prepared_after(begins, root, tasks) == by_key(prepare(root, RECIPE, tasks))
+    assert await prepared_after(begins, root, tasks) == by_key(prepared_here(root, tasks))
 
 
 async def test_a_file_that_the_index_knows_is_compared_with_it(root):
-    known = prepare(root, RECIPE, [("m1.py", None)])[0].record
+    known = prepare(root, RECIPE, ("m1.py", None)).record
     found = await prepared_after(finished(root), root, [("m1.py", known)])
     assert found["m1.py"].document is None  # it has the bytes it had
 
@@ -87,13 +91,13 @@ async def test_a_file_that_the_index_knows_is_compared_with_it(root):
 async def test_it_can_be_asked_at_any_moment(root):
     tasks = tasks_of(root)
     begins = begun(root)
-    assert await prepared_after(begins, root, tasks) == by_key(prepare(root, RECIPE, tasks))
+    assert await prepared_after(begins, root, tasks) == by_key(prepared_here(root, tasks))
     assert begins.take() == []  # it holds nothing any more
 
 
 async def test_without_it_everything_is_prepared_as_ever(root, monkeypatch):
     tasks = tasks_of(root)
-    expected = by_key(prepare(root, RECIPE, tasks))
+    expected = by_key(prepared_here(root, tasks))
     killed = finished(root)
     killed._process.kill()
     assert await prepared_after(killed, root, tasks) == expected
@@ -104,6 +108,17 @@ async def test_without_it_everything_is_prepared_as_ever(root, monkeypatch):
 
     gone = root.parent / "gone"
     assert begun(gone).take() == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="processor time is not limited there")
+async def test_a_text_that_its_parser_never_finishes_costs_the_head_start_alone(root):
+    (root / "a.kt").write_text("class A\n@Test")
+    begins = begun(root)
+    process = begins._process
+    found = await prepared_after(begins, root, [("a.kt", None), ("m1.py", None)])
+    assert process.returncode is not None
+    assert found["m1.py"].record.state == found["a.kt"].record.state == "indexed"
+    assert "too long" in found["a.kt"].record.reason
 
 
 async def test_one_that_nobody_asks_ends_with_the_others(root):

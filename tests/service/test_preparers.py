@@ -1,38 +1,67 @@
+import os
 import subprocess
 import sys
-import threading
 
 import anyio
 import psutil
 import pytest
-from serving import write
+from serving import PATIENCE_SECONDS, write
 
-from vector_index_mcp.codebase import preparers
-from vector_index_mcp.codebase.ledger import FAILED
-from vector_index_mcp.codebase.prepare import Recipe, prepare
+from vector_index_mcp.codebase import preparers, preparing
+from vector_index_mcp.codebase.ledger import FAILED, GIVEN_UP, INDEXED
+from vector_index_mcp.codebase.prepare import NO_PROCESS, Recipe, prepare
 from vector_index_mcp.codebase.preparers import Preparers
 
 pytestmark = pytest.mark.anyio
 
 RECIPE = Recipe(1_000_000, 1_200)
+# Kotlin's scanner looks for ever for what follows the annotation.
+ENDLESS_KOTLIN = "class A\n@Test"
+HUNGRY_C = ("x=>" * 300 + "\n") * 33  # half a gigabyte a second
+SAVES = int(os.environ.get("SAVES", "12"))  # of a file of each language; 200 in a long run
+# Made of several definitions of each language, 33 KB: grammars of Kotlin, Lua and Scala leak up to
+# 12 MB for that.
+TEXTS = {
+    ".py": "class A:\n    def f(self, x):\n        return [x, {1: (2, 3)}]\n\n" * 500,
+    ".js": "class A {\n  f(x) {\n    return [x, { a: (2, 3) }];\n  }\n}\n\n" * 500,
+    ".ts": "class A {\n  f(x: number): number[] {\n    return [x, 2];\n  }\n}\n\n" * 500,
+    ".go": "func f(x int) []int {\n\treturn []int{x, 2}\n}\n\n" * 700,
+    ".rs": "impl A {\n    fn f(x: u8) -> Vec<u8> {\n        vec![x, 2]\n    }\n}\n\n" * 500,
+    ".java": "class A {\n  int[] f(int x) {\n    return new int[] {x, 2};\n  }\n}\n\n" * 500,
+    ".kt": "class A {\n  fun f(x: Int): List<Int> {\n    return listOf(x, 2)\n  }\n}\n\n" * 450,
+    ".scala": "class A {\n  def f(x: Int): List[Int] = {\n    List(x, 2)\n  }\n}\n\n" * 500,
+    ".lua": "function f(x)\n  local t = { x, 2, [3] = 'a' }\n  return t\nend\n\n" * 500,
+    ".c": "int f(int x) {\n  int a[] = {x, 2};\n  return a[0];\n}\n\n" * 600,
+    ".rb": "class A\n  def f(x)\n    [x, { a: 2 }]\n  end\nend\n\n" * 700,
+    ".php": "<?php\n" + "function f($x) {\n  return [$x, 'a' => 2];\n}\n\n" * 600,
+    ".sh": 'f() {\n  local x=$1\n  echo "${x}" | cat\n}\n\n' * 700,
+    ".hs": "f :: Int -> [Int]\nf x = case x of\n  0 -> [x]\n  _ -> [x, 2]\n\n" * 500,
+    ".html": "<div class='a'>\n<script>\nfunction f(x) { return x }\n</script>\n</div>\n\n" * 400,
+    ".yaml": "a:\n  b: [1, 2]\n  c:\n    - d\n---\n" * 900,
+}
 # A child like the real one, but for files that kill it, stop it for ever or make it talk.
 ODD_CHILD = """
 import os, signal, sys
 from vector_index_mcp.codebase import preparer
 
-def prepare(root, recipe, tasks, sound=preparer.prepare):
-    for key, _ in tasks:
-        if key == "deadly.py":
-            os.kill(os.getpid(), signal.SIGKILL)
-        if key == "endless.py":
-            signal.pause()
-        if key == "loud.py":
-            print("chatter on standard output", flush=True)
-            os.system("echo and from a program of its own")
-    return sound(root, recipe, tasks)
+def prepare(root, recipe, task, by_lines, sound=preparer.prepare):
+    key = task[0]
+    if key == "deadly.py" or (key == "deadly_syntax.py" and not by_lines):
+        os.kill(os.getpid(), signal.SIGKILL)
+    if key == "endless.py":
+        signal.pause()
+    if key == "loud.py":
+        print("chatter on standard output", flush=True)
+        os.system("echo and from a program of its own")
+    if key == "large.py" and not by_lines:
+        held.append(b"x" * 50_000_000)
+    if key == "who.py":
+        (root / "who").write_text(str(os.getpid()))
+    return sound(root, recipe, task, by_lines)
 
+held = []
 preparer.prepare = prepare
-preparer.main()
+preparer.main(*sys.argv[1:])
 """
 
 
@@ -44,11 +73,20 @@ def root(tmp_path):
 
 
 @pytest.fixture
+async def crew(root):
+    preparers = Preparers(root, RECIPE)
+    yield preparers
+    await preparers.end()
+    assert children() == []
+
+
+@pytest.fixture
 def with_odd_children(tmp_path, monkeypatch):
     script = tmp_path / "odd_child.py"
     script.write_text(ODD_CHILD)
-    monkeypatch.setattr(preparers, "_COMMAND", [sys.executable, str(script)])
+    monkeypatch.setattr(preparing, "_COMMAND", [sys.executable, str(script)])
     monkeypatch.setattr(preparers, "_PATIENCE_SECONDS", 2.0)
+    monkeypatch.setattr(preparers, "_PROMPT_PATIENCE_SECONDS", 1.0)
 
 
 def tasks_of(root):
@@ -59,27 +97,24 @@ def by_key(prepared):
     return {each.key: each for each in prepared}
 
 
+def prepared_here(root, tasks):
+    return [prepare(root, RECIPE, task) for task in tasks]
+
+
 def children():
     return psutil.Process().children()
 
 
-async def prepared_by(root, tasks):
-    crew = Preparers(root, RECIPE)
-    try:
-        return await crew.prepare(tasks)
-    finally:
-        await crew.rest()
-
-
-async def test_children_prepare_what_a_thread_would(root):
+async def test_children_prepare_what_we_would(root, crew):
     tasks = tasks_of(root)
+    expected = by_key(prepared_here(root, tasks))
 
-    assert by_key(await prepared_by(root, tasks)) == by_key(prepare(root, RECIPE, tasks))
+    assert by_key(await crew.prepare(tasks)) == expected
+    assert by_key(await crew.prepare(tasks[:10])) == by_key(prepared_here(root, tasks[:10]))
+    assert by_key(await crew.prepare_promptly(tasks)) == expected
 
 
-async def test_many_files_are_prepared_in_as_many_children_as_there_are_processors(root):
-    crew = Preparers(root, RECIPE)
-
+async def test_many_files_are_prepared_in_as_many_children_as_there_are_processors(root, crew):
     await crew.prepare(tasks_of(root))
 
     assert 1 <= len(children()) <= preparers._processors()
@@ -87,107 +122,266 @@ async def test_many_files_are_prepared_in_as_many_children_as_there_are_processo
     assert children() == []
 
 
-async def test_a_few_files_need_no_child(root):
-    crew = Preparers(root, RECIPE)
+async def test_a_few_files_are_prepared_in_one_child_that_stays_warm(root, crew):
+    await crew.warm_up()
+    [child] = children()
+    for _ in range(3):
+        await crew.prepare_promptly(tasks_of(root)[:10])
+        await crew.rest()
 
-    await crew.prepare(tasks_of(root)[:10])
-
-    assert children() == []
+    assert children() == [child]
 
 
 @pytest.mark.usefixtures("with_odd_children")
 @pytest.mark.parametrize("name", ["deadly.py", "endless.py"])
-async def test_a_file_that_takes_its_child_along_is_the_only_one_that_fails(root, name):
+async def test_a_file_that_takes_its_child_along_is_the_only_one_that_fails(root, crew, name):
     (root / name).write_text("x = 1\n")
 
-    found = by_key(await prepared_by(root, tasks_of(root)))
+    found = by_key(await crew.prepare(tasks_of(root)))
 
     failed = [key for key, each in found.items() if each.record.state == FAILED]
     assert failed == [name]
     assert len(found) == 201
-    assert "crashed or hung" in found[name].record.reason
-    assert children() == []
+    assert found[name].record.reason.startswith(GIVEN_UP)
 
 
 @pytest.mark.usefixtures("with_odd_children")
-async def test_what_a_parser_prints_does_not_get_between_the_answers(root):
+async def test_a_file_whose_syntax_takes_a_child_along_is_cut_by_its_lines(root, crew):
+    (root / "deadly_syntax.py").write_text("x = 1\n")
+
+    found = by_key(await crew.prepare(tasks_of(root)))["deadly_syntax.py"]
+
+    assert (found.record.state, found.record.chunk_count) == (INDEXED, 1)
+    assert "crashed" in found.record.reason
+    unchanged = await crew.prepare([("deadly_syntax.py", found.record)])
+    assert [(each.document, each.record) for each in unchanged] == [(None, found.record)]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="processor time is not limited there")
+@pytest.mark.parametrize(
+    ("name", "text", "reason"),
+    [
+        ("a.kt", ENDLESS_KOTLIN, "too long"),
+        pytest.param(
+            *("a.c", HUNGRY_C, "memory"),
+            marks=pytest.mark.skipif(sys.platform != "linux", reason="memory is not limited there"),
+        ),
+    ],
+)
+async def test_a_text_that_no_parser_survives_is_cut_by_its_lines(root, crew, name, text, reason):
+    (root / name).write_text(text)
+
+    [found] = await crew.prepare([(name, None)])
+
+    assert found.record.state == INDEXED
+    assert reason in found.record.reason
+    assert "".join(entry.chunk.text for entry in found.document.entries) == text
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="processor time is not limited there")
+async def test_a_save_that_takes_long_keeps_no_other_waiting(root, crew):
+    tasks = [("a.kt", None), *tasks_of(root)[:10]]
+    (root / "a.kt").write_text(ENDLESS_KOTLIN)
+    finished = []
+    async with anyio.create_task_group() as group:
+        found = by_key(await crew.prepare_promptly(tasks))
+        assert "a.kt" not in found
+        assert len(found) == 10
+        assert crew.late_count == 1
+
+        group.start_soon(crew.finish_late_forever, finished.extend)
+        with anyio.fail_after(PATIENCE_SECONDS):
+            while not finished:
+                # It is not begun anew as long as it does not change, and others are prepared.
+                found = by_key(await crew.prepare_promptly(tasks))
+                assert len(found) >= 10
+                await anyio.sleep(0.05)
+        group.cancel_scope.cancel()
+
+    late = found.get("a.kt") or by_key(await crew.prepare_promptly(tasks))["a.kt"]
+    assert "too long" in late.record.reason
+    assert crew.late_count == 0
+
+    # Whoever knows that it took long sets it aside at once; what has changed is tried again.
+    assert await crew.prepare_promptly([("a.kt", late.record)]) == []
+    (root / "a.kt").write_text(ENDLESS_KOTLIN + "\nclass B {}\n")
+    async with anyio.create_task_group() as group:
+        finished.clear()
+        group.start_soon(crew.finish_late_forever, finished.extend)
+        with anyio.fail_after(PATIENCE_SECONDS):
+            while not (found := await crew.prepare_promptly([("a.kt", late.record)])):  # noqa: ASYNC110
+                await anyio.sleep(0.05)
+        group.cancel_scope.cancel()
+    assert found[0].record.reason == ""
+    assert [entry.chunk.symbols for entry in found[0].document.entries] == [("A", "B")]
+
+
+@pytest.mark.usefixtures("with_odd_children")
+async def test_a_child_that_has_grown_is_replaced(root, crew, monkeypatch):
+    monkeypatch.setattr(preparing, "_GROWN_BYTES", 100_000_000)
+    write(root, {"large.py": "x = 1\n", "who.py": "x = 1\n"})
+    seen = set()
+    for _ in range(4):  # 50 MB each time
+        await crew.prepare_promptly([("large.py", None)])
+        [child] = children()
+        seen.add(child.pid)
+        assert child.memory_info().rss < 100_000_000
+
+    assert len(seen) >= 2
+
+
+@pytest.mark.usefixtures("with_odd_children")
+async def test_a_child_that_takes_too_much_while_it_works_is_ended(root, crew, monkeypatch):
+    monkeypatch.setattr(preparing, "_MOST_BYTES", 10_000_000)
+    monkeypatch.setattr(preparing, "_LOOK_SECONDS", 0.1)
+    (root / "endless.py").write_text("x = 1\n")
+
+    [found] = await crew.prepare([("endless.py", None)])
+
+    assert "memory" in found.record.reason
+
+
+@pytest.mark.usefixtures("with_odd_children")
+async def test_files_are_left_when_time_is_up(root, crew):
+    tasks = tasks_of(root)
+
+    first = await crew.prepare(tasks, seconds=0)
+
+    assert 1 <= len(first) < len(tasks)
+    left = [task for task in tasks if task[0] not in by_key(first)]
+    assert by_key(first + await crew.prepare(left)) == by_key(prepared_here(root, tasks))
+
+
+@pytest.mark.usefixtures("with_odd_children")
+async def test_what_a_parser_prints_does_not_get_between_the_answers(root, crew):
     (root / "loud.py").write_text("x = 1\n")
 
-    found = await prepared_by(root, tasks_of(root))
+    found = await crew.prepare(tasks_of(root))
 
     assert all(each.record.state == "indexed" for each in found)
 
 
-async def test_without_a_process_to_be_had_a_thread_does_it(root, monkeypatch):
-    monkeypatch.setattr(preparers, "_COMMAND", [str(root / "no-such-program")])
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param(["no-such-program"], id="none"),
+        pytest.param([sys.executable, "-c", "pass"], id="ends at once"),
+        pytest.param([sys.executable, "-c", "import time; time.sleep(3600)"], id="says nothing"),
+    ],
+)
+async def test_without_a_process_to_be_had_files_are_cut_by_lines_for_now(
+    root, crew, monkeypatch, command
+):
+    """As where memory is short, or after an update of the package under a service."""
+    sound = preparing._COMMAND
+    monkeypatch.setattr(preparing, "_COMMAND", command)
+    monkeypatch.setattr(preparing, "_START_SECONDS", 0.5)
 
-    found = await prepared_by(root, tasks_of(root))
+    found = await crew.prepare(tasks_of(root))
 
-    assert all(each.record.state == "indexed" for each in found)
+    assert all(each.record.state == INDEXED for each in found)
+    assert {each.record.reason for each in found} == {NO_PROCESS}
+    assert children() == []
+    monkeypatch.setattr(preparing, "_COMMAND", sound)
+    monkeypatch.setattr(preparing, "_START_SECONDS", 30.0)
+    again = await crew.prepare([(each.key, each.record) for each in found])
+    assert by_key(again) == by_key(prepared_here(root, tasks_of(root)))
 
 
-async def test_files_on_which_the_thread_hangs_are_left_to_a_child(root, monkeypatch):
-    over = threading.Event()
-    monkeypatch.setattr(preparers, "_PATIENCE_SECONDS", 3.0)
-    monkeypatch.setattr(preparers, "prepare", lambda *_: over.wait())
-    tasks = tasks_of(root)[:10]
-    try:
-        found = await prepared_by(root, tasks)
-    finally:
-        over.set()
-
-    assert by_key(found) == by_key(prepare(root, RECIPE, tasks))
+def test_nothing_is_parsed_in_this_process(root):
+    code = (
+        "import sys, anyio\n"
+        "from pathlib import Path\n"
+        "from vector_index_mcp.codebase import preparing, service\n"
+        "from vector_index_mcp.codebase.prepare import Recipe\n"
+        "from vector_index_mcp.codebase.preparers import Preparers\n"
+        "crew = Preparers(Path(sys.argv[1]), Recipe(1_000_000, 1_200))\n"
+        "async def main():\n"
+        "    await crew.prepare([('m1.py', None)])\n"
+        "    await crew.prepare_promptly([('m1.py', None)])\n"
+        "    await crew.end()\n"
+        "    preparing._COMMAND[:] = ['no-such-program']\n"
+        "    await crew.prepare([('m1.py', None)])\n"
+        "anyio.run(main)\n"
+        "print(*({'tree_sitter', 'semble_grammars'} & set(sys.modules)))\n"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code, str(root)], capture_output=True, text=True, check=True
+    )
+    assert ran.stdout.split() == []
 
 
 @pytest.mark.usefixtures("with_odd_children")
-async def test_a_child_whose_answer_nobody_waits_for_is_ended(root, monkeypatch):
+async def test_a_child_whose_answer_nobody_waits_for_is_ended(root, crew, monkeypatch):
     monkeypatch.setattr(preparers, "_PATIENCE_SECONDS", 60.0)
     (root / "endless.py").write_text("x = 1\n")
-    crew = Preparers(root, RECIPE)
 
     async with anyio.create_task_group() as group:
         group.start_soon(crew.prepare, tasks_of(root))
         while not children():  # noqa: ASYNC110 - another process sets no events
             await anyio.sleep(0.01)
         group.cancel_scope.cancel()
-    await crew.rest()
-
-    assert children() == []
 
 
-# A parent whose children all hang; it tells their numbers, to be killed then.
+# A parent whose child is in the middle of a file; it tells its number, to be killed then.
 PARENT = """
 import sys, anyio, psutil
 from pathlib import Path
 from vector_index_mcp.codebase import preparers
 from vector_index_mcp.codebase.prepare import Recipe
 
-async def main(root, child):
-    preparers._COMMAND = [sys.executable, child]
+async def main(root):
+    preparers._SECONDS = 3600.0
     async with anyio.create_task_group() as group:
-        tasks = [("endless.py", None)] * 200
-        group.start_soon(preparers.Preparers(Path(root), Recipe(9, 9)).prepare, tasks)
+        crew = preparers.Preparers(Path(root), Recipe(1_000_000, 1_200))
+        group.start_soon(crew.prepare, [("a.kt", None)])
         while not (children := psutil.Process().children()):
             await anyio.sleep(0.01)
-        print(*(child.pid for child in children), flush=True)
+        while children[0].cpu_times().user < 1:
+            await anyio.sleep(0.01)
+        print(children[0].pid, flush=True)
 
 anyio.run(main, *sys.argv[1:])
 """
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
-def test_children_end_with_a_parent_that_is_killed_even_in_the_middle_of_a_file(tmp_path):
-    odd = tmp_path / "odd_child.py"
-    odd.write_text(ODD_CHILD)
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere its processor time runs out")
+def test_a_child_ends_with_a_parent_that_is_killed_even_deep_inside_a_parser(tmp_path):
+    (tmp_path / "a.kt").write_text(ENDLESS_KOTLIN)
     parent = subprocess.Popen(
-        [sys.executable, "-c", PARENT, str(tmp_path), str(odd)], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", PARENT, str(tmp_path)], stdout=subprocess.PIPE, text=True
     )
-    children = [psutil.Process(int(pid)) for pid in parent.stdout.readline().split()]
-    assert children
+    child = psutil.Process(int(parent.stdout.readline()))
 
     parent.kill()
     parent.wait()
 
-    gone, alive = psutil.wait_procs(children, timeout=30)
+    _, alive = psutil.wait_procs([child], timeout=30)
+    for process in alive:
+        process.kill()
     assert not alive
     parent.stdout.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="psutil tells limits of others there alone")
+async def test_a_child_that_crashes_leaves_no_image_of_its_memory(root, crew):
+    await crew.prepare_promptly([("m1.py", None)])
+
+    [child] = children()
+
+    assert child.rlimit(psutil.RLIMIT_CORE)[0] == 0
+
+
+@pytest.mark.timeout(600)
+async def test_saves_in_no_language_let_memory_grow(root, crew):
+    """Neither ours nor a child's, whatever a grammar leaks."""
+    process, before = psutil.Process(), 0
+    for suffix, text in TEXTS.items():
+        for number in range(SAVES):
+            (root / f"a{suffix}").write_text(f"{text}{' ' * number}\n")
+            [found] = await crew.prepare_promptly([(f"a{suffix}", None)])
+            assert (found.record.state, found.record.reason) == (INDEXED, "")
+            [child] = children()
+            assert child.memory_info().rss < preparing._GROWN_BYTES
+        before = before or process.memory_info().rss
+    assert process.memory_info().rss - before < 20_000_000

@@ -132,4 +132,5 @@ async def with_one_file(uri, model, pipeline):
     index, ledger = await Index.create(uri, Manifest("", "", model=model)), Ledger()
     batch = await pipeline.prepare(ledger, Changes(["a.py"]))
     await pipeline.commit(index.store, ledger, model, batch)
+    await pipeline.preparers.end()
     return index, ledger

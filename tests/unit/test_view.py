@@ -60,6 +60,7 @@ def status(**fields):
         "skipped": {},
         "masked_credential_count": 0,
         "failed": {},
+        "cut_by_lines": {},
         "unreadable_folders": [],
         "last_changes": [],
         "queries": QueryStatus(answered=0),

@@ -12,6 +12,7 @@ import os
 import secrets
 import socket
 import stat
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -88,6 +89,17 @@ class Endpoint:
             part.unlink()
             raise
 
+    @property
+    def keeper(self) -> int | None:
+        """The process of a service that is there, whether it answers or not; None if there is none.
+
+        It is the very process that wrote the record, and not a later one with its number.
+        """
+        record = self.read_record()
+        pid, birth = record.get("pid"), record.get("birth")
+        is_there = isinstance(pid, int) and bool(birth) and birth_of(pid) == birth
+        return pid if is_there else None
+
     def forget(self, reason: str = "") -> None:
         """Remove what leads to a service that has ended. The lock stays: somebody may wait.
 
@@ -151,6 +163,31 @@ def _connection(family: int, address: Any) -> socket.socket:
 
 def _is_private(status: os.stat_result) -> bool:
     return status.st_uid == os.getuid() and not status.st_mode & 0o077
+
+
+def birth_of(pid: int) -> str:
+    """What tells a living process from every other one that ever had its number; empty if none.
+
+    Always empty on Windows.
+    """
+    if os.name != "posix":
+        return ""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
+    except OSError:
+        return "" if Path("/proc/self").exists() else _birth_told_by_ps(pid)
+    return "" if fields[0] == "Z" else f"{boot} {fields[19]}"  # in clock ticks since the boot
+
+
+def _birth_told_by_ps(pid: int) -> str:
+    command = ["ps", "-o", "stat=,lstart=", "-p", str(pid)]
+    try:
+        ran = subprocess.run(command, capture_output=True, text=True, timeout=5, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    state, _, began = ran.stdout.strip().partition(" ")
+    return "" if state.startswith("Z") else " ".join(began.split())
 
 
 def new_secret() -> str:

@@ -19,7 +19,8 @@ from vector_index_mcp.errors import BackgroundError
 MCP, REPORT, PAGE, STOP = "mcp", "report", "page", "stop"
 PAGE_IN_A_FILE = "page in a file"
 LONGEST_LINE_BYTES = 65_536
-_ANSWER_SECONDS = 10.0
+ANSWER_SECONDS = 10.0
+"""How long a service may take to answer on a machine that does much else."""
 
 
 def hello(wants: str, secret: str) -> bytes:
@@ -41,8 +42,10 @@ def parse(data: bytes) -> dict[str, Any]:
     return values if isinstance(values, dict) else {}
 
 
-def greet(connection: socket.socket, wants: str, secret: str) -> dict[str, Any]:
-    """Say hello as a front end and return the service's answer.
+def greet(
+    connection: socket.socket, wants: str, secret: str, patience: float = ANSWER_SECONDS
+) -> dict[str, Any]:
+    """Say hello as a front end and return the service's answer, if it comes within `patience`.
 
     Reads not a byte beyond the answer: the rest belongs to whoever relays.
 
@@ -50,7 +53,7 @@ def greet(connection: socket.socket, wants: str, secret: str) -> dict[str, Any]:
         BackgroundError: If the service refuses.
         OSError: If the connection breaks, or ends before the service has answered.
     """
-    connection.settimeout(_ANSWER_SECONDS)
+    connection.settimeout(patience)
     connection.sendall(hello(wants, secret))
     answer = bytearray()
     while not answer.endswith(b"\n"):

@@ -24,7 +24,13 @@ import filelock
 
 from vector_index_mcp import __version__
 from vector_index_mcp.background import greeting
-from vector_index_mcp.background.endpoint import HAS_UNIX_SOCKETS, Endpoint, new_secret, short
+from vector_index_mcp.background.endpoint import (
+    HAS_UNIX_SOCKETS,
+    Endpoint,
+    birth_of,
+    new_secret,
+    short,
+)
 from vector_index_mcp.causes import SYSTEM_ERRORS, sentence
 from vector_index_mcp.errors import BackgroundError
 
@@ -112,6 +118,7 @@ class Host:
             "project": str(self.project),
             "pid": os.getpid(),
             "version": __version__,
+            "birth": birth_of(os.getpid()),
             "started": self._started,
             "secret": self._secret,
         }

@@ -4,6 +4,7 @@ This is what an MCP client starts, once per session, so it costs next to nothing
 the standard library, knows no message it carries, and ends when either side does.
 """
 
+import contextlib
 import os
 import queue
 import select
@@ -19,13 +20,14 @@ from typing import Any
 
 from vector_index_mcp import __version__
 from vector_index_mcp.background import greeting
-from vector_index_mcp.background.endpoint import ENDED, Endpoint, endpoint_of
+from vector_index_mcp.background.endpoint import ENDED, Endpoint, birth_of, endpoint_of
 from vector_index_mcp.causes import sentence
 from vector_index_mcp.errors import BackgroundError, SettingsError
 
 _CHUNK_BYTES = 65_536
 _START_SECONDS = 30.0  # for a service to listen; it takes about one
 _END_SECONDS = 10.0  # for a service to end when it is asked to; it promises 5
+_FORCE_SECONDS = 6.0  # for it to heed a signal; a second more than it promises
 _LOOK_SECONDS = 0.02  # between two looks
 _FAREWELL_SECONDS = 5.0  # for a service to end, in which it promises to
 _LAST_WORDS_SECONDS = 1.0  # for a service that is gone to be gone altogether
@@ -81,7 +83,8 @@ def connected(project: Path, host_arguments: Sequence[str]) -> socket.socket:
         connection.close()
         stop(endpoint)
     raise BackgroundError(
-        f"the background service of {project} does not answer; look at {endpoint.log}"
+        f"the background service of {project} does not answer; look at {endpoint.log}, "
+        "and end it with `vector-index-mcp stop`"
     )
 
 
@@ -104,10 +107,12 @@ def joined(endpoint: Endpoint) -> socket.socket | None:
     return connection
 
 
-def ask(endpoint: Endpoint, wants: str) -> dict[str, Any] | None:
-    """What the service answers to `wants`; None if there is no service."""
+def ask(
+    endpoint: Endpoint, wants: str, patience: float = greeting.ANSWER_SECONDS
+) -> dict[str, Any] | None:
+    """What the service answers to `wants`; None if there is none, or none that answers."""
     try:
-        connection, answer = _ask(endpoint, wants)
+        connection, answer = _ask(endpoint, wants, patience)
     except OSError:
         return None
     connection.close()
@@ -117,21 +122,51 @@ def ask(endpoint: Endpoint, wants: str) -> dict[str, Any] | None:
 def stop(endpoint: Endpoint) -> bool:
     """Ask the service to end and wait until its process is gone; False if there was none.
 
+    One that does not answer or does not end is ended by force: its index survives that.
+
     Raises:
-        BackgroundError: If it does not end.
+        BackgroundError: If it does not end even so.
     """
     try:
         connection, answer = _ask(endpoint, greeting.STOP)
     except OSError:
-        return False
+        return _end_by_force(endpoint)
     pid = int(answer["pid"])
-    deadline = time.monotonic() + _END_SECONDS
     with connection:
         # It closes the connection when it is about to end, or dies, which closes it as well.
         select.select([connection], [], [], _END_SECONDS)
+    if not _ends_within(_END_SECONDS, pid) and not _end_by_force(endpoint):
+        raise BackgroundError(f"the background service does not end; kill process {pid}")
+    return True
+
+
+def _end_by_force(endpoint: Endpoint) -> bool:
+    """End the service's process by signals; False if there is none that is surely the service's.
+
+    Raises:
+        BackgroundError: If it does not end.
+    """
+    # First the signal that a service heeds which only cannot be reached.
+    for number in (signal.SIGTERM, getattr(signal, "SIGKILL", signal.SIGTERM)):
+        pid = endpoint.keeper
+        if pid is None:
+            return number is not signal.SIGTERM
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
+        if _ends_within(_FORCE_SECONDS, pid):
+            break
+    else:
+        raise BackgroundError(f"the background service does not end; kill process {pid}")
+    if endpoint.read_record().get("pid") == pid:  # and not of one that was started meanwhile
+        endpoint.forget()
+    return True
+
+
+def _ends_within(seconds: float, pid: int) -> bool:
+    deadline = time.monotonic() + seconds
     while _is_alive(pid):
         if time.monotonic() > deadline:
-            raise BackgroundError(f"the background service does not end; kill process {pid}")
+            return False
         time.sleep(_LOOK_SECONDS)
     return True
 
@@ -139,14 +174,7 @@ def stop(endpoint: Endpoint) -> bool:
 def _is_alive(pid: int) -> bool:
     if os.name != "posix":  # where asking with signal 0 would end the process
         return False
-    try:
-        os.kill(pid, 0)
-        # A process that nobody has waited for yet is still listed, as a zombie.
-        return Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:  # no /proc: the signal's answer must do
-        return not Path("/proc/self").exists()
-    except OSError:
-        return False
+    return bool(birth_of(pid))  # empty for a zombie, which nobody has waited for yet
 
 
 def _reason_of_end(endpoint: Endpoint, pid: Any) -> str:
@@ -258,12 +286,13 @@ def _listen(process: subprocess.Popen[bytes], said: "queue.SimpleQueue[str]") ->
     process.wait()
 
 
-def _ask(endpoint: Endpoint, wants: str) -> tuple[socket.socket, dict[str, Any]]:
+def _ask(
+    endpoint: Endpoint, wants: str, patience: float = greeting.ANSWER_SECONDS
+) -> tuple[socket.socket, dict[str, Any]]:
     connection = endpoint.connect()
     try:
-        return connection, greeting.greet(
-            connection, wants, str(endpoint.read_record().get("secret", ""))
-        )
+        secret = str(endpoint.read_record().get("secret", ""))
+        return connection, greeting.greet(connection, wants, secret, patience)
     except (OSError, BackgroundError):
         connection.close()
         raise

@@ -13,6 +13,7 @@ import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import count
 from pathlib import Path
 
 import anyio
@@ -30,6 +31,7 @@ from vector_index_mcp.codebase.run import Kind, Run
 from vector_index_mcp.codebase.state import State, StateMachine
 from vector_index_mcp.codebase.vectors import Vectors
 from vector_index_mcp.engine.embed import Embedder
+from vector_index_mcp.engine.portions import portions
 from vector_index_mcp.errors import ProjectError, StoreError
 from vector_index_mcp.files.ignore import Ignore
 from vector_index_mcp.files.scan import UNKNOWN, Changes, Stamp, compare, look, walk
@@ -99,7 +101,8 @@ class Indexer:
         self._rebuild: _Rebuild | None = None
         self._next_run: Run | None = None
         """A rebuild that somebody waits for while another run is under way."""
-        self._runs_made = 0
+        self._numbers = count(1)  # of runs
+        self._failures = 0  # of the store, in a row
         self._walk_wanted = False
         self._in_hand = 0  # paths taken off the queue and not committed yet
 
@@ -111,19 +114,15 @@ class Indexer:
         A request walks the folders again, unless for a rebuild: events may have been lost since.
         """
         if self.run is None:
-            return self._begin(self._new_run(kind))
+            return self._begin(Run(kind, next(self._numbers)))
         if self.run.kind is not Kind.REBUILD and kind is Kind.REQUEST:
             self._walk_wanted = True
             self.queue.wake()
         if kind is not Kind.REBUILD or self.run.kind is Kind.REBUILD:
             return self.run
         if self._next_run is None:
-            self._next_run = self._new_run(kind)
+            self._next_run = Run(kind, next(self._numbers))
         return self._next_run
-
-    def _new_run(self, kind: Kind) -> Run:
-        self._runs_made += 1
-        return Run(kind, self._runs_made)
 
     def _begin(self, run: Run) -> Run:
         run.begin()
@@ -137,7 +136,8 @@ class Indexer:
     @property
     def pending_path_count(self) -> int:
         """Changed paths that are not indexed yet."""
-        return len(self.queue) + len(self._scanned) + self._in_hand
+        late = self._pipeline.preparers.late_count
+        return len(self.queue) + len(self._scanned) + self._in_hand + late
 
     @property
     def is_in_error(self) -> bool:
@@ -211,36 +211,43 @@ class Indexer:
 
     async def write_forever(self) -> None:
         """Take work off the queue and commit it, until cancelled."""
-        failures = 0
         while True:
             with anyio.move_on_after(_QUIET_SECONDS) as quiet:
                 await self.queue.wait()
+            if self.queue.has_touched:  # they are not quiet yet: a child starts in less
+                await self._pipeline.preparers.warm_up()
             try:
-                worked = await self._step()
-                if not self._is_text_first():
-                    await self._pipeline.rest()
-                if quiet.cancelled_caught:
-                    await self.live.rest()
-                else:
-                    await self.live.maintain_if_due(in_bulk=self._is_text_first())
+                await self._work(is_quiet=quiet.cancelled_caught)
             except ProjectError as error:
                 self._give_up(error)
             except StoreError as error:
                 if self.live.damage is not None or self.live.is_damage(error):
                     await self._replace_index(error)
-                    continue
-                delay = _RETRY_SECONDS[min(failures, len(_RETRY_SECONDS) - 1)]
-                failures += 1
-                _log.warning("%s; next try in %s s", error, delay)
-                self._state.enter(State.ERROR, str(error))
-                await anyio.sleep(delay)
-                self.queue.wake()
-            else:
-                if worked:
-                    self.live.note_success()
-                if worked and failures:
-                    failures = 0
-                    self._state.enter(State.SCANNING if self.run else State.WATCHING)
+                else:
+                    await self._pause(error)
+
+    async def _work(self, *, is_quiet: bool) -> None:
+        worked = await self._step()
+        if not self._is_text_first():
+            await self._pipeline.preparers.rest()
+        if is_quiet:
+            await self._pipeline.preparers.end()
+            await self.live.rest()
+        else:
+            await self.live.maintain_if_due(in_bulk=self._is_text_first())
+        if worked:
+            self.live.note_success()
+        if worked and self._failures:
+            self._failures = 0
+            self._state.enter(State.SCANNING if self.run else State.WATCHING)
+
+    async def _pause(self, error: StoreError) -> None:
+        delay = _RETRY_SECONDS[min(self._failures, len(_RETRY_SECONDS) - 1)]
+        self._failures += 1
+        _log.warning("%s; next try in %s s", error, delay)
+        self._state.enter(State.ERROR, str(error))
+        await anyio.sleep(delay)
+        self.queue.wake()
 
     async def _step(self) -> bool:
         """Do the most urgent piece of work; False if there was none."""
@@ -302,12 +309,12 @@ class Indexer:
         if run is None:
             return
         if run.kind is Kind.REBUILD:
-            await self._begin_rebuild(run, sorted(tree.files, reverse=True))
+            await self._begin_rebuild(run, sorted(tree.files))
             return
         changes = compare(tree, self._known())
         if run.kind is Kind.REQUEST:
-            again = self.live.ledger.failed.keys() & tree.files.keys()
-            changes.dirty.extend(again.difference(changes.dirty))
+            again = tree.files.keys() & self.live.ledger.worth_another_try
+            changes.dirty += again.difference(changes.dirty)
         self._settle(changes)
         self.queue.add(changes)
         run.plan(len(tree.files), len(changes.dirty) + len(changes.gone))
@@ -323,12 +330,11 @@ class Indexer:
     async def _index(self, changes: Changes) -> None:
         """Bring a few files up to date, before whatever else is to be done."""
         live = self.live
-        batch = await self._pipeline.prepare(live.ledger, changes)
+        batch = await self._pipeline.prepare(live.ledger, changes, promptly=True)
         try:
             async with live.writing():
-                await self._pipeline.commit(
-                    live.index.store, live.ledger, live.index.manifest.model, batch
-                )
+                model = live.index.manifest.model
+                await self._pipeline.commit(live.index.store, live.ledger, model, batch)
         except StoreError:
             self.queue.add(changes)
             raise
@@ -337,11 +343,12 @@ class Indexer:
     # -- rebuilding ------------------------------------------------------------------------
 
     async def _begin_rebuild(self, run: Run, files: list[str]) -> None:
-        take = partial(_take_last, files, _FILES_PER_BATCH)
+        waiting = portions(files, _FILES_PER_BATCH)
         try:
             async with self.live.writing():  # the model stays from here on, see `Vectors`
                 store = await self.live.index.begin_rebuild()
-                self._rebuild = _Rebuild(Passage(self._pipeline, store, Ledger(), take))
+                into = Passage(self._pipeline, store, Ledger(), lambda: Changes(next(waiting, [])))
+                self._rebuild = _Rebuild(into)
         except StoreError as error:
             self._end_run(f"the new index could not be built: {error}")
             raise
@@ -391,9 +398,3 @@ class Indexer:
         run.kind = Kind.START  # into the empty index itself: there is nothing to keep beside it
         self._walk_wanted = True
         self.queue.wake()
-
-
-def _take_last(files: list[str], limit: int) -> Changes:
-    taken = files[-limit:]
-    del files[-limit:]
-    return Changes(taken)

@@ -149,6 +149,7 @@ class Keeper:
                 tasks.start_soon(self.freshness.rescan_forever, indexer)
                 tasks.start_soon(self.freshness.sweep_forever, indexer)
             tasks.start_soon(indexer.write_forever)
+            tasks.start_soon(self._pipeline.preparers.finish_late_forever, indexer.queue.touch)
             tasks.start_soon(indexer.vectors.embed_forever)
 
     async def _notice_loss(self, indexer: Indexer) -> None:
@@ -191,7 +192,8 @@ class Keeper:
             self.opened.set()
             if role is not Role.KEEPER:
                 return None
-            await self._pipeline.rest()  # its processes may have been started for us already
+            # Its processes may have been started for us already.
+            await self._pipeline.preparers.end()
             await self._next_try(delay)
 
     async def try_now(self) -> None:

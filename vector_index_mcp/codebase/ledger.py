@@ -6,8 +6,15 @@ from collections.abc import Iterable, Mapping
 from vector_index_mcp.engine.types import FileRecord, Holding, Stamp
 
 INDEXED, SKIPPED, FAILED = "indexed", "skipped", "failed"
+GIVEN_UP = "given up"
+"""How the reason begins of a file that fails however often it is tried, until it changes."""
 _DISTRUSTED: Stamp = (-1, -1, -1)
 """No file has it, so the next scan takes the file for changed."""
+
+
+def is_cut_by_lines(record: FileRecord) -> bool:
+    """Whether a file is indexed although it could not be parsed; its record's reason says why."""
+    return record.state == INDEXED and bool(record.reason)
 
 
 class Ledger:
@@ -20,6 +27,8 @@ class Ledger:
         self._reasons: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self.failed: dict[str, FileRecord] = {}
         """The records of files that failed, by file."""
+        self.cut_by_lines: dict[str, FileRecord] = {}
+        """The records of files that could not be parsed, by file."""
         self.chunk_count = 0
         self.masked_count = 0
         """How many credentials in the indexed texts were masked."""
@@ -69,6 +78,8 @@ class Ledger:
         self._count(record, 1)
         if record.state == FAILED:
             self.failed[record.key] = record
+        if is_cut_by_lines(record):
+            self.cut_by_lines[record.key] = record
         if unembedded:
             self._without_vector[record.key] = unembedded
             self.unembedded_count += unembedded
@@ -82,6 +93,7 @@ class Ledger:
         if record is not None:
             self._count(record, -1)
             self.failed.pop(key, None)
+            self.cut_by_lines.pop(key, None)
             self.unembedded_count -= self._without_vector.pop(key, 0)
             self._waiting.pop(key, None)
 
@@ -111,6 +123,11 @@ class Ledger:
     def distrusted(self) -> list[str]:
         """The files whose rows were not what their record said."""
         return [key for key, record in self._records.items() if record.stamp == _DISTRUSTED]
+
+    @property
+    def worth_another_try(self) -> set[str]:
+        """The files that failed and may not fail again, although they have not changed."""
+        return {key for key, r in self.failed.items() if not r.reason.startswith(GIVEN_UP)}
 
     @property
     def is_waiting(self) -> bool:

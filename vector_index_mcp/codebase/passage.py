@@ -30,10 +30,13 @@ class Passage:
     """Gives the next batch's worth; empty when there is nothing more."""
     _batches: deque[Batch] = field(default_factory=deque)
     _in_preparation: int = 0
+    _left: list[str] = field(default_factory=list)
+    """Taken, and to be prepared before anything else is."""
 
     def __len__(self) -> int:
-        """How many files are being prepared, or are prepared and not committed yet."""
-        return self._in_preparation + sum(len(batch.known) for batch in self._batches)
+        """How many files have been taken and are not committed yet."""
+        prepared = sum(len(batch.known) for batch in self._batches)
+        return self._in_preparation + len(self._left) + prepared
 
     async def step(self, live: Live) -> tuple[Collection[str], Outcome]:
         """Commit a batch: which files it had, and what became of them.
@@ -71,26 +74,31 @@ class Passage:
 
     @property
     def files(self) -> list[str]:
-        """Those that are prepared and not committed yet."""
-        return [key for batch in self._batches for key in batch.known]
+        """Those that have been taken and are not committed yet."""
+        return [*self._left, *(key for batch in self._batches for key in batch.known)]
 
     def settle(self, changes: Changes) -> None:
         """Do not commit what was prepared of files that have been looked at since."""
         keys = {*changes.dirty, *changes.gone}
-        left = (batch.without(keys) for batch in self._batches)
-        self._batches = deque(batch for batch in left if batch.known)
+        batches = (batch.without(keys) for batch in self._batches)
+        self._batches = deque(batch for batch in batches if batch.known)
+        self._left = [key for key in self._left if key not in keys]
 
     def give_back(self) -> Changes:
         """What was taken and is not committed; this passage ends."""
         batches, self._batches = self._batches, deque()
+        left, self._left = self._left, []
         return Changes(
-            [key for batch in batches for key in batch.dirty],
+            [*left, *(key for batch in batches for key in batch.dirty)],
             [key for batch in batches for key in batch.gone],
         )
 
     async def _prepare(self) -> None:
-        changes = self.take()
+        changes = Changes(self._left) if self._left else self.take()
+        self._left = []
         self._in_preparation = len(changes.dirty) + len(changes.gone)
         if self._in_preparation:
-            self._batches.append(await self.pipeline.prepare(self.ledger, changes))
+            batch = await self.pipeline.prepare(self.ledger, changes)
+            self._batches.append(batch)
+            self._left = list(batch.left)
             self._in_preparation = 0

@@ -33,6 +33,7 @@ _log = logging.getLogger(__name__)
 _CHUNKS_PER_FILL = 256  # a commit costs 10 ms and a fragment; a new change ends a fill early
 _CHUNKS_PER_LOOK = 4_096  # of these, those whose vector the cache has are filled in one commit
 _LAST_CHANGES = 10
+_MOST_SECONDS_OF_A_BATCH = 2.0  # saves wait for it; it takes a quarter of a second
 _EMBEDDED = ("file_path", "scope", "extracted_text_chunk")  # as `embedded_text` takes them
 
 
@@ -47,6 +48,8 @@ class Batch:
     """Files to forget."""
     problem: ProjectError | None = None
     """Why nothing was learnt of the files; they are not committed then."""
+    left: tuple[str, ...] = ()
+    """Files that were to be read and have not been, for want of time."""
 
     @property
     def dirty(self) -> list[str]:
@@ -60,6 +63,7 @@ class Batch:
             [each for each in self.prepared if each.key not in keys],
             [key for key in self.gone if key not in keys],
             self.problem,
+            self.left,
         )
 
 
@@ -83,7 +87,7 @@ class Pipeline:
         cache: EmbeddingCache,
         activity: Activity,
     ) -> None:
-        self._preparers = preparers
+        self.preparers = preparers
         self._embedder = embedder
         self._cache = cache
         self._activity = activity
@@ -95,25 +99,29 @@ class Pipeline:
         self.last_changes: deque[Change] = deque(maxlen=_LAST_CHANGES)
         """The newest last."""
 
-    async def prepare(self, ledger: Ledger, changes: Changes) -> Batch:
+    async def prepare(self, ledger: Ledger, changes: Changes, *, promptly: bool = False) -> Batch:
         """Read and cut the files of `changes`; nothing is written yet.
 
         Args:
             ledger: What is known of the files.
             changes: What has to be done.
+            promptly: Whether they have just been saved: one that takes long is left to `preparers`
+                then. Otherwise a part of them may be left to be done again, see `Batch.left`.
         """
         known = {key: ledger.get(key) for key in (*changes.dirty, *changes.gone)}
         tasks = [(key, known[key]) for key in changes.dirty]
         with self._activity.of(f"the reading of {_files(changes.dirty)}"):
-            prepared = await self._preparers.prepare(tasks)
+            if promptly:
+                prepared = await self.preparers.prepare_promptly(tasks)
+            else:
+                prepared = await self.preparers.prepare(tasks, _MOST_SECONDS_OF_A_BATCH)
             problem: ProjectError | None = None
             if any(map(_is_lost, prepared)):
-                problem = await anyio.to_thread.run_sync(absence_of, self._preparers.root)
-        return Batch(known, prepared, changes.gone, problem)
-
-    async def rest(self) -> None:
-        """Let go of what only helps while there is much to prepare."""
-        await self._preparers.rest()
+                problem = await anyio.to_thread.run_sync(absence_of, self.preparers.root)
+        answered = {*changes.gone, *(each.key for each in prepared)}
+        left = () if promptly else tuple(key for key in changes.dirty if key not in answered)
+        known = {key: record for key, record in known.items() if key in answered}
+        return Batch(known, prepared, changes.gone, problem, left)
 
     async def commit(
         self, store: Store, ledger: Ledger, model: ModelIdentity | None, batch: Batch

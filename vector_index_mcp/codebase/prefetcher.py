@@ -1,7 +1,8 @@
 """The child process that prepares a project's first files. Run by `prefetch`, by nobody else.
 
 It works until it is asked for what it has, by a byte, and answers with a pickle. The end of its
-input, which is also what it sees when the parent is killed, ends it at once.
+input, which is also what it sees when the parent is killed, ends it at once; and so does a file
+that takes its parser long, which is then prepared like all others, by somebody more patient.
 """
 
 import os
@@ -12,6 +13,7 @@ import time
 from pathlib import Path
 
 from vector_index_mcp.codebase.prepare import Prepared, Recipe, prepare
+from vector_index_mcp.engine import confined
 from vector_index_mcp.engine.polite import be_polite
 from vector_index_mcp.errors import ProjectError
 from vector_index_mcp.files.ignore import Ignore
@@ -20,10 +22,13 @@ from vector_index_mcp.files.scan import compare, walk
 # Several times what it takes to be asked. If nobody asks, what it holds stays small: it prepares
 # a few megabytes a second.
 _MOST_SECONDS = 5.0
+_SECONDS = 1.0  # of processor time, for a file: it would keep the service waiting
 
 
 def main(root: Path, recipe: Recipe, ignore_patterns: tuple[str, ...]) -> None:
     """Prepare files in the order of a walk until somebody wants them."""
+    confined.end_with_parent()
+    confined.leave_no_core()
     be_polite()
     deadline = time.monotonic() + _MOST_SECONDS
     sink = os.fdopen(os.dup(1), "wb")
@@ -38,7 +43,8 @@ def main(root: Path, recipe: Recipe, ignore_patterns: tuple[str, ...]) -> None:
     for key in files:
         if wanted.is_set() or time.monotonic() > deadline:
             break
-        prepared += prepare(root, recipe, [(key, None)])
+        confined.allow(_SECONDS, 0)
+        prepared.append(prepare(root, recipe, (key, None)))
     with sink:
         pickle.dump(prepared, sink)
 

@@ -1,16 +1,15 @@
 """One file to what is stored of it: read, cut, hashed, its words split. Knows no index.
 
-Runs in a thread of the service or, when there are many files, in its children (`preparers`).
+Runs in children of the service (`preparers`): what a file holds may crash or hang a parser.
 """
 
 import logging
 import os
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from vector_index_mcp.codebase.ledger import FAILED, INDEXED, SKIPPED
+from vector_index_mcp.codebase.ledger import FAILED, GIVEN_UP, INDEXED, SKIPPED
 from vector_index_mcp.engine import chunk, texts
 from vector_index_mcp.engine.types import Document, FileRecord
 from vector_index_mcp.files import read, secrets
@@ -20,6 +19,8 @@ from vector_index_mcp.files.scan import UNKNOWN, may_recur
 _log = logging.getLogger(__name__)
 
 _UNSTORABLE_NAME = "name is not valid Unicode"
+NO_PROCESS = "no process could be started to parse it"
+"""Why a file was cut by its lines that deserves another try."""
 
 Task = tuple[str, FileRecord | None]
 """A file's key, and what the index knows of it."""
@@ -40,6 +41,19 @@ class Recipe:
 
 
 @dataclass(frozen=True, slots=True)
+class Question:
+    """What a child process is asked to prepare."""
+
+    root: Path
+    recipe: Recipe
+    tasks: tuple[Task, ...]
+    seconds: float
+    """Of processor time, for each file; a large one gets more."""
+    by_lines: str = ""
+    """Why the files are to be cut by their lines; empty to cut them along their syntax."""
+
+
+@dataclass(frozen=True, slots=True)
 class Prepared:
     """What became of one file."""
 
@@ -50,14 +64,35 @@ class Prepared:
     """Its rows from now on; None if those it has stay, or if it can have none."""
 
 
-def prepare(root: Path, recipe: Recipe, tasks: Sequence[Task]) -> list[Prepared]:
-    """What becomes of some files of the project at `root`, in order. Never raises for a file."""
-    return [_prepare_safely(root, recipe, task) for task in tasks]
+def prepare(root: Path, recipe: Recipe, task: Task, by_lines: str = "") -> Prepared:
+    """What becomes of a file of the project at `root`. Never raises for what it holds.
+
+    Args:
+        root: The project.
+        recipe: What turns it into chunks.
+        task: The file.
+        by_lines: Why it is to be cut by its lines; empty to cut it along its syntax.
+
+    Raises:
+        MemoryError: If there is too little of it.
+    """
+    began = time.time_ns()
+    try:
+        prepared = _prepare(root, recipe, task, by_lines)
+        record = prepared.record
+        if record is not None and may_recur(record.stamp, began):
+            return replace(prepared, record=replace(record, stamp=UNKNOWN))  # read once more
+        return prepared
+    except MemoryError:
+        raise
+    except Exception:  # noqa: BLE001 - one file must not keep the others from the index
+        _log.exception("%r could not be indexed", task[0])
+        return _failed(root, task, "internal error, see the log")
 
 
 def given_up(root: Path, task: Task, reason: str) -> Prepared:
-    """What becomes of a file that could not even be tried."""
-    return _without_text(task[0], read.Skipped(reason, read.stamp_now(root, task[0])), FAILED)
+    """What becomes of a file that cannot be prepared as it is; it is tried when it changes."""
+    return _failed(root, task, f"{GIVEN_UP}: {reason}")
 
 
 def is_storable(key: str) -> bool:
@@ -69,27 +104,18 @@ def is_storable(key: str) -> bool:
     return True
 
 
-def _prepare_safely(root: Path, recipe: Recipe, task: Task) -> Prepared:
-    began = time.time_ns()
-    try:
-        prepared = _prepare(root, recipe, task)
-        record = prepared.record
-        if record is not None and may_recur(record.stamp, began):
-            return replace(prepared, record=replace(record, stamp=UNKNOWN))  # read once more
-        return prepared
-    except Exception:  # noqa: BLE001 - one file must not keep the others from the index
-        _log.exception("%r could not be indexed", task[0])
-        return given_up(root, task, "internal error, see the log")
+def _failed(root: Path, task: Task, reason: str) -> Prepared:
+    return _without_text(task[0], read.Skipped(reason, read.stamp_now(root, task[0])), FAILED)
 
 
-def _prepare(root: Path, recipe: Recipe, task: Task) -> Prepared:
-    prepared = _read(root, recipe, task)
+def _prepare(root: Path, recipe: Recipe, task: Task, by_lines: str) -> Prepared:
+    prepared = _read(root, recipe, task, by_lines)
     if prepared.record == task[1]:
         return replace(prepared, document=None)  # the rows it has are these
     return prepared
 
 
-def _read(root: Path, recipe: Recipe, task: Task) -> Prepared:
+def _read(root: Path, recipe: Recipe, task: Task, by_lines: str) -> Prepared:
     key, known = task
     if not is_storable(key):
         skipped = read.Skipped(_UNSTORABLE_NAME, read.stamp_now(root, key))
@@ -100,14 +126,24 @@ def _read(root: Path, recipe: Recipe, task: Task) -> Prepared:
     if isinstance(result, read.Skipped):
         state = FAILED if result.reason.startswith(read.UNREADABLE) else SKIPPED
         return _without_text(key, result, state)
-    if known and known.state == INDEXED and known.content_hash == result.content_hash:
-        return Prepared(key, _record(key, result, known.chunk_count), None)
-    document = _document(key, result, recipe.chunk_max_chars)
-    return Prepared(key, _record(key, result, len(document.entries)), document)
+    if known and _is_same(known, result):
+        return Prepared(key, _record(key, result, known.chunk_count, known.reason), None)
+    document, problem = _document(key, result, recipe.chunk_max_chars, by_lines)
+    record = _record(key, result, len(document.entries), problem)
+    if by_lines == NO_PROCESS:
+        record = replace(record, stamp=UNKNOWN)  # so that the next scan reads it once more
+    return Prepared(key, record, document)
 
 
-def _record(key: str, text: read.Text, chunk_count: int) -> FileRecord:
-    return FileRecord(key, text.stamp, text.content_hash, chunk_count, INDEXED, "", text.masked)
+def _is_same(known: FileRecord, text: read.Text) -> bool:
+    """Whether what the index holds of a file was made of this text, as well as it can be."""
+    is_current = known.state == INDEXED and known.content_hash == text.content_hash
+    return is_current and known.reason != NO_PROCESS
+
+
+def _record(key: str, text: read.Text, chunk_count: int, reason: str) -> FileRecord:
+    state = (INDEXED, reason, text.masked)
+    return FileRecord(key, text.stamp, text.content_hash, chunk_count, *state)
 
 
 def _without_text(key: str, found: read.Skipped, state: str) -> Prepared:
@@ -115,16 +151,21 @@ def _without_text(key: str, found: read.Skipped, state: str) -> Prepared:
     record = FileRecord(key, found.stamp, found.content_hash, 0, state, found.reason)
     if not is_storable(key):
         return Prepared(key, record, None)
-    return Prepared(key, record, _document(key, read.Text("", found.content_hash, found.stamp), 1))
+    nothing = read.Text("", found.content_hash, found.stamp)
+    return Prepared(key, record, _document(key, nothing, 1, by_lines=found.reason)[0])
 
 
-def _document(key: str, text: read.Text, max_chars: int) -> Document:
+def _document(key: str, text: read.Text, max_chars: int, by_lines: str) -> tuple[Document, str]:
+    """The chunks of a file, and why they are cut by its lines; that is empty if they are not."""
     language = language_of(key)
-    return Document(
+    along = "" if by_lines else language
+    chunks, problem = chunk.cut_text(text.text, along, max_chars)
+    document = Document(
         key=key,
         original_path=key.replace("/", os.sep),
         content_hash=text.content_hash,
         modified=text.stamp[1] / 1e9,
         language=language,
-        entries=texts.entries(key, chunk.chunk_text(text.text, language, max_chars)),
+        entries=texts.entries(key, chunks),
     )
+    return document, by_lines or problem

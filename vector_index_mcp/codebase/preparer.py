@@ -1,7 +1,10 @@
-"""The child process that prepares files. Run by `preparers`, by nobody else.
+"""The child process that prepares files. Run by `preparing`, by nobody else.
 
-Both directions carry pickles, an answer behind its length. The end of the input, which is also what
-it sees when the parent is killed, ends it at once, even in the middle of a file.
+Both directions carry pickles, those that leave behind their length: first that it has begun; then
+for each file asked for what has become of it, and behind the last one how much memory the child
+holds. The end of the input,
+which is also what it sees when the parent is killed, ends it at once; where the system can tell it
+of that end, even in the middle of a file. A file that takes too much ends it as well.
 """
 
 import os
@@ -11,33 +14,58 @@ import sys
 import threading
 from typing import Any
 
-from vector_index_mcp.codebase.prepare import prepare
+from vector_index_mcp.codebase.prepare import Question, prepare
+from vector_index_mcp.engine import confined
 from vector_index_mcp.engine.polite import be_polite
 
 LENGTH_BYTES = 8  # of the number before every answer, big-endian
+POLITE = "polite"
+"""The argument of a child that lets everything else come first."""
 
 
-def main() -> None:
+def main(*arguments: str) -> None:
     """Prepare what is asked for until the input ends."""
-    be_polite()
+    confined.end_with_parent()
+    confined.leave_no_core()
+    if POLITE in arguments:
+        be_polite()
     sink = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints must not get between the answers
-    questions: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    questions: queue.SimpleQueue[Question] = queue.SimpleQueue()
     threading.Thread(target=_read, args=(questions,), daemon=True).start()
-    while True:
-        root, recipe, tasks = questions.get()
-        answer = pickle.dumps(prepare(root, recipe, tasks))
-        sink.write(len(answer).to_bytes(LENGTH_BYTES) + answer)
+
+    def send(answer: Any) -> None:
+        data = pickle.dumps(answer)
+        sink.write(len(data).to_bytes(LENGTH_BYTES) + data)
         sink.flush()
 
+    send(True)
+    while True:
+        question = questions.get()
+        for task in question.tasks:
+            confined.allow(question.seconds, _size(question, task[0]))
+            send(prepare(question.root, question.recipe, task, question.by_lines))
+        send(confined.resident_bytes())
 
-def _read(questions: "queue.SimpleQueue[Any]") -> None:
+
+def _size(question: Question, key: str) -> int:
+    """How much of the file will be read at most."""
+    try:
+        size = os.lstat(question.root / key).st_size
+    except (OSError, ValueError):
+        return 0
+    return size if size <= question.recipe.max_file_bytes else 0
+
+
+def _read(questions: "queue.SimpleQueue[Question]") -> None:
     while True:
         try:
             questions.put(pickle.load(sys.stdin.buffer))
         except (EOFError, pickle.UnpicklingError):  # also in the middle of a question
             os._exit(0)  # not sys.exit: the main thread may be deep inside a parser
+        except (AttributeError, ImportError):  # the package was replaced under the service
+            os._exit(1)
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

@@ -1,50 +1,63 @@
-"""Prepares files: a few in a thread, many in one child process per processor.
+"""Prepares files in child processes: one that is warm for a few, a crew for many.
 
-Children, because cutting is Python's work and threads share one interpreter; because parsers then
-take no memory from a service that idles; and because a parser that crashes or hangs on a file
-takes its child along and not the service. They are started when there is much to do and end when it
-is done.
+Children, because what a file holds may make a parser crash, hang or take all memory, which then
+ends its child and not the service; because cutting is Python's work and threads share one
+interpreter; and because parsers then take no memory from a service that idles. Nothing is parsed in
+the service itself.
+
+A file on which a child ends is cut by its lines, by another one. A save on which it would take long
+is set aside, so that others need not wait for it, and prepared by a task of its own.
 """
 
 import logging
+import math
 import os
-import pickle
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import anyio
-import anyio.abc
 import anyio.to_thread
-from anyio.streams.buffered import BufferedByteReceiveStream
 
+from vector_index_mcp.codebase.ledger import is_cut_by_lines
 from vector_index_mcp.codebase.prefetch import Prefetch
-from vector_index_mcp.codebase.prepare import Prepared, Recipe, Task, given_up, prepare
-from vector_index_mcp.codebase.preparer import LENGTH_BYTES
-from vector_index_mcp.engine import children
+from vector_index_mcp.codebase.prepare import (
+    NO_PROCESS,
+    Prepared,
+    Question,
+    Recipe,
+    Task,
+    given_up,
+    prepare,
+)
+from vector_index_mcp.codebase.preparing import HUNG, TOO_SLOW, Child, EndedError
 from vector_index_mcp.engine.portions import portions
 from vector_index_mcp.files import read
+from vector_index_mcp.files.scan import Stamp
 
 _log = logging.getLogger(__name__)
 
 _MOST_CHILDREN = 8  # on a large machine, the rest is the user's
-# A child takes 0.13 s to start, in which a thread prepares 50 files.
+# A child takes 0.13 s to start, in which another one prepares 50 files.
 _FILES_WORTH_CHILDREN = 100
 _FILES_WORTH_STARTED_ONES = 24
 _FILES_PER_PORTION = 12  # some 30 ms of work, so that all children finish together
-_PATIENCE_SECONDS = 60.0  # for one portion; parsing is limited to a second per file
-_COMMAND = children.command("vector_index_mcp.codebase.preparer")
-_CRASHED = "its parser crashed or hung, see the log"
-_GONE_WRONG = (
-    anyio.BrokenResourceError,
-    anyio.ClosedResourceError,
-    anyio.EndOfStream,
-    anyio.IncompleteRead,
-    OSError,
-    TimeoutError,
-    pickle.UnpicklingError,
-)
+# Of processor time, for a small file: an ordinary one takes some milliseconds, and five times
+# that on a slow machine.
+_SECONDS = 2.0
+_PROMPT_SECONDS = 0.4
+# By the clock, for any file: a last resort against what waits for ever.
+_PATIENCE_SECONDS = 60.0
+_PROMPT_PATIENCE_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Late:
+    """A file that was set aside, as it was then."""
+
+    task: Task
+    stamp: Stamp
 
 
 class Preparers:
@@ -62,117 +75,252 @@ class Preparers:
         self._recipe = recipe
         self._prefetch = prefetch
         self._prefetched: dict[str, Prepared] = {}
-        self._idle: list[anyio.abc.Process] = []
+        self._crew: list[Child] = []  # those without a question, like the warm one
+        self._warm: Child | None = None
+        self._late: dict[str, _Late] = {}
+        self._late_wanted = anyio.Event()
+        self._finished: dict[str, Prepared] = {}  # late ones that nobody has asked for again
 
     async def start(self) -> None:
-        """Start the children now, because there will be much to do."""
+        """Start the crew now, because there will be much to do."""
         try:
-            while len(self._idle) < _processors():
-                self._idle.append(await self._start())
+            while len(self._crew) < _processors():
+                self._crew.append(await Child.start(polite=True))
         except OSError as error:  # it is tried again when they are needed
             _log.warning("no process to prepare files in: %s", error)
 
-    async def prepare(self, tasks: Sequence[Task]) -> list[Prepared]:
-        """What becomes of the files of `tasks`, in any order. Never raises for a file."""
-        if self._prefetch is None and not self._prefetched:
-            return await self._prepare(tasks)
-        done = await anyio.to_thread.run_sync(self._done_before, tasks)
-        finished = {each.key for each in done}
-        left = [task for task in tasks if task[0] not in finished]
-        return done + await self._prepare(left) if left else done
+    async def warm_up(self) -> None:
+        """Start the child for a few files, because there will soon be some. Returns at once."""
+        if self._warm is None and not self._crew:
+            try:
+                self._warm = await Child.start(polite=False)
+            except OSError as error:
+                _log.warning("no process to prepare files in: %s", error)
 
-    def _done_before(self, tasks: Sequence[Task]) -> list[Prepared]:
-        """What was prepared before anybody asked, of files that have not changed since."""
+    async def prepare(self, tasks: Sequence[Task], seconds: float = math.inf) -> list[Prepared]:
+        """What becomes of the files of `tasks`, in any order. Never raises for a file.
+
+        Args:
+            tasks: The files.
+            seconds: After this time no further file is begun; those left are not in the answer.
+        """
+        done, left = await self._done_before(tasks)
+        deadline = anyio.current_time() + seconds
+        if not self._needs_crew(left):
+            done += await self._work_off([left] if left else [], deadline)
+            return self._no_longer_late(done)
+        waiting = [list(portion) for portion in portions(left, _FILES_PER_PORTION)]
+
+        async def work_off() -> None:
+            done.extend(await self._work_off(waiting, deadline, polite=True))
+
+        async with anyio.create_task_group() as group:
+            for _ in range(min(_processors(), len(waiting))):
+                group.start_soon(work_off)
+        return self._no_longer_late(done)
+
+    async def prepare_promptly(self, tasks: Sequence[Task]) -> list[Prepared]:
+        """Like `prepare`, but files that take long, or did the last time, are set aside.
+
+        `finish_late_forever` tells when to ask for them again.
+        """
+        done, left = await self._done_before(tasks)
+        if self._needs_crew(left):
+            return done + await self.prepare(left)
+        slow = [task for task in left if _was_slow(task)]
+        await self._set_aside(slow)
+        left = [task for task in left if not _was_slow(task)]
+        while left:
+            answers, reason = await self._ask(left, promptly=True)
+            done += answers
+            left = left[len(answers) :]
+            if not reason:
+                break
+            if reason in {TOO_SLOW, HUNG}:
+                await self._set_aside(left[:1])
+            else:
+                _log.warning("%r is cut by its lines: %s", left[0][0], reason)
+                done.append(await self.by_lines(left[0], reason))
+            left = left[1:]
+        return self._no_longer_late(done)
+
+    @property
+    def late_count(self) -> int:
+        """How many files are set aside."""
+        return len(self._late)
+
+    async def finish_late_forever(self, tell: Callable[[list[str]], None]) -> None:
+        """Prepare the files that are set aside, until cancelled.
+
+        Args:
+            tell: Called with each as soon as it is prepared. Whoever asks for it next gets the
+                answer at once, if it has not changed since.
+        """
+        while True:
+            while not self._late:
+                await self._late_wanted.wait()
+                self._late_wanted = anyio.Event()
+            key, late = next(iter(self._late.items()))
+            prepared = await self._work_off([[late.task]], math.inf, polite=True)
+            if self._late.get(key) is late:
+                del self._late[key]
+                self._finished[key] = prepared[0]
+            tell([key])
+
+    async def rest(self) -> None:
+        """Let the crew end, because there is nothing to do for it."""
+        self._prefetched = {}
+        if self._prefetch is not None:
+            await anyio.to_thread.run_sync(self._prefetch.end)
+            self._prefetch = None
+        while self._crew:
+            await self._crew.pop().end()
+
+    async def end(self) -> None:
+        """Let all children end that have nothing to do."""
+        await self.rest()
+        self._finished = {}
+        if self._warm is not None:
+            child, self._warm = self._warm, None
+            await child.end()
+
+    async def _done_before(self, tasks: Sequence[Task]) -> tuple[list[Prepared], list[Task]]:
+        """What was prepared before anybody asked, of files that have not changed since; the rest.
+
+        Nobody has compared what was prefetched with what the index knows.
+        """
+        if self._prefetch is None and not self._prefetched and not self._finished:
+            return [], list(tasks)
+        done = await anyio.to_thread.run_sync(self._take_done, tasks)
+        finished = {each.key for each in done}
+        return done, [task for task in tasks if task[0] not in finished]
+
+    def _take_done(self, tasks: Sequence[Task]) -> list[Prepared]:
         if self._prefetch is not None:
             self._prefetched = {each.key: each for each in self._prefetch.take()}
             self._prefetch = None
             _log.info("%d files were prefetched", len(self._prefetched))
-        asked = (self._prefetched.pop(key, None) for key, known in tasks if known is None)
+        new = (self._prefetched.pop(key, None) for key, known in tasks if known is None)
+        late = (self._finished.pop(key, None) for key, _ in tasks)
         return [
             each
-            for each in asked
+            for each in (*new, *late)
             if each is not None
             and each.record is not None
             and each.record.stamp == read.stamp_now(self.root, each.key)
         ]
 
-    async def _prepare(self, tasks: Sequence[Task]) -> list[Prepared]:
-        enough = _FILES_WORTH_STARTED_ONES if self._idle else _FILES_WORTH_CHILDREN
-        if len(tasks) < enough:
-            return await self._in_thread(tasks)
-        done: list[Prepared] = []
-        waiting = list(portions(tasks, _FILES_PER_PORTION))
+    def _needs_crew(self, tasks: Sequence[Task]) -> bool:
+        enough = _FILES_WORTH_STARTED_ONES if self._crew else _FILES_WORTH_CHILDREN
+        return len(tasks) >= enough
 
-        async def work_off() -> None:
-            while waiting:
-                done.extend(await self._in_child(waiting.pop()))
-
-        async with anyio.create_task_group() as group:
-            for _ in range(min(_processors(), len(waiting))):
-                group.start_soon(work_off)
+    def _no_longer_late(self, done: list[Prepared]) -> list[Prepared]:
+        for each in done:
+            self._late.pop(each.key, None)
         return done
 
-    async def rest(self) -> None:
-        """Let the children end that have nothing to do."""
-        self._prefetched = {}
-        if self._prefetch is not None:
-            await anyio.to_thread.run_sync(self._prefetch.end)
-            self._prefetch = None
-        while self._idle:
-            await self._end(self._idle.pop())
+    async def _set_aside(self, tasks: Sequence[Task]) -> None:
+        for task in tasks:
+            stamp = await anyio.to_thread.run_sync(read.stamp_now, self.root, task[0])
+            late = self._late.get(task[0])
+            if late is None or late.stamp != stamp:
+                self._late[task[0]] = _Late(task, stamp)
+                self._late_wanted.set()
 
-    async def _in_thread(self, tasks: Sequence[Task]) -> list[Prepared]:
-        """Like `prepare`; files on which the thread hangs are left to children, which can end."""
-        with anyio.move_on_after(_PATIENCE_SECONDS):
-            return await anyio.to_thread.run_sync(
-                prepare, self.root, self._recipe, tasks, abandon_on_cancel=True
-            )
-        _log.error("the reading of %d files hangs", len(tasks))
-        return await self._in_child(tasks)
+    async def _work_off(
+        self, waiting: list[list[Task]], deadline: float, *, polite: bool = False
+    ) -> list[Prepared]:
+        """What becomes of portions of files; takes them off `waiting`, which others do as well."""
+        done: list[Prepared] = []
+        while waiting and (not done or anyio.current_time() < deadline):
+            tasks = waiting.pop()
+            answers, reason = await self._ask(tasks, polite=polite)
+            done += answers
+            if reason:
+                culprit, *left = tasks[len(answers) :]
+                _log.warning("%r is cut by its lines: %s", culprit[0], reason)
+                done.append(await self.by_lines(culprit, reason, polite=polite))
+                if left:
+                    waiting.append(left)
+        return done
 
-    async def _in_child(self, tasks: Sequence[Task]) -> list[Prepared]:
-        """Like `prepare`; files on which children die are tried one by one, each in its own."""
+    async def by_lines(self, task: Task, reason: str, *, polite: bool = False) -> Prepared:
+        """What becomes of a file that cannot be parsed, for whatever reason."""
+        answers, still = await self._ask([task], polite=polite, by_lines=reason)
+        if still:
+            _log.error("%r cannot be prepared: %s", task[0], still)
+            return given_up(self.root, task, still)
+        return answers[0]
+
+    async def _ask(
+        self,
+        tasks: Sequence[Task],
+        *,
+        promptly: bool = False,
+        polite: bool = False,
+        by_lines: str = "",
+    ) -> tuple[list[Prepared], str]:
+        """What becomes of the first files of `tasks`, and why a child ended on the next one."""
+        seconds, patience = _SECONDS, _PATIENCE_SECONDS
+        if promptly:
+            seconds, patience = _PROMPT_SECONDS, _PROMPT_PATIENCE_SECONDS
+        question = Question(self.root, self._recipe, tuple(tasks), seconds, by_lines)
+        answers: list[Prepared] = []
+        child: Child | None = None
         try:
-            child = self._idle.pop() if self._idle else await self._start()
-        except OSError as error:  # no memory, no descriptors
+            child = await self._take(polite=polite)
+            async for answer in child.ask(question, patience):
+                answers.append(answer)
+        except EndedError as error:
+            await self._replace(child)
+            return answers, str(error)
+        except OSError as error:  # no memory, no descriptors, no such program any more
+            await _end(child)
             _log.warning("no process to prepare files in: %s", error)
-            return await self._in_thread(tasks)
-        try:
-            with anyio.fail_after(_PATIENCE_SECONDS):
-                answer: list[Prepared] = await _ask(child, (self.root, self._recipe, tasks))
-        except _GONE_WRONG as error:
-            await self._end(child)
-            if len(tasks) > 1:
-                return [each for task in tasks for each in await self._in_child([task])]
-            _log.error("the process that prepared %r came to nothing: %r", tasks[0][0], error)
-            return [given_up(self.root, tasks[0], _CRASHED)]
+            return await anyio.to_thread.run_sync(self._here, tasks), ""
         except anyio.get_cancelled_exc_class():  # the next question would get this one's answer
-            await self._end(child)
+            await _end(child)
             raise
-        self._idle.append(child)
-        return answer
+        if child.has_grown:
+            await self._replace(child)
+        elif child.is_polite:
+            self._crew.append(child)
+        else:
+            self._warm = child
+        return answers, ""
 
-    @staticmethod
-    async def _start() -> anyio.abc.Process:
-        with anyio.CancelScope(shield=True):  # cut off, it would leave a process that nobody ends
-            child = await anyio.open_process(_COMMAND, **children.APART)
-        return child
+    async def _take(self, *, polite: bool) -> Child:
+        if self._warm is not None and not polite:
+            child, self._warm = self._warm, None
+            return child
+        return self._crew.pop() if self._crew else await Child.start(polite=polite)
 
-    @staticmethod
-    async def _end(child: anyio.abc.Process) -> None:
-        with anyio.CancelScope(shield=True):
-            if child.returncode is None:
-                child.kill()
-            await child.aclose()
+    async def _replace(self, child: Child | None) -> None:
+        """End a child; where it was the warm one, the next save shall find another."""
+        await _end(child)
+        if child is not None and not child.is_polite:
+            await self.warm_up()
+
+    def _here(self, tasks: Sequence[Task]) -> list[Prepared]:
+        """What becomes of files if there can be no process; nothing is parsed for it."""
+        return [self._here_safely(task) for task in tasks]
+
+    def _here_safely(self, task: Task) -> Prepared:
+        try:
+            return prepare(self.root, self._recipe, task, NO_PROCESS)
+        except MemoryError:
+            return given_up(self.root, task, "there is too little memory")
 
 
-async def _ask(child: anyio.abc.Process, question: tuple[Path, Recipe, Sequence[Task]]) -> Any:
-    assert child.stdin is not None
-    assert child.stdout is not None
-    await child.stdin.send(pickle.dumps(question))
-    answers = BufferedByteReceiveStream(child.stdout)
-    size = int.from_bytes(await answers.receive_exactly(LENGTH_BYTES))
-    return pickle.loads(await answers.receive_exactly(size))
+def _was_slow(task: Task) -> bool:
+    """Whether a file's parser took long, or ended its process, when it was last tried."""
+    known = task[1]
+    return known is not None and is_cut_by_lines(known) and known.reason != NO_PROCESS
+
+
+async def _end(child: Child | None) -> None:
+    if child is not None:
+        await child.end()
 
 
 def _processors() -> int:

@@ -108,6 +108,11 @@ class DirtyQueue:
         self._gone.clear()
 
     @property
+    def has_touched(self) -> bool:
+        """Whether paths wait that events named, quiet or not."""
+        return len(self._debouncer) > 0
+
+    @property
     def scanned(self) -> Collection[str]:
         """The files to read that scans found and that still wait."""
         return self._dirty

@@ -88,9 +88,10 @@ class Codebase:
                 finally:
                     tasks.cancel_scope.cancel()
                     with anyio.CancelScope(shield=True):
-                        await self.pipeline.rest()  # a task may wait for one of its processes
-        finally:  # not before the last task has ended: it may be writing
+                        await self.pipeline.preparers.end()  # a task may wait for one of them
+        finally:  # not before the last task has ended: it may be writing, or starting a child
             with anyio.CancelScope(shield=True):
+                await self.pipeline.preparers.end()
                 await anyio.to_thread.run_sync(self._release)
 
     def _release(self) -> None:

@@ -88,6 +88,7 @@ def _lacking(status: IndexStatus) -> list[str]:
     if status.masked_credential_count:
         lines.append(f"masked: {status.masked_credential_count} credentials")
     lines += [f"failed: {path}: {reason}" for path, reason in status.failed.items()]
+    lines += [f"cut by lines: {path}: {reason}" for path, reason in status.cut_by_lines.items()]
     lines += [f"unreadable folder: {folder}" for folder in status.unreadable_folders]
     return lines
 

@@ -11,7 +11,7 @@ import anyio
 import anyio.to_thread
 import numpy as np
 
-from vector_index_mcp.codebase.ledger import INDEXED
+from vector_index_mcp.codebase.ledger import INDEXED, is_cut_by_lines
 from vector_index_mcp.codebase.prepare import Prepared, Recipe
 from vector_index_mcp.codebase.preparers import Preparers
 from vector_index_mcp.engine.portions import portions
@@ -59,13 +59,15 @@ async def verify(root: Path, index: Index, ignore: Ignore, recipe: Recipe) -> Re
     crew = Preparers(root, recipe)
     try:
         for keys in portions(sorted(on_disk.keys() & records.keys()), _FILES_PER_PORTION):
-            prepared = await crew.prepare([(key, None) for key in keys])
+            by_lines = {key: records[key].reason for key in keys if is_cut_by_lines(records[key])}
+            prepared = await crew.prepare([(key, None) for key in keys if key not in by_lines])
+            prepared += [await crew.by_lines((key, None), why) for key, why in by_lines.items()]
             rows = await index.store.rows(keys)
             for one in prepared:
                 _compare(one, records[one.key], rows.get(one.key, []), report)
     finally:
         with anyio.CancelScope(shield=True):
-            await crew.rest()
+            await crew.end()
     return report
 
 

@@ -160,6 +160,9 @@ class IndexStatus(BaseModel):
         description="Credentials in indexed texts that were replaced by asterisks"
     )
     failed: dict[str, str] = Field(description="Files that could not be indexed, with the reason")
+    cut_by_lines: dict[str, str] = Field(
+        description="Indexed files that could not be parsed, with the reason: no definitions known"
+    )
     unreadable_folders: list[str]
     last_changes: list[FileChange] = Field(
         description="The last files that were indexed or forgotten, newest first; 10 at most"
@@ -277,6 +280,7 @@ async def index_status(codebase: "Codebase") -> IndexStatus:
         skipped=ledger.reasons(SKIPPED) | _left_out(indexer),
         masked_credential_count=ledger.masked_count,
         failed={r.key: r.reason for r in islice(ledger.failed.values(), _MOST_LISTED)},
+        cut_by_lines={r.key: r.reason for r in islice(ledger.cut_by_lines.values(), _MOST_LISTED)},
         unreadable_folders=indexer.unreadable_folders[:_MOST_LISTED] if indexer else [],
         last_changes=[
             FileChange(file_path=change.key, change=change.what, time=change.when)

@@ -48,6 +48,9 @@ def service(case: Case) -> Finding:
     except BackgroundError as error:
         return failed(str(error), f"look at {endpoint.log}")
     took = time.monotonic() - began
+    if answer is None and (pid := endpoint.keeper) is not None:
+        words = f"process {pid} does not answer"
+        return failed(words, f"look at {endpoint.log}; then vector-index-mcp stop {case.project}")
     if answer is None:
         return _silent(case, endpoint)
     words = f"version {answer['version']}, process {answer['pid']}, {answer['state']}"

@@ -74,7 +74,7 @@ class FileRecord:
     state: str
     """`indexed`, `skipped` or `failed`."""
     reason: str
-    """Why it was skipped or failed; empty when indexed."""
+    """Why it was skipped or failed, or is indexed without a look at its syntax; else empty."""
     masked: int = 0
     """How many credentials in its text were replaced by asterisks."""
 

@@ -26,7 +26,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from vector_index_mcp.engine import lean_transformers
+from vector_index_mcp.engine import confined, lean_transformers, memory
 from vector_index_mcp.engine.model import Model, find_model
 from vector_index_mcp.engine.polite import be_polite
 from vector_index_mcp.engine.types import Vectors
@@ -38,6 +38,10 @@ _BATCH_TEXTS = 64  # no limit in practice: requests are of a size to be computed
 # at least, with 1.7 times as many chunks a second, and 11 ms instead of 13 for a query.
 _LEAST_COSINE = 0.999
 _LEAST_NORM = 1e-12
+# Every batch has another shape, so what one has freed seldom fits the next, and the heap grows:
+# after 114 varied batches in float32 from 487 to 808 MB, of which 514 are in use. Given back this
+# often, it stays below 730 MB, at no measurable cost (measured).
+_KEEPING_SECONDS = 5.0
 _PROBE = ["def parse(line): return line.split(',')", "where is the configuration read? " * 40]
 
 _Requests = queue.PriorityQueue[tuple[bool, int, dict[str, Any]]]
@@ -112,6 +116,7 @@ def _loaded(model: Model, device: str) -> Any:
 
 def main(model_name: str, device: str) -> None:
     """Serve requests until the input ends."""
+    confined.end_with_parent()
     requests: _Requests = queue.PriorityQueue()
     source, sink = _claim_streams()
     threading.Thread(target=_read, args=(source, requests), daemon=True).start()
@@ -130,9 +135,22 @@ def main(model_name: str, device: str) -> None:
         _send(sink, {"event": "unavailable", "reason": reason})
         return
     _send(sink, {"event": "ready", "precision": encoder.precision})
+    _serve(requests, sink, encoder)
+
+
+def _serve(requests: _Requests, sink: BinaryIO, encoder: Encoder) -> None:
+    """Answer requests for ever, and give back now and then what the answers took."""
+    has_worked, given_back = False, time.monotonic()
     while True:
-        _, _, request = requests.get()
+        if has_worked and time.monotonic() - given_back >= _KEEPING_SECONDS:
+            memory.give_back()
+            has_worked, given_back = False, time.monotonic()
+        try:
+            _, _, request = requests.get(timeout=_KEEPING_SECONDS if has_worked else None)
+        except queue.Empty:
+            continue
         _answer(sink, encoder, request)
+        has_worked = True
 
 
 def _answer(sink: BinaryIO, encoder: Encoder, request: dict[str, Any]) -> None:

@@ -6,7 +6,7 @@ The outline says where definitions begin and end; `cut` packs lines into chunks 
 stay whole where they fit. A text without an outline, or with a broken one, is cut by its lines.
 """
 
-from vector_index_mcp.engine.chunk.cut import chunk_text
+from vector_index_mcp.engine.chunk.cut import chunk_text, cut_text
 from vector_index_mcp.engine.chunk.outline import VERSION
 
-__all__ = ["VERSION", "chunk_text"]
+__all__ = ["VERSION", "chunk_text", "cut_text"]

@@ -39,9 +39,14 @@ def chunk_text(text: str, language: str, max_chars: int) -> list[Chunk]:
     Returns:
         The chunks in order; their texts joined are `text`. Nothing for a text of white space.
     """
+    return cut_text(text, language, max_chars)[0]
+
+
+def cut_text(text: str, language: str, max_chars: int) -> tuple[list[Chunk], str]:
+    """Like `chunk_text`, and why only lines were looked at; that is empty if all went well."""
     if not text.strip():
-        return []
-    parts = outline(text, language)
+        return [], ""
+    parts, problem = outline(text, language)
     symbols = sorted({(p.named_at, p.name) for p in flat(parts) if p.is_symbol})
     lines = [line for line, _ in symbols]
     chunks = []
@@ -49,7 +54,7 @@ def chunk_text(text: str, language: str, max_chars: int) -> list[Chunk]:
         first, behind = (bisect_left(lines, n) for n in (chunk.start_line - 1, chunk.end_line))
         names = tuple(dict.fromkeys(name for _, name in symbols[first:behind]))
         chunks.append(replace(chunk, scope=SCOPE_SEPARATOR.join(scope), symbols=names))
-    return chunks
+    return chunks, problem
 
 
 class _Cutter:

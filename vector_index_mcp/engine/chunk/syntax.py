@@ -1,13 +1,14 @@
 """The definitions of a text, from its syntax tree. The only importer of tree-sitter.
 
 Grammars come with a package and are loaded when their language is first met; nothing is fetched.
-A grammar that cannot be loaded, a text that is too large or takes too long costs the outline,
-never an error.
+A grammar that cannot be loaded and a text that is too large cost the outline, never an error. Some
+texts make a parser crash, hang or take all memory: whoever imports this is a process that may end.
 """
 
 import logging
 import re
 import time
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -97,15 +98,24 @@ _ELIXIR_KINDS = {
 }
 
 
+class TooSlowError(Exception):
+    """A text takes its parser too long; says so in words."""
+
+
 def definitions(text: str, language: str) -> list[Part]:
-    """What `text` defines, nested; nothing when it cannot be parsed."""
+    """What `text` defines, nested; nothing when it cannot be parsed.
+
+    Raises:
+        TooSlowError: If the parser says after a while that it is not done yet. It need not.
+    """
     tree = _parse(text.encode("utf-8", "replace"), GRAMMARS[language].name)
     if tree is None:
         return []
     parts = _Walk(language).parts_of(tree.root_node)
     if language in SCRIPTS:
+        innermost = deque(part for part in flat(parts) if not part.parts)
         for script in _scripts(tree.root_node):
-            _add_script(parts, script, SCRIPTS[language])
+            _add_script(innermost, script, SCRIPTS[language])
     return parts
 
 
@@ -152,7 +162,7 @@ def _parse(source: bytes, name: str) -> tree_sitter.Tree | None:
         )
     except ValueError:
         parser.reset()  # or the next text would be taken for the rest of this one
-        return None
+        raise TooSlowError(f"its parser took longer than {_MAX_SECONDS:g} s") from None
     return None if tree.root_node.type == "ERROR" else tree
 
 
@@ -373,15 +383,18 @@ def _scripts(root: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
             waiting += (child for child in reversed(element.named_children) if child.children)
 
 
-def _add_script(parts: list[Part], script: tree_sitter.Node, language: str) -> None:
-    """Put the definitions of `script` into the element that holds it."""
-    row = script.start_point.row
-    tree = _parse(script.text or b"", GRAMMARS[language].name)
+def _add_script(elements: deque[Part], script: tree_sitter.Node, language: str) -> None:
+    """Put the definitions of `script` into the element that holds it.
+
+    Drops those of `elements` that hold no later script either: a page may have thousands.
+    """
+    tree, row = _parse(script.text or b"", GRAMMARS[language].name), script.start_point.row
     inside = _Walk(language).parts_of(tree.root_node) if tree else []
     for part in flat(inside):
         part.start += row
         part.end += row
         part.named_at += row
-    holder = next((p for p in flat(parts) if p.start <= row <= p.end and not p.parts), None)
-    if holder is not None:
-        holder.parts = inside
+    while elements and (elements[0].end < row or elements[0].parts):
+        elements.popleft()
+    if elements and elements[0].start <= row:
+        elements[0].parts = inside

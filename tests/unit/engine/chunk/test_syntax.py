@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from semble_grammars import get_language
 
-from vector_index_mcp.engine.chunk import chunk_text, syntax
+from vector_index_mcp.engine.chunk import chunk_text, cut_text, syntax
 from vector_index_mcp.engine.chunk.grammars import GRAMMARS
 
 # A text and what it defines: kind and name, indented like the definitions; what is no symbol
@@ -1473,13 +1473,24 @@ def test_a_text_that_takes_too_long_has_no_outline_and_leaves_no_trace(monkeypat
     long_text = "".join(f"def f{n}():\n    return [{n}, (1, 2)]\n" for n in range(2000))
     with monkeypatch.context() as hurry:
         hurry.setattr(syntax, "_MAX_SECONDS", 0)
-        assert syntax.definitions(long_text, "python") == []
-        chunks = chunk_text(long_text, "python", 1000)
+        chunks, problem = cut_text(long_text, "python", 1000)
+        assert "longer than 0 s" in problem
         assert "".join(chunk.text for chunk in chunks) == long_text
     # Not shorter, and different from the start: what was kept of the first text would show.
     other = "class A:\n    x = 1\n" * 4000
     names = [part.name for part in syntax.definitions(other, "python")]
     assert names == ["A"] * 4000
+
+
+def test_the_work_grows_with_the_number_of_scripts_and_not_faster(monkeypatch):
+    looks = []
+    monkeypatch.setattr(
+        syntax, "flat", lambda parts: looks.extend(found := list(flat(parts))) or found
+    )
+    page = "".join(f"<script>\nfunction f{n}() {{}}\n</script>\n" for n in range(300))
+    names = [part.name for part in flat(syntax.definitions(page, "html")) if part.is_symbol]
+    assert names == [f"f{n}" for n in range(300)]
+    assert len(looks) < 3 * 300
 
 
 @pytest.fixture
