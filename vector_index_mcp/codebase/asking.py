@@ -21,12 +21,14 @@ from vector_index_mcp.errors import (
     StorageError,
     StoreError,
 )
+from vector_index_mcp.files import read
 
 if TYPE_CHECKING:
     from vector_index_mcp.codebase.freshness import Freshness
     from vector_index_mcp.codebase.indexer import Indexer
 
 _QUERY_PATIENCE_SECONDS = 0.4  # for the query's vector, while the worker is busy
+_MOST_LOOKED_AT = 20  # of the paths that wait, 0.3 ms
 _LOADING_PATIENCE_SECONDS = 120.0  # for the model, of somebody who would rather wait
 
 
@@ -162,11 +164,12 @@ async def best_hits(
 
 
 def backlog_of(
-    indexer: "Indexer | None", freshness: "Freshness | None", state: StateMachine
+    root: Path, indexer: "Indexer | None", freshness: "Freshness | None", state: StateMachine
 ) -> Backlog:
     """What keeps the index from being as its project is now.
 
     Args:
+        root: The project.
         indexer: None while this process does not write the index.
         freshness: None like the indexer, and where nobody follows the changes.
         state: Of the service.
@@ -175,13 +178,31 @@ def backlog_of(
         return Backlog(error=state.error or "", is_kept=state.current is State.WATCHING)
     return Backlog(
         run=indexer.run,
-        pending=indexer.pending_path_count,
+        pending=_pending(root, indexer),
         error=state.error or "",
         unreadable=len(indexer.unreadable_folders),
         failed=indexer.live.ledger.count(FAILED),
         left_out=indexer.left_out_count,
         polling=freshness.problem if freshness is not None else "",
     )
+
+
+def _pending(root: Path, indexer: "Indexer") -> int:
+    """How many paths wait to be indexed, without those that have not really changed.
+
+    Of a few, the disk is asked: a file that a walk has just indexed has its event still to come.
+    """
+    touched = indexer.queue.touched
+    if len(touched) > _MOST_LOOKED_AT:
+        return indexer.pending_path_count
+    return indexer.pending_path_count - sum(_is_settled(root, indexer, key) for key in touched)
+
+
+def _is_settled(root: Path, indexer: "Indexer", key: str) -> bool:
+    record = indexer.live.ledger.get(key)
+    if record is not None:
+        return record.stamp == read.stamp_now(root, key)
+    return key != "" and indexer.outlook.ignore.is_ignored(key, is_folder=False)
 
 
 def note(lack: str, ledger: Ledger, backlog: Backlog, untrue: int = 0) -> str:

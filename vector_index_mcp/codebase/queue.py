@@ -62,6 +62,11 @@ class DirtyQueue:
         with contextlib.suppress(RuntimeError):  # the loop is closed: the service has ended
             self._loop.call_soon_threadsafe(touch, paths)
 
+    @property
+    def touched(self) -> list[str]:
+        """The paths that events named and that have not been taken yet."""
+        return [*self._debouncer, *self._unfinished]
+
     def add(self, changes: Changes) -> None:
         """Queue what a scan found."""
         self._dirty.update(dict.fromkeys(changes.dirty))

@@ -251,7 +251,7 @@ class Codebase:
             # Newer than the one the search began with: it tells of the commits since.
             ledger = self.indexer.live.ledger
         checked = await self._checked(ledger, hits, limit)
-        backlog = backlog_of(self.indexer, self.freshness, self.state)
+        backlog = backlog_of(self.root, self.indexer, self.freshness, self.state)
         if self.indexer is not None:
             self.indexer.live.distrust(checked.untrue)
             self.indexer.look_again(checked.gone | checked.stale | checked.untrue)

@@ -5,7 +5,7 @@ files is one batch, but no later than `longest` seconds after the first change, 
 that is written without end is indexed all the same.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 
 class Debouncer:
@@ -49,6 +49,9 @@ class Debouncer:
         batch = list(self._paths)
         self._paths.clear()
         return batch
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._paths)
 
     def __contains__(self, path: str) -> bool:
         return path in self._paths
