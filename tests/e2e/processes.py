@@ -37,6 +37,7 @@ NO_MODEL = {"VECTOR_INDEX_EMBEDDING_MODEL": "./no-such-model"}
 """Settings with which the program searches by words only, and says so."""
 MAX_LINE_BYTES = 10_000_000
 _PR_CAPBSET_DROP, _CAP_DAC_OVERRIDE, _CAP_DAC_READ_SEARCH = 24, 1, 2
+WORKER = "vector_index_mcp.engine.worker"
 _POLL_SECONDS = 0.02
 _REAPING_SECONDS = 0.1  # an ended process may stay a zombie for as long as its parent likes
 
@@ -45,6 +46,11 @@ needs_model = pytest.mark.skipif(
 )
 posix_only = pytest.mark.skipif(sys.platform == "win32", reason="uses POSIX signals or modes")
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+
+
+def workers_below(process: psutil.Process) -> list[psutil.Process]:
+    """Its children that embed; another one may prepare files."""
+    return [child for child in process.children() if WORKER in child.cmdline()]
 
 
 def write(project: Path, files: dict[str, str]) -> Path:

@@ -31,6 +31,7 @@ from processes import (
     until,
     wired,
     with_import_hook,
+    workers_below,
     write,
 )
 
@@ -97,7 +98,8 @@ async def have_ended(*processes: psutil.Process) -> bool:
 
 async def worker_of(place: Place) -> psutil.Process:
     """The embedding worker, once it is there."""
-    [worker] = await until(place.service().children)
+    service = place.service()
+    [worker] = await until(lambda: workers_below(service))
     return worker
 
 
@@ -140,7 +142,7 @@ async def test_eight_clients_at_once_share_a_service_a_worker_and_a_writer():
             assert writers == [True] * CLIENTS
             service = place.service()
             assert place.report()["clients"] == CLIENTS
-            [worker] = service.children()
+            [worker] = workers_below(service)
             front_ends = [psutil.Process(client.process.pid) for client in clients]
             await until(lambda: set(place.processes()) == {service, worker, *front_ends})
             for client in clients:
@@ -403,7 +405,7 @@ async def test_an_idle_worker_ends_and_comes_back_on_demand(embedding):
         await client.initialize()
         await found_by_meaning(client, "parse_config")
         service = embedding.service()
-        await until(lambda: not service.children())
+        await until(lambda: not workers_below(service))
         assert (await client.call("get_status"))["model"]["state"] == "off"
         found = await client.call("search_index", query="parse_config")
         assert found["mode"] == "lexical"
@@ -411,7 +413,7 @@ async def test_an_idle_worker_ends_and_comes_back_on_demand(embedding):
         assert found["results"][0]["file_path"] == "load.py"
         found = await found_by_meaning(client, "parse_config")
         assert found["note"] is None
-        assert len(service.children()) == 1
+        assert len(workers_below(service)) == 1
 
 
 @pytest.mark.parametrize("is_connected", [True, False], ids=["with a client", "without"])

@@ -30,6 +30,7 @@ from processes import (
     those_left,
     wired,
     with_import_hook,
+    workers_below,
     workers_of,
     write,
 )
@@ -258,7 +259,7 @@ async def test_the_model_library_is_loaded_in_another_process(shared):
     await shared.search("anything")
     status = await shared.status_when(lambda status: status.model.state == "ready", MODEL_SECONDS)
     assert status.worker_memory_bytes
-    [worker] = shared.server.children()
+    [worker] = workers_below(shared.server)
     assert "torch" in libraries_of(worker)
     assert "torch" not in libraries_of(shared.server)
 

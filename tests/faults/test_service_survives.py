@@ -1,6 +1,7 @@
 """What goes wrong around a running service is told with its remedy and loses nothing."""
 
 import shutil
+import sys
 
 import pytest
 from fakes import FakeEmbedder
@@ -21,11 +22,10 @@ from serving import (
     write,
 )
 
-from vector_index_mcp.codebase import indexer
+from vector_index_mcp.codebase import indexer, preparing
 from vector_index_mcp.codebase.keeper import Role
 from vector_index_mcp.codebase.ledger import INDEXED
 from vector_index_mcp.codebase.run import Kind
-from vector_index_mcp.engine import chunk
 from vector_index_mcp.errors import StoreError
 from vector_index_mcp.loading import open_codebase
 from vector_index_mcp.settings import Settings
@@ -169,23 +169,34 @@ async def test_files_that_vanish_while_they_are_embedded_cost_nothing(project, e
         assert (await settled(client))["embedded_chunk_count"] == 1
 
 
+BREAKING_CHILD = """
+import sys
+from vector_index_mcp.codebase import preparer
+from vector_index_mcp.engine import chunk
+
+def breaking(text, language, max_chars, cut=chunk.cut_text):
+    if "apple" in text:
+        raise RecursionError("too deep")
+    return cut(text, language, max_chars)
+
+chunk.cut_text = breaking
+preparer.main(*sys.argv[1:])
+"""
+
+
 async def test_a_file_that_breaks_the_chunker_is_told_of_and_costs_no_other(
     project, embedder, monkeypatch
 ):
-    cut = chunk.chunk_text
-
-    def breaking(text, language, max_chars):
-        if "apple" in text:
-            raise RecursionError("too deep")
-        return cut(text, language, max_chars)
-
-    monkeypatch.setattr(chunk, "chunk_text", breaking)
-    async with serving(codebase_of(project, embedder)) as client:
+    sound = preparing._COMMAND
+    monkeypatch.setattr(preparing, "_COMMAND", [sys.executable, "-c", BREAKING_CHILD])
+    codebase = codebase_of(project, embedder)
+    async with serving(codebase) as client:
         status = await settled(client)
         assert status["failed"] == {"one.py": "internal error, see the log"}
         assert (status["indexed_file_count"], status["error_message"]) == (12, None)
         assert (await call(client, "trigger_index"))["run"]["files_failed"] == 1
-        monkeypatch.setattr(chunk, "chunk_text", cut)
+        monkeypatch.setattr(preparing, "_COMMAND", sound)
+        await codebase.pipeline.preparers.end()
         report = await call(client, "trigger_index")
         assert (report["run"]["files_failed"], report["run"]["files_indexed"]) == (0, 1)
         await is_as_fresh(client, project, embedder)

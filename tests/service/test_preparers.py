@@ -1,3 +1,4 @@
+import math
 import os
 import subprocess
 import sys
@@ -55,8 +56,11 @@ def prepare(root, recipe, task, by_lines, sound=preparer.prepare):
         os.system("echo and from a program of its own")
     if key == "large.py" and not by_lines:
         held.append(b"x" * 50_000_000)
-    if key == "who.py":
-        (root / "who").write_text(str(os.getpid()))
+    if key == "too_large.py" and not by_lines:
+        raise MemoryError
+    if key == "swollen.py" and not by_lines:
+        held.append(b"x" * 200_000_000)
+        signal.pause()
     return sound(root, recipe, task, by_lines)
 
 held = []
@@ -133,6 +137,24 @@ async def test_a_few_files_are_prepared_in_one_child_that_stays_warm(root, crew)
 
 
 @pytest.mark.usefixtures("with_odd_children")
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [("deadly_syntax.py", preparing.CRASHED), ("too_large.py", preparing.TOO_LARGE)],
+)
+async def test_a_file_whose_syntax_takes_a_child_along_is_cut_by_its_lines(
+    root, crew, name, reason
+):
+    (root / name).write_text("x = 1\n")
+
+    found = by_key(await crew.prepare(tasks_of(root)))[name]
+
+    state = (found.record.state, found.record.chunk_count, found.record.reason)
+    assert state == (INDEXED, 1, reason)
+    unchanged = await crew.prepare([(name, found.record)])
+    assert [(each.document, each.record) for each in unchanged] == [(None, found.record)]
+
+
+@pytest.mark.usefixtures("with_odd_children")
 @pytest.mark.parametrize("name", ["deadly.py", "endless.py"])
 async def test_a_file_that_takes_its_child_along_is_the_only_one_that_fails(root, crew, name):
     (root / name).write_text("x = 1\n")
@@ -143,18 +165,6 @@ async def test_a_file_that_takes_its_child_along_is_the_only_one_that_fails(root
     assert failed == [name]
     assert len(found) == 201
     assert found[name].record.reason.startswith(GIVEN_UP)
-
-
-@pytest.mark.usefixtures("with_odd_children")
-async def test_a_file_whose_syntax_takes_a_child_along_is_cut_by_its_lines(root, crew):
-    (root / "deadly_syntax.py").write_text("x = 1\n")
-
-    found = by_key(await crew.prepare(tasks_of(root)))["deadly_syntax.py"]
-
-    assert (found.record.state, found.record.chunk_count) == (INDEXED, 1)
-    assert "crashed" in found.record.reason
-    unchanged = await crew.prepare([("deadly_syntax.py", found.record)])
-    assert [(each.document, each.record) for each in unchanged] == [(None, found.record)]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="processor time is not limited there")
@@ -168,7 +178,10 @@ async def test_a_file_whose_syntax_takes_a_child_along_is_cut_by_its_lines(root,
         ),
     ],
 )
-async def test_a_text_that_no_parser_survives_is_cut_by_its_lines(root, crew, name, text, reason):
+async def test_a_text_that_no_parser_survives_is_cut_by_its_lines(
+    root, crew, monkeypatch, name, text, reason
+):
+    monkeypatch.setattr(preparing, "_MOST_BYTES", math.inf)  # the system has to see to it
     (root / name).write_text(text)
 
     [found] = await crew.prepare([(name, None)])
@@ -219,7 +232,7 @@ async def test_a_save_that_takes_long_keeps_no_other_waiting(root, crew):
 @pytest.mark.usefixtures("with_odd_children")
 async def test_a_child_that_has_grown_is_replaced(root, crew, monkeypatch):
     monkeypatch.setattr(preparing, "_GROWN_BYTES", 100_000_000)
-    write(root, {"large.py": "x = 1\n", "who.py": "x = 1\n"})
+    (root / "large.py").write_text("x = 1\n")
     seen = set()
     for _ in range(4):  # 50 MB each time
         await crew.prepare_promptly([("large.py", None)])
@@ -232,11 +245,12 @@ async def test_a_child_that_has_grown_is_replaced(root, crew, monkeypatch):
 
 @pytest.mark.usefixtures("with_odd_children")
 async def test_a_child_that_takes_too_much_while_it_works_is_ended(root, crew, monkeypatch):
-    monkeypatch.setattr(preparing, "_MOST_BYTES", 10_000_000)
+    (root / "swollen.py").write_text("x = 1\n")
+    monkeypatch.setattr(preparers, "_PATIENCE_SECONDS", 60.0)
+    monkeypatch.setattr(preparing, "_MOST_BYTES", 100_000_000)
     monkeypatch.setattr(preparing, "_LOOK_SECONDS", 0.1)
-    (root / "endless.py").write_text("x = 1\n")
 
-    [found] = await crew.prepare([("endless.py", None)])
+    [found] = await crew.prepare([("swollen.py", None)])
 
     assert "memory" in found.record.reason
 
@@ -323,6 +337,21 @@ async def test_a_child_whose_answer_nobody_waits_for_is_ended(root, crew, monkey
         group.cancel_scope.cancel()
 
 
+# A parent that tells why a file was cut by its lines.
+PREPARING_ONE = """
+import anyio
+from pathlib import Path
+from vector_index_mcp.codebase.prepare import Recipe
+from vector_index_mcp.codebase.preparers import Preparers
+
+async def main(root):
+    crew = Preparers(Path(root), Recipe(1_000_000, 1_200))
+    [found] = await crew.prepare([("a.kt", None)])
+    await crew.end()
+    print(found.record.reason)
+
+anyio.run(main, *sys.argv[1:])
+"""
 # A parent whose child is in the middle of a file; it tells its number, to be killed then.
 PARENT = """
 import sys, anyio, psutil
@@ -385,3 +414,17 @@ async def test_saves_in_no_language_let_memory_grow(root, crew):
             assert child.memory_info().rss < preparing._GROWN_BYTES
         before = before or process.memory_info().rss
     assert process.memory_info().rss - before < 20_000_000
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="processor time is not limited there")
+def test_processor_time_is_limited_whatever_the_parent_has_ignored(tmp_path):
+    (tmp_path / "a.kt").write_text(ENDLESS_KOTLIN)
+    code = (
+        "import signal; signal.signal(signal.SIGPROF, signal.SIG_IGN)\n"
+        "signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGPROF})\n"
+        f"import sys; sys.argv[1:] = [{str(tmp_path)!r}]\n" + PREPARING_ONE
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert "too long" in ran.stdout

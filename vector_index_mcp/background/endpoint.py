@@ -182,8 +182,11 @@ def birth_of(pid: int) -> str:
 
 def _birth_told_by_ps(pid: int) -> str:
     command = ["ps", "-o", "stat=,lstart=", "-p", str(pid)]
+    anywhere = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "TZ": "UTC"}
     try:
-        ran = subprocess.run(command, capture_output=True, text=True, timeout=5, check=False)
+        ran = subprocess.run(
+            command, capture_output=True, text=True, timeout=5, check=False, env=anywhere
+        )
     except (OSError, subprocess.TimeoutExpired):
         return ""
     state, _, began = ran.stdout.strip().partition(" ")

@@ -27,8 +27,7 @@ _SECONDS = 1.0  # of processor time, for a file: it would keep the service waiti
 
 def main(root: Path, recipe: Recipe, ignore_patterns: tuple[str, ...]) -> None:
     """Prepare files in the order of a walk until somebody wants them."""
-    confined.end_with_parent()
-    confined.leave_no_core()
+    confined.begin()
     be_polite()
     deadline = time.monotonic() + _MOST_SECONDS
     sink = os.fdopen(os.dup(1), "wb")
@@ -45,6 +44,7 @@ def main(root: Path, recipe: Recipe, ignore_patterns: tuple[str, ...]) -> None:
             break
         confined.allow(_SECONDS, 0)
         prepared.append(prepare(root, recipe, (key, None)))
+    confined.allow_all_time()
     with sink:
         pickle.dump(prepared, sink)
 

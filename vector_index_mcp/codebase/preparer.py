@@ -19,14 +19,15 @@ from vector_index_mcp.engine import confined
 from vector_index_mcp.engine.polite import be_polite
 
 LENGTH_BYTES = 8  # of the number before every answer, big-endian
+OUT_OF_MEMORY = 3
+"""The exit status of a child that had too little memory for a file."""
 POLITE = "polite"
 """The argument of a child that lets everything else come first."""
 
 
 def main(*arguments: str) -> None:
     """Prepare what is asked for until the input ends."""
-    confined.end_with_parent()
-    confined.leave_no_core()
+    confined.begin()
     if POLITE in arguments:
         be_polite()
     sink = os.fdopen(os.dup(1), "wb")
@@ -44,7 +45,12 @@ def main(*arguments: str) -> None:
         question = questions.get()
         for task in question.tasks:
             confined.allow(question.seconds, _size(question, task[0]))
-            send(prepare(question.root, question.recipe, task, question.by_lines))
+            try:
+                answer = prepare(question.root, question.recipe, task, question.by_lines)
+            except MemoryError:  # with so little left, nothing more can be relied on
+                os._exit(OUT_OF_MEMORY)
+            send(answer)
+        confined.allow_all_time()
         send(confined.resident_bytes())
 
 

@@ -12,7 +12,7 @@ import psutil
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from vector_index_mcp.codebase.prepare import Prepared, Question
-from vector_index_mcp.codebase.preparer import LENGTH_BYTES, POLITE
+from vector_index_mcp.codebase.preparer import LENGTH_BYTES, OUT_OF_MEMORY, POLITE
 from vector_index_mcp.engine import children, confined
 
 _log = logging.getLogger(__name__)
@@ -36,6 +36,8 @@ TOO_SLOW = "its parser took too long"
 TOO_LARGE = "its parser took too much memory"
 CRASHED = "its parser crashed, or ran out of memory"
 HUNG = "its parser hung"
+_WORDS = {OUT_OF_MEMORY: TOO_LARGE, -(confined.OUT_OF_TIME or 0): TOO_SLOW}
+"""By exit status."""
 
 
 class EndedError(Exception):
@@ -111,7 +113,7 @@ class Child:
         """What its exit status says, once it has one."""
         with anyio.move_on_after(_END_SECONDS):
             status = await self.process.wait()
-            return TOO_SLOW if status == -(confined.OUT_OF_TIME or 0) else CRASHED
+            return _WORDS.get(status, CRASHED)
         return CRASHED
 
     async def end(self) -> None:

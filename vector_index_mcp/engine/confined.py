@@ -37,9 +37,14 @@ def end_with_parent() -> None:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def leave_no_core() -> None:
-    """Let a crash of this process write no image of its memory, which holds the user's texts."""
+def begin() -> None:
+    """Make sure that the system can end this process, and that it leaves nothing behind then."""
+    end_with_parent()
     if sys.platform != "win32":
+        # Whoever started us may have ignored or blocked it, and that is inherited.
+        signal.signal(signal.SIGPROF, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGPROF})
+        # An image of our memory would hold the user's texts.
         _, most = resource.getrlimit(resource.RLIMIT_CORE)
         resource.setrlimit(resource.RLIMIT_CORE, (0, most))
 
@@ -61,6 +66,12 @@ def allow(seconds: float, text_bytes: int) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (memory, most))
     # Time of the processor and not of the clock: a busy machine must not change what is found.
     signal.setitimer(signal.ITIMER_PROF, seconds + _PROCESSOR_SECONDS_PER_BYTE * text_bytes)
+
+
+def allow_all_time() -> None:
+    """From now on, any processor time: nothing is parsed."""
+    if sys.platform != "win32":
+        signal.setitimer(signal.ITIMER_PROF, 0)
 
 
 def resident_bytes() -> int:
