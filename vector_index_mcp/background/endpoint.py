@@ -145,7 +145,7 @@ def short(path: Path) -> Iterator[Path]:
     folder = _SHORT_FOLDER if os.path.isdir(_SHORT_FOLDER) else None
     with tempfile.TemporaryDirectory(prefix="vi-", dir=folder) as made:
         link = Path(made) / "r"
-        link.symlink_to(path.parent)
+        link.symlink_to(path.parent.absolute())
         yield link / path.name
 
 

@@ -5,7 +5,6 @@ be used by somebody else first. The browser is told the path of a file instead; 
 the link's token to us, in the body of a request, so that no history and no log keeps it.
 """
 
-import html
 import os
 import re
 import secrets
@@ -50,6 +49,8 @@ class Handover:
             OSError: If it cannot be written.
         """
         path = self._folders[0] / f"{self._name}{secrets.token_hex(_RANDOM_BYTES)}.html"
+        import html  # and its list of characters, which few services need
+
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
         with open(os.open(path, flags, 0o600), "w", encoding="utf-8") as file:  # noqa: PTH123
             file.write(_PAGE.format(address=html.escape(address), token=html.escape(token)))

@@ -13,6 +13,7 @@ from vector_index_mcp.clients import configs
 from vector_index_mcp.clients.configs import Change
 from vector_index_mcp.clients.target import load, target_of
 from vector_index_mcp.errors import ConfigFileError
+from vector_index_mcp.files.beneath import Folder
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="uses POSIX links")
 
@@ -101,3 +102,23 @@ def test_nothing_stays_open(project):
         configs.apply(Change(target, None, b"1"))
         configs.apply(Change(target, b"1", b"2"))
     assert descriptors() == before
+
+
+def test_a_backup_s_name_that_is_taken_meanwhile_is_not_opened(project, monkeypatch):
+    path = project / ".cursor" / "mcp.json"
+    path.with_name("mcp.json.bak").symlink_to(project.parent / "outside" / "mcp.json")
+    path.with_name("mcp.json.bak.2").symlink_to(project.parent / "outside" / "new.json")
+    monkeypatch.setattr(configs, "_backups", lambda _: [])  # looked for a moment before
+    backup = configs.apply(Change(target_of(path, project), b"old", b"new"))
+    assert (backup.name, backup.read_bytes()) == ("mcp.json.bak.3", b"old")
+    assert foreign_files(project) == {"mcp.json": b"old"}
+
+
+def test_a_device_is_not_even_opened(project, monkeypatch):
+    path = project / "AGENTS.md"
+    os.mkfifo(path)
+    opened = []
+    monkeypatch.setattr(Folder, "open", lambda *arguments: opened.append(arguments))
+    with pytest.raises(ConfigFileError, match="no plain file"):
+        load(target_of(path, project))
+    assert opened == []
