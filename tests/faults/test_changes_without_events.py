@@ -28,6 +28,7 @@ from vector_index_mcp.codebase.indexer import _FILES_PER_BATCH
 from vector_index_mcp.codebase.ledger import INDEXED
 from vector_index_mcp.codebase.run import Kind
 from vector_index_mcp.files import mounts, watch
+from vector_index_mcp.files.scan import stamp_of
 
 if sys.platform == "linux":
     from vector_index_mcp.files import inotify
@@ -161,6 +162,41 @@ async def test_a_write_through_a_map_that_leaves_the_stamp_is_found_when_the_map
         mapped[:5] = b"guava"
     assert file.stat().st_mtime_ns == status.st_mtime_ns
     await eventually(lambda: finds(client, "guava", "one.py"))
+
+
+def with_the_same_stamps(root, *texts):
+    """Write files of the same size within one tick of the file system's clock."""
+    for _ in range(1_000):
+        write(root, dict(texts))
+        for path, _ in texts:
+            os.utime(root / path, ns=(10**18, 10**18))
+        stamps = {stamp_of((root / path).stat()) for path, _ in texts}
+        if len(stamps) == 1:
+            return
+    pytest.skip("the clock of this file system is too fine")
+
+
+@linux_only
+async def test_exchanged_folders_are_read_though_all_stamps_are_the_same(project):
+    embedder = FakeEmbedder()
+    embedder.absent = "no model here"
+    with_the_same_stamps(project, ("a/two.py", "banana = 1\n"), ("b/two.py", "cherry = 1\n"))
+    async with serving(codebase_of(project, embedder)) as client:
+        await settled(client, with_vectors=False)
+        (project / "a").rename(project / "aside")
+        (project / "b").rename(project / "a")
+        (project / "aside").rename(project / "b")
+        await eventually(lambda: finds(client, "banana", "b/two.py"))
+        await eventually(lambda: finds(client, "cherry", "a/two.py"))
+
+
+async def test_a_write_by_a_name_that_is_gone_by_now_is_found_by_the_other(project, kept):
+    codebase, client = kept
+    (project / "two.py").hardlink_to(project / "one.py")
+    await eventually(lambda: finds(client, "apple", "one.py", "two.py"))
+    (project / "two.py").write_text("banana = 1\n", encoding="utf-8")
+    (project / "two.py").unlink()
+    await eventually(lambda: finds(client, "banana", "one.py"))
 
 
 async def test_a_file_that_stays_open_is_followed(project, kept):

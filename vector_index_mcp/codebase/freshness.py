@@ -160,32 +160,36 @@ class Freshness:
             self._rescan_wanted.set()
         self._queue.touch([*changed, *([RULES] if is_outdated else [])])
 
-    async def settle(self, everywhere: bool) -> None:
+    async def settle(self, everywhere: bool) -> list[str]:
         """Watch the folders that are not ignored now, and no others.
 
         Args:
             everywhere: Whether to look at folders of which no event told, too.
+
+        Returns:
+            Where there are other folders than at the last time.
         """
         watch = self._watch
         if watch is None:
-            return
+            return []
         ignore = self._indexer.outlook.ignore
         are_new = not self._repositories.issuperset(ignore.repositories)
         if not everywhere and not are_new and watch.is_settled:
-            return
+            return []
         lacked = everywhere and self._lacks_watches
         self._lacks_watches &= not everywhere
         self._repositories = frozenset(ignore.repositories)
 
-        def settle() -> None:
+        def settle() -> list[str]:
             signs = ignore.sources() if everywhere or are_new else None
-            watch.settle(everywhere=everywhere, signs=signs)
+            return watch.settle(everywhere=everywhere, signs=signs)
 
-        await anyio.to_thread.run_sync(settle)
+        others = await anyio.to_thread.run_sync(settle)
         if are_new:  # their rules may have changed between being read and being watched
             self._queue.touch([RULES])
         if lacked and not self._lacks_watches:
             self._note_mode()
+        return others
 
     @property
     def blind_spot(self) -> str:

@@ -95,14 +95,13 @@ class Indexer:
         self._pipeline = pipeline
         self.queue = queue
         self._state = state
-        self._make_ignore = make_ignore
         self._start_over = opened.start_over
+        self._linked: set[str] = set()  # files with other names
         self._scanned = self._passage_of_scanned()
         self._rebuild: _Rebuild | None = None
         self._next_run: Run | None = None
         """A rebuild that somebody waits for while another run is under way."""
-        self._numbers = count(1)  # of runs
-        self._failures = 0  # of the store, in a row
+        self._numbers, self._failures = count(1), 0  # of runs; of the store, in a row
         self._walk_wanted = False
         self._in_hand = 0  # paths taken off the queue and not committed yet
 
@@ -278,15 +277,17 @@ class Indexer:
         return True
 
     async def _index_touched(self, touched: list[str]) -> None:
-        touched = await self.outlook.before_look(touched)
+        touched, others = await self.outlook.before_look(touched)
         if self._rebuild is not None:
             self._rebuild.touched.update(touched)
         known = self._known()
         # A file that is named is read, whatever its stamp: a write through a memory map leaves it.
         known.update((path, UNKNOWN) for path in touched if path in known)
+        looking = partial(
+            look, self._root, self.outlook.ignore, touched, known, self._linked, others
+        )
         with self.live.activity.of("a look at what changed"):
-            ignore = self.outlook.ignore
-            changes = await anyio.to_thread.run_sync(look, self._root, ignore, touched, known)
+            changes = await anyio.to_thread.run_sync(looking)
         await self.outlook.after_look()
         self.left_out_count = max(self.left_out_count, changes.left_out)
         self._settle(changes)
@@ -305,6 +306,7 @@ class Indexer:
             tree = await anyio.to_thread.run_sync(walk, self._root, self.outlook.ignore)
         await self.outlook.after_look()
         self.unreadable_folders, self.left_out_count = tree.unreadable, tree.left_out
+        self._linked = tree.linked
         run = self.run
         if run is None:
             return

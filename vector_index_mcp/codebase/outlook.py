@@ -18,17 +18,25 @@ class Outlook:
         """
         self.make_ignore = make_ignore
         self.ignore = make_ignore()
-        self.settle: Callable[[bool], Awaitable[None]] = _nothing
+        self.settle: Callable[[bool], Awaitable[list[str]]] = _nothing
         """Lets watches match the folders there are, so that what changes later is an event; with
-        True if other folders may have become ignored than before, or events were lost."""
+        True if other folders may have become ignored than before, or events were lost. Returns
+        where there are other folders than at the last time."""
+        self._others: list[str] = []
 
-    async def before_look(self, touched: list[str]) -> list[str]:
-        """Where to look because something happened at `touched`, once the watches are set."""
+    async def before_look(self, touched: list[str]) -> tuple[list[str], list[str]]:
+        """Where to look because something happened at `touched`, once the watches are set.
+
+        Returns:
+            The paths, and those of them at which other folders are than before. Files in these
+            may be others, too, although their stamps are the same.
+        """
         is_outdated = await self._renew(in_repositories=RULES in touched)
         # What is tracked or not ignored now may lie in folders that were not watched.
         paths = [""] if is_outdated else [path for path in touched if path != RULES]
-        await self.settle("" in paths or any(map(concerns_rules, paths)))
-        return paths
+        await self._settle("" in paths or any(map(concerns_rules, paths)))
+        others, self._others = self._others, []
+        return [*paths, *others], others
 
     async def before_walk(self, *, may_have_missed: bool) -> None:
         """Read the rules and set the watches again; all of them if events may have been lost."""
@@ -37,7 +45,10 @@ class Outlook:
 
     async def after_look(self) -> None:
         """Watch the rules of repositories that were met, too."""
-        await self.settle(False)
+        await self._settle(False)
+
+    async def _settle(self, everywhere: bool) -> None:
+        self._others += await self.settle(everywhere)
 
     async def _renew(self, *, in_repositories: bool) -> bool:
         """Read the rules again; whether those from outside of the project are others now."""
@@ -51,5 +62,5 @@ class Outlook:
         return is_outdated
 
 
-async def _nothing(everywhere: bool) -> None:
-    pass
+async def _nothing(everywhere: bool) -> list[str]:
+    return []

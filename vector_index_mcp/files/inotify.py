@@ -81,7 +81,8 @@ class Folders(InotifyFD):
         self._files: tuple[bytes, ...] = ()
         self._are_signs_old = False
         self._unsettled: set[bytes] = set()
-        self._settling = threading.Lock()
+        self._settling = threading.Lock()  # of the next one
+        self._others: set[bytes] = set()
         self._dirty: dict[bytes, None] = {}
         self._unfinished: dict[bytes, None] = {}
         self._is_sign_seen = False
@@ -162,18 +163,24 @@ class Folders(InotifyFD):
 
     # -- setting watches -------------------------------------------------------------------
 
-    def settle_everything(self) -> None:
+    def settle_everything(self) -> frozenset[bytes]:
         """Watch every folder that should be watched and no other.
+
+        Returns:
+            As below.
 
         Raises:
             OSError: If the project's folder cannot be watched.
         """
         with self._lock:
             self._unsettled.add(self._root)
-        self.settle()
+        return self.settle()
 
-    def settle(self) -> None:
+    def settle(self) -> frozenset[bytes]:
         """Make the watches match the disk where an event told of a folder.
+
+        Returns:
+            The paths at which there are other folders than at the last time, none below another.
 
         Raises:
             OSError: As above.
@@ -181,11 +188,12 @@ class Folders(InotifyFD):
         if self._are_signs_old:
             self._set_signs()
         if not self._unsettled:
-            return
+            return frozenset()
         with self._settling:
             with self._lock:
                 tops = _topmost(self._unsettled)
                 self._unsettled.clear()
+                self._others.clear()
             found: set[bytes] = set()
             for top in tops:
                 found.update(self._watch_from(top))
@@ -194,6 +202,7 @@ class Folders(InotifyFD):
                 for path in others:
                     if not self._closed and _lies_in(path, tops):
                         self._drop(self._number_of[path])
+            return _topmost(self._others)
 
     def _watch_from(self, top: bytes) -> Iterator[bytes]:
         """Watch `top` and the folders below that are not ignored; yields those watched."""
@@ -237,6 +246,8 @@ class Folders(InotifyFD):
         before = self._number_of.get(path)
         if before is not None and before != number:
             self._drop(before)  # another folder had this path; where it is now, it is settled, too
+        if before != number:
+            self._others.add(path)
         self._path_of[number], self._number_of[path] = path, number
 
     def _drop(self, number: WatchDescriptor) -> None:

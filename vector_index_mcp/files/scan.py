@@ -1,9 +1,10 @@
 """Which files there are, and which of them are not as the index knows them."""
 
+import contextlib
 import os
 import stat
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -37,6 +38,8 @@ class Tree:
     """Files and folders beyond `MOST_FILES`; always the same ones of the same tree."""
     folders: int = 0
     """How many were found below the root."""
+    linked: set[str] = field(default_factory=set)
+    """The files that have other names (hard links), in the project or elsewhere."""
 
 
 @dataclass(slots=True)
@@ -49,8 +52,6 @@ class Changes:
     """Files to forget."""
     left_out: int = 0
     """New files for which there is no room."""
-    have_other_names: bool = False
-    """Whether there are hard links to a file that changed."""
 
 
 def stamp_of(status: os.stat_result) -> Stamp:
@@ -111,7 +112,10 @@ def _note(tree: Tree, here: str, entries: Iterable[os.DirEntry[str]], ignore: Ig
     out_of_sight = []
     for entry in files.sorted():
         try:
-            tree.files[prefix + entry.name] = stamp_of(entry.stat(follow_symlinks=False))
+            status = entry.stat(follow_symlinks=False)
+            tree.files[prefix + entry.name] = stamp_of(status)
+            if status.st_nlink > 1:
+                tree.linked.add(prefix + entry.name)
         except FileNotFoundError:  # since it was listed
             continue
         except OSError:  # it may be as it was: a folder can be listed that cannot be entered
@@ -190,11 +194,27 @@ def sweep(root: Path, known: Mapping[str, Stamp]) -> list[str]:
     return changed
 
 
-def look(root: Path, ignore: Ignore, paths: Iterable[str], known: Mapping[str, Stamp]) -> Changes:
+def look(
+    root: Path,
+    ignore: Ignore,
+    paths: Iterable[str],
+    known: Mapping[str, Stamp],
+    linked: set[str] | None = None,
+    others: Iterable[str] = (),
+) -> Changes:
     """What has to be done about dirty `paths`: files or folders, there or gone, ignored or not.
 
     A path says only where to look, the disk says what happened. Of an ignore file, the whole
-    folder is looked at; of a changed file with other names (hard links), every known file is.
+    folder is looked at. A write by one name of a file is no event of its others.
+
+    Args:
+        root: The project.
+        ignore: What is not looked at.
+        paths: Where something happened.
+        known: What the index knows of every file.
+        linked: The known files that have other names; these are looked at, too. Brought up to date.
+        others: Folders among `paths` that are others than before. Two may have held files with the
+            same stamps: what one process writes in a few milliseconds has one time.
 
     Raises:
         ProjectError: If the project's folder is gone: that says nothing about its files.
@@ -202,17 +222,21 @@ def look(root: Path, ignore: Ignore, paths: Iterable[str], known: Mapping[str, S
     if (problem := absence_of(root)) is not None:
         raise problem
     known_paths = _Sorted(known)
+    distrusted = [path for folder in others for path in known_paths.below(folder)]
+    known = {**known, **dict.fromkeys(distrusted, UNKNOWN)} if distrusted else known
     dirty: dict[str, None] = {}
     gone: dict[str, None] = {}
+    linked = set() if linked is None else linked
+    before = frozenset(linked)
     walked: set[str] = set()
-    have_other_names = False
     for path in _widened(paths):
-        changes = _look_at(root, ignore, path, known, known_paths, walked)
-        have_other_names |= changes.have_other_names
+        changes = _look_at(root, ignore, path, known, known_paths, walked, linked)
         dirty.update(dict.fromkeys(changes.dirty))
         gone.update(dict.fromkeys(changes.gone))
-    if have_other_names:
-        dirty.update(dict.fromkeys(path for path in sweep(root, known) if path not in gone))
+    for path in _by_other_names(root, known, before, linked):
+        if path not in gone:
+            dirty[path] = None
+    linked.difference_update(gone)
     room = max(0, MOST_FILES - len(known) + len(gone))
     surplus = sorted(path for path in dirty if path not in known)[room:]
     for path in surplus:
@@ -232,6 +256,7 @@ def _look_at(
     known: Mapping[str, Stamp],
     known_paths: "_Sorted",
     walked: set[str],
+    linked: set[str],
 ) -> Changes:
     try:
         status = beneath.status(root, path)
@@ -239,19 +264,36 @@ def _look_at(
         is_gone = beneath.tells_absence(error)
         return Changes(gone=known_paths.at_or_below(path) if is_gone else [])
     if stat.S_ISDIR(status.st_mode) and not ignore.is_ignored(path, True):
-        if _is_below(path, walked):
+        if lies_in(path, walked):
             return Changes()
         walked.add(path)
         below = known_paths.at_or_below(path)
-        return compare(walk(root, ignore, path), {key: known[key] for key in below})
+        tree = walk(root, ignore, path)
+        linked |= tree.linked
+        return compare(tree, {key: known[key] for key in below})
     if stat.S_ISREG(status.st_mode) and not ignore.is_ignored(path, False):
         changed = known.get(path) != stamp_of(status)
-        below = known_paths.below(path)
-        return Changes([path] if changed else [], below, 0, changed and status.st_nlink > 1)
+        (linked.add if status.st_nlink > 1 else linked.discard)(path)
+        return Changes([path] if changed else [], known_paths.below(path))
     return Changes(gone=known_paths.at_or_below(path))
 
 
-def _is_below(path: str, folders: set[str]) -> bool:
+def _by_other_names(
+    root: Path, known: Mapping[str, Stamp], before: Collection[str], linked: set[str]
+) -> list[str]:
+    """The files that changed by another of their names; notes those that have others still."""
+    if all(path in before for path in linked):
+        return sweep(root, {path: known[path] for path in before if path in known})
+    changed = sweep(root, known)  # the other names of those that are new are not known yet
+    for path in changed:
+        with contextlib.suppress(OSError):
+            if beneath.status(root, path).st_nlink > 1:
+                linked.add(path)
+    return changed
+
+
+def lies_in(path: str, folders: Collection[str]) -> bool:
+    """Whether `path` lies below one of `folders`."""
     while path:
         path = path.rpartition("/")[0]
         if path in folders:

@@ -4,7 +4,6 @@ An event only says where to look. On Linux `inotify` does the work; elsewhere wa
 does, which sets its own watches. These two are the only importers of watchdog.
 """
 
-import contextlib
 import os
 import sys
 from collections.abc import Callable, Collection, Iterable
@@ -99,7 +98,7 @@ class Watch:
         observer = self._observer
         return Folders is None or not isinstance(observer, Folders) or observer.is_settled
 
-    def settle(self, *, everywhere: bool = False, signs: Iterable[Path] | None = None) -> None:
+    def settle(self, *, everywhere: bool = False, signs: Iterable[Path] | None = None) -> list[str]:
         """Make the watches match the folders there are now.
 
         To be called after `on_dirty`, before whoever was told looks at the disk: what happens
@@ -109,17 +108,20 @@ class Watch:
             everywhere: Whether other folders may have become ignored, or events were lost;
                 otherwise only folders are looked at of which an event told.
             signs: As in `start`; None if they are the same.
+
+        Returns:
+            Where there are other folders than at the last time, whatever the files in them say.
         """
         folders = self._observer  # once: another thread may stop us
         if Folders is None or not isinstance(folders, Folders):
-            return
-        with contextlib.suppress(OSError):  # the project is gone: a scan will tell
-            if signs is not None:
-                folders.look_out_for(map(str, signs))
-            if everywhere:
-                folders.settle_everything()
-            else:
-                folders.settle()
+            return []
+        if signs is not None:
+            folders.look_out_for(map(str, signs))
+        try:
+            others = folders.settle_everything() if everywhere else folders.settle()
+        except OSError:  # the project is gone: a scan will tell
+            return []
+        return self._shown(others)
 
     @property
     def is_alive(self) -> bool:
