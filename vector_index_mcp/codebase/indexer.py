@@ -90,8 +90,7 @@ class Indexer:
         self.unreadable_folders: list[str] = []
         self.left_out_count = 0
         """Files for which there is no room; exact after a walk."""
-        self._root = root
-        self._chunker = chunker
+        self._root, self._chunker = root, chunker
         self._pipeline = pipeline
         self.queue = queue
         self._state = state
@@ -99,8 +98,7 @@ class Indexer:
         self._linked: set[str] = set()  # files with other names
         self._scanned = self._passage_of_scanned()
         self._rebuild: _Rebuild | None = None
-        self._next_run: Run | None = None
-        """A rebuild that somebody waits for while another run is under way."""
+        self._next_run: Run | None = None  # a rebuild that waits for another run to end
         self._numbers, self._failures = count(1), 0  # of runs; of the store, in a row
         self._walk_wanted = False
         self._in_hand = 0  # paths taken off the queue and not committed yet
