@@ -10,7 +10,7 @@ TESTERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 PROGRAM := $(abspath $(BIN)/vector-index-mcp)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint screenshot quality latency questions background speed scale load limits bench clean
+.PHONY: help demo test soak lint screenshot quality latency questions background speed scale load limits bench clean
 
 help: ## list the commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -30,6 +30,13 @@ test: $(VENV)/installed-dev ## lint, type-check and run every test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest --numprocesses $(TESTERS) --dist loadfile --no-loadscope-reorder
+
+soak: $(VENV)/installed-dev ## hours of attacks, random changes, flipped bytes and kills; SEED=N for others
+	ROUNDS=200 $(BIN)/python -m pytest -s tests/attacks/test_hostile_places.py
+	STEPS=5000 $(BIN)/python -m pytest -s tests/attacks/test_differential.py
+	FLIPS=500 $(BIN)/python -m pytest -s tests/attacks/test_flipped_bytes.py
+	KILLS=300 $(BIN)/python -m pytest -s --timeout 36000 tests/faults/test_background_killed.py \
+	    tests/faults/test_killed_at_any_moment.py
 
 lint: $(VENV)/installed-dev ## lint, format and type-check
 	$(BIN)/ruff check --fix .
