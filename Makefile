@@ -31,8 +31,12 @@ test: $(VENV)/installed-dev ## lint, type-check and run every test
 	$(BIN)/mypy
 	$(BIN)/python -m pytest --numprocesses $(TESTERS) --dist loadfile --no-loadscope-reorder
 
-soak: $(VENV)/installed-dev ## the long runs of tests that are short in `make test`; takes hours
-	STEPS=5000 $(BIN)/python -m pytest tests/attacks/test_differential.py
+soak: $(VENV)/installed-dev ## hours of attacks, random changes, flipped bytes and kills; SEED=N for others
+	ROUNDS=200 $(BIN)/python -m pytest -s tests/attacks/test_hostile_places.py
+	STEPS=5000 $(BIN)/python -m pytest -s tests/attacks/test_differential.py
+	FLIPS=500 $(BIN)/python -m pytest -s tests/attacks/test_flipped_bytes.py
+	KILLS=300 $(BIN)/python -m pytest -s --timeout 36000 tests/faults/test_background_killed.py \
+	    tests/faults/test_killed_at_any_moment.py
 
 lint: $(VENV)/installed-dev ## lint, format and type-check
 	$(BIN)/ruff check --fix .

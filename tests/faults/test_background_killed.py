@@ -1,4 +1,4 @@
-"""Any process of a background service is killed at any moment; nothing is left, nothing is lost."""
+"""Any process of a service is killed or stopped at any moment; nothing is left or lost."""
 
 import os
 import random
@@ -16,11 +16,11 @@ from processes import (
     FAKE_WORKER,
     Place,
     Wire,
+    command_of,
     is_gone,
     place_of,
     until,
     with_import_hook,
-    workers_of,
 )
 from serving import contents
 
@@ -32,7 +32,21 @@ pytestmark = [
 FILES = 60
 KILLS = int(os.environ.get("KILLS", "12"))
 LONGEST_LIFE_SECONDS = 0.5
-VICTIMS = ("front end", "service", "worker")
+LONGEST_STOP_SECONDS = 0.3
+CHILD_SECONDS = 2.0  # for a child to be there
+KILLS_BETWEEN_LOOKS = 25
+VICTIMS = ("front end", "service", "worker", "preparer")
+CHILDREN = {
+    "worker": "vector_index_mcp.engine.worker",
+    "preparer": "vector_index_mcp.codebase.preparer",
+}
+ACTS = ("killed", "stopped", "stopped and killed")
+REBUILD = {
+    "jsonrpc": "2.0",
+    "id": "nobody waits for this",
+    "method": "tools/call",
+    "params": {"name": "trigger_index", "arguments": {"force_reindex": True}},
+}
 WORDS = ["alpha", "beta", "gamma", "delta"]
 
 
@@ -59,53 +73,89 @@ async def live(place: Place, client: Wire, chance: random.Random) -> None:
             await client.call("search_index", query="alpha beta")
 
 
-async def kill(place: Place, client: Wire, victim: str) -> str:
-    """Kill one process, and wait for what must end with it; returns which one it was."""
+def children_of(service: psutil.Process, module: str) -> list[psutil.Process]:
+    """The children of a service that run this module of ours."""
+    return [child for child in service.children() if module in command_of(child)]
+
+
+async def found(place: Place, client: Wire, victim: str) -> tuple[str, psutil.Process]:
+    """The process to strike, and which one it is: the service if there is no such child now."""
     service = place.service()
-    workers = workers_of(service)
-    if victim == "worker" and not workers:  # it is just being started
-        victim = "service"
-    with suppress(psutil.NoSuchProcess):
-        if victim == "front end":
-            client.process.kill()
-        elif victim == "worker":
-            workers[0].kill()
+    if victim == "front end":
+        return victim, psutil.Process(client.process.pid)
+    if victim == "preparer":  # there are some in bulk only
+        await client.send(REBUILD)
+    with anyio.move_on_after(CHILD_SECONDS):
+        while victim in CHILDREN:
+            if children := children_of(service, CHILDREN[victim]):
+                return victim, children[0]
+            await anyio.lowlevel.checkpoint()
+    return "service", service
+
+
+async def strike(place: Place, client: Wire, victim: str, chance: random.Random) -> str:
+    """Stop or kill one process, and see what must follow; returns what was done to which."""
+    service, act = place.service(), chance.choice(ACTS)
+    victim, process = await found(place, client, victim)
+    with suppress(psutil.NoSuchProcess):  # a child may be done meanwhile
+        if act != "killed":
+            process.suspend()
+            await anyio.sleep(chance.uniform(0, LONGEST_STOP_SECONDS))
+        if act == "stopped":
+            process.resume()
         else:
-            service.kill()
-    if victim == "service":
+            process.kill()
+    await follows(place, client, victim, service, process, is_dead=act != "stopped")
+    return f"{victim} {act}"
+
+
+async def follows(place, client, victim, service, process, *, is_dead) -> None:
+    """What must follow: who depends on the dead ends, everybody else goes on."""
+    if is_dead and victim == "service":
         await client.exit_status()
         await until(lambda: not place.processes())
-    elif victim == "front end":
+        return
+    if is_dead:
+        await until(lambda: is_gone(process))
+    if is_dead and victim == "front end":
         await until(lambda: place.report()["clients"] == 0)
-        assert place.service() == service
     else:
-        await until(lambda: is_gone(workers[0]))
-        assert place.service() == service
-    return victim
+        with anyio.fail_after(ANSWER_SECONDS):
+            await client.call("get_status")
+            await client.call("search_index", query="alpha beta")
+    assert place.service() == service
 
 
-async def test_kills_leave_no_process_no_lock_and_a_fresh_index():
-    chance, victims = random.Random("edits"), random.Random("victims")
+async def indexed_like_new(place: Place, name: str) -> None:
+    """No process and no lock is left, and the index is equal to one made from scratch."""
+    async with place.relayed() as client:
+        await client.initialize()
+        with anyio.fail_after(ANSWER_SECONDS):
+            await client.complete()
+    ran = await place.run("stop", place.project)
+    assert ran.returncode == 0, ran.stderr
+    assert place.processes() == []
+    for lock in (place.endpoint.lock, place.project / ".lancedb" / "index.lock"):
+        with filelock.FileLock(lock, timeout=0):
+            pass
+    kept = await contents(place.project / ".lancedb")
+    fresh = place.folder / name
+    ran = await place.run("index", place.project, VECTOR_INDEX_LANCEDB_URI=str(fresh))
+    assert ran.returncode == 0, ran.stderr
+    assert kept == await contents(fresh)
+
+
+@pytest.mark.timeout(10_800 if "KILLS" in os.environ else 120)
+async def test_kills_and_stops_leave_no_process_no_lock_and_a_fresh_index():
+    seed = os.environ.get("SEED", "1")
+    chance, victims = random.Random(f"edits {seed}"), random.Random(f"victims {seed}")
     with place_of({f"{i % 7}/{i}.py": f"value_{i} = {i}\n" for i in range(FILES)}) as place:
         place.variables = with_import_hook(place.folder / "hook", FAKE_WORKER, place.variables)
-        killed = []
-        for _ in range(KILLS):
+        struck: Counter[str] = Counter()
+        for number in range(1, KILLS + 1):
             async with place.relayed() as client:
                 await live(place, client, chance)
-                killed.append(await kill(place, client, victims.choice(VICTIMS)))
-        sys.stdout.write(f"killed: {dict(Counter(killed))}\n")  # for whoever runs it with -s
-        async with place.relayed() as client:
-            await client.initialize()
-            with anyio.fail_after(ANSWER_SECONDS):
-                await client.complete()
-        ran = await place.run("stop", place.project)
-        assert ran.returncode == 0, ran.stderr
-        assert place.processes() == []
-        for lock in (place.endpoint.lock, place.project / ".lancedb" / "index.lock"):
-            with filelock.FileLock(lock, timeout=0):
-                pass
-        kept = await contents(place.project / ".lancedb")
-        fresh = place.folder / "fresh"
-        ran = await place.run("index", place.project, VECTOR_INDEX_LANCEDB_URI=str(fresh))
-        assert ran.returncode == 0, ran.stderr
-        assert kept == await contents(fresh)
+                struck[await strike(place, client, victims.choice(VICTIMS), victims)] += 1
+            if number % KILLS_BETWEEN_LOOKS == 0 or number == KILLS:
+                await indexed_like_new(place, f"fresh{number}")
+        sys.stdout.write(f"{dict(struck)}\n")  # for whoever runs it with -s

@@ -268,7 +268,7 @@ def rule_files(root: Path) -> dict[Path, bool]:
     inside = [*(root / name for name in IGNORE_FILES), *above]
     inside.sort(key=lambda path: len(path.parts), reverse=True)  # the nearest first
     found = {path: _is_read(path) for path in outside if os.path.lexists(path)}
-    found |= {p: _is_read(p) and not p.is_symlink() for p in inside if os.path.lexists(p)}
+    found |= {p: not p.is_symlink() and _is_read(p) for p in inside if os.path.lexists(p)}
     return found
 
 
