@@ -3,40 +3,28 @@
 from collections.abc import Iterable
 from pathlib import PurePath
 
-from pygments import token
 from rich.console import Console
 from rich.style import Style
-from rich.syntax import ANSISyntaxTheme, Syntax
 from rich.text import Text
 
+from vector_index_mcp import colours
 from vector_index_mcp.codebase.text import nothing_found
 from vector_index_mcp.codebase.wire import SearchHit, SearchResult
 from vector_index_mcp.engine.words import query_words, words
 from vector_index_mcp.terminal import visible
 
 _TAB_COLUMNS = 4
-_LEXERS = {"notebook": "python", "svelte": "html", "astro": "html"}
-"""For languages that pygments does not know by our name."""
 _MODES = {"hybrid": "by words and by meaning", "lexical": "by words only"}
 # Only what reads on a dark and on a light background: no yellow, no blue, no bright colour.
-_THEME = ANSISyntaxTheme(
-    {
-        token.Token: Style(),
-        token.Comment: Style(dim=True),
-        token.Keyword: Style(color="magenta"),
-        token.Keyword.Type: Style(color="cyan"),
-        token.String: Style(color="green"),
-        token.Number: Style(color="cyan"),
-        token.Name.Builtin: Style(color="cyan"),
-        token.Name.Class: Style(bold=True),
-        token.Name.Decorator: Style(color="magenta"),
-        token.Name.Function: Style(bold=True),
-        token.Name.Tag: Style(color="magenta"),
-        token.Operator.Word: Style(color="magenta"),
-        token.Generic.Heading: Style(bold=True),
-        token.Generic.Subheading: Style(bold=True),
-    }
-)
+_STYLES = {
+    colours.COMMENT: Style(dim=True),
+    colours.STRING: Style(color="green"),
+    colours.NUMBER: Style(color="cyan"),
+    colours.KEYWORD: Style(color="magenta"),
+    colours.NAME: Style(bold=True),
+    colours.ATTRIBUTE: Style(color="magenta"),
+    colours.BUILTIN: Style(color="cyan"),
+}
 
 
 def console_for(color: str) -> Console | None:
@@ -123,12 +111,9 @@ def _text(hit: SearchHit) -> Text:
 
 
 def _painted(hit: SearchHit) -> Text:
-    text = _text(hit).plain
-    syntax = Syntax(text, _LEXERS.get(hit.language, hit.language), theme=_THEME)
-    if syntax.lexer is None:
-        syntax = Syntax(text, Syntax.guess_lexer(hit.file_path), theme=_THEME)
-    painted = syntax.highlight(text)
-    painted.rstrip()
+    painted = Text()
+    for name, piece in colours.pieces(_text(hit).plain, hit.language):
+        painted.append(piece, _STYLES.get(name))
     return painted
 
 

@@ -25,7 +25,7 @@ def added(text: str) -> str:
     """`text` with the section as it reads today: in its place if there is one, or at the end."""
     newline = newline_of(text)
     section = _SECTION.replace("\n", newline)
-    if written := _written(text):
+    if (written := _written(text)) is not None:
         return text[: written[0]] + section.rstrip() + text[written[1] :]
     if not text:
         return section
@@ -47,7 +47,7 @@ def removed(text: str) -> str:
 
 
 def _written(text: str) -> tuple[int, int] | None:
-    """Where the section starts and ends."""
+    """Where the section stands."""
     start = text.find(_START)
-    end = text.find(_END, start) if start >= 0 else -1
-    return (start, end + len(_END)) if end >= 0 else None
+    end = text.find(_END, start + len(_START))
+    return None if start < 0 or end < 0 else (start, end + len(_END))

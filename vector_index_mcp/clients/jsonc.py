@@ -6,6 +6,7 @@ it. So this one finds where things are and splices the text.
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -335,8 +336,19 @@ def _cut(text: str, parent: _Value, member: _Member) -> Splice:
 def _ends_in_comment(text: str, line_start: int) -> bool:
     """Whether the line before the one at `line_start` ends in a comment that ends with it."""
     end = len(text[:line_start].removesuffix("\n").removesuffix("\r"))
-    tokens = _TOKEN.finditer(text, 0, line_start)
+    tokens = _tokens_of(text[:line_start])
     return any(token[0].startswith("//") and token.end() == end for token in tokens)
+
+
+def _tokens_of(text: str) -> Iterator[re.Match[str]]:
+    """The tokens of `text`, up to what is none.
+
+    One after another, since looking for the next one would try every place in what is none.
+    """
+    position = 0
+    while token := _TOKEN.match(text, position):
+        yield token
+        position = token.end()
 
 
 def _indentation_of_line(text: str, offset: int) -> str:
