@@ -168,7 +168,8 @@ def _samples(tree: Any) -> set[str]:
     """Several texts that `tree` matches."""
     items = list(tree)
     if len(items) == 1 and items[0][0] is sre.IN:
-        return set(_members(items[0][1])[:4])
+        members = _members(items[0][1])
+        return {*members[:2], *[char for char in members if not char.isalnum()][:3]}
     if len(items) == 1 and items[0][0] is sre.BRANCH:
         return {_sample(branch) for branch in items[0][1][1]}
     return {_sample(items)}

@@ -96,3 +96,19 @@ def test_nothing_moves_and_nothing_is_left(text: str) -> None:
     assert [c.isspace() for c in found] == [c.isspace() for c in text]
     assert (count > 0) == (found != text)
     assert masked(found) == (found, 0)
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("sign", list("-_.:/@,?=!*$(<'\" "))
+def test_no_value_keeps_us_busy(sign: str) -> None:
+    masked(f"password = 'abcde1{sign * 1_900}!'\ntoken: abcde1{sign * 390}!\n")
+    masked(f"https://ada:abcde1{sign * 1_900}!@x.io\n")
+
+
+@pytest.mark.timeout(60)
+def test_no_beginning_repeated_keeps_us_busy() -> None:
+    for case in TUNED.credentials[::8]:
+        for share in (4, 2, 1):
+            beginning = case.text[: len(case.text) // share]
+            masked(beginning * (50_000 // len(beginning) + 1))
+    masked("-eyJ" * 50_000)

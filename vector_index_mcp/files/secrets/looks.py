@@ -21,13 +21,15 @@ _PIECE = re.compile(r"[A-Za-z0-9]+")
 _RUNS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 _DIGIT, _LETTER, _HAS_SPACE = re.compile(r"[0-9]"), re.compile(r"[^\W\d_]"), re.compile(r"\s")
 _FOUR_FOURS = re.compile(r"[a-z]{4}(?:([ -])[a-z]{4})(?:\1[a-z]{4}){2}")
-_PARTS = re.compile(r"[A-Za-z]*[0-9]*[a-z]{0,2}(?:[-_.:/@,]+[A-Za-z]*[0-9]*[a-z]{0,2})+")
+_PARTS = re.compile(  # what is taken is not given back: two loops share the signs in between
+    r"[A-Za-z]*+[0-9]*+[a-z]{0,2}+(?:[-_.:/@,]++[A-Za-z]*+[0-9]*+[a-z]{0,2}+)++"
+)
 _TECHNICAL = re.compile(
     r"(?i)[0-9]{4}-[0-9]{2}-[0-9]{2}|0x[0-9a-f]{1,8}$|[0-9]{3,4}x[0-9]{3,4}$|(?:md5|sha|hmac|pbkdf2"
     r"|aes|rsa|ecdsa|bcrypt|scrypt|argon2|ed25519|x25519|tls|pkcs|utf|iso|oauth|base)[-_0-9]"
     r"|[a-z]:\\\\"
 )
-_EXPRESSION = re.compile(r"\|\||&&|=>|[<>=!]=|\?.*:")
+_EXPRESSION = re.compile(r"\|\||&&|=>|[<>=!]=|\?[^?:]*+:")
 _SHORTEST_PASSWORD = 6
 _LEAST_RANDOM_PIECE = 10
 # The mean length of a run of small or capital letters or digits. Drawn from all of these it is 2,
