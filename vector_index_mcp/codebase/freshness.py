@@ -2,7 +2,7 @@
 
 Some changes make no event although all folders are watched: a write by a hard link elsewhere or
 through a memory map that stays open, a folder that is mounted over. A sweep finds these: it asks
-for the stamps of the files that are indexed, which costs a tenth of a scan, and is made more often.
+for the stamps of the files that are indexed, which costs a third of a scan, and is made more often.
 """
 
 import asyncio

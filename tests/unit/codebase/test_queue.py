@@ -1,6 +1,8 @@
+import anyio
 import pytest
 
 from vector_index_mcp.codebase.queue import DirtyQueue
+from vector_index_mcp.files.debounce import Debouncer
 from vector_index_mcp.files.scan import Changes
 
 pytestmark = pytest.mark.anyio
@@ -24,3 +26,37 @@ async def test_what_a_scan_found_of_a_file_is_outdated_once_the_file_was_looked_
 
     changes = queue.take_scanned(10)
     assert (changes.dirty, changes.gone) == (["a"], ["d"])
+
+
+async def test_a_file_that_stays_open_holds_up_nobody_and_is_taken_later():
+    queue = DirtyQueue(0.0, 0.0)
+    queue._unfinished = Debouncer(3_600.0, 3_600.0)
+    queue.touch_unfinished(["log"])
+    queue.touch(["saved"])
+
+    assert queue.take_touched() == ["saved"]
+    assert len(queue) == 1
+
+    queue.touch(["log"])  # closed
+
+    assert queue.take_touched() == ["log"]
+    assert len(queue) == 0
+
+
+async def test_a_file_that_was_saved_is_not_taken_for_an_open_one():
+    queue = DirtyQueue(0.0, 0.0)
+    queue.touch(["saved"])
+    queue.touch_unfinished(["saved"])
+
+    assert queue.take_touched() == ["saved"]
+    assert len(queue) == 0
+
+
+async def test_somebody_who_waits_is_woken_for_an_open_file():
+    queue = DirtyQueue(0.0, 0.0)
+    queue.touch_unfinished(["log"])
+    with anyio.fail_after(5):
+        while not (taken := queue.take_touched()):
+            await queue.wait()
+
+    assert taken == ["log"]

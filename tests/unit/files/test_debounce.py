@@ -101,3 +101,13 @@ def test_no_path_is_lost_handed_out_twice_or_kept_longer_than_longest(
             pending.setdefault(path, now)
     assert waiting.take(now + max(quiet, longest)) == list(pending)
     assert waiting.take(now + 1_000) == []
+
+
+def test_what_is_forgotten_is_not_waited_for() -> None:
+    waiting = debouncer()
+    waiting.touch(["a", "b"], 0)
+    waiting.forget(["a", "c"])
+    assert waiting.take(2) == ["b"]
+    waiting.touch(["a"], 3)
+    waiting.forget(["a"])
+    assert waiting.due is None

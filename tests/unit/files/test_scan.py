@@ -540,3 +540,56 @@ def test_a_new_file_takes_the_room_of_one_that_is_gone(tmp_path: Path) -> None:
     assert changes == Changes(["d.py"], ["a.py"], left_out=1)
     write(tmp_path, "b.py", "longer")
     assert look(tmp_path, Ignore(tmp_path), ["b.py"], known) == Changes(["b.py"])
+
+
+def test_a_sweep_finds_what_changed_and_what_is_gone(project: Path) -> None:
+    known = files(project)
+    assert scan.sweep(project, known) == []
+    write(project, "x/a.py", "longer")
+    (project / "a.py").unlink()
+    (project / "z").rename(project / "w")
+    (project / "z").touch()
+    assert set(scan.sweep(project, known)) == {"x/a.py", "a.py", "z/a.txt"}
+
+
+def test_a_sweep_leaves_alone_what_is_taken_up_anyway_and_what_is_out_of_reach(
+    project: Path,
+) -> None:
+    known = {"a.py": scan.UNKNOWN, "x/a.py": (-1, -1, -1), "x" * 300: OLD, "\0": OLD}
+    assert scan.sweep(project, known) == []
+
+
+def test_files_in_another_folder_are_read_though_their_stamps_are_the_same(project: Path) -> None:
+    known = files(project)
+    changes = look(project, Ignore(project), ["x", "a.py"], known, None, ["x"])
+    assert changes == Changes(["x/a.py", "x/y/a.py"])
+    assert known == files(project)
+
+
+def test_a_file_is_looked_at_when_something_happens_at_another_of_its_names(project: Path) -> None:
+    linked: set[str] = set()
+    known = files(project)
+    (project / "one.py").hardlink_to(project / "a.py")
+    assert set(look(project, Ignore(project), ["one.py"], known, linked).dirty) == {
+        "one.py",
+        "a.py",
+    }
+    assert linked == {"one.py", "a.py"} == walk(project, Ignore(project)).linked
+    known = files(project)
+    write(project, "one.py", "longer")
+    (project / "one.py").unlink()
+    changes = look(project, Ignore(project), ["one.py"], known, linked)
+    assert changes == Changes(["a.py"], ["one.py"])
+    assert linked == {"a.py"}
+
+
+def test_a_folder_is_walked_once_though_folders_in_it_are_named_too(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    walked = []
+    monkeypatch.setattr(scan, "walk", lambda *where: walked.append(where[-1]) or walk(*where))
+    write(project, "x/y/new.py")
+    changes = look(
+        project, Ignore(project), ["x/y", "x", "x/y/new.py"], files(project) | {"x/y/new.py": OLD}
+    )
+    assert (changes.dirty, walked) == (["x/y/new.py"], ["x"])
