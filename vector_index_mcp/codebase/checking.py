@@ -71,8 +71,20 @@ def _shown(chunk: StoredChunk, texts: "_Texts", checked: Checked) -> StoredChunk
     checked.stale.add(key)
     if chunk.text in here:
         return chunk
-    text = here[: max(_MOST_CHARS, len(chunk.text))]
-    return replace(chunk, text=text, scope="", symbols=()) if text.strip() else None
+    return _as_it_is_now(chunk, lines)
+
+
+def _as_it_is_now(chunk: StoredChunk, lines: list[str]) -> StoredChunk | None:
+    """`chunk` with the lines that stand in its place; None if there are none."""
+    most, kept = max(_MOST_CHARS, len(chunk.text)), ""
+    end = chunk.start_line - 1
+    for line in lines[end : chunk.end_line]:
+        if kept and len(kept) + len(line) > most:
+            break
+        kept, end = f"{kept}{line}\n", end + 1
+    if not kept.strip():
+        return None
+    return replace(chunk, text=kept[:most], end_line=end, scope="", symbols=())
 
 
 class _Texts:
@@ -95,5 +107,5 @@ class _Texts:
         place = key, is_masked
         if place not in self._lines:
             text = read.text_of(self.root, key, self._max_bytes, is_masked=is_masked)
-            self._lines[place] = (text or "").split("\n")
+            self._lines[place] = (text or "").removesuffix("\n").split("\n")
         return self._lines[place]

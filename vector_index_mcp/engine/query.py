@@ -25,9 +25,9 @@ _QUOTED = re.compile(
     r"\"([^\"]{2,})\"|'([^']{2,})'(?!\w)|`([^`]{2,})`"
     r"|“([^“”]{2,})”|‘([^‘’]{2,})’(?!\w)|«([^«»]{2,})»|「([^「」]{2,})」"
 )
-_PATH = re.compile(r"(?:[\w.@+/~%=$-]|[^\x00-\x7f])+")
+_PATH = re.compile(r"[\w.@+/~%=$\u0080-\U0010ffff-]+")
 # As some frameworks call them: `pages/[id].tsx`, `(group)/+page.svelte`, `{{name}}/a.py`.
-_PATH_WITH_BRACKETS = re.compile(r"(?:[\w.@+/~%=$\[\](){}-]|[^\x00-\x7f])+")
+_PATH_WITH_BRACKETS = re.compile(r"[\w.@+/~%=$\[\](){}\u0080-\U0010ffff-]+")
 _EXTENSION = re.compile(r"\.[A-Za-z]\w{0,9}$")
 _LINES = re.compile(r"(:\d{1,9}([:-]\d{1,9}){0,2}|#L\d{1,9}(-L?\d{1,9})?)$")
 _UP_TO_ROOT = re.compile(r"^(\.{0,2}/)+")
