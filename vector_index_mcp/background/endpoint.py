@@ -106,12 +106,13 @@ class Endpoint:
         Args:
             reason: Why it ended, for its front ends, if it was by an error.
         """
-        for path in (self.socket_path, self.record):
-            with contextlib.suppress(OSError):
-                path.unlink()
-        if reason:
-            with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):
+            self.socket_path.unlink()
+        with contextlib.suppress(OSError):
+            if reason:  # in one step: no record at all means that the service was to end
                 self.write_record({ENDED: reason})
+            else:
+                self.record.unlink()
 
 
 def endpoint_of(project: Path) -> Endpoint:
