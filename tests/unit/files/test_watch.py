@@ -245,7 +245,7 @@ def test_exchanged_folders_are_told_by_the_names_they_have_now(
     paths = {"x/deep/a.py", "w/y/a.py", "x/new.py", "w/new.py"}
     for path in paths:
         write(project, path, "longer")
-    assert recorder.wait_for(*paths) - {"x", "w"} == paths
+    assert recorder.wait_for(*paths) - {"x", "w", "aside"} == paths  # these may be told late
 
 
 @linux_only
