@@ -31,6 +31,7 @@ test: $(VENV)/installed-dev ## lint, type-check and run every test
 	$(BIN)/mypy
 	$(BIN)/python -m pytest --numprocesses $(TESTERS) --dist loadfile --no-loadscope-reorder
 
+soak: export PYTEST_ADDOPTS := -o faulthandler_timeout=0
 soak: $(VENV)/installed-dev ## hours of attacks, random changes, flipped bytes and kills; SEED=N for others
 	ROUNDS=200 $(BIN)/python -m pytest -s tests/attacks/test_hostile_places.py
 	STEPS=5000 $(BIN)/python -m pytest -s tests/attacks/test_differential.py

@@ -331,15 +331,15 @@ async def test_a_service_that_ends_while_its_watches_are_set_leaves_none(
     begun, go_on, watches = threading.Event(), threading.Event(), []
     start = Watch.start
 
-    def start_late(watch):
+    def start_late(watch, signs):
         watches.append(watch)
         begun.set()
         go_on.wait(PATIENCE_SECONDS)
-        start(watch)
+        start(watch, signs)
 
     monkeypatch.setattr(Watch, "start", start_late)
     async with codebase_of(project, embedder).running():
-        await anyio.to_thread.run_sync(begun.wait)
+        assert await anyio.to_thread.run_sync(begun.wait, PATIENCE_SECONDS)
         asyncio.get_running_loop().call_soon(go_on.set)  # when the end has begun
     assert not watches[0].is_alive
 
