@@ -38,7 +38,6 @@ import psutil
 from corpora import CORPORA, fetch, labels_of
 from kept import keep, latest
 
-from vector_index_mcp.engine import memory
 from vector_index_mcp.engine.chunk import chunk_text
 from vector_index_mcp.engine.portions import portions
 from vector_index_mcp.engine.query import Query
@@ -59,6 +58,7 @@ from vector_index_mcp.engine.types import (
 )
 from vector_index_mcp.files.language import language_of
 from vector_index_mcp.files.read import Text, read
+from vector_index_mcp.processes import memory
 
 SIZES = (10_000, 100_000, 500_000)
 FILES_PER_BATCH = 200

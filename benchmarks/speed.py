@@ -58,6 +58,7 @@ from vector_index_mcp.engine.texts import embedded_text
 from vector_index_mcp.engine.types import Document, Vectors
 from vector_index_mcp.files.ignore import Ignore
 from vector_index_mcp.files.scan import walk
+from vector_index_mcp.processes import children
 
 SIZES = {100: 5, 1_000: 3, 10_000: 1}
 """Files of a project, and how often its first answer is measured."""
@@ -169,7 +170,7 @@ async def _texts(project: Project) -> list[str]:
 
 async def _embedded(texts: list[str]) -> tuple[Vectors, float]:
     """Their vectors, and the seconds a warm worker took for them."""
-    embedder = WorkerEmbedder(MODEL)
+    embedder = WorkerEmbedder(MODEL, start_worker=children.start)
     async with embedder.running():
         await embedder.embed(texts[:8])
         watch = Stopwatch()

@@ -111,8 +111,8 @@ HOMES = {
         "codebase/preparing.py",
         "codebase/wire.py",
         "doctor/",
-        "engine/confined.py",
-        "engine/polite.py",
+        "processes/confined.py",
+        "processes/priority.py",
         "server.py",
     },
     "mcp": {

@@ -15,8 +15,14 @@ from typing import Any
 
 from vector_index_mcp.arguments import parse
 from vector_index_mcp.background import refusal
-from vector_index_mcp.causes import SYSTEM_ERRORS, sentence
-from vector_index_mcp.errors import ProjectError, SettingsError, VectorIndexError
+from vector_index_mcp.errors import (
+    SYSTEM_ERRORS,
+    ProjectError,
+    SettingsError,
+    VectorIndexError,
+    sentence,
+)
+from vector_index_mcp.processes import streams
 from vector_index_mcp.terminal import visible, write
 
 _log = logging.getLogger(__name__)
@@ -29,7 +35,7 @@ _LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the program and exit."""
-    closed = _open_standard_streams()
+    closed = streams.open_missing()
     sys.exit(run(sys.argv[1:] if arguments is None else arguments, closed))
 
 
@@ -74,24 +80,6 @@ def _run(parsed: argparse.Namespace, closed: Collection[str]) -> int:
     return _run_command(parsed, env_file)
 
 
-def _open_standard_streams() -> list[str]:
-    """Let every standard stream lead somewhere; returns the names of those that were closed.
-
-    Or the next file that is opened, a socket or a lock, would be taken for standard output.
-    """
-    closed = []
-    for descriptor, name in enumerate(("stdin", "stdout", "stderr")):
-        try:
-            os.fstat(descriptor)
-        except OSError:
-            closed.append(name)
-            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free: this one
-            os.set_inheritable(descriptor, True)
-            mode = "w" if descriptor else "r"
-            setattr(sys, name, os.fdopen(descriptor, mode, encoding="utf-8", closefd=False))
-    return closed
-
-
 # The imports stand in the functions: a front end needs the standard library alone, and --help or a
 # mistyped command should not wait for what the others need.
 
@@ -122,8 +110,7 @@ def _host_options(env_file: str | None) -> list[str]:
 
 def _host(path: str, env_file: str | None) -> int:
     """Be the background service; whoever reads our output learns in one line how the start went."""
-    report = os.dup(1)
-    os.dup2(2, 1)  # what a library prints is for the log
+    _, report = streams.claim()
 
     def tell(words: str) -> None:
         # Whoever started us may be gone already, or has been told.

@@ -77,6 +77,7 @@ def load_codebase(
     from vector_index_mcp.codebase.service import Codebase
     from vector_index_mcp.engine.cache import EmbeddingCache
     from vector_index_mcp.engine.embed import WorkerEmbedder
+    from vector_index_mcp.processes import children
 
     options = Options(
         lancedb_uri=settings.lancedb_uri,
@@ -94,6 +95,7 @@ def load_codebase(
             settings.embedding_model,
             settings.embedding_device,
             settings.worker_idle_minutes * _SECONDS_PER_MINUTE,
+            start_worker=children.start,
         ),
         EmbeddingCache(cache_folder(settings), settings.embedding_cache_max_mb * 1_000_000),
         preparers,

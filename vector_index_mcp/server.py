@@ -24,9 +24,9 @@ from vector_index_mcp.background.endpoint import endpoint_of
 from vector_index_mcp.background.host import Host
 from vector_index_mcp.codebase import tools
 from vector_index_mcp.codebase.prefetch import Prefetch
-from vector_index_mcp.engine import memory
 from vector_index_mcp.loading import open_codebase
 from vector_index_mcp.page.handover import Handover, folders_for
+from vector_index_mcp.processes import memory
 from vector_index_mcp.settings import Settings
 
 if TYPE_CHECKING:

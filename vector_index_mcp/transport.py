@@ -12,6 +12,8 @@ import anyio.abc
 import anyio.to_thread
 from mcp.server.stdio import stdio_server
 
+from vector_index_mcp.processes import streams
+
 _READ_BYTES = 65_536
 _LONGEST_ANSWER_BYTES = 64_000_000  # of our own service, which bounds what a client may ask for
 
@@ -21,9 +23,9 @@ async def client_over(stream: anyio.abc.ByteStream) -> AsyncIterator[Any]:
     """MCP's message streams over `stream` for a client, who ends the session."""
     # Despite its name it takes any pair of streams, and leaves the standard ones alone then.
     texts = _texts(lines_of(stream.receive, _LONGEST_ANSWER_BYTES))
-    async with stdio_server(texts, _Output(stream)) as streams:  # type: ignore[arg-type]
+    async with stdio_server(texts, _Output(stream)) as messages:  # type: ignore[arg-type]
         try:
-            yield streams
+            yield messages
         finally:
             await stream.aclose()
 
@@ -91,19 +93,10 @@ class _Output:
 
 
 class StandardStreams:
-    """The process's standard streams, taken for the protocol.
-
-    From then on what libraries or child processes print goes to stderr, and what they read is
-    empty.
-    """
+    """The process's standard streams, claimed for the protocol."""
 
     def __init__(self) -> None:
-        self._input = os.dup(0)
-        self._output = os.dup(1)
-        null = os.open(os.devnull, os.O_RDONLY)
-        os.dup2(null, 0)
-        os.close(null)
-        os.dup2(2, 1)
+        self._input, self._output = streams.claim()
 
     async def receive(self) -> bytes:
         """What the client has sent; nothing at the end."""

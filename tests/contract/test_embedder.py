@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 
 import anyio
@@ -16,11 +17,13 @@ import pytest
 from vector_index_mcp.engine.embed import WorkerEmbedder
 from vector_index_mcp.engine.model import OFFLINE_PACKAGE
 from vector_index_mcp.errors import EmbeddingError, ModelNotFoundError
+from vector_index_mcp.processes import children
 
 needs_model = pytest.mark.skipif(
     find_spec(OFFLINE_PACKAGE) is None, reason="the extra `offline` is not installed"
 )
 pytestmark = [pytest.mark.anyio]
+worker_embedder = partial(WorkerEmbedder, start_worker=children.start)
 
 MODEL = "all-MiniLM-L6-v2"
 LONG = "where is the configuration of the server read and checked? " * 30
@@ -55,7 +58,7 @@ async def started(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HF_HUB_OFFLINE", "1")
         patch.setenv("PYTHONPATH", str(folder), prepend=os.pathsep)
-        async with WorkerEmbedder(MODEL).running() as embedder:
+        async with worker_embedder(MODEL).running() as embedder:
             await embedder.identity()
             state_when_known = embedder.state
             await embedder.embed(["warm"])
@@ -75,7 +78,7 @@ def offline(monkeypatch, tmp_path):
 
 
 async def test_making_an_embedder_starts_nothing():
-    embedder = WorkerEmbedder(MODEL)
+    embedder = worker_embedder(MODEL)
     assert (embedder.state, embedder.reason, embedder.precision) == ("off", "", "")
     assert embedder.pid is None
 
@@ -207,7 +210,7 @@ async def test_a_worker_killed_in_the_middle_of_a_batch_is_replaced(worker):
 @needs_model
 async def test_batches_of_all_shapes_do_not_let_the_worker_grow():
     words = LONG.split() * 4
-    async with WorkerEmbedder(MODEL).running() as embedder:
+    async with worker_embedder(MODEL).running() as embedder:
         await embedder.embed([LONG])
         worker = psutil.Process(embedder.pid)
         before = worker.memory_info().rss
@@ -238,7 +241,7 @@ import anyio
 from vector_index_mcp.engine.embed import WorkerEmbedder
 
 async def main():
-    async with WorkerEmbedder("all-MiniLM-L6-v2").running() as embedder:
+    async with worker_embedder("all-MiniLM-L6-v2").running() as embedder:
         vectors = await embedder.embed(["text"])
         imported = sorted(sys.modules)
         async with anyio.create_task_group() as tasks:
@@ -288,7 +291,7 @@ async def test_a_worker_ends_with_the_process_it_works_for(service):
 @needs_model
 async def test_a_service_that_ends_does_not_wait_for_the_model(monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    async with WorkerEmbedder(MODEL).running() as embedder:
+    async with worker_embedder(MODEL).running() as embedder:
         await embedder.identity()
         assert embedder.state == "loading"
         pid = embedder.pid
@@ -297,7 +300,7 @@ async def test_a_service_that_ends_does_not_wait_for_the_model(monkeypatch):
 
 
 async def test_a_model_that_is_missing_is_told_with_the_remedy(offline):
-    async with WorkerEmbedder("nobody/no-such-model").running() as embedder:
+    async with worker_embedder("nobody/no-such-model").running() as embedder:
         for ask in (embedder.identity(), embedder.embed(["text"]), embedder.embed([], urgent=True)):
             with pytest.raises(ModelNotFoundError, match=r"nobody/no-such-model.*pip install"):
                 await ask
@@ -306,7 +309,7 @@ async def test_a_model_that_is_missing_is_told_with_the_remedy(offline):
 
 
 async def test_nobody_waits_for_a_model_that_turns_out_to_be_missing(offline):
-    async with WorkerEmbedder("nobody/no-such-model").running() as embedder:
+    async with worker_embedder("nobody/no-such-model").running() as embedder:
 
         async def ask():
             with pytest.raises(ModelNotFoundError):
@@ -319,7 +322,7 @@ async def test_nobody_waits_for_a_model_that_turns_out_to_be_missing(offline):
 
 async def test_a_retry_looks_for_the_model_again(offline, tmp_path):
     folder = tmp_path / "model"
-    async with WorkerEmbedder(str(folder)).running() as embedder:
+    async with worker_embedder(str(folder)).running() as embedder:
         with pytest.raises(ModelNotFoundError, match="does not exist"):
             await embedder.identity()
         folder.mkdir()
@@ -333,7 +336,7 @@ async def test_a_retry_looks_for_the_model_again(offline, tmp_path):
 async def test_a_folder_that_cannot_be_loaded_is_told_with_the_remedy(offline, tmp_path):
     (tmp_path / "config.json").write_text('{"hidden_size": 4}', encoding="utf-8")
     (tmp_path / "model.safetensors").write_text("not weights", encoding="utf-8")
-    async with WorkerEmbedder(str(tmp_path)).running() as embedder:
+    async with worker_embedder(str(tmp_path)).running() as embedder:
         assert (await embedder.identity()).dimension == 4
         with pytest.raises(ModelNotFoundError, match="VECTOR_INDEX_EMBEDDING_MODEL"):
             await embedder.embed(["text"])
@@ -342,7 +345,7 @@ async def test_a_folder_that_cannot_be_loaded_is_told_with_the_remedy(offline, t
 
 async def test_a_retry_never_meets_the_worker_before_it(offline, tmp_path):
     before = set(psutil.Process().children())
-    async with WorkerEmbedder(str(tmp_path / "nowhere")).running() as embedder:
+    async with worker_embedder(str(tmp_path / "nowhere")).running() as embedder:
         for _ in range(5):
             with pytest.raises(ModelNotFoundError, match="does not exist"):
                 await embedder.embed(["text"])
@@ -353,7 +356,7 @@ async def test_a_retry_never_meets_the_worker_before_it(offline, tmp_path):
 async def test_a_worker_that_talks_nonsense_is_given_up(monkeypatch, tmp_path):
     (tmp_path / "sitecustomize.py").write_text("print('nonsense')", encoding="utf-8")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
-    async with WorkerEmbedder(MODEL).running() as embedder:
+    async with worker_embedder(MODEL).running() as embedder:
         with pytest.raises(ModelNotFoundError, match="3 times in a row"):
             await embedder.embed(["text"])
         assert embedder.pid is None
@@ -366,7 +369,7 @@ from vector_index_mcp.engine.embed import WorkerEmbedder
 from vector_index_mcp.errors import ModelNotFoundError
 
 async def main():
-    async with WorkerEmbedder("all-MiniLM-L6-v2").running() as embedder:
+    async with worker_embedder("all-MiniLM-L6-v2").running() as embedder:
         used = max(map(int, os.listdir("/proc/self/fd"))) + 1
         limits = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (used, limits[1]))

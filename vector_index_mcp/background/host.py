@@ -31,8 +31,7 @@ from vector_index_mcp.background.endpoint import (
     new_secret,
     short,
 )
-from vector_index_mcp.causes import SYSTEM_ERRORS, sentence
-from vector_index_mcp.errors import BackgroundError
+from vector_index_mcp.errors import SYSTEM_ERRORS, BackgroundError, sentence
 
 _log = logging.getLogger(__name__)
 

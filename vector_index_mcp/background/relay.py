@@ -21,8 +21,7 @@ from typing import Any
 from vector_index_mcp import __version__
 from vector_index_mcp.background import greeting
 from vector_index_mcp.background.endpoint import ENDED, Endpoint, birth_of, endpoint_of
-from vector_index_mcp.causes import sentence
-from vector_index_mcp.errors import BackgroundError, SettingsError
+from vector_index_mcp.errors import BackgroundError, SettingsError, sentence
 
 _CHUNK_BYTES = 65_536
 _START_SECONDS = 30.0  # for a service to listen; it takes about one

@@ -10,7 +10,6 @@ import anyio.to_thread
 
 from vector_index_mcp.codebase.activity import Activity
 from vector_index_mcp.codebase.ledger import Ledger
-from vector_index_mcp.engine import memory
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.store.index import is_local
 from vector_index_mcp.errors import (
@@ -19,6 +18,7 @@ from vector_index_mcp.errors import (
     StorageError,
     StoreError,
 )
+from vector_index_mcp.processes import memory
 
 _log = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vector_index_mcp.engine import children
+from vector_index_mcp.processes import children
 
 if TYPE_CHECKING:
     from vector_index_mcp.codebase.prepare import Prepared

@@ -13,11 +13,11 @@ import time
 from pathlib import Path
 
 from vector_index_mcp.codebase.prepare import Prepared, Recipe, prepare
-from vector_index_mcp.engine import confined
-from vector_index_mcp.engine.polite import be_polite
 from vector_index_mcp.errors import ProjectError
 from vector_index_mcp.files.ignore import Ignore
 from vector_index_mcp.files.scan import compare, walk
+from vector_index_mcp.processes import confined, streams
+from vector_index_mcp.processes.priority import be_polite
 
 # Several times what it takes to be asked. If nobody asks, what it holds stays small: it prepares
 # a few megabytes a second.
@@ -30,10 +30,9 @@ def main(root: Path, recipe: Recipe, ignore_patterns: tuple[str, ...]) -> None:
     confined.begin()
     be_polite()
     deadline = time.monotonic() + _MOST_SECONDS
-    sink = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a library prints must not get into the answer
+    source, sink = streams.claim()
     wanted = threading.Event()
-    threading.Thread(target=_listen, args=(wanted,), daemon=True).start()
+    threading.Thread(target=_listen, args=(source, wanted), daemon=True).start()
     prepared: list[Prepared] = []
     try:
         files = compare(walk(root, Ignore(root, ignore_patterns)), {}).dirty
@@ -45,12 +44,12 @@ def main(root: Path, recipe: Recipe, ignore_patterns: tuple[str, ...]) -> None:
         confined.allow(_SECONDS, 0)
         prepared.append(prepare(root, recipe, (key, None)))
     confined.allow_all_time()
-    with sink:
-        pickle.dump(prepared, sink)
+    with os.fdopen(sink, "wb") as answer:
+        pickle.dump(prepared, answer)
 
 
-def _listen(wanted: threading.Event) -> None:
-    if not os.read(0, 1):
+def _listen(source: int, wanted: threading.Event) -> None:
+    if not os.read(source, 1):
         os._exit(0)  # not sys.exit: the main thread may be deep inside a parser
     wanted.set()
 

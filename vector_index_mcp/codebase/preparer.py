@@ -12,11 +12,11 @@ import pickle
 import queue
 import sys
 import threading
-from typing import Any
+from typing import Any, BinaryIO
 
 from vector_index_mcp.codebase.prepare import Question, prepare
-from vector_index_mcp.engine import confined
-from vector_index_mcp.engine.polite import be_polite
+from vector_index_mcp.processes import confined, streams
+from vector_index_mcp.processes.priority import be_polite
 
 LENGTH_BYTES = 8  # of the number before every answer, big-endian
 OUT_OF_MEMORY = 3
@@ -30,10 +30,9 @@ def main(*arguments: str) -> None:
     confined.begin()
     if POLITE in arguments:
         be_polite()
-    sink = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a library prints must not get between the answers
+    source, sink = map(os.fdopen, streams.claim(), ("rb", "wb"))
     questions: queue.SimpleQueue[Question] = queue.SimpleQueue()
-    threading.Thread(target=_read, args=(questions,), daemon=True).start()
+    threading.Thread(target=_read, args=(source, questions), daemon=True).start()
 
     def send(answer: Any) -> None:
         data = pickle.dumps(answer)
@@ -63,10 +62,10 @@ def _size(question: Question, key: str) -> int:
     return size if size <= question.recipe.max_file_bytes else 0
 
 
-def _read(questions: "queue.SimpleQueue[Question]") -> None:
+def _read(source: BinaryIO, questions: "queue.SimpleQueue[Question]") -> None:
     while True:
         try:
-            questions.put(pickle.load(sys.stdin.buffer))
+            questions.put(pickle.load(source))
         except (EOFError, pickle.UnpicklingError):  # also in the middle of a question
             os._exit(0)  # not sys.exit: the main thread may be deep inside a parser
         except (AttributeError, ImportError):  # the package was replaced under the service

@@ -13,7 +13,7 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 
 from vector_index_mcp.codebase.prepare import Prepared, Question
 from vector_index_mcp.codebase.preparer import LENGTH_BYTES, OUT_OF_MEMORY, POLITE
-from vector_index_mcp.engine import children, confined
+from vector_index_mcp.processes import children, confined
 
 _log = logging.getLogger(__name__)
 

@@ -8,8 +8,7 @@ need. This module imports no model library.
 import itertools
 import json
 import math
-import os
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,7 +20,6 @@ import anyio.to_thread
 import numpy as np
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from vector_index_mcp.engine import children
 from vector_index_mcp.engine.model import looks_like_folder, model_at_hand
 from vector_index_mcp.engine.types import ModelIdentity, Vectors
 from vector_index_mcp.errors import EmbeddingError, ModelNotFoundError
@@ -30,6 +28,9 @@ _LONGEST_HEADER_BYTES = 65_536
 # For one request, which is a fifth of a second's work here; a worker that takes longer hangs.
 _PATIENCE_SECONDS = 120.0
 _CRASHES_IN_A_ROW = 3  # after so many without an answer in between, starting again is pointless
+
+StartWorker = Callable[..., Awaitable[anyio.abc.Process]]
+"""`processes.children.start`: this package's `engine` knows no processes but its worker."""
 
 
 class Embedder(Protocol):
@@ -100,13 +101,26 @@ class WorkerEmbedder:
         device: str = "cpu",
         idle_seconds: float = math.inf,
         patience_seconds: float = _PATIENCE_SECONDS,
+        *,
+        start_worker: StartWorker,
     ) -> None:
+        """Prepare; the worker starts when it is needed.
+
+        Args:
+            model_name: A model's name at the hub, or the path of its folder.
+            device: As torch names it.
+            idle_seconds: After this time without a request the worker ends.
+            patience_seconds: A request that takes longer ends the worker.
+            start_worker: Starts a module of this package as a child process, given its name, the
+                arguments of its `main` and what to add to its environment.
+        """
         # The worker has another working folder than the caller who wrote a relative path.
         folder = Path(model_name).expanduser()
         self._model_name = str(folder.resolve()) if looks_like_folder(model_name) else model_name
         self._device = device
         self._idle_seconds = idle_seconds
         self._patience_seconds = patience_seconds
+        self._start_worker = start_worker
         self._last_use = 0.0
         self._is_resting = False
         self._tasks: anyio.abc.TaskGroup | None = None
@@ -222,10 +236,8 @@ class WorkerEmbedder:
     async def _run_worker(self) -> None:
         """One life of the worker: start it, deliver its answers, tidy up after it."""
         try:
-            process = await anyio.open_process(
-                children.command(_WORKER_MODULE, self._model_name, self._device),
-                env={**os.environ, **_WORKER_ENVIRONMENT},
-                **children.APART,
+            process = await self._start_worker(
+                _WORKER_MODULE, self._model_name, self._device, environment=_WORKER_ENVIRONMENT
             )
         except OSError as error:  # no descriptors, no memory, no such interpreter any more
             reason = (

@@ -1,4 +1,4 @@
-"""The embedding worker: the child process that holds torch. Run by `embed`, by nobody else.
+"""The embedding worker: the child process that holds torch. Started for `embed`, by nobody else.
 
 It speaks in frames over its standard streams: a line of JSON each, and behind an answer the
 vectors as raw little-endian float32.
@@ -18,17 +18,16 @@ import itertools
 import json
 import os
 import queue
-import sys
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any, BinaryIO
 
 import numpy as np
 
-from vector_index_mcp.engine import confined, lean_transformers, memory
+from vector_index_mcp.engine import lean_transformers
 from vector_index_mcp.engine.model import Model, find_model
-from vector_index_mcp.engine.polite import be_polite
 from vector_index_mcp.engine.types import Vectors
 from vector_index_mcp.errors import ModelNotFoundError
 
@@ -114,13 +113,20 @@ def _loaded(model: Model, device: str) -> Any:
     )
 
 
-def main(model_name: str, device: str) -> None:
-    """Serve requests until the input ends."""
-    confined.end_with_parent()
+def main(
+    source: BinaryIO, sink: BinaryIO, give_back: Callable[[], None], model_name: str, device: str
+) -> None:
+    """Serve requests until the input ends.
+
+    Args:
+        source: Where requests come from.
+        sink: Where answers go.
+        give_back: Returns memory that nobody uses to the system.
+        model_name: As `find_model` takes it.
+        device: As torch names it.
+    """
     requests: _Requests = queue.PriorityQueue()
-    source, sink = _claim_streams()
     threading.Thread(target=_read, args=(source, requests), daemon=True).start()
-    be_polite()
     try:
         model = find_model(model_name)
         _send(sink, {"event": "model", **asdict(model.identity)})
@@ -135,15 +141,17 @@ def main(model_name: str, device: str) -> None:
         _send(sink, {"event": "unavailable", "reason": reason})
         return
     _send(sink, {"event": "ready", "precision": encoder.precision})
-    _serve(requests, sink, encoder)
+    _serve(requests, sink, encoder, give_back)
 
 
-def _serve(requests: _Requests, sink: BinaryIO, encoder: Encoder) -> None:
+def _serve(
+    requests: _Requests, sink: BinaryIO, encoder: Encoder, give_back: Callable[[], None]
+) -> None:
     """Answer requests for ever, and give back now and then what the answers took."""
     has_worked, given_back = False, time.monotonic()
     while True:
         if has_worked and time.monotonic() - given_back >= _KEEPING_SECONDS:
-            memory.give_back()
+            give_back()
             has_worked, given_back = False, time.monotonic()
         try:
             _, _, request = requests.get(timeout=_KEEPING_SECONDS if has_worked else None)
@@ -174,18 +182,3 @@ def _read(source: BinaryIO, requests: _Requests) -> None:
 def _send(sink: BinaryIO, header: dict[str, Any], payload: bytes = b"") -> None:
     sink.write(json.dumps(header).encode() + b"\n" + payload)
     sink.flush()
-
-
-def _claim_streams() -> tuple[BinaryIO, BinaryIO]:
-    """Keep the standard streams for the frames; what libraries print goes to stderr."""
-    source = os.fdopen(os.dup(0), "rb")
-    sink = os.fdopen(os.dup(1), "wb")
-    null = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(null, 0)
-    os.close(null)
-    os.dup2(2, 1)
-    return source, sink
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

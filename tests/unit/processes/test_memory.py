@@ -3,7 +3,7 @@ import platform
 import psutil
 import pytest
 
-from vector_index_mcp.engine import memory
+from vector_index_mcp.processes import memory
 
 MEGABYTE = 1_000_000
 
