@@ -27,7 +27,6 @@ import anyio
 from kept import keep
 from projects import Project, make
 
-from vector_index_mcp.codebase.prepare import Recipe, prepare
 from vector_index_mcp.engine import texts
 from vector_index_mcp.engine.batches import batches
 from vector_index_mcp.engine.chunk import chunk_text
@@ -42,6 +41,7 @@ from vector_index_mcp.files import read, secrets
 from vector_index_mcp.files.ignore import Ignore
 from vector_index_mcp.files.language import language_of
 from vector_index_mcp.files.scan import walk
+from vector_index_mcp.indexing.preparing.file import Recipe, prepare
 
 RECIPE = Recipe(max_file_bytes=1_000_000, chunk_max_chars=1_200)
 FILES, FILES_PER_COMMIT = 2_000, 200

@@ -32,13 +32,13 @@ from corpora import CORPORA, Corpus, fetch, labels_of
 from kept import keep
 
 from vector_index_mcp.codebase.budget import CHARS_PER_TOKEN
-from vector_index_mcp.codebase.keeper import Role
 from vector_index_mcp.codebase.service import Codebase
 from vector_index_mcp.engine.query import Query
 from vector_index_mcp.engine.rank import STEPS, rank
 from vector_index_mcp.engine.search import FEWEST_CANDIDATES
 from vector_index_mcp.engine.signals import SIGNALS
 from vector_index_mcp.engine.types import Candidate, Hit, StoredChunk
+from vector_index_mcp.indexing.keeper import Role
 from vector_index_mcp.loading import load_codebase
 from vector_index_mcp.settings import Settings
 

@@ -48,8 +48,6 @@ from served import (
     stop,
 )
 
-from vector_index_mcp.codebase.prepare import Recipe
-from vector_index_mcp.codebase.preparers import Preparers
 from vector_index_mcp.engine.batches import batches
 from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.engine.embed import WorkerEmbedder
@@ -58,6 +56,8 @@ from vector_index_mcp.engine.texts import embedded_text
 from vector_index_mcp.engine.types import Document, Vectors
 from vector_index_mcp.files.ignore import Ignore
 from vector_index_mcp.files.scan import walk
+from vector_index_mcp.indexing.preparing.crew import Crew
+from vector_index_mcp.indexing.preparing.file import Recipe
 from vector_index_mcp.processes import children
 
 SIZES = {100: 5, 1_000: 3, 10_000: 1}
@@ -181,7 +181,7 @@ async def _embedded(texts: list[str]) -> tuple[Vectors, float]:
 
 
 async def _documents(project: Project) -> list[Document]:
-    crew = Preparers(project.root, RECIPE)
+    crew = Crew(project.root, RECIPE)
     files = walk(project.root, Ignore(project.root)).files
     found = await crew.prepare([(key, None) for key in files])
     await crew.end()

@@ -5,12 +5,12 @@ from contextlib import asynccontextmanager
 import anyio
 from mcp import Client
 
-from vector_index_mcp.codebase.keeper import Options
-from vector_index_mcp.codebase.prepare import Recipe
 from vector_index_mcp.codebase.service import Codebase
 from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.store.store import connect, table_names
+from vector_index_mcp.indexing.keeper import Options
+from vector_index_mcp.indexing.preparing.file import Recipe
 from vector_index_mcp.server import Lazily, build_server
 
 PATIENCE_SECONDS = 30  # many times what anything takes, for machines that do much else

@@ -106,9 +106,9 @@ HOMES = {
     "re2": {"files/secrets/linear.py"},
     "tree_sitter": {"engine/chunk/syntax.py"},
     "semble_grammars": {"engine/chunk/syntax.py"},
-    "filelock": {"codebase/opening.py", "background/host.py", "engine/cache.py"},
+    "filelock": {"indexing/opening.py", "background/host.py", "engine/cache.py"},
     "psutil": {
-        "codebase/preparing.py",
+        "indexing/preparing/child.py",
         "codebase/wire.py",
         "doctor/",
         "processes/confined.py",
@@ -142,7 +142,7 @@ HOMES = {
 # lance is not an Exception.
 BROAD_EXCEPTS = {
     "background/host.py": 1,  # one client's session must not end those of the others
-    "codebase/prepare.py": 1,
+    "indexing/preparing/file.py": 1,
     "doctor/examine.py": 1,  # a check that breaks off must not stop the others
     "engine/chunk/syntax.py": 1,  # whatever a grammar does, text is still cut by its lines
     "engine/store/faults.py": 1,

@@ -130,12 +130,12 @@ def _host(path: str, env_file: str | None) -> int:
         is_chosen = "log_level" in configured.model_fields_set
         _log_to_file(endpoint_of(project).log, configured.log_level if is_chosen else "INFO")
 
-        prefetched = loading.prefetch(project, configured)
+        head_start = loading.head_start_of(project, configured)
         lean_mcp.load()
         from vector_index_mcp import server
 
         gc.enable()
-        anyio.run(server.host, project, configured, tell, prefetched)
+        anyio.run(server.host, project, configured, tell, head_start)
     except (*SYSTEM_ERRORS, VectorIndexError, ExceptionGroup) as error:
         is_wrong_use = isinstance(error, (SettingsError, ProjectError))
         tell(f"error {2 if is_wrong_use else 1}: {visible(sentence(error))}")
@@ -167,12 +167,12 @@ def _run_command(parsed: argparse.Namespace, env_file: str | None) -> int:
 
         from vector_index_mcp import lean_mcp, loading
 
-        prefetched = loading.prefetch(project, configured)
+        head_start = loading.head_start_of(project, configured)
         lean_mcp.load()
         from vector_index_mcp import server, transport
 
         streams = transport.StandardStreams()
-        anyio.run(server.serve_stdio, project, configured, streams, prefetched)
+        anyio.run(server.serve_stdio, project, configured, streams, head_start)
         return 0
 
     if parsed.command == "doctor":

@@ -11,28 +11,28 @@ from typing import TYPE_CHECKING
 
 import anyio.to_thread
 
-from vector_index_mcp.codebase.prefetch import Prefetch
 from vector_index_mcp.codebase.project import index_uri
 from vector_index_mcp.errors import SettingsError
+from vector_index_mcp.indexing.preparing.head_start import HeadStart
 from vector_index_mcp.settings import Settings
 
 if TYPE_CHECKING:
-    from vector_index_mcp.codebase.prepare import Recipe
-    from vector_index_mcp.codebase.preparers import Preparers
     from vector_index_mcp.codebase.service import Codebase
+    from vector_index_mcp.indexing.preparing.crew import Crew
+    from vector_index_mcp.indexing.preparing.file import Recipe
 
 _FOLDER = "vector-index-mcp"  # in the user's folders for caches and for state
 _SECONDS_PER_MINUTE = 60
 
 
-def prefetch(project: Path, settings: Settings) -> Prefetch | None:
+def head_start_of(project: Path, settings: Settings) -> HeadStart | None:
     """Begin to prepare files of `project` for its first index; None if it may have one."""
     uri = index_uri(project, settings.lancedb_uri)
     if "://" in uri or os.path.exists(uri):
         return None
     limits = settings.max_file_bytes, settings.chunk_max_chars
     try:
-        return Prefetch(project, *limits, settings.ignore_patterns)
+        return HeadStart(project, *limits, settings.ignore_patterns)
     except OSError:  # it would only have saved time
         return None
 
@@ -40,7 +40,7 @@ def prefetch(project: Path, settings: Settings) -> Prefetch | None:
 async def open_codebase(
     project: Path,
     settings: Settings,
-    prefetched: Prefetch | None = None,
+    head_start: HeadStart | None = None,
     *,
     is_about_to_index: bool = False,
 ) -> "Codebase":
@@ -49,34 +49,32 @@ async def open_codebase(
     If there is no index yet, or it is about to be brought up to date, what will fill it starts
     meanwhile.
     """
-    preparers = await anyio.to_thread.run_sync(_preparers_of, project, settings, prefetched)
-    if prefetched is not None:
-        await preparers.start()
+    crew = await anyio.to_thread.run_sync(_crew_of, project, settings, head_start)
+    if head_start is not None:
+        await crew.start()
     elif is_about_to_index:
-        await preparers.warm_up()
-    return await anyio.to_thread.run_sync(load_codebase, project, settings, preparers)
+        await crew.warm_up()
+    return await anyio.to_thread.run_sync(load_codebase, project, settings, crew)
 
 
-def _preparers_of(project: Path, settings: Settings, prefetched: Prefetch | None) -> "Preparers":
-    from vector_index_mcp.codebase.preparers import Preparers
+def _crew_of(project: Path, settings: Settings, head_start: HeadStart | None) -> "Crew":
+    from vector_index_mcp.indexing.preparing.crew import Crew
 
-    return Preparers(project, _recipe_of(settings), prefetched)
+    return Crew(project, _recipe_of(settings), head_start)
 
 
 def _recipe_of(settings: Settings) -> "Recipe":
-    from vector_index_mcp.codebase.prepare import Recipe
+    from vector_index_mcp.indexing.preparing.file import Recipe
 
     return Recipe(settings.max_file_bytes, settings.chunk_max_chars)
 
 
-def load_codebase(
-    project: Path, settings: Settings, preparers: "Preparers | None" = None
-) -> "Codebase":
+def load_codebase(project: Path, settings: Settings, crew: "Crew | None" = None) -> "Codebase":
     """The service of `project`, not yet running. Takes half a second: it imports lancedb."""
-    from vector_index_mcp.codebase.keeper import Options
     from vector_index_mcp.codebase.service import Codebase
     from vector_index_mcp.engine.cache import EmbeddingCache
     from vector_index_mcp.engine.embed import WorkerEmbedder
+    from vector_index_mcp.indexing.keeper import Options
     from vector_index_mcp.processes import children
 
     options = Options(
@@ -98,7 +96,7 @@ def load_codebase(
             start_worker=children.start,
         ),
         EmbeddingCache(cache_folder(settings), settings.embedding_cache_max_mb * 1_000_000),
-        preparers,
+        crew,
     )
 
 

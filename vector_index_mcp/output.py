@@ -11,7 +11,7 @@ from vector_index_mcp.engine.types import FileRecord
 from vector_index_mcp.terminal import visible, visible_values, write
 
 if TYPE_CHECKING:  # a command that asks a running service needs no LanceDB
-    from vector_index_mcp.codebase.verify import Report
+    from vector_index_mcp.indexing.verify import Report
 
 
 def of_search(result: SearchResult, parsed: argparse.Namespace) -> int:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from vector_index_mcp.codebase.run import Run
+from vector_index_mcp.indexing.run import Run
 
 if TYPE_CHECKING:  # a command that asks a running service needs no LanceDB
     from vector_index_mcp.codebase.service import Codebase

@@ -23,7 +23,7 @@ from vector_index_mcp import __version__, lean_mcp, session, transport
 from vector_index_mcp.background.endpoint import endpoint_of
 from vector_index_mcp.background.host import Host
 from vector_index_mcp.codebase import tools
-from vector_index_mcp.codebase.prefetch import Prefetch
+from vector_index_mcp.indexing.preparing.head_start import HeadStart
 from vector_index_mcp.loading import open_codebase
 from vector_index_mcp.page.handover import Handover, folders_for
 from vector_index_mcp.processes import memory
@@ -110,10 +110,10 @@ async def serve_stdio(
     project: Path,
     settings: Settings,
     streams: transport.StandardStreams,
-    prefetched: Prefetch | None,
+    head_start: HeadStart | None,
 ) -> None:
     """Serve MCP on `streams` until their end, SIGTERM or SIGINT, with no service involved."""
-    service = Lazily(partial(open_codebase, project, settings, prefetched))
+    service = Lazily(partial(open_codebase, project, settings, head_start))
     server = build_server(service)
     async with anyio.create_task_group() as tasks:
 
@@ -134,11 +134,11 @@ async def host(
     project: Path,
     settings: Settings,
     on_ready: Callable[[str], None],
-    prefetched: Prefetch | None,
+    head_start: HeadStart | None,
 ) -> None:
     """Be the background service of `project`: one index, a session for every front end."""
     memory.share_heaps()
-    service = Lazily(partial(open_codebase, project, settings, prefetched))
+    service = Lazily(partial(open_codebase, project, settings, head_start))
     endpoint = endpoint_of(project)
     handover = Handover(endpoint.name, folders_for(endpoint.folder))
     page = Lazily(partial(anyio.to_thread.run_sync, _load_page, service, handover))

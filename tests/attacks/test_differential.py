@@ -15,7 +15,7 @@ import pytest
 from fakes import FakeEmbedder
 from serving import PATIENCE_SECONDS, codebase_of, contents, eventually
 
-from vector_index_mcp.codebase import freshness
+from vector_index_mcp.indexing import freshness
 
 pytestmark = [
     pytest.mark.anyio,

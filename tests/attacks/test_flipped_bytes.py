@@ -8,7 +8,7 @@ import pytest
 from fakes import FakeEmbedder
 from serving import codebase_of, contents, converged, fresh_contents, without_time, write
 
-from vector_index_mcp.codebase.keeper import Role
+from vector_index_mcp.indexing.keeper import Role
 
 FLIPS = int(os.environ.get("FLIPS", "15"))
 FILES = {f"m{i}.py": f"def number_{i}(value):\n    return value + {i}\n" for i in range(30)}

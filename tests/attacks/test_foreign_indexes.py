@@ -20,13 +20,13 @@ from serving import (
     write,
 )
 
-from vector_index_mcp.codebase.keeper import Role
-from vector_index_mcp.codebase.ownership import MARK, Records, Standing
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.store.index import Manifest
 from vector_index_mcp.engine.texts import entries
 from vector_index_mcp.engine.types import Chunk, Document, FileRecord
 from vector_index_mcp.errors import StoreError
+from vector_index_mcp.indexing.keeper import Role
+from vector_index_mcp.indexing.ownership import MARK, Records, Standing
 
 pytestmark = pytest.mark.anyio
 

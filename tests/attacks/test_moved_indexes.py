@@ -24,9 +24,9 @@ from serving import (
     write,
 )
 
-from vector_index_mcp.codebase.keeper import Role
-from vector_index_mcp.codebase.opening import Opener
 from vector_index_mcp.errors import ProjectError
+from vector_index_mcp.indexing.keeper import Role
+from vector_index_mcp.indexing.opening import Opener
 
 pytestmark = pytest.mark.anyio
 

@@ -193,7 +193,7 @@ async def test_a_first_index_has_a_head_start_and_a_second_needs_none(place):
             await client.initialize()
             await indexed(client)
         log = place.endpoint.log.read_text("utf-8")
-        assert len(re.findall(r"[1-9]\d* files were prefetched", log)) == 1
+        assert len(re.findall(r"[1-9]\d* files had a head start", log)) == 1
         assert log.count("listens") == started
         await place.run("stop", place.project)
 

@@ -35,10 +35,10 @@ LONGEST_LIFE_SECONDS = 0.5
 LONGEST_STOP_SECONDS = 0.3
 CHILD_SECONDS = 2.0  # for a child to be there
 KILLS_BETWEEN_LOOKS = 25
-VICTIMS = ("front end", "service", "worker", "preparer")
+VICTIMS = ("front end", "service", "worker", "preparing child")
 CHILDREN = {
     "worker": "vector_index_mcp.engine.worker",
-    "preparer": "vector_index_mcp.codebase.preparer",
+    "preparing child": "vector_index_mcp.indexing.preparing.child_main",
 }
 ACTS = ("killed", "stopped", "stopped and killed")
 REBUILD = {
@@ -83,7 +83,7 @@ async def found(place: Place, client: Wire, victim: str) -> tuple[str, psutil.Pr
     service = place.service()
     if victim == "front end":
         return victim, psutil.Process(client.process.pid)
-    if victim == "preparer":  # there are some in bulk only
+    if victim == "preparing child":  # there are some in bulk only
         await client.send(REBUILD)
     with anyio.move_on_after(CHILD_SECONDS):
         while victim in CHILDREN:

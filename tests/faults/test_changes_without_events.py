@@ -23,12 +23,12 @@ from serving import (
     write,
 )
 
-from vector_index_mcp.codebase import freshness
-from vector_index_mcp.codebase.indexer import _FILES_PER_BATCH
-from vector_index_mcp.codebase.ledger import INDEXED
-from vector_index_mcp.codebase.run import Kind
 from vector_index_mcp.files import mounts, watch
 from vector_index_mcp.files.scan import stamp_of
+from vector_index_mcp.indexing import freshness
+from vector_index_mcp.indexing.indexer import _FILES_PER_BATCH
+from vector_index_mcp.indexing.ledger import INDEXED
+from vector_index_mcp.indexing.run import Kind
 
 if sys.platform == "linux":
     from vector_index_mcp.files import inotify

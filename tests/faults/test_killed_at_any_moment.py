@@ -15,8 +15,8 @@ import pytest
 from fakes import FakeEmbedder
 from serving import codebase_of, contents, converged, fresh_contents, write
 
-from vector_index_mcp.codebase.keeper import Role
 from vector_index_mcp.engine.cache import EmbeddingCache
+from vector_index_mcp.indexing.keeper import Role
 
 pytestmark = [
     pytest.mark.anyio,
@@ -30,7 +30,7 @@ LONGEST_LIFE_SECONDS = 60
 TESTS = Path(__file__).parents[1]
 STORE = "vector_index_mcp.engine.store"
 MOMENTS = {
-    "a scan": ("vector_index_mcp.codebase.indexer", "walk"),
+    "a scan": ("vector_index_mcp.indexing.indexer", "walk"),
     "the commit of texts": (f"{STORE}.store", "Store.replace"),
     "the commit of records": (f"{STORE}.store", "Store.put_records"),
     "the commit of vectors": (f"{STORE}.store", "Store.fill"),
@@ -58,7 +58,7 @@ def die():
 
 async def index():
     codebase = codebase_of(Path(project), FakeEmbedder())  # imports everything
-    from vector_index_mcp.codebase.keeper import Role
+    from vector_index_mcp.indexing.keeper import Role
     home = importlib.import_module(module)
     for parent in parents:
         home = getattr(home, parent)

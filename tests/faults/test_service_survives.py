@@ -22,11 +22,12 @@ from serving import (
     write,
 )
 
-from vector_index_mcp.codebase import indexer, preparing
-from vector_index_mcp.codebase.keeper import Role
-from vector_index_mcp.codebase.ledger import INDEXED
-from vector_index_mcp.codebase.run import Kind
 from vector_index_mcp.errors import StoreError
+from vector_index_mcp.indexing import indexer
+from vector_index_mcp.indexing.keeper import Role
+from vector_index_mcp.indexing.ledger import INDEXED
+from vector_index_mcp.indexing.preparing import child as child_module
+from vector_index_mcp.indexing.run import Kind
 from vector_index_mcp.loading import open_codebase
 from vector_index_mcp.settings import Settings
 
@@ -171,7 +172,7 @@ async def test_files_that_vanish_while_they_are_embedded_cost_nothing(project, e
 
 BREAKING_CHILD = """
 import sys
-from vector_index_mcp.codebase import preparer
+from vector_index_mcp.indexing.preparing import child_main
 from vector_index_mcp.engine import chunk
 
 def breaking(text, language, max_chars, cut=chunk.cut_text):
@@ -180,23 +181,23 @@ def breaking(text, language, max_chars, cut=chunk.cut_text):
     return cut(text, language, max_chars)
 
 chunk.cut_text = breaking
-preparer.main(*sys.argv[1:])
+child_main.main(*sys.argv[1:])
 """
 
 
 async def test_a_file_that_breaks_the_chunker_is_told_of_and_costs_no_other(
     project, embedder, monkeypatch
 ):
-    sound = preparing._COMMAND
-    monkeypatch.setattr(preparing, "_COMMAND", [sys.executable, "-c", BREAKING_CHILD])
+    sound = child_module._COMMAND
+    monkeypatch.setattr(child_module, "_COMMAND", [sys.executable, "-c", BREAKING_CHILD])
     codebase = codebase_of(project, embedder)
     async with serving(codebase) as client:
         status = await settled(client)
         assert status["failed"] == {"one.py": "internal error, see the log"}
         assert (status["indexed_file_count"], status["error_message"]) == (12, None)
         assert (await call(client, "trigger_index"))["run"]["files_failed"] == 1
-        monkeypatch.setattr(preparing, "_COMMAND", sound)
-        await codebase.pipeline.preparers.end()
+        monkeypatch.setattr(child_module, "_COMMAND", sound)
+        await codebase.pipeline.crew.end()
         report = await call(client, "trigger_index")
         assert (report["run"]["files_failed"], report["run"]["files_indexed"]) == (0, 1)
         await is_as_fresh(client, project, embedder)

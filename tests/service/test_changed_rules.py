@@ -8,7 +8,7 @@ import pytest
 from fakes import FakeEmbedder
 from serving import codebase_of, eventually, serving, settled, write
 
-from vector_index_mcp.codebase.ledger import INDEXED
+from vector_index_mcp.indexing.ledger import INDEXED
 
 pytestmark = pytest.mark.anyio
 

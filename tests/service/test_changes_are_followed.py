@@ -27,12 +27,12 @@ from serving import (
     write,
 )
 
-from vector_index_mcp.codebase.indexer import _FILES_PER_BATCH
-from vector_index_mcp.codebase.keeper import Role
-from vector_index_mcp.codebase.ledger import INDEXED
 from vector_index_mcp.files import scan
 from vector_index_mcp.files.scan import stamp_of
 from vector_index_mcp.files.watch import Watch
+from vector_index_mcp.indexing.indexer import _FILES_PER_BATCH
+from vector_index_mcp.indexing.keeper import Role
+from vector_index_mcp.indexing.ledger import INDEXED
 
 pytestmark = pytest.mark.anyio
 

@@ -12,11 +12,11 @@ from fakes import FakeEmbedder
 from serving import codebase_of, converged, write
 
 from vector_index_mcp.background.endpoint import endpoint_of
-from vector_index_mcp.codebase.keeper import Role
 from vector_index_mcp.doctor.finding import Case, Verdict, ok
 from vector_index_mcp.doctor.index import first_answer, index, service
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.store.index import Manifest
+from vector_index_mcp.indexing.keeper import Role
 from vector_index_mcp.loading import state_folder
 from vector_index_mcp.settings import Settings
 

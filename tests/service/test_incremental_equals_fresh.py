@@ -15,7 +15,7 @@ from serving import (
     without_time,
 )
 
-from vector_index_mcp.codebase.keeper import Role
+from vector_index_mcp.indexing.keeper import Role
 
 pytestmark = pytest.mark.anyio
 

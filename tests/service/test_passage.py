@@ -3,19 +3,19 @@ import pytest
 from fakes import FakeEmbedder
 from serving import eventually
 
-from vector_index_mcp.codebase.activity import Activity
-from vector_index_mcp.codebase.ledger import Ledger
-from vector_index_mcp.codebase.live import Live
-from vector_index_mcp.codebase.passage import Passage
-from vector_index_mcp.codebase.pipeline import Pipeline
-from vector_index_mcp.codebase.prepare import Recipe
-from vector_index_mcp.codebase.preparers import Preparers
 from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.engine.store import Index, Store
 from vector_index_mcp.engine.store.index import Manifest
 from vector_index_mcp.engine.types import ModelIdentity
 from vector_index_mcp.errors import StoreError
 from vector_index_mcp.files.scan import Changes
+from vector_index_mcp.indexing.activity import Activity
+from vector_index_mcp.indexing.ledger import Ledger
+from vector_index_mcp.indexing.live import Live
+from vector_index_mcp.indexing.passage import Passage
+from vector_index_mcp.indexing.pipeline import Pipeline
+from vector_index_mcp.indexing.preparing.crew import Crew
+from vector_index_mcp.indexing.preparing.file import Recipe
 
 pytestmark = pytest.mark.anyio
 
@@ -32,9 +32,9 @@ def root(tmp_path):
 @pytest.fixture
 async def pipeline(root, tmp_path):
     cache = EmbeddingCache(tmp_path / "cache", 0)
-    preparers = Preparers(root, Recipe(1_000_000, 1_200))
-    yield Pipeline(preparers, FakeEmbedder(), cache, Activity())
-    await preparers.end()
+    crew = Crew(root, Recipe(1_000_000, 1_200))
+    yield Pipeline(crew, FakeEmbedder(), cache, Activity())
+    await crew.end()
 
 
 @pytest.fixture
@@ -179,12 +179,12 @@ async def test_a_batch_of_which_nothing_is_left_is_none(pipeline, store):
 
 async def test_files_for_which_there_was_no_time_are_the_next_ones(pipeline, store, monkeypatch):
     passage = passage_of(pipeline, store, ["a.py", "b.py", "c.py"], ["d.py"])
-    prepare = pipeline.preparers.prepare
+    prepare = pipeline.crew.prepare
 
     async def prepare_one(tasks, seconds):
         return await prepare(tasks[:1])
 
-    monkeypatch.setattr(pipeline.preparers, "prepare", prepare_one)
+    monkeypatch.setattr(pipeline.crew, "prepare", prepare_one)
 
     assert await step(passage) == ["a.py"]  # prepares b as well
     assert set(passage.files) == {"b.py", "c.py"}
@@ -198,12 +198,12 @@ async def test_what_is_given_back_includes_files_for_which_there_was_no_time(
     pipeline, store, monkeypatch
 ):
     passage = passage_of(pipeline, store, ["a.py"], ["b.py", "c.py"])
-    prepare = pipeline.preparers.prepare
+    prepare = pipeline.crew.prepare
 
     async def prepare_one(tasks, seconds):
         return await prepare(tasks[:1])
 
-    monkeypatch.setattr(pipeline.preparers, "prepare", prepare_one)
+    monkeypatch.setattr(pipeline.crew, "prepare", prepare_one)
     await step(passage)
 
     assert set(passage.give_back().dirty) == {"b.py", "c.py"}

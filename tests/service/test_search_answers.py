@@ -14,7 +14,7 @@ from serving import (
     write,
 )
 
-from vector_index_mcp.codebase.keeper import Role
+from vector_index_mcp.indexing.keeper import Role
 
 pytestmark = pytest.mark.anyio
 

@@ -26,9 +26,9 @@ from serving import (
 )
 
 from vector_index_mcp.codebase import wire
-from vector_index_mcp.codebase.keeper import Role
-from vector_index_mcp.codebase.opening import Opener
 from vector_index_mcp.errors import StoreError
+from vector_index_mcp.indexing.keeper import Role
+from vector_index_mcp.indexing.opening import Opener
 
 pytestmark = pytest.mark.anyio
 
@@ -268,7 +268,7 @@ OPEN_AS_NOBODY = """
 import os, sys
 from pathlib import Path
 import anyio
-from vector_index_mcp.codebase.opening import Opener
+from vector_index_mcp.indexing.opening import Opener
 if os.geteuid() == 0:  # to whom nothing is forbidden
     os.setgroups([])
     os.setgid(65534)

@@ -17,9 +17,10 @@ from serving import (
     write,
 )
 
-from vector_index_mcp.codebase import preparers, preparing
-from vector_index_mcp.codebase.ledger import GIVEN_UP
-from vector_index_mcp.codebase.preparing import Child
+from vector_index_mcp.indexing.ledger import GIVEN_UP
+from vector_index_mcp.indexing.preparing import child as child_module
+from vector_index_mcp.indexing.preparing import crew as crew_module
+from vector_index_mcp.indexing.preparing.child import Child
 
 pytestmark = [
     pytest.mark.anyio,
@@ -64,7 +65,7 @@ async def test_such_a_file_is_found_by_its_words_and_the_status_says_why(project
         status = await settled(client)
         assert await holds(client, "Bird.kt", "Oriole")
         assert (status["indexed_file_count"], status["failed"]) == (2, {})
-        assert status["cut_by_lines"] == {"Bird.kt": preparing.TOO_SLOW}
+        assert status["cut_by_lines"] == {"Bird.kt": child_module.TOO_SLOW}
 
 
 async def test_it_is_not_tried_again_until_it_changes(project, questions):
@@ -97,22 +98,22 @@ async def test_it_is_not_tried_again_until_it_changes(project, questions):
 # A child that survives one file neither with its syntax nor without.
 DEADLY = """
 import os, signal, sys
-from vector_index_mcp.codebase import preparer
+from vector_index_mcp.indexing.preparing import child_main
 
-def prepare(root, recipe, task, by_lines, sound=preparer.prepare):
+def prepare(root, recipe, task, by_lines, sound=child_main.prepare):
     if task[0] == "plain.py":
         os.kill(os.getpid(), signal.SIGKILL)
     return sound(root, recipe, task, by_lines)
 
-preparer.prepare = prepare
-preparer.main(*sys.argv[1:])
+child_main.prepare = prepare
+child_main.main(*sys.argv[1:])
 """
 
 
 async def test_one_that_cannot_even_be_cut_by_its_lines_is_not_tried_at_every_request(
     project, monkeypatch, questions
 ):
-    monkeypatch.setattr(preparing, "_COMMAND", [sys.executable, "-c", DEADLY])
+    monkeypatch.setattr(child_module, "_COMMAND", [sys.executable, "-c", DEADLY])
     async with serving(codebase_of(project, FakeEmbedder())) as client:
         failed = (await settled(client))["failed"]
         assert failed["plain.py"].startswith(GIVEN_UP)
@@ -124,7 +125,7 @@ async def test_one_that_cannot_even_be_cut_by_its_lines_is_not_tried_at_every_re
 
 
 async def test_who_saves_it_again_and_again_keeps_no_other_save_waiting(project, monkeypatch):
-    monkeypatch.setattr(preparers, "_SECONDS", 2.0 * PATIENCE_SECONDS)
+    monkeypatch.setattr(crew_module, "_SECONDS", 2.0 * PATIENCE_SECONDS)
     write(project, {"Bird.kt": "class Oriole\n"})
     async with serving(codebase_of(project, FakeEmbedder())) as client:
         await settled(client)

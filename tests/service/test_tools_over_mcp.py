@@ -22,9 +22,9 @@ from serving import (
 )
 
 from vector_index_mcp.codebase import tools
-from vector_index_mcp.codebase.keeper import Role
-from vector_index_mcp.codebase.state import State
 from vector_index_mcp.codebase.wire import search_result
+from vector_index_mcp.indexing.keeper import Role
+from vector_index_mcp.indexing.state import State
 from vector_index_mcp.server import Lazily, build_server
 
 pytestmark = pytest.mark.anyio

@@ -6,15 +6,15 @@ import pytest
 from fakes import FakeEmbedder
 from serving import Gate, codebase_of, contents, converged, eventually, fresh_contents, write
 
-from vector_index_mcp.codebase import vectors
-from vector_index_mcp.codebase.activity import Activity
-from vector_index_mcp.codebase.keeper import Role
-from vector_index_mcp.codebase.ledger import Ledger
-from vector_index_mcp.codebase.live import Live
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.store.index import Manifest, discard
 from vector_index_mcp.errors import StorageError
 from vector_index_mcp.files.scan import Changes
+from vector_index_mcp.indexing import vectors
+from vector_index_mcp.indexing.activity import Activity
+from vector_index_mcp.indexing.keeper import Role
+from vector_index_mcp.indexing.ledger import Ledger
+from vector_index_mcp.indexing.live import Live
 
 pytestmark = pytest.mark.anyio
 
@@ -132,5 +132,5 @@ async def with_one_file(uri, model, pipeline):
     index, ledger = await Index.create(uri, Manifest("", "", model=model)), Ledger()
     batch = await pipeline.prepare(ledger, Changes(["a.py"]))
     await pipeline.commit(index.store, ledger, model, batch)
-    await pipeline.preparers.end()
+    await pipeline.crew.end()
     return index, ledger

@@ -5,10 +5,10 @@ import pytest
 from fakes import FakeEmbedder
 from serving import codebase_of, converged, write
 
-from vector_index_mcp.codebase import verify
-from vector_index_mcp.codebase.keeper import Role
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.types import FileRecord
+from vector_index_mcp.indexing import verify
+from vector_index_mcp.indexing.keeper import Role
 
 pytestmark = pytest.mark.anyio
 

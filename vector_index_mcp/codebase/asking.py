@@ -7,10 +7,6 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from vector_index_mcp.codebase.ledger import FAILED, Ledger
-from vector_index_mcp.codebase.live import Live
-from vector_index_mcp.codebase.run import Kind, Run
-from vector_index_mcp.codebase.state import State, StateMachine
 from vector_index_mcp.codebase.wanted import Wanted
 from vector_index_mcp.engine.embed import Embedder
 from vector_index_mcp.engine.store import Index
@@ -22,10 +18,14 @@ from vector_index_mcp.errors import (
     StoreError,
 )
 from vector_index_mcp.files import read
+from vector_index_mcp.indexing.ledger import FAILED, Ledger
+from vector_index_mcp.indexing.live import Live
+from vector_index_mcp.indexing.run import Kind, Run
+from vector_index_mcp.indexing.state import State, StateMachine
 
 if TYPE_CHECKING:
-    from vector_index_mcp.codebase.freshness import Freshness
-    from vector_index_mcp.codebase.indexer import Indexer
+    from vector_index_mcp.indexing.freshness import Freshness
+    from vector_index_mcp.indexing.indexer import Indexer
 
 _QUERY_PATIENCE_SECONDS = 0.4  # for the query's vector, while the worker is busy
 _MOST_LOOKED_AT = 20  # of the paths that wait, 0.3 ms

@@ -13,7 +13,6 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 
-from vector_index_mcp.codebase.activity import Activity
 from vector_index_mcp.codebase.asking import (
     Answer,
     Place,
@@ -22,17 +21,7 @@ from vector_index_mcp.codebase.asking import (
     best_hits,
     note,
 )
-from vector_index_mcp.codebase.checking import Checked, check_against_disk
-from vector_index_mcp.codebase.freshness import Freshness
-from vector_index_mcp.codebase.indexer import Indexer
-from vector_index_mcp.codebase.keeper import Keeper, Options, Role
-from vector_index_mcp.codebase.ledger import Ledger
-from vector_index_mcp.codebase.pipeline import Pipeline
-from vector_index_mcp.codebase.preparers import Preparers
 from vector_index_mcp.codebase.recent import Asker, RecentQueries, asked
-from vector_index_mcp.codebase.run import Kind, Run
-from vector_index_mcp.codebase.state import StateMachine
-from vector_index_mcp.codebase.verify import Report, verify
 from vector_index_mcp.codebase.wanted import Wanted, wanted
 from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.engine.embed import Embedder
@@ -44,6 +33,17 @@ from vector_index_mcp.errors import (
     StoreError,
 )
 from vector_index_mcp.files.scan import absence_of
+from vector_index_mcp.indexing.activity import Activity
+from vector_index_mcp.indexing.checking import Checked, check_against_disk
+from vector_index_mcp.indexing.freshness import Freshness
+from vector_index_mcp.indexing.indexer import Indexer
+from vector_index_mcp.indexing.keeper import Keeper, Options, Role
+from vector_index_mcp.indexing.ledger import Ledger
+from vector_index_mcp.indexing.pipeline import Pipeline
+from vector_index_mcp.indexing.preparing.crew import Crew
+from vector_index_mcp.indexing.run import Kind, Run
+from vector_index_mcp.indexing.state import StateMachine
+from vector_index_mcp.indexing.verify import Report, verify
 
 # How long a search waits for the scan that follows opening: an empty index has nothing to say,
 # another one is as it was when the service last ended.
@@ -62,14 +62,14 @@ class Codebase:
         options: Options,
         embedder: Embedder,
         cache: EmbeddingCache,
-        preparers: Preparers | None = None,
+        crew: Crew | None = None,
     ) -> None:
-        preparers = preparers or Preparers(root, options.recipe)
+        crew = crew or Crew(root, options.recipe)
         self.root = root
         self.embedder = embedder
         self.state = StateMachine()
         self.activity = Activity()
-        self.pipeline = Pipeline(preparers, embedder, cache, self.activity)
+        self.pipeline = Pipeline(crew, embedder, cache, self.activity)
         self.recent = RecentQueries()
         self._options = options
         self._cache = cache
@@ -88,10 +88,10 @@ class Codebase:
                 finally:
                     tasks.cancel_scope.cancel()
                     with anyio.CancelScope(shield=True):
-                        await self.pipeline.preparers.end()  # a task may wait for one of them
+                        await self.pipeline.crew.end()  # a task may wait for one of them
         finally:  # not before the last task has ended: it may be writing, or starting a child
             with anyio.CancelScope(shield=True):
-                await self.pipeline.preparers.end()
+                await self.pipeline.crew.end()
                 await anyio.to_thread.run_sync(self._release)
 
     def _release(self) -> None:

@@ -20,8 +20,8 @@ from vector_index_mcp.codebase.limits import (
     MAX_TOKENS,
     TOP_K,
 )
-from vector_index_mcp.codebase.run import Run
 from vector_index_mcp.errors import VectorIndexError
+from vector_index_mcp.indexing.run import Run
 
 if TYPE_CHECKING:  # the service imports lancedb, which takes a second
     from vector_index_mcp.codebase.service import Codebase

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import anyio.to_thread
 
-from vector_index_mcp.codebase.ledger import INDEXED, Ledger
 from vector_index_mcp.codebase.limits import (
     LONGEST_LANGUAGE_CHARS,
     LONGEST_PATH_CHARS,
@@ -28,6 +27,7 @@ from vector_index_mcp.errors import QueryError, StoreError
 from vector_index_mcp.files import beneath
 from vector_index_mcp.files.glob import folder_of, keys_meant, regex_of, shown
 from vector_index_mcp.files.language import languages_meant_by
+from vector_index_mcp.indexing.ledger import INDEXED, Ledger
 
 # Which characters of a glob may be meant literally; frameworks name files with each of them.
 _READINGS = ("[]{}", "[]", "{}")

@@ -11,14 +11,14 @@ import psutil
 from pydantic import BaseModel, Field
 
 from vector_index_mcp.codebase import budget
-from vector_index_mcp.codebase.ledger import INDEXED, SKIPPED, Ledger
-from vector_index_mcp.codebase.run import Run
 from vector_index_mcp.errors import StoreError
+from vector_index_mcp.indexing.ledger import INDEXED, SKIPPED, Ledger
+from vector_index_mcp.indexing.run import Run
 
 if TYPE_CHECKING:  # tools.py needs the models at once, and the service imports lancedb
     from vector_index_mcp.codebase.asking import Answer
-    from vector_index_mcp.codebase.indexer import Indexer
     from vector_index_mcp.codebase.service import Codebase
+    from vector_index_mcp.indexing.indexer import Indexer
 
 _OVER_LIMIT = "over the limit of files"
 _MOST_LISTED = 20

@@ -16,7 +16,6 @@ import psutil
 from vector_index_mcp import __version__, remote
 from vector_index_mcp.background import greeting, relay
 from vector_index_mcp.background.endpoint import Endpoint, endpoint_of
-from vector_index_mcp.codebase.ledger import FAILED, INDEXED, SKIPPED, Ledger
 from vector_index_mcp.codebase.limits import DEFAULT_TOP_K
 from vector_index_mcp.commands import awaited
 from vector_index_mcp.doctor.finding import (
@@ -30,6 +29,7 @@ from vector_index_mcp.doctor.finding import (
     warning,
 )
 from vector_index_mcp.errors import BackgroundError, DamagedIndexError, StoreError
+from vector_index_mcp.indexing.ledger import FAILED, INDEXED, SKIPPED, Ledger
 
 if TYPE_CHECKING:  # it imports LanceDB, which crashes where the processor lacks something
     from vector_index_mcp.engine.store import Index
@@ -77,7 +77,7 @@ def _silent(case: Case, endpoint: Endpoint) -> Finding:
             f"process {pid} is the service, but does not answer",
             f"look at {endpoint.log}, then kill process {pid}",
         )
-    from vector_index_mcp.codebase.opening import Opener
+    from vector_index_mcp.indexing.opening import Opener
 
     try:
         is_taken = Opener(case.project, case.uri, "", case.state_folder).is_taken()
@@ -121,9 +121,9 @@ def index(case: Case) -> Finding:
 
 
 async def _index(case: Case, build: str) -> Finding:
-    from vector_index_mcp.codebase.opening import Opener
-    from vector_index_mcp.codebase.ownership import Standing
     from vector_index_mcp.engine.store import Index
+    from vector_index_mcp.indexing.opening import Opener
+    from vector_index_mcp.indexing.ownership import Standing
 
     opener = Opener(case.project, case.uri, "", case.state_folder)
     standing = opener.locate() if case.index_folder else Standing.OURS
@@ -202,7 +202,7 @@ async def _times_of_service(client: Any) -> list[float]:
 
 
 async def _times_here(case: Case) -> list[float]:
-    from vector_index_mcp.codebase.keeper import Role
+    from vector_index_mcp.indexing.keeper import Role
     from vector_index_mcp.loading import load_codebase
 
     codebase = load_codebase(case.project, case.settings)

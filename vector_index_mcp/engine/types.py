@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     Vector = npt.NDArray[np.float32]
     Vectors = npt.NDArray[np.float32]
-else:  # `initialize` and the preparers do without numpy: a third of their start
+else:  # `initialize` and the crew do without numpy: a third of their start
     Vector = Vectors = Any
 
 # Vector: one embedding, float32, shape (dimension,), unit length.

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from vector_index_mcp.codebase.ledger import INDEXED
 from vector_index_mcp.engine.types import FileRecord
+from vector_index_mcp.indexing.ledger import INDEXED
 
 _LEVELS = 2
 _MOST_PARTS = 60  # of one folder; more cannot be told apart on a screen

@@ -3,9 +3,9 @@
 import pytest
 
 from vector_index_mcp.codebase.asking import Backlog, note
-from vector_index_mcp.codebase.ledger import INDEXED, Ledger
-from vector_index_mcp.codebase.run import Kind, Run
 from vector_index_mcp.engine.types import FileRecord
+from vector_index_mcp.indexing.ledger import INDEXED, Ledger
+from vector_index_mcp.indexing.run import Kind, Run
 
 
 @pytest.fixture

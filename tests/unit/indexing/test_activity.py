@@ -3,7 +3,7 @@ import logging
 import anyio
 import pytest
 
-from vector_index_mcp.codebase.activity import Activity
+from vector_index_mcp.indexing.activity import Activity
 
 pytestmark = pytest.mark.anyio
 
@@ -34,7 +34,7 @@ async def test_a_step_that_fails_is_over():
 
 
 async def test_a_stall_is_logged_once_and_so_is_its_end(caplog):
-    caplog.set_level(logging.INFO, logger="vector_index_mcp.codebase.activity")
+    caplog.set_level(logging.INFO, logger="vector_index_mcp.indexing.activity")
     activity = Activity(long_seconds=0.01)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(activity.tell_of_stalls)

@@ -1,6 +1,6 @@
 """What a run tells of its progress."""
 
-from vector_index_mcp.codebase.run import Kind, Outcome, Run
+from vector_index_mcp.indexing.run import Kind, Outcome, Run
 
 
 def test_what_joins_a_run_is_expected_of_it():

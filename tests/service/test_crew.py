@@ -8,10 +8,11 @@ import psutil
 import pytest
 from serving import PATIENCE_SECONDS, write
 
-from vector_index_mcp.codebase import preparers, preparing
-from vector_index_mcp.codebase.ledger import FAILED, GIVEN_UP, INDEXED
-from vector_index_mcp.codebase.prepare import NO_PROCESS, Recipe, prepare
-from vector_index_mcp.codebase.preparers import Preparers
+from vector_index_mcp.indexing.ledger import FAILED, GIVEN_UP, INDEXED
+from vector_index_mcp.indexing.preparing import child as child_module
+from vector_index_mcp.indexing.preparing import crew as crew_module
+from vector_index_mcp.indexing.preparing.crew import Crew
+from vector_index_mcp.indexing.preparing.file import NO_PROCESS, Recipe, prepare
 
 pytestmark = pytest.mark.anyio
 
@@ -43,9 +44,9 @@ TEXTS = {
 # A child like the real one, but for files that kill it, stop it for ever or make it talk.
 ODD_CHILD = """
 import os, signal, sys
-from vector_index_mcp.codebase import preparer
+from vector_index_mcp.indexing.preparing import child_main
 
-def prepare(root, recipe, task, by_lines, sound=preparer.prepare):
+def prepare(root, recipe, task, by_lines, sound=child_main.prepare):
     key = task[0]
     if key == "deadly.py" or (key == "deadly_syntax.py" and not by_lines):
         os.kill(os.getpid(), signal.SIGKILL)
@@ -64,8 +65,8 @@ def prepare(root, recipe, task, by_lines, sound=preparer.prepare):
     return sound(root, recipe, task, by_lines)
 
 held = []
-preparer.prepare = prepare
-preparer.main(*sys.argv[1:])
+child_main.prepare = prepare
+child_main.main(*sys.argv[1:])
 """
 
 
@@ -78,9 +79,9 @@ def root(tmp_path):
 
 @pytest.fixture
 async def crew(root):
-    preparers = Preparers(root, RECIPE)
-    yield preparers
-    await preparers.end()
+    crew = Crew(root, RECIPE)
+    yield crew
+    await crew_module.end()
     assert children() == []
 
 
@@ -88,9 +89,9 @@ async def crew(root):
 def with_odd_children(tmp_path, monkeypatch):
     script = tmp_path / "odd_child.py"
     script.write_text(ODD_CHILD)
-    monkeypatch.setattr(preparing, "_COMMAND", [sys.executable, str(script)])
-    monkeypatch.setattr(preparers, "_PATIENCE_SECONDS", 2.0)
-    monkeypatch.setattr(preparers, "_PROMPT_PATIENCE_SECONDS", 1.0)
+    monkeypatch.setattr(child_module, "_COMMAND", [sys.executable, str(script)])
+    monkeypatch.setattr(crew_module, "_PATIENCE_SECONDS", 2.0)
+    monkeypatch.setattr(crew_module, "_PROMPT_PATIENCE_SECONDS", 1.0)
 
 
 def tasks_of(root):
@@ -121,7 +122,7 @@ async def test_children_prepare_what_we_would(root, crew):
 async def test_many_files_are_prepared_in_as_many_children_as_there_are_processors(root, crew):
     await crew.prepare(tasks_of(root))
 
-    assert 1 <= len(children()) <= preparers._processors()
+    assert 1 <= len(children()) <= crew_module._processors()
     await crew.rest()
     assert children() == []
 
@@ -139,7 +140,7 @@ async def test_a_few_files_are_prepared_in_one_child_that_stays_warm(root, crew)
 @pytest.mark.usefixtures("with_odd_children")
 @pytest.mark.parametrize(
     ("name", "reason"),
-    [("deadly_syntax.py", preparing.CRASHED), ("too_large.py", preparing.TOO_LARGE)],
+    [("deadly_syntax.py", child_module.CRASHED), ("too_large.py", child_module.TOO_LARGE)],
 )
 async def test_a_file_whose_syntax_takes_a_child_along_is_cut_by_its_lines(
     root, crew, name, reason
@@ -181,7 +182,7 @@ async def test_a_file_that_takes_its_child_along_is_the_only_one_that_fails(root
 async def test_a_text_that_no_parser_survives_is_cut_by_its_lines(
     root, crew, monkeypatch, name, text, reason
 ):
-    monkeypatch.setattr(preparing, "_MOST_BYTES", math.inf)  # the system has to see to it
+    monkeypatch.setattr(child_module, "_MOST_BYTES", math.inf)  # the system has to see to it
     (root / name).write_text(text)
 
     [found] = await crew.prepare([(name, None)])
@@ -231,7 +232,7 @@ async def test_a_save_that_takes_long_keeps_no_other_waiting(root, crew):
 
 @pytest.mark.usefixtures("with_odd_children")
 async def test_a_child_that_has_grown_is_replaced(root, crew, monkeypatch):
-    monkeypatch.setattr(preparing, "_GROWN_BYTES", 100_000_000)
+    monkeypatch.setattr(child_module, "_GROWN_BYTES", 100_000_000)
     (root / "large.py").write_text("x = 1\n")
     seen = set()
     for _ in range(4):  # 50 MB each time
@@ -246,9 +247,9 @@ async def test_a_child_that_has_grown_is_replaced(root, crew, monkeypatch):
 @pytest.mark.usefixtures("with_odd_children")
 async def test_a_child_that_takes_too_much_while_it_works_is_ended(root, crew, monkeypatch):
     (root / "swollen.py").write_text("x = 1\n")
-    monkeypatch.setattr(preparers, "_PATIENCE_SECONDS", 60.0)
-    monkeypatch.setattr(preparing, "_MOST_BYTES", 100_000_000)
-    monkeypatch.setattr(preparing, "_LOOK_SECONDS", 0.1)
+    monkeypatch.setattr(crew_module, "_PATIENCE_SECONDS", 60.0)
+    monkeypatch.setattr(child_module, "_MOST_BYTES", 100_000_000)
+    monkeypatch.setattr(child_module, "_LOOK_SECONDS", 0.1)
 
     [found] = await crew.prepare([("swollen.py", None)])
 
@@ -287,17 +288,17 @@ async def test_without_a_process_to_be_had_files_are_cut_by_lines_for_now(
     root, crew, monkeypatch, command
 ):
     """As where memory is short, or after an update of the package under a service."""
-    sound = preparing._COMMAND
-    monkeypatch.setattr(preparing, "_COMMAND", command)
-    monkeypatch.setattr(preparing, "_START_SECONDS", 0.5)
+    sound = child_module._COMMAND
+    monkeypatch.setattr(child_module, "_COMMAND", command)
+    monkeypatch.setattr(child_module, "_START_SECONDS", 0.5)
 
     found = await crew.prepare(tasks_of(root))
 
     assert all(each.record.state == INDEXED for each in found)
     assert {each.record.reason for each in found} == {NO_PROCESS}
     assert children() == []
-    monkeypatch.setattr(preparing, "_COMMAND", sound)
-    monkeypatch.setattr(preparing, "_START_SECONDS", 30.0)
+    monkeypatch.setattr(child_module, "_COMMAND", sound)
+    monkeypatch.setattr(child_module, "_START_SECONDS", 30.0)
     again = await crew.prepare([(each.key, each.record) for each in found])
     assert by_key(again) == by_key(prepared_here(root, tasks_of(root)))
 
@@ -306,15 +307,16 @@ def test_nothing_is_parsed_in_this_process(root):
     code = (
         "import sys, anyio\n"
         "from pathlib import Path\n"
-        "from vector_index_mcp.codebase import preparing, service\n"
-        "from vector_index_mcp.codebase.prepare import Recipe\n"
-        "from vector_index_mcp.codebase.preparers import Preparers\n"
-        "crew = Preparers(Path(sys.argv[1]), Recipe(1_000_000, 1_200))\n"
+        "from vector_index_mcp.codebase import service\n"
+        "from vector_index_mcp.indexing.preparing import child\n"
+        "from vector_index_mcp.indexing.preparing.file import Recipe\n"
+        "from vector_index_mcp.indexing.preparing.crew import Crew\n"
+        "crew = Crew(Path(sys.argv[1]), Recipe(1_000_000, 1_200))\n"
         "async def main():\n"
         "    await crew.prepare([('m1.py', None)])\n"
         "    await crew.prepare_promptly([('m1.py', None)])\n"
         "    await crew.end()\n"
-        "    preparing._COMMAND[:] = ['no-such-program']\n"
+        "    child._COMMAND[:] = ['no-such-program']\n"
         "    await crew.prepare([('m1.py', None)])\n"
         "anyio.run(main)\n"
         "print(*({'tree_sitter', 'semble_grammars'} & set(sys.modules)))\n"
@@ -327,7 +329,7 @@ def test_nothing_is_parsed_in_this_process(root):
 
 @pytest.mark.usefixtures("with_odd_children")
 async def test_a_child_whose_answer_nobody_waits_for_is_ended(root, crew, monkeypatch):
-    monkeypatch.setattr(preparers, "_PATIENCE_SECONDS", 60.0)
+    monkeypatch.setattr(crew_module, "_PATIENCE_SECONDS", 60.0)
     (root / "endless.py").write_text("x = 1\n")
 
     async with anyio.create_task_group() as group:
@@ -341,11 +343,11 @@ async def test_a_child_whose_answer_nobody_waits_for_is_ended(root, crew, monkey
 PREPARING_ONE = """
 import anyio
 from pathlib import Path
-from vector_index_mcp.codebase.prepare import Recipe
-from vector_index_mcp.codebase.preparers import Preparers
+from vector_index_mcp.indexing.preparing.file import Recipe
+from vector_index_mcp.indexing.preparing.crew import Crew
 
 async def main(root):
-    crew = Preparers(Path(root), Recipe(1_000_000, 1_200))
+    crew = Crew(Path(root), Recipe(1_000_000, 1_200))
     [found] = await crew.prepare([("a.kt", None)])
     await crew.end()
     print(found.record.reason)
@@ -356,13 +358,13 @@ anyio.run(main, *sys.argv[1:])
 PARENT = """
 import sys, anyio, psutil
 from pathlib import Path
-from vector_index_mcp.codebase import preparers
-from vector_index_mcp.codebase.prepare import Recipe
+from vector_index_mcp.indexing.preparing import crew as crew_module
+from vector_index_mcp.indexing.preparing.file import Recipe
 
 async def main(root):
-    preparers._SECONDS = 3600.0
+    crew_module._SECONDS = 3600.0
     async with anyio.create_task_group() as group:
-        crew = preparers.Preparers(Path(root), Recipe(1_000_000, 1_200))
+        crew = crew_module.Crew(Path(root), Recipe(1_000_000, 1_200))
         group.start_soon(crew.prepare, [("a.kt", None)])
         while not (children := psutil.Process().children()):
             await anyio.sleep(0.01)
@@ -411,7 +413,7 @@ async def test_saves_in_no_language_let_memory_grow(root, crew):
             [found] = await crew.prepare_promptly([(f"a{suffix}", None)])
             assert (found.record.state, found.record.reason) == (INDEXED, "")
             [child] = children()
-            assert child.memory_info().rss < preparing._GROWN_BYTES
+            assert child.memory_info().rss < child_module._GROWN_BYTES
         before = before or process.memory_info().rss
     assert process.memory_info().rss - before < 20_000_000
 

@@ -8,11 +8,12 @@ import psutil
 import pytest
 from serving import write
 
-from vector_index_mcp.codebase import prefetch, preparers
-from vector_index_mcp.codebase.prefetch import Prefetch
-from vector_index_mcp.codebase.prepare import Recipe, prepare
-from vector_index_mcp.codebase.preparers import Preparers
-from vector_index_mcp.loading import prefetch as prefetch_of
+from vector_index_mcp.indexing.preparing import crew as crew_module
+from vector_index_mcp.indexing.preparing import head_start
+from vector_index_mcp.indexing.preparing.crew import Crew
+from vector_index_mcp.indexing.preparing.file import Recipe, prepare
+from vector_index_mcp.indexing.preparing.head_start import HeadStart
+from vector_index_mcp.loading import head_start_of
 from vector_index_mcp.settings import Settings
 
 pytestmark = pytest.mark.anyio
@@ -31,11 +32,11 @@ def root(tmp_path):
 
 
 def begun(root, *patterns):
-    return Prefetch(root, RECIPE.max_file_bytes, RECIPE.chunk_max_chars, ("*.log", *patterns))
+    return HeadStart(root, RECIPE.max_file_bytes, RECIPE.chunk_max_chars, ("*.log", *patterns))
 
 
 def finished(root):
-    """A prefetch that has nothing more to do."""
+    """A head start that has nothing more to do."""
     begins = begun(root)
     select.select([begins._process.stdout], [], [])
     return begins
@@ -54,7 +55,7 @@ def by_key(prepared):
 
 
 async def prepared_after(begins, root, tasks):
-    crew = Preparers(root, RECIPE, begins)
+    crew = Crew(root, RECIPE, begins)
     try:
         return by_key(await crew.prepare(tasks))
     finally:
@@ -62,11 +63,11 @@ async def prepared_after(begins, root, tasks):
         assert psutil.Process().children() == []
 
 
-async def test_what_was_prefetched_is_not_prepared_again(root, monkeypatch):
+async def test_what_was_prepared_early_is_not_prepared_again(root, monkeypatch):
     tasks = tasks_of(root)
     expected = by_key(prepared_here(root, tasks))
     begins = finished(root)
-    monkeypatch.setattr(preparers.Child, "start", lambda **_: pytest.fail("prepared again"))
+    monkeypatch.setattr(crew_module.Child, "start", lambda **_: pytest.fail("prepared again"))
     assert await prepared_after(begins, root, tasks) == expected
     assert len(expected) == 51
 
@@ -102,8 +103,8 @@ async def test_without_it_everything_is_prepared_as_ever(root, monkeypatch):
     killed._process.kill()
     assert await prepared_after(killed, root, tasks) == expected
 
-    monkeypatch.setattr(prefetch, "_COMMAND", HANGS)
-    monkeypatch.setattr(prefetch, "_PATIENCE_SECONDS", 0.2)
+    monkeypatch.setattr(head_start, "_COMMAND", HANGS)
+    monkeypatch.setattr(head_start, "_PATIENCE_SECONDS", 0.2)
     assert await prepared_after(begun(root), root, tasks) == expected
 
     gone = root.parent / "gone"
@@ -122,31 +123,31 @@ async def test_a_text_that_its_parser_never_finishes_costs_the_head_start_alone(
 
 
 async def test_one_that_nobody_asks_ends_with_the_others(root):
-    crew = Preparers(root, RECIPE, begun(root))
+    crew = Crew(root, RECIPE, begun(root))
     await crew.rest()
     assert psutil.Process().children() == []
 
 
 def test_only_a_first_index_is_worth_it(root, monkeypatch):
     settings = Settings(lancedb_uri=".lancedb")
-    begins = prefetch_of(root, settings)
+    begins = head_start_of(root, settings)
     assert begins is not None
     begins.end()
     (root / ".lancedb").mkdir()
-    assert prefetch_of(root, settings) is None
+    assert head_start_of(root, settings) is None
     (root / ".lancedb").rmdir()
-    assert prefetch_of(root, Settings(lancedb_uri="s3://bucket/index")) is None
-    monkeypatch.setattr(prefetch, "_COMMAND", [str(root / "no-such-program")])
-    assert prefetch_of(root, settings) is None
+    assert head_start_of(root, Settings(lancedb_uri="s3://bucket/index")) is None
+    monkeypatch.setattr(head_start, "_COMMAND", [str(root / "no-such-program")])
+    assert head_start_of(root, settings) is None
 
 
 # A parent that tells of its child, which is killed with it.
 PARENT = """
 import sys, time
 from pathlib import Path
-from vector_index_mcp.codebase import prefetch
+from vector_index_mcp.indexing.preparing import head_start
 
-begins = prefetch.Prefetch(Path(sys.argv[1]), 1_000_000, 1_200, ())
+begins = head_start.HeadStart(Path(sys.argv[1]), 1_000_000, 1_200, ())
 print(begins._process.pid, flush=True)
 time.sleep(3600)
 """

@@ -1,9 +1,9 @@
 import anyio
 import pytest
 
-from vector_index_mcp.codebase.queue import DirtyQueue
 from vector_index_mcp.files.debounce import Debouncer
 from vector_index_mcp.files.scan import Changes
+from vector_index_mcp.indexing.queue import DirtyQueue
 
 pytestmark = pytest.mark.anyio
 

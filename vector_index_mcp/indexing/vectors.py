@@ -5,11 +5,11 @@ from collections.abc import Callable
 
 import anyio
 
-from vector_index_mcp.codebase.live import Live
-from vector_index_mcp.codebase.pipeline import Pipeline
 from vector_index_mcp.engine.embed import Embedder
 from vector_index_mcp.engine.types import ModelIdentity
 from vector_index_mcp.errors import EmbeddingError, ModelNotFoundError, StoreError
+from vector_index_mcp.indexing.live import Live
+from vector_index_mcp.indexing.pipeline import Pipeline
 
 _log = logging.getLogger(__name__)
 

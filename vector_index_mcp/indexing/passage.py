@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 
 import anyio
 
-from vector_index_mcp.codebase.ledger import Ledger
-from vector_index_mcp.codebase.live import Live
-from vector_index_mcp.codebase.pipeline import Batch, Pipeline
-from vector_index_mcp.codebase.run import Outcome
 from vector_index_mcp.engine.store import Store
 from vector_index_mcp.errors import ProjectError, StoreError
 from vector_index_mcp.files.scan import Changes
+from vector_index_mcp.indexing.ledger import Ledger
+from vector_index_mcp.indexing.live import Live
+from vector_index_mcp.indexing.pipeline import Batch, Pipeline
+from vector_index_mcp.indexing.run import Outcome
 
 
 @dataclass(slots=True)

@@ -11,14 +11,14 @@ import anyio
 import anyio.to_thread
 import numpy as np
 
-from vector_index_mcp.codebase.ledger import INDEXED, is_cut_by_lines
-from vector_index_mcp.codebase.prepare import Prepared, Recipe
-from vector_index_mcp.codebase.preparers import Preparers
 from vector_index_mcp.engine.portions import portions
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.types import Entry, FileRecord, StoredChunk, Vector
 from vector_index_mcp.files.ignore import Ignore
 from vector_index_mcp.files.scan import walk
+from vector_index_mcp.indexing.ledger import INDEXED, is_cut_by_lines
+from vector_index_mcp.indexing.preparing.crew import Crew
+from vector_index_mcp.indexing.preparing.file import Prepared, Recipe
 
 _FILES_PER_PORTION = 200
 _LENGTH_TOLERANCE = 1e-3  # of a vector's length, which is 1
@@ -56,7 +56,7 @@ async def verify(root: Path, index: Index, ignore: Ignore, recipe: Recipe) -> Re
     report.faults.update(dict.fromkeys(on_disk.keys() - records.keys(), NOT_INDEXED))
     report.faults.update(dict.fromkeys(records.keys() - on_disk.keys(), GONE))
     report.faults.update(dict.fromkeys(stored.keys() - records.keys(), STRAY_ROWS))
-    crew = Preparers(root, recipe)
+    crew = Crew(root, recipe)
     try:
         for keys in portions(sorted(on_disk.keys() & records.keys()), _FILES_PER_PORTION):
             by_lines = {key: records[key].reason for key in keys if is_cut_by_lines(records[key])}

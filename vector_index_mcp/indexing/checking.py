@@ -3,10 +3,10 @@
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from vector_index_mcp.codebase.ledger import Ledger
 from vector_index_mcp.engine.types import Hit, StoredChunk
 from vector_index_mcp.files import beneath, read
 from vector_index_mcp.files.scan import stamp_of
+from vector_index_mcp.indexing.ledger import Ledger
 
 _MOST_CHARS = 1_200  # shown of lines that have changed, unless the chunk was longer
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from vector_index_mcp.codebase.checking import check_against_disk
-from vector_index_mcp.codebase.ledger import INDEXED, Ledger
 from vector_index_mcp.engine.types import FileRecord, Hit, StoredChunk
 from vector_index_mcp.files.scan import stamp_of
+from vector_index_mcp.indexing.checking import check_against_disk
+from vector_index_mcp.indexing.ledger import INDEXED, Ledger
 
 KEY = "a.py"
 

@@ -13,12 +13,6 @@ from itertools import islice
 
 import anyio.to_thread
 
-from vector_index_mcp.codebase.activity import Activity
-from vector_index_mcp.codebase.ledger import FAILED, INDEXED, SKIPPED, Ledger
-from vector_index_mcp.codebase.live import Live
-from vector_index_mcp.codebase.prepare import Prepared, is_storable
-from vector_index_mcp.codebase.preparers import Preparers
-from vector_index_mcp.codebase.run import Outcome
 from vector_index_mcp.engine.batches import batches
 from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.engine.embed import Embedder
@@ -27,6 +21,12 @@ from vector_index_mcp.engine.texts import embedded_text
 from vector_index_mcp.engine.types import FileRecord, ModelIdentity, Vector
 from vector_index_mcp.errors import EmbeddingError, ModelNotFoundError, ProjectError
 from vector_index_mcp.files.scan import Changes, absence_of
+from vector_index_mcp.indexing.activity import Activity
+from vector_index_mcp.indexing.ledger import FAILED, INDEXED, SKIPPED, Ledger
+from vector_index_mcp.indexing.live import Live
+from vector_index_mcp.indexing.preparing.crew import Crew
+from vector_index_mcp.indexing.preparing.file import Prepared, is_storable
+from vector_index_mcp.indexing.run import Outcome
 
 _log = logging.getLogger(__name__)
 
@@ -82,12 +82,12 @@ class Pipeline:
 
     def __init__(
         self,
-        preparers: Preparers,
+        crew: Crew,
         embedder: Embedder,
         cache: EmbeddingCache,
         activity: Activity,
     ) -> None:
-        self.preparers = preparers
+        self.crew = crew
         self._embedder = embedder
         self._cache = cache
         self._activity = activity
@@ -105,19 +105,19 @@ class Pipeline:
         Args:
             ledger: What is known of the files.
             changes: What has to be done.
-            promptly: Whether they have just been saved: one that takes long is left to `preparers`
+            promptly: Whether they have just been saved: one that takes long is left to `crew`
                 then. Otherwise a part of them may be left to be done again, see `Batch.left`.
         """
         known = {key: ledger.get(key) for key in (*changes.dirty, *changes.gone)}
         tasks = [(key, known[key]) for key in changes.dirty]
         with self._activity.of(f"the reading of {_files(changes.dirty)}"):
             if promptly:
-                prepared = await self.preparers.prepare_promptly(tasks)
+                prepared = await self.crew.prepare_promptly(tasks)
             else:
-                prepared = await self.preparers.prepare(tasks, _MOST_SECONDS_OF_A_BATCH)
+                prepared = await self.crew.prepare(tasks, _MOST_SECONDS_OF_A_BATCH)
             problem: ProjectError | None = None
             if any(map(_is_lost, prepared)):
-                problem = await anyio.to_thread.run_sync(absence_of, self.preparers.root)
+                problem = await anyio.to_thread.run_sync(absence_of, self.crew.root)
         answered = {*changes.gone, *(each.key for each in prepared)}
         left = () if promptly else tuple(key for key in changes.dirty if key not in answered)
         known = {key: record for key, record in known.items() if key in answered}

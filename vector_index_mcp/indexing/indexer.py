@@ -19,22 +19,22 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 
-from vector_index_mcp.codebase.activity import Activity
-from vector_index_mcp.codebase.ledger import Ledger
-from vector_index_mcp.codebase.live import Live
-from vector_index_mcp.codebase.opening import Opened
-from vector_index_mcp.codebase.outlook import Outlook
-from vector_index_mcp.codebase.passage import Passage
-from vector_index_mcp.codebase.pipeline import Pipeline
-from vector_index_mcp.codebase.queue import DirtyQueue
-from vector_index_mcp.codebase.run import Kind, Run
-from vector_index_mcp.codebase.state import State, StateMachine
-from vector_index_mcp.codebase.vectors import Vectors
 from vector_index_mcp.engine.embed import Embedder
 from vector_index_mcp.engine.portions import portions
 from vector_index_mcp.errors import ProjectError, StoreError
 from vector_index_mcp.files.ignore import Ignore
 from vector_index_mcp.files.scan import UNKNOWN, Changes, Stamp, compare, look, walk
+from vector_index_mcp.indexing.activity import Activity
+from vector_index_mcp.indexing.ledger import Ledger
+from vector_index_mcp.indexing.live import Live
+from vector_index_mcp.indexing.opening import Opened
+from vector_index_mcp.indexing.outlook import Outlook
+from vector_index_mcp.indexing.passage import Passage
+from vector_index_mcp.indexing.pipeline import Pipeline
+from vector_index_mcp.indexing.queue import DirtyQueue
+from vector_index_mcp.indexing.run import Kind, Run
+from vector_index_mcp.indexing.state import State, StateMachine
+from vector_index_mcp.indexing.vectors import Vectors
 
 _log = logging.getLogger(__name__)
 # Few enough that a change waits at most for about half a second, many enough that the commits
@@ -133,7 +133,7 @@ class Indexer:
     @property
     def pending_path_count(self) -> int:
         """Changed paths that are not indexed yet."""
-        late = self._pipeline.preparers.late_count
+        late = self._pipeline.crew.late_count
         return len(self.queue) + len(self._scanned) + self._in_hand + late
 
     @property
@@ -212,7 +212,7 @@ class Indexer:
             with anyio.move_on_after(_QUIET_SECONDS) as quiet:
                 await self.queue.wait()
             if self.queue.has_touched:  # they are not quiet yet: a child starts in less
-                await self._pipeline.preparers.warm_up()
+                await self._pipeline.crew.warm_up()
             try:
                 await self._work(is_quiet=quiet.cancelled_caught)
             except ProjectError as error:
@@ -226,9 +226,9 @@ class Indexer:
     async def _work(self, *, is_quiet: bool) -> None:
         worked = await self._step()
         if not self._is_text_first():
-            await self._pipeline.preparers.rest()
+            await self._pipeline.crew.rest()
         if is_quiet:
-            await self._pipeline.preparers.end()
+            await self._pipeline.crew.end()
             await self.live.rest()
         else:
             await self.live.maintain_if_due(in_bulk=self._is_text_first())

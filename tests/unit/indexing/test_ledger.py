@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vector_index_mcp.codebase.ledger import FAILED, INDEXED, SKIPPED, Ledger
 from vector_index_mcp.engine.types import FileRecord
+from vector_index_mcp.indexing.ledger import FAILED, INDEXED, SKIPPED, Ledger
 
 REASONS = {INDEXED: [""], SKIPPED: ["binary", "too large"], FAILED: ["unreadable", "broken"]}
 

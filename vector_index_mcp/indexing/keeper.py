@@ -13,21 +13,21 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 
-from vector_index_mcp.codebase.activity import Activity
-from vector_index_mcp.codebase.freshness import Freshness
-from vector_index_mcp.codebase.indexer import Indexer
-from vector_index_mcp.codebase.opening import Opened, Opener
-from vector_index_mcp.codebase.pipeline import Pipeline
-from vector_index_mcp.codebase.prepare import Recipe
 from vector_index_mcp.codebase.project import index_uri
-from vector_index_mcp.codebase.queue import DirtyQueue
-from vector_index_mcp.codebase.run import Kind
-from vector_index_mcp.codebase.state import State, StateMachine
 from vector_index_mcp.engine.embed import Embedder
 from vector_index_mcp.engine.store.index import is_local
 from vector_index_mcp.errors import ProjectError, StoreError
 from vector_index_mcp.files.ignore import Ignore
 from vector_index_mcp.files.scan import absence_of
+from vector_index_mcp.indexing.activity import Activity
+from vector_index_mcp.indexing.freshness import Freshness
+from vector_index_mcp.indexing.indexer import Indexer
+from vector_index_mcp.indexing.opening import Opened, Opener
+from vector_index_mcp.indexing.pipeline import Pipeline
+from vector_index_mcp.indexing.preparing.file import Recipe
+from vector_index_mcp.indexing.queue import DirtyQueue
+from vector_index_mcp.indexing.run import Kind
+from vector_index_mcp.indexing.state import State, StateMachine
 
 _log = logging.getLogger(__name__)
 
@@ -149,7 +149,7 @@ class Keeper:
                 tasks.start_soon(self.freshness.rescan_forever, indexer)
                 tasks.start_soon(self.freshness.sweep_forever, indexer)
             tasks.start_soon(indexer.write_forever)
-            tasks.start_soon(self._pipeline.preparers.finish_late_forever, indexer.queue.touch)
+            tasks.start_soon(self._pipeline.crew.finish_late_forever, indexer.queue.touch)
             tasks.start_soon(indexer.vectors.embed_forever)
 
     async def _notice_loss(self, indexer: Indexer) -> None:
@@ -193,7 +193,7 @@ class Keeper:
             if role is not Role.KEEPER:
                 return None
             # Its processes may have been started for us already.
-            await self._pipeline.preparers.end()
+            await self._pipeline.crew.end()
             await self._next_try(delay)
 
     async def try_now(self) -> None:

@@ -20,9 +20,12 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 
-from vector_index_mcp.codebase.ledger import is_cut_by_lines
-from vector_index_mcp.codebase.prefetch import Prefetch
-from vector_index_mcp.codebase.prepare import (
+from vector_index_mcp.engine.portions import portions
+from vector_index_mcp.files import read
+from vector_index_mcp.files.scan import Stamp
+from vector_index_mcp.indexing.ledger import is_cut_by_lines
+from vector_index_mcp.indexing.preparing.child import HUNG, TOO_SLOW, Child, EndedError
+from vector_index_mcp.indexing.preparing.file import (
     NO_PROCESS,
     Prepared,
     Question,
@@ -31,10 +34,7 @@ from vector_index_mcp.codebase.prepare import (
     given_up,
     prepare,
 )
-from vector_index_mcp.codebase.preparing import HUNG, TOO_SLOW, Child, EndedError
-from vector_index_mcp.engine.portions import portions
-from vector_index_mcp.files import read
-from vector_index_mcp.files.scan import Stamp
+from vector_index_mcp.indexing.preparing.head_start import HeadStart
 
 _log = logging.getLogger(__name__)
 
@@ -60,22 +60,22 @@ class _Late:
     stamp: Stamp
 
 
-class Preparers:
+class Crew:
     """All preparing of one project."""
 
-    def __init__(self, root: Path, recipe: Recipe, prefetch: Prefetch | None = None) -> None:
+    def __init__(self, root: Path, recipe: Recipe, head_start: HeadStart | None = None) -> None:
         """Prepare to prepare.
 
         Args:
             root: The project.
             recipe: What turns a file into chunks.
-            prefetch: Has begun with the first files, by the same recipe.
+            head_start: Has begun with the first files, by the same recipe.
         """
         self.root = root
         self._recipe = recipe
-        self._prefetch = prefetch
-        self._prefetched: dict[str, Prepared] = {}
-        self._crew: list[Child] = []  # those without a question, like the warm one
+        self._head_start = head_start
+        self._started_early: dict[str, Prepared] = {}
+        self._bulk: list[Child] = []  # those without a question, like the warm one
         self._warm: Child | None = None
         self._late: dict[str, _Late] = {}
         self._late_wanted = anyio.Event()
@@ -84,14 +84,14 @@ class Preparers:
     async def start(self) -> None:
         """Start the crew now, because there will be much to do."""
         try:
-            while len(self._crew) < _processors():
-                self._crew.append(await Child.start(polite=True))
+            while len(self._bulk) < _processors():
+                self._bulk.append(await Child.start(polite=True))
         except OSError as error:  # it is tried again when they are needed
             _log.warning("no process to prepare files in: %s", error)
 
     async def warm_up(self) -> None:
         """Start the child for a few files, because there will soon be some. Returns at once."""
-        if self._warm is None and not self._crew:
+        if self._warm is None and not self._bulk:
             try:
                 self._warm = await Child.start(polite=False)
             except OSError as error:
@@ -169,12 +169,12 @@ class Preparers:
 
     async def rest(self) -> None:
         """Let the crew end, because there is nothing to do for it."""
-        self._prefetched = {}
-        if self._prefetch is not None:
-            await anyio.to_thread.run_sync(self._prefetch.end)
-            self._prefetch = None
-        while self._crew:
-            await self._crew.pop().end()
+        self._started_early = {}
+        if self._head_start is not None:
+            await anyio.to_thread.run_sync(self._head_start.end)
+            self._head_start = None
+        while self._bulk:
+            await self._bulk.pop().end()
 
     async def end(self) -> None:
         """Let all children end that have nothing to do."""
@@ -187,20 +187,20 @@ class Preparers:
     async def _done_before(self, tasks: Sequence[Task]) -> tuple[list[Prepared], list[Task]]:
         """What was prepared before anybody asked, of files that have not changed since; the rest.
 
-        Nobody has compared what was prefetched with what the index knows.
+        Nobody has compared what the head start prepared with what the index knows.
         """
-        if self._prefetch is None and not self._prefetched and not self._finished:
+        if self._head_start is None and not self._started_early and not self._finished:
             return [], list(tasks)
         done = await anyio.to_thread.run_sync(self._take_done, tasks)
         finished = {each.key for each in done}
         return done, [task for task in tasks if task[0] not in finished]
 
     def _take_done(self, tasks: Sequence[Task]) -> list[Prepared]:
-        if self._prefetch is not None:
-            self._prefetched = {each.key: each for each in self._prefetch.take()}
-            self._prefetch = None
-            _log.info("%d files were prefetched", len(self._prefetched))
-        new = (self._prefetched.pop(key, None) for key, known in tasks if known is None)
+        if self._head_start is not None:
+            self._started_early = {each.key: each for each in self._head_start.take()}
+            self._head_start = None
+            _log.info("%d files had a head start", len(self._started_early))
+        new = (self._started_early.pop(key, None) for key, known in tasks if known is None)
         late = (self._finished.pop(key, None) for key, _ in tasks)
         return [
             each
@@ -211,7 +211,7 @@ class Preparers:
         ]
 
     def _needs_crew(self, tasks: Sequence[Task]) -> bool:
-        enough = _FILES_WORTH_STARTED_ONES if self._crew else _FILES_WORTH_CHILDREN
+        enough = _FILES_WORTH_STARTED_ONES if self._bulk else _FILES_WORTH_CHILDREN
         return len(tasks) >= enough
 
     def _no_longer_late(self, done: list[Prepared]) -> list[Prepared]:
@@ -284,7 +284,7 @@ class Preparers:
         if child.has_grown:
             await self._replace(child)
         elif child.is_polite:
-            self._crew.append(child)
+            self._bulk.append(child)
         else:
             self._warm = child
         return answers, ""
@@ -293,7 +293,7 @@ class Preparers:
         if self._warm is not None and not polite:
             child, self._warm = self._warm, None
             return child
-        return self._crew.pop() if self._crew else await Child.start(polite=polite)
+        return self._bulk.pop() if self._bulk else await Child.start(polite=polite)
 
     async def _replace(self, child: Child | None) -> None:
         """End a child; where it was the warm one, the next save shall find another."""

@@ -17,15 +17,6 @@ import anyio
 import anyio.to_thread
 import filelock
 
-from vector_index_mcp.codebase.ledger import Ledger
-from vector_index_mcp.codebase.ownership import (
-    LOCK,
-    Claim,
-    Records,
-    Standing,
-    is_led_through_link,
-    refusal,
-)
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.store.index import Manifest, discard, is_local
 from vector_index_mcp.errors import (
@@ -37,6 +28,15 @@ from vector_index_mcp.errors import (
     StoreError,
 )
 from vector_index_mcp.files.scan import absence_of
+from vector_index_mcp.indexing.ledger import Ledger
+from vector_index_mcp.indexing.ownership import (
+    LOCK,
+    Claim,
+    Records,
+    Standing,
+    is_led_through_link,
+    refusal,
+)
 
 _log = logging.getLogger(__name__)
 

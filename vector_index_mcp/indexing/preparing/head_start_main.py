@@ -1,4 +1,4 @@
-"""The child process that prepares a project's first files. Run by `prefetch`, by nobody else.
+"""The child process that prepares a project's first files. Run by `head_start`, by nobody else.
 
 It works until it is asked for what it has, by a byte, and answers with a pickle. The end of its
 input, which is also what it sees when the parent is killed, ends it at once; and so does a file
@@ -12,10 +12,10 @@ import threading
 import time
 from pathlib import Path
 
-from vector_index_mcp.codebase.prepare import Prepared, Recipe, prepare
 from vector_index_mcp.errors import ProjectError
 from vector_index_mcp.files.ignore import Ignore
 from vector_index_mcp.files.scan import compare, walk
+from vector_index_mcp.indexing.preparing.file import Prepared, Recipe, prepare
 from vector_index_mcp.processes import confined, streams
 from vector_index_mcp.processes.priority import be_polite
 

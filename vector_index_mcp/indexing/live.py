@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 import anyio
 import anyio.to_thread
 
-from vector_index_mcp.codebase.activity import Activity
-from vector_index_mcp.codebase.ledger import Ledger
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.store.index import is_local
 from vector_index_mcp.errors import (
@@ -18,6 +16,8 @@ from vector_index_mcp.errors import (
     StorageError,
     StoreError,
 )
+from vector_index_mcp.indexing.activity import Activity
+from vector_index_mcp.indexing.ledger import Ledger
 from vector_index_mcp.processes import memory
 
 _log = logging.getLogger(__name__)

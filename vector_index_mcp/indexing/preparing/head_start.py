@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 from vector_index_mcp.processes import children
 
 if TYPE_CHECKING:
-    from vector_index_mcp.codebase.prepare import Prepared
+    from vector_index_mcp.indexing.preparing.file import Prepared
 
 _PATIENCE_SECONDS = 2.0  # for the file that the child has in hand; more than that, it hangs
-_COMMAND = children.command("vector_index_mcp.codebase.prefetcher")
+_COMMAND = children.command("vector_index_mcp.indexing.preparing.head_start_main")
 
 
-class Prefetch:
+class HeadStart:
     """A child at work on the first files of the project at `root`."""
 
     def __init__(

@@ -14,7 +14,7 @@ import sys
 import threading
 from typing import Any, BinaryIO
 
-from vector_index_mcp.codebase.prepare import Question, prepare
+from vector_index_mcp.indexing.preparing.file import Question, prepare
 from vector_index_mcp.processes import confined, streams
 from vector_index_mcp.processes.priority import be_polite
 

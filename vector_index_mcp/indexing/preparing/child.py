@@ -11,8 +11,8 @@ import anyio.abc
 import psutil
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from vector_index_mcp.codebase.prepare import Prepared, Question
-from vector_index_mcp.codebase.preparer import LENGTH_BYTES, OUT_OF_MEMORY, POLITE
+from vector_index_mcp.indexing.preparing.child_main import LENGTH_BYTES, OUT_OF_MEMORY, POLITE
+from vector_index_mcp.indexing.preparing.file import Prepared, Question
 from vector_index_mcp.processes import children, confined
 
 _log = logging.getLogger(__name__)
@@ -22,7 +22,7 @@ _LOOK_SECONDS = 1.0  # between two looks at the memory of one that is at work on
 _MOST_BYTES = 1_500_000_000  # more than the system lets it have where it can
 _GROWN_BYTES = 160_000_000  # of one at rest: it starts with 25 MB, and some grammars leak
 _END_SECONDS = 2.0  # for a killed process to end; one that waits for a dead disk does not
-_COMMAND = children.command("vector_index_mcp.codebase.preparer")
+_COMMAND = children.command("vector_index_mcp.indexing.preparing.child_main")
 _GONE_WRONG = (
     anyio.BrokenResourceError,
     anyio.ClosedResourceError,

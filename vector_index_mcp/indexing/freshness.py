@@ -16,14 +16,14 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 
-from vector_index_mcp.codebase.indexer import Indexer
-from vector_index_mcp.codebase.queue import DirtyQueue
-from vector_index_mcp.codebase.run import Kind
 from vector_index_mcp.errors import ProjectError
 from vector_index_mcp.files import repository, scan
 from vector_index_mcp.files.ignore import RULES
 from vector_index_mcp.files.mounts import places_below, silent_file_system
 from vector_index_mcp.files.watch import WATCH_LIMIT, Watch
+from vector_index_mcp.indexing.indexer import Indexer
+from vector_index_mcp.indexing.queue import DirtyQueue
+from vector_index_mcp.indexing.run import Kind
 
 _log = logging.getLogger(__name__)
 

@@ -1,6 +1,6 @@
 """One file to what is stored of it: read, cut, hashed, its words split. Knows no index.
 
-Runs in children of the service (`preparers`): what a file holds may crash or hang a parser.
+Runs in children of the service (`crew`): what a file holds may crash or hang a parser.
 """
 
 import logging
@@ -9,12 +9,12 @@ import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from vector_index_mcp.codebase.ledger import FAILED, GIVEN_UP, INDEXED, SKIPPED
 from vector_index_mcp.engine import chunk, texts
 from vector_index_mcp.engine.types import Document, FileRecord
 from vector_index_mcp.files import read, secrets
 from vector_index_mcp.files.language import language_of
 from vector_index_mcp.files.scan import UNKNOWN, may_recur
+from vector_index_mcp.indexing.ledger import FAILED, GIVEN_UP, INDEXED, SKIPPED
 
 _log = logging.getLogger(__name__)
 
