@@ -39,7 +39,7 @@ from vector_index_mcp.engine.search import FEWEST_CANDIDATES
 from vector_index_mcp.engine.signals import SIGNALS
 from vector_index_mcp.engine.types import Candidate, Hit, StoredChunk
 from vector_index_mcp.indexing.keeper import Role
-from vector_index_mcp.loading import load_codebase
+from vector_index_mcp.serving.loading import load_codebase
 from vector_index_mcp.settings import Settings
 
 CATEGORIES = ("sentence", "architecture", "symbol")

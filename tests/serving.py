@@ -11,7 +11,7 @@ from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.store.store import connect, table_names
 from vector_index_mcp.indexing.keeper import Options
 from vector_index_mcp.indexing.preparing.file import Recipe
-from vector_index_mcp.server import Lazily, build_server
+from vector_index_mcp.serving.server import Lazily, build_server
 
 PATIENCE_SECONDS = 30  # many times what anything takes, for machines that do much else
 _POLL_SECONDS = 0.005

@@ -13,84 +13,37 @@ MODULES = sorted(ROOT.rglob("*.py"))
 MOST_LINES_OF_A_MODULE = 400
 MOST_LINES_OF_A_FUNCTION = 60
 
-# What each part may import of the others. The order is the order of reading. A more exact name
-# (a module of `codebase`) goes before its part's.
-MAY_IMPORT = {
-    "__init__": set(),
+# The rooms, and what each stands on directly; it may import what that stands on as well. The order
+# is the order of reading.
+STANDS_ON = {
     "errors": set(),
-    "causes": set(),
     "settings": {"errors"},
     "engine": {"errors"},
     "files": {"errors"},
-    "codebase": {"errors", "engine", "files"},
-    "background": {"errors", "causes", "__version__"},
-    "page": {"errors", "engine", "codebase", "colours"},
-    "transport": set(),
-    "session": {"transport"},
-    "lean_mcp": set(),
-    "loading": {"errors", "settings", "engine", "codebase"},
-    "server": {
-        "errors",
-        "settings",
-        "engine",
-        "codebase",
-        "background",
-        "page",
-        "transport",
-        "session",
-        "lean_mcp",
-        "loading",
-        "__version__",
-    },
-    "terminal": set(),
-    "colours": set(),
-    "progress": {"codebase"},
-    "results": {"codebase.text", "codebase.wire", "colours", "engine.words", "terminal"},
-    "output": {"codebase", "engine.types", "results", "terminal"},
-    "remote": {"errors", "codebase", "transport", "output", "progress"},
-    "view": {"codebase.wire"},
-    "monitor": {"errors", "codebase.wire", "background", "remote", "view", "output", "terminal"},
-    "local": {"settings", "codebase", "loading", "output", "progress"},
-    "doctor": {
-        "errors",
-        "settings",
-        "engine",
-        "files",
-        "codebase",
-        "background",
-        "loading",
-        "remote",
-        "commands",
-        "terminal",
-        "__version__",
-    },
-    "commands": {"settings", "background", "remote", "local", "monitor"},
-    "services": {"errors", "codebase.project", "background", "terminal"},
-    "clients": {"errors", "codebase.project", "files.beneath"},
-    "ui": {"errors", "background"},
-    "arguments": {"codebase.limits", "__version__"},
-    "cli": {
-        "arguments",
-        "errors",
-        "causes",
-        "settings",
-        "codebase.limits",
-        "codebase.project",
-        "background",
-        "transport",
-        "lean_mcp",
-        "loading",
-        "server",
-        "commands",
-        "services",
-        "clients",
-        "doctor",
-        "terminal",
-        "ui",
-        "__version__",
-    },
+    "processes": {"errors"},
+    "indexing": {"engine", "files", "processes"},
+    "codebase": {"indexing"},
+    "background": {"errors"},
+    "page": {"codebase"},
+    "serving": {"codebase", "background", "page", "settings"},
+    "console": {"serving", "background"},
+    "clients": {"console", "serving"},
+    "doctor": {"console", "serving"},
+    "cli": {"clients", "doctor", "console", "serving"},
     "__main__": {"cli"},
+    "__init__": set(),
 }
+# Within a room: what must not be imported by whom, each with the invariant that says so.
+MUST_NOT_IMPORT = {
+    "codebase/service.py": {"codebase.wire", "codebase.text", "codebase.tools"},  # 9
+    "codebase/asking.py": {"codebase.wire", "codebase.text", "codebase.tools"},
+    "codebase/wire.py": {"codebase.text", "codebase.tools"},
+    "codebase/text.py": {"codebase.service", "codebase.tools"},
+    "indexing/preparing/file.py": {"indexing.preparing.crew", "indexing.preparing.child"},
+    "engine/chunk/cut.py": {"engine.chunk.syntax"},
+    "engine/rank.py": {"engine.store"},
+}
+MOST_LOOSE_MODULES = 10
 # Third-party modules, and what of the standard library deserves it, that have one home each.
 HOMES = {
     "lancedb": {"engine/store/"},
@@ -113,30 +66,29 @@ HOMES = {
         "doctor/",
         "processes/confined.py",
         "processes/priority.py",
-        "server.py",
+        "serving/server.py",
     },
     "mcp": {
         "codebase/tools.py",
-        "server.py",
-        "session.py",
-        "transport.py",
-        "remote.py",
-        "lean_mcp.py",
+        "serving/server.py",
+        "serving/session.py",
+        "serving/transport.py",
+        "console/remote.py",
     },
-    "mcp_types": {"codebase/tools.py", "session.py", "remote.py"},
-    "platformdirs": {"loading.py"},
-    "pydantic": {"settings.py", "session.py", "codebase/wire.py", "codebase/tools.py"},
+    "mcp_types": {"codebase/tools.py", "serving/session.py", "console/remote.py"},
+    "platformdirs": {"serving/loading.py"},
+    "pydantic": {"settings.py", "serving/session.py", "codebase/wire.py", "codebase/tools.py"},
     "pydantic_settings": {"settings.py"},
     "rich": {
-        "progress.py",
-        "results.py",
-        "view.py",
-        "monitor.py",
+        "console/progress.py",
+        "console/results.py",
+        "console/view.py",
+        "console/monitor.py",
         "doctor/examine.py",
         "clients/screen.py",
     },
     "starlette": {"page/routes.py"},
-    "uvicorn": {"page/listener.py"},
+    "uvicorn": {"serving/listener.py"},
 }
 # Who may catch everything, and how often: a batch must survive one bad file, and a panic inside
 # lance is not an Exception.
@@ -149,10 +101,10 @@ BROAD_EXCEPTS = {
 }
 # The command line reads the settings; the others follow conventions of somebody else.
 READS_ENVIRONMENT = {
-    "ui.py",  # whether there is a screen
+    "console/ui.py",  # whether there is a screen
     "cli.py",  # where the settings file lies
     "files/repository.py",  # XDG_CONFIG_HOME, as git does
-    "engine/embed.py",  # passed on to the worker
+    "processes/children.py",  # passed on to them
     "background/endpoint.py",  # XDG_RUNTIME_DIR, and what stands in for it
     "background/relay.py",  # passed on to the service
     "clients/places.py",  # where each client keeps its configuration
@@ -194,12 +146,88 @@ def is_or_is_below(name: str, parent: str) -> bool:
 @every_module
 def test_imports_point_down(module: Path) -> None:
     here = module.relative_to(ROOT).parts[0].removesuffix(".py")
-    for name in imports(module):
-        if not is_or_is_below(name, PACKAGE):
-            continue
-        imported = name.removeprefix(PACKAGE).removeprefix(".")
-        allowed = MAY_IMPORT[here] | ({here} if here != "__init__" else set())
-        assert any(is_or_is_below(imported, part) for part in allowed), f"{here} imports {name}"
+    for imported in own_imports(module):
+        room = imported.partition(".")[0]
+        assert room in below(here) | {here, "__version__"}, f"{here} imports {imported}"
+    for forbidden in MUST_NOT_IMPORT.get(name_of(module), ()):
+        assert not any(is_or_is_below(name, forbidden) for name in own_imports(module))
+
+
+def own_imports(module: Path) -> set[str]:
+    """What `module` imports of this package, without the package's name."""
+    prefix = f"{PACKAGE}."
+    return {name.removeprefix(prefix) for name in imports(module) if name.startswith(prefix)}
+
+
+def below(room: str) -> set[str]:
+    """Everything that `room` stands on, directly or not."""
+    found: set[str] = set()
+    pending = set(STANDS_ON[room])
+    while pending:
+        found |= pending
+        pending = set().union(*(STANDS_ON[each] for each in pending)) - found
+    return found
+
+
+def test_no_room_stands_on_itself() -> None:
+    assert {room for room in STANDS_ON if room in below(room)} == set()
+
+
+def test_every_room_is_there_and_no_other() -> None:
+    names = {path.name.removesuffix(".py") for path in ROOT.iterdir() if path.name[0] not in ".A"}
+    assert names - {"__pycache__", "py.typed"} == STANDS_ON.keys()
+    assert len([*ROOT.glob("*.py")]) <= MOST_LOOSE_MODULES
+
+
+def test_the_rules_within_rooms_name_modules_that_exist() -> None:
+    forbidden = (name.replace(".", "/") for names in MUST_NOT_IMPORT.values() for name in names)
+    named = {*(name.removesuffix(".py") for name in MUST_NOT_IMPORT), *forbidden}
+    assert {
+        n for n in named if not (ROOT / n).is_dir() and not (ROOT / f"{n}.py").is_file()
+    } == set()
+
+
+def test_modules_import_each_other_in_no_circle() -> None:
+    """At import time; what is imported for types alone, or inside a function, does not count."""
+    graph = {module_name(module): runtime_imports(module) for module in MODULES}
+    done: set[str] = set()
+
+    def visit(name: str, way: tuple[str, ...]) -> None:
+        assert name not in way, " → ".join((*way[way.index(name) :], name))
+        if name not in done:
+            for other in graph[name] & graph.keys():
+                visit(other, (*way, name))
+            done.add(name)
+
+    for name in graph:
+        visit(name, ())
+
+
+def module_name(module: Path) -> str:
+    return ".".join(module.relative_to(ROOT.parent).with_suffix("").parts).removesuffix(".__init__")
+
+
+def runtime_imports(module: Path) -> set[str]:
+    """The modules of this package that are imported when `module` is."""
+    nodes = [node for node in parse(module).body if isinstance(node, ast.ImportFrom)]
+    ours = [node for node in nodes if is_or_is_below(node.module or "", PACKAGE)]
+    names = {f"{node.module}.{alias.name}" for node in ours for alias in node.names}
+    return {name if is_module(name) else name.rpartition(".")[0] for name in names}
+
+
+def is_module(name: str) -> bool:
+    path = ROOT.parent / name.replace(".", "/")
+    return path.is_dir() or path.with_suffix(".py").is_file()
+
+
+def test_a_room_says_what_it_must_not_know() -> None:
+    silent = [
+        room.name
+        for room in ROOT.iterdir()
+        if (room / "__init__.py").exists()
+        and "Must not" not in (ast.get_docstring(parse(room / "__init__.py")) or "")
+    ]
+    assert silent == []
 
 
 @every_module
@@ -317,30 +345,17 @@ def printed_by(code: str) -> list[str]:
         ("vector_index_mcp", ["pydantic", "mcp", "anyio", "numpy", *HEAVY]),
         ("vector_index_mcp.cli", ["mcp", "anyio", "numpy", "rich", *HEAVY]),
         ("vector_index_mcp.background.relay", ["mcp", "anyio", "pydantic", "psutil", *HEAVY]),
-        ("vector_index_mcp.server", ["watchdog", "sqlite3", "rich", "pygments", *HEAVY]),
-        ("vector_index_mcp.page.listener", ["watchdog", "sqlite3", "rich", *HEAVY]),
+        ("vector_index_mcp.serving.server", ["watchdog", "sqlite3", "rich", "pygments", *HEAVY]),
+        ("vector_index_mcp.serving.listener", ["watchdog", "sqlite3", "rich", *HEAVY]),
         ("vector_index_mcp.engine.embed", HEAVY),
         ("vector_index_mcp.codebase.service", ["tree_sitter", "semble_grammars", "torch"]),
-        ("vector_index_mcp.remote", HEAVY),
-        ("vector_index_mcp.local", ["mcp", "mcp_types", "starlette", "uvicorn"]),
+        ("vector_index_mcp.console.remote", HEAVY),
+        ("vector_index_mcp.console.local", ["mcp", "mcp_types", "starlette", "uvicorn"]),
         ("vector_index_mcp.doctor.examine", HEAVY),  # whether lancedb can be imported is a check
     ],
 )
 def test_importing_is_light(module: str, unwanted: list[str]) -> None:
     code = f"import sys, {module}; print(*(set({unwanted!r}) & set(sys.modules)))"
-    assert printed_by(code) == []
-
-
-def test_a_server_leaves_out_what_it_never_uses_and_nobody_else_misses_it() -> None:
-    code = (
-        "import sys; from vector_index_mcp import lean_mcp; lean_mcp.load()\n"
-        "import vector_index_mcp.server\n"
-        "print(*({'cryptography', 'sse_starlette', 'uvicorn'} & set(sys.modules)))\n"
-        "import cryptography.exceptions, cryptography.hazmat.primitives.ciphers.aead as aead\n"
-        "assert aead.AESGCM.generate_key(256)\n"
-        "from sse_starlette import EventSourceResponse\n"
-        "assert EventSourceResponse.__module__ == 'sse_starlette.sse'\n"
-    )
     assert printed_by(code) == []
 
 
@@ -351,30 +366,5 @@ def test_an_index_leaves_out_what_it_never_uses_and_nobody_else_misses_it() -> N
         "print(*(name for name in left_out if sys.modules.get(name)))\n"
         "from lance_namespace_urllib3_client.models import CreateTableRequest\n"
         "assert CreateTableRequest(id=['a']).to_dict()['id'] == ['a']\n"
-    )
-    assert printed_by(code) == []
-
-
-@pytest.mark.parametrize(
-    "unknown",
-    [
-        pytest.param("lean_mcp._UNUSED['cryptography.exceptions'] = ()", id="a name"),
-        pytest.param("lean_mcp._UNUSED['sse_starlette'] = ('Other',)", id="another name"),
-        pytest.param(
-            "lean_mcp._UNUSED['starlette.responses'] = ('Response',)", id="what a class can do"
-        ),
-    ],
-)
-def test_an_mcp_that_needs_more_than_is_known_is_imported_whole(unknown: str) -> None:
-    code = (
-        "from vector_index_mcp import lean_mcp\n"
-        f"{unknown}\n"
-        "lean_mcp.load()\n"
-        "from mcp.server.mcpserver import MCPServer\n"
-        "from mcp.server.request_state import InvalidTag\n"
-        "assert InvalidTag.__module__ == 'cryptography.exceptions'\n"
-        "from mcp.server.sse import EventSourceResponse\n"
-        "assert EventSourceResponse.__module__ == 'sse_starlette.sse'\n"
-        "MCPServer('whole')\n"
     )
     assert printed_by(code) == []

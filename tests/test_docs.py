@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from vector_index_mcp.arguments import parse
+from vector_index_mcp.console.arguments import parse
 from vector_index_mcp.settings import PREFIX, Settings
 
 ROOT = Path(__file__).parent.parent

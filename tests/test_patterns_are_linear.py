@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 from hostile_patterns import Use, attacks, compiled_elsewhere, uses
 
-from vector_index_mcp import colours
+from vector_index_mcp.codebase import colours
 
 # Patterns that are made while the service runs, and what holds them.
 COMPILED_IN_FUNCTIONS = {
-    ("colours.py", "_pattern"),  # below
+    ("codebase/colours.py", "_pattern"),  # below
     ("engine/scripts.py", "_patterns"),  # one set of characters each
     ("page/handover.py", "remove_left"),  # names in a folder of the user's own
     ("files/wildmatch.py", "compiled"),  # unit/files/test_patterns.py

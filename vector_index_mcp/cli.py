@@ -13,8 +13,9 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
-from vector_index_mcp.arguments import parse
 from vector_index_mcp.background import refusal
+from vector_index_mcp.console.arguments import parse
+from vector_index_mcp.console.terminal import visible, write
 from vector_index_mcp.errors import (
     SYSTEM_ERRORS,
     ProjectError,
@@ -23,7 +24,6 @@ from vector_index_mcp.errors import (
     sentence,
 )
 from vector_index_mcp.processes import streams
-from vector_index_mcp.terminal import visible, write
 
 _log = logging.getLogger(__name__)
 
@@ -96,8 +96,8 @@ def _relay(path: str, env_file: str | None) -> int:
 
 def _ui(path: str, env_file: str | None, *, opens_browser: bool) -> int:
     """Open the page of the project's background service."""
-    from vector_index_mcp import ui
     from vector_index_mcp.codebase.project import resolve_project
+    from vector_index_mcp.console import ui
 
     project = resolve_project(path, allow_broad=True)
     return ui.run(project, _host_options(env_file), opens_browser=opens_browser)
@@ -121,9 +121,10 @@ def _host(path: str, env_file: str | None) -> int:
     try:
         import anyio
 
-        from vector_index_mcp import lean_mcp, loading, settings
+        from vector_index_mcp import settings
         from vector_index_mcp.background.endpoint import endpoint_of
         from vector_index_mcp.codebase.project import resolve_project
+        from vector_index_mcp.serving import loading
 
         configured = settings.load(env_file)
         project = resolve_project(path, allow_broad=configured.allow_broad_path)
@@ -131,8 +132,7 @@ def _host(path: str, env_file: str | None) -> int:
         _log_to_file(endpoint_of(project).log, configured.log_level if is_chosen else "INFO")
 
         head_start = loading.head_start_of(project, configured)
-        lean_mcp.load()
-        from vector_index_mcp import server
+        from vector_index_mcp.serving import server
 
         gc.enable()
         anyio.run(server.host, project, configured, tell, head_start)
@@ -147,7 +147,7 @@ def _host(path: str, env_file: str | None) -> int:
 
 def _run_command(parsed: argparse.Namespace, env_file: str | None) -> int:
     if parsed.command in {"ps", "stop", "logs"}:
-        from vector_index_mcp import services
+        from vector_index_mcp.console import services
 
         return services.run(parsed)
 
@@ -165,11 +165,10 @@ def _run_command(parsed: argparse.Namespace, env_file: str | None) -> int:
     if parsed.command == "serve":
         import anyio
 
-        from vector_index_mcp import lean_mcp, loading
+        from vector_index_mcp.serving import loading
 
         head_start = loading.head_start_of(project, configured)
-        lean_mcp.load()
-        from vector_index_mcp import server, transport
+        from vector_index_mcp.serving import server, transport
 
         streams = transport.StandardStreams()
         anyio.run(server.serve_stdio, project, configured, streams, head_start)
@@ -180,7 +179,7 @@ def _run_command(parsed: argparse.Namespace, env_file: str | None) -> int:
 
         return examine.run(project, configured, settings.origins(env_file), as_json=parsed.json)
 
-    from vector_index_mcp import commands
+    from vector_index_mcp.console import commands
 
     return commands.run(parsed, project, configured)
 

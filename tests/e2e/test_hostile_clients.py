@@ -226,10 +226,10 @@ LITTLE_PATIENCE = """
 import sys
 class Hook:
     def find_spec(name, path=None, target=None):
-        if name == "vector_index_mcp.server":
+        if name == "vector_index_mcp.serving.server":
             sys.meta_path.remove(Hook)
-            import vector_index_mcp.session
-            vector_index_mcp.session._PATIENCE_SECONDS = 0.2
+            import vector_index_mcp.serving.session
+            vector_index_mcp.serving.session._PATIENCE_SECONDS = 0.2
 sys.meta_path.insert(0, Hook)
 """
 

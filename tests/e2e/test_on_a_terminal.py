@@ -26,7 +26,7 @@ from processes import (
     write,
 )
 
-from vector_index_mcp.view import NO_SERVICE
+from vector_index_mcp.console.view import NO_SERVICE
 
 fcntl = pytest.importorskip("fcntl")
 termios = pytest.importorskip("termios")

@@ -14,7 +14,7 @@ from processes import FAKE_WORKER, NO_MODEL, Place, place_of, until, with_import
 from serving import codebase_of, converged
 
 from vector_index_mcp.codebase.service import Codebase
-from vector_index_mcp.page.listener import Page
+from vector_index_mcp.serving.listener import Page
 
 pytestmark = [
     pytest.mark.anyio,

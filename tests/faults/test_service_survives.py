@@ -28,7 +28,7 @@ from vector_index_mcp.indexing.keeper import Role
 from vector_index_mcp.indexing.ledger import INDEXED
 from vector_index_mcp.indexing.preparing import child as child_module
 from vector_index_mcp.indexing.run import Kind
-from vector_index_mcp.loading import open_codebase
+from vector_index_mcp.serving.loading import open_codebase
 from vector_index_mcp.settings import Settings
 
 pytestmark = pytest.mark.anyio

@@ -13,7 +13,7 @@ from vector_index_mcp.indexing.preparing import head_start
 from vector_index_mcp.indexing.preparing.crew import Crew
 from vector_index_mcp.indexing.preparing.file import Recipe, prepare
 from vector_index_mcp.indexing.preparing.head_start import HeadStart
-from vector_index_mcp.loading import head_start_of
+from vector_index_mcp.serving.loading import head_start_of
 from vector_index_mcp.settings import Settings
 
 pytestmark = pytest.mark.anyio

@@ -23,7 +23,7 @@ from serving import (
 
 from vector_index_mcp.codebase.wire import search_result
 from vector_index_mcp.page.handover import Handover
-from vector_index_mcp.page.listener import Page
+from vector_index_mcp.serving.listener import Page
 
 pytestmark = pytest.mark.anyio
 

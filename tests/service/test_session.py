@@ -7,7 +7,7 @@ import anyio
 import pytest
 from mcp.server.mcpserver import MCPServer
 
-from vector_index_mcp import session
+from vector_index_mcp.serving import session
 
 pytestmark = pytest.mark.anyio
 

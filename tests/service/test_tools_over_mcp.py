@@ -25,7 +25,7 @@ from vector_index_mcp.codebase import tools
 from vector_index_mcp.codebase.wire import search_result
 from vector_index_mcp.indexing.keeper import Role
 from vector_index_mcp.indexing.state import State
-from vector_index_mcp.server import Lazily, build_server
+from vector_index_mcp.serving.server import Lazily, build_server
 
 pytestmark = pytest.mark.anyio
 

@@ -1,1 +1,4 @@
-"""One service per project and many front ends. Knows bytes and processes, nothing of indexing."""
+"""One service per tool set and place, and many front ends.
+
+Must not know what is served: it carries bytes and looks after processes.
+"""

@@ -1,4 +1,4 @@
-"""Which folder is indexed, and where its index lies."""
+"""Which folder a project is."""
 
 import os
 from pathlib import Path
@@ -44,14 +44,3 @@ def _is_broad(folder: Path) -> bool:
     except (OSError, RuntimeError):
         home = folder.parent
     return folder == Path(folder.anchor) or home.is_relative_to(folder)
-
-
-def index_uri(project: Path, configured: str) -> str:
-    """The URI of the project's index; a relative folder counts from the project.
-
-    A link within the project is not resolved: whoever opens the index has to see that it is one.
-    """
-    if "://" in configured:
-        return configured
-    folder = Path(os.path.normpath(project / Path(configured).expanduser()))
-    return str(folder if folder.is_relative_to(project) else folder.resolve())

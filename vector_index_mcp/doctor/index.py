@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 import anyio.to_thread
 import psutil
 
-from vector_index_mcp import __version__, remote
+from vector_index_mcp import __version__
 from vector_index_mcp.background import greeting, relay
 from vector_index_mcp.background.endpoint import Endpoint, endpoint_of
 from vector_index_mcp.codebase.limits import DEFAULT_TOP_K
-from vector_index_mcp.commands import awaited
+from vector_index_mcp.console import remote
+from vector_index_mcp.console.commands import awaited
 from vector_index_mcp.doctor.finding import (
     Case,
     Finding,
@@ -203,7 +204,7 @@ async def _times_of_service(client: Any) -> list[float]:
 
 async def _times_here(case: Case) -> list[float]:
     from vector_index_mcp.indexing.keeper import Role
-    from vector_index_mcp.loading import load_codebase
+    from vector_index_mcp.serving.loading import load_codebase
 
     codebase = load_codebase(case.project, case.settings)
     async with codebase.running(Role.READER):

@@ -1,1 +1,4 @@
-"""Which files there are, which changed, and what they say. Knows nothing of chunks or vectors."""
+"""Which files there are, which changed, and what they say.
+
+Must not know chunks, vectors or an index.
+"""

@@ -13,7 +13,6 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 
-from vector_index_mcp.codebase.project import index_uri
 from vector_index_mcp.engine.embed import Embedder
 from vector_index_mcp.engine.store.index import is_local
 from vector_index_mcp.errors import ProjectError, StoreError
@@ -24,6 +23,7 @@ from vector_index_mcp.indexing.freshness import Freshness
 from vector_index_mcp.indexing.indexer import Indexer
 from vector_index_mcp.indexing.opening import Opened, Opener
 from vector_index_mcp.indexing.pipeline import Pipeline
+from vector_index_mcp.indexing.place import index_uri
 from vector_index_mcp.indexing.preparing.file import Recipe
 from vector_index_mcp.indexing.queue import DirtyQueue
 from vector_index_mcp.indexing.run import Kind

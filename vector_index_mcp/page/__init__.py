@@ -1,1 +1,4 @@
-"""The local page: search, progress, a map and the last queries. Knows the codebase, not MCP."""
+"""The index in a browser: search, progress, a map and the last queries.
+
+Must not know MCP, processes or settings.
+"""

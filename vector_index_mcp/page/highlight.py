@@ -6,7 +6,7 @@ What comes out is data, not HTML, and its pieces joined are the text.
 from collections.abc import Iterator, Set
 from itertools import groupby
 
-from vector_index_mcp.colours import pieces
+from vector_index_mcp.codebase.colours import pieces
 from vector_index_mcp.engine.words import places
 
 Span = tuple[str, str, int]

@@ -15,13 +15,13 @@ import anyio.to_thread
 from rich.console import Console
 from rich.live import Live
 
-from vector_index_mcp import remote, view
 from vector_index_mcp.background import relay
 from vector_index_mcp.background.endpoint import endpoint_of
 from vector_index_mcp.codebase.wire import IndexStatus
+from vector_index_mcp.console import remote, view
+from vector_index_mcp.console.output import visible_status
+from vector_index_mcp.console.terminal import prepared, visible, write
 from vector_index_mcp.errors import ServiceEndedError
-from vector_index_mcp.output import visible_status
-from vector_index_mcp.terminal import prepared, visible, write
 
 Show = Callable[[IndexStatus | None], None]
 """Shows a status, or that there is no service."""

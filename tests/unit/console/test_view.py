@@ -16,7 +16,7 @@ from vector_index_mcp.codebase.wire import (
     RunReport,
     WatcherStatus,
 )
-from vector_index_mcp.view import NO_SERVICE, Picture, Rate, change_lines, summary
+from vector_index_mcp.console.view import NO_SERVICE, Picture, Rate, change_lines, summary
 
 LONG = "a/very/long/path/that/does/not/fit/into/forty/columns/日本語日本語/module.py"
 WIDTHS = pytest.mark.parametrize("width", [20, 40, 80, 160])

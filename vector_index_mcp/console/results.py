@@ -7,11 +7,11 @@ from rich.console import Console
 from rich.style import Style
 from rich.text import Text
 
-from vector_index_mcp import colours
+from vector_index_mcp.codebase import colours
 from vector_index_mcp.codebase.text import nothing_found
 from vector_index_mcp.codebase.wire import SearchHit, SearchResult
+from vector_index_mcp.console.terminal import visible
 from vector_index_mcp.engine.words import query_words, words
-from vector_index_mcp.terminal import visible
 
 _TAB_COLUMNS = 4
 _MODES = {"hybrid": "by words and by meaning", "lexical": "by words only"}

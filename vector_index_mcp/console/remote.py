@@ -11,9 +11,10 @@ import anyio.abc
 from mcp import Client, MCPError
 from mcp_types import TextContent
 
-from vector_index_mcp import output, progress, transport
 from vector_index_mcp.codebase.wire import IndexStatus, RunReport, SearchResult, TriggerResult
+from vector_index_mcp.console import output, progress
 from vector_index_mcp.errors import BackgroundError, ServiceEndedError
+from vector_index_mcp.serving import transport
 
 _TOOL_ERROR_PREFIX = "Error executing tool "
 _ASK_AGAIN_SECONDS = 0.5

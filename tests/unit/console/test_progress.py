@@ -1,6 +1,6 @@
 import pytest
 
-from vector_index_mcp import progress
+from vector_index_mcp.console import progress
 
 
 @pytest.fixture

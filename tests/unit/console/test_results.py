@@ -6,7 +6,7 @@ import pytest
 from rich.ansi import AnsiDecoder
 
 from vector_index_mcp.codebase.wire import FileMetadata, SearchHit, SearchResult
-from vector_index_mcp.results import console_for, grep_lines, readable
+from vector_index_mcp.console.results import console_for, grep_lines, readable
 
 LOADER = 'class Loader:\n\n    # reads\n    def parse_config(self):\n\treturn "x" * 42\n'
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import anyio.to_thread
 
-from vector_index_mcp.codebase.project import index_uri
 from vector_index_mcp.errors import SettingsError
+from vector_index_mcp.indexing.place import index_uri
 from vector_index_mcp.indexing.preparing.head_start import HeadStart
 from vector_index_mcp.settings import Settings
 

@@ -6,76 +6,35 @@ after 1.5 to 30 seconds. The service is loaded when the first message has been a
 
 import signal
 import sys
-from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.abc
 import anyio.to_thread
 import psutil
 from mcp.server.mcpserver import MCPServer
-from mcp.server.request_state import RequestStateSecurity
 
-from vector_index_mcp import __version__, lean_mcp, session, transport
+from vector_index_mcp import __version__
 from vector_index_mcp.background.endpoint import endpoint_of
 from vector_index_mcp.background.host import Host
 from vector_index_mcp.codebase import tools
 from vector_index_mcp.indexing.preparing.head_start import HeadStart
-from vector_index_mcp.loading import open_codebase
 from vector_index_mcp.page.handover import Handover, folders_for
 from vector_index_mcp.processes import memory
+from vector_index_mcp.serving import session, transport
+from vector_index_mcp.serving.lazily import Lazily
+from vector_index_mcp.serving.loading import open_codebase
 from vector_index_mcp.settings import Settings
 
 if TYPE_CHECKING:
     from vector_index_mcp.codebase.service import Codebase
-    from vector_index_mcp.page.listener import Page
+    from vector_index_mcp.serving.listener import Page
 
 NAME = "vector-index-mcp"
 _SECONDS_PER_MINUTE = 60
-
-
-class _Runs(Protocol):
-    def running(self) -> AbstractAsyncContextManager[None]: ...
-
-
-_Service = TypeVar("_Service", bound=_Runs)
-
-
-class Lazily(Generic[_Service]):
-    """A service that is loaded and run once somebody needs it."""
-
-    def __init__(self, load: Callable[[], Awaitable[_Service]]) -> None:
-        self._load = load
-        self._wanted = anyio.Event()
-        self._running = anyio.Event()
-        self._service: _Service | None = None
-
-    @property
-    def loaded(self) -> _Service | None:
-        """The service, if it is running already."""
-        return self._service if self._running.is_set() else None
-
-    def begin(self) -> None:
-        """Start loading, if that has not happened yet. Returns at once."""
-        self._wanted.set()
-
-    async def get(self) -> _Service:
-        """The running service."""
-        self.begin()
-        await self._running.wait()
-        assert self._service is not None
-        return self._service
-
-    async def run(self) -> None:
-        """Load the service when it is wanted and run it until cancelled."""
-        await self._wanted.wait()
-        self._service = await self._load()
-        async with self._service.running():
-            self._running.set()
-            await anyio.sleep_forever()
 
 
 def build_server(service: "Lazily[Codebase]") -> MCPServer[Any]:
@@ -93,7 +52,6 @@ def build_server(service: "Lazily[Codebase]") -> MCPServer[Any]:
         version=__version__,
         instructions=tools.INSTRUCTIONS,
         middleware=[begin_after_answer],
-        request_state_security=RequestStateSecurity(codec=lean_mcp.NoState()),
         log_level="WARNING",
     )
     tools.register(server, service.get)
@@ -101,7 +59,7 @@ def build_server(service: "Lazily[Codebase]") -> MCPServer[Any]:
 
 
 def _load_page(service: "Lazily[Codebase]", handover: Handover) -> "Page":
-    from vector_index_mcp.page.listener import Page  # 2 MB of lexers that few services need
+    from vector_index_mcp.serving.listener import Page  # 2 MB of lexers that few services need
 
     return Page(service.get, handover)
 

@@ -26,11 +26,11 @@ def run(parsed: argparse.Namespace, project: Path, settings: Settings) -> int:
     if parsed.command == "status" and parsed.skipped:
         return _here(parsed, project, settings)
     if parsed.command == "status" and parsed.watch:
-        from vector_index_mcp import monitor
+        from vector_index_mcp.console import monitor
 
         return awaited(partial(monitor.run, project))
     if relay.ask(endpoint_of(project), greeting.REPORT) is not None:
-        from vector_index_mcp import remote
+        from vector_index_mcp.console import remote
 
         ask = partial(remote.run, parsed, relay.connected(project, ()))
         return awaited(ask)
@@ -46,7 +46,7 @@ def _verify(parsed: argparse.Namespace, project: Path, settings: Settings) -> in
 
 
 def _here(parsed: argparse.Namespace, project: Path, settings: Settings) -> int:
-    from vector_index_mcp import local  # imports LanceDB, half a second
+    from vector_index_mcp.console import local  # imports LanceDB, half a second
 
     return awaited(partial(local.run, parsed, project, settings))
 

@@ -4,11 +4,11 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from vector_index_mcp import results
 from vector_index_mcp.codebase import text
 from vector_index_mcp.codebase.wire import IndexStatus, RunReport, SearchResult
+from vector_index_mcp.console import results
+from vector_index_mcp.console.terminal import visible, visible_values, write
 from vector_index_mcp.engine.types import FileRecord
-from vector_index_mcp.terminal import visible, visible_values, write
 
 if TYPE_CHECKING:  # a command that asks a running service needs no LanceDB
     from vector_index_mcp.indexing.verify import Report

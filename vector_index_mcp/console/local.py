@@ -5,13 +5,13 @@ from pathlib import Path
 
 import anyio
 
-from vector_index_mcp import output, progress
 from vector_index_mcp.codebase import wire
 from vector_index_mcp.codebase.service import Codebase
+from vector_index_mcp.console import output, progress
 from vector_index_mcp.indexing.keeper import Role
 from vector_index_mcp.indexing.ledger import FAILED, SKIPPED
 from vector_index_mcp.indexing.verify import Report
-from vector_index_mcp.loading import open_codebase
+from vector_index_mcp.serving.loading import open_codebase
 from vector_index_mcp.settings import Settings
 
 _CHANGES_ARE_INDEXED_SECONDS = 3.0

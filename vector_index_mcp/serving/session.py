@@ -30,7 +30,7 @@ from mcp_types import (
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
-from vector_index_mcp.transport import lines_of
+from vector_index_mcp.serving.transport import lines_of
 
 _log = logging.getLogger(__name__)
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vector_index_mcp import arguments as grammar
+from vector_index_mcp.console import arguments as grammar
 
 COMMANDS = ["serve", "index", "status", "verify"]
 paths = st.text(min_size=1).filter(lambda text: not text.startswith("-") and text != "host")

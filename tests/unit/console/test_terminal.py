@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vector_index_mcp.terminal import visible, visible_values, write
+from vector_index_mcp.console.terminal import visible, visible_values, write
 
 
 @pytest.mark.parametrize(

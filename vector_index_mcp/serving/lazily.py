@@ -1,0 +1,48 @@
+"""A service that is loaded and run once somebody needs it."""
+
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Generic, Protocol, TypeVar
+
+import anyio
+
+
+class _Runs(Protocol):
+    def running(self) -> AbstractAsyncContextManager[None]: ...
+
+
+_Service = TypeVar("_Service", bound=_Runs)
+
+
+class Lazily(Generic[_Service]):
+    """A service that is loaded and run once somebody needs it."""
+
+    def __init__(self, load: Callable[[], Awaitable[_Service]]) -> None:
+        self._load = load
+        self._wanted = anyio.Event()
+        self._running = anyio.Event()
+        self._service: _Service | None = None
+
+    @property
+    def loaded(self) -> _Service | None:
+        """The service, if it is running already."""
+        return self._service if self._running.is_set() else None
+
+    def begin(self) -> None:
+        """Start loading, if that has not happened yet. Returns at once."""
+        self._wanted.set()
+
+    async def get(self) -> _Service:
+        """The running service."""
+        self.begin()
+        await self._running.wait()
+        assert self._service is not None
+        return self._service
+
+    async def run(self) -> None:
+        """Load the service when it is wanted and run it until cancelled."""
+        await self._wanted.wait()
+        self._service = await self._load()
+        async with self._service.running():
+            self._running.set()
+            await anyio.sleep_forever()
