@@ -38,12 +38,13 @@ from vector_index_mcp.engine.store.index import Manifest
 from vector_index_mcp.engine.types import Document, FileRecord
 from vector_index_mcp.engine.worker import Encoder
 from vector_index_mcp.files import read, secrets
+from vector_index_mcp.files.folder import Folder, Reading
 from vector_index_mcp.files.ignore import Ignore
 from vector_index_mcp.files.language import language_of
 from vector_index_mcp.files.scan import walk
-from vector_index_mcp.indexing.preparing.file import Recipe, prepare
+from vector_index_mcp.indexing.preparing.file import Recipe, Task, prepare
 
-RECIPE = Recipe(max_file_bytes=1_000_000, chunk_max_chars=1_200)
+RECIPE, READING = Recipe(1_200), Reading()
 FILES, FILES_PER_COMMIT = 2_000, 200
 MODEL, TEXTS, TIMES = "all-MiniLM-L6-v2", 384, 5
 # all-MiniLM-L6-v2: 6 layers, 384 wide and 1,536 inside, 256 tokens at most. A token is multiplied
@@ -81,13 +82,13 @@ async def text_costs(project: Project, uri: str) -> Figures:
     """Processor seconds per megabyte of source, by step."""
     steps, whole = Steps(), Steps()
     with steps.of("look for files"):
-        keys = sorted(walk(project.root, Ignore(project.root)).files)
+        keys = sorted(walk(Folder(project.root), Ignore(Folder(project.root))).files)
     documents = [document for key in keys if (document := _prepared(project.root, key, steps))]
     steps.seconds["cut"] -= steps.seconds["parse, find definitions"]
     await _store(documents, uri, steps)
     with whole.of("preparing, as the service does it"):
         for key in keys:
-            prepare(project.root, RECIPE, (key, None))
+            prepare(RECIPE, Task(Folder(project.root), key))
     megabytes = project.size / 1e6
     return {name: taken / megabytes for name, taken in (steps.seconds | whole.seconds).items()}
 
@@ -99,7 +100,7 @@ def _prepared(root: Path, key: str, steps: Steps) -> Document | None:
     with steps.of("decode, hash, sort out"):
         content_hash = hashlib.sha256(data).hexdigest()
         text, language = read.decode(data), language_of(key)
-        if text is None or len(data) > RECIPE.max_file_bytes or read.is_minified(text, language):
+        if text is None or len(data) > READING.max_file_bytes or read.is_minified(text, language):
             return None
     with steps.of("look for credentials"):
         if secrets.is_secret(key) or secrets.is_key(text):
@@ -179,9 +180,9 @@ def vector_costs(project: Project) -> Figures:
 
 def _texts(project: Project) -> list[str]:
     """What is embedded of every so manieth chunk."""
-    keys = sorted(walk(project.root, Ignore(project.root)).files)
+    keys = sorted(walk(Folder(project.root), Ignore(Folder(project.root))).files)
     some = keys[:: len(keys) // 300 or 1]
-    found = [prepare(project.root, RECIPE, (key, None)) for key in some]
+    found = [prepare(RECIPE, Task(Folder(project.root), key)) for key in some]
     embedded = [
         texts.embedded_text(one.key, entry.chunk.scope, entry.chunk.text)
         for one in found

@@ -127,10 +127,10 @@ def half_of(query: str) -> str:
 
 async def indexed(codebase: Codebase) -> None:
     """Wait until every chunk of `codebase` has its vector."""
-    run = await codebase.trigger(force_reindex=False)
+    run = await codebase.index.trigger(force_reindex=False)
     await run.finished.wait()
-    while codebase.lacks_vectors:
-        await codebase.embedding_progressed()
+    while codebase.index.progress.lacks_vectors:
+        await codebase.index.embedding_progressed()
 
 
 async def measure_corpus(corpus: Corpus, folder: Path) -> tuple[list[Case], list[Lookup]]:
@@ -162,15 +162,15 @@ async def measure_corpus(corpus: Corpus, folder: Path) -> tuple[list[Case], list
 
 async def candidates(codebase: Codebase, text: str) -> tuple[list[Candidate], list[Candidate]]:
     """What full text and vectors propose for a query."""
-    [vector] = await codebase.embedder.embed([text])
-    async with codebase.reading() as (index, _):
+    [vector] = await codebase.index.embedder.embed([text])
+    async with codebase.index.reading() as (index, _):
         lexical = await index.store.matching(Query(text).matched, FEWEST_CANDIDATES)
         return lexical, await index.store.nearest(vector, FEWEST_CANDIDATES)
 
 
 async def sampled_lookups(codebase: Codebase) -> list[tuple[str, str, IsRight]]:
     """Identifiers, file names and quotations of a corpus, each with how to tell its place."""
-    table = await (await lancedb.connect_async(codebase.uri)).open_table("chunks")
+    table = await (await lancedb.connect_async(codebase.index.uri)).open_table("chunks")
     columns = ["document_id", "file_path", "symbols", "extracted_text_chunk"]
     rows = await table.query().select(columns).to_list()
     defining = defaultdict(list)

@@ -56,6 +56,7 @@ from vector_index_mcp.engine.types import (
     Vector,
     Vectors,
 )
+from vector_index_mcp.files.folder import Folder, Reading
 from vector_index_mcp.files.language import language_of
 from vector_index_mcp.files.read import Text, read
 from vector_index_mcp.processes import memory
@@ -156,7 +157,7 @@ class Sources:
         with shelf.open("wb") as target:
             for name, root, file in files:
                 key = file.relative_to(root).as_posix()
-                found = read(root, key, FILE_BYTES)
+                found = read(Folder(root, reading=Reading(FILE_BYTES)), key)
                 if file.is_file() and isinstance(found, Text) and found.text:
                     chunks = chunk_text(found.text, language_of(key), CHUNK_CHARS)
                     pickle.dump(Source(f"{name}/{key}", tuple(chunks)), target)
@@ -270,7 +271,7 @@ async def extent(index: Index) -> Figures:
 
 def _file_sizes(folder: Path) -> dict[str, int]:
     sizes = {}
-    for place, _, names in os.walk(folder):
+    for place, _, names in os.walk(Folder(folder)):
         for name in names:
             path = Path(place, name)
             try:

@@ -54,10 +54,11 @@ from vector_index_mcp.engine.embed import WorkerEmbedder
 from vector_index_mcp.engine.model import find_model
 from vector_index_mcp.engine.texts import embedded_text
 from vector_index_mcp.engine.types import Document, Vectors
+from vector_index_mcp.files.folder import Folder
 from vector_index_mcp.files.ignore import Ignore
 from vector_index_mcp.files.scan import walk
 from vector_index_mcp.indexing.preparing.crew import Crew
-from vector_index_mcp.indexing.preparing.file import Recipe
+from vector_index_mcp.indexing.preparing.file import Recipe, Task
 from vector_index_mcp.processes import children
 
 SIZES = {100: 5, 1_000: 3, 10_000: 1}
@@ -72,7 +73,7 @@ STORM, STORM_SUFFIXES = 5_000, {".py", ".js", ".ts", ".go", ".java", ".c", ".h",
 IDLE_SECONDS = 60
 QUIET_SECONDS = 75  # a minute after the last change the service tidies up
 MODEL = "all-MiniLM-L6-v2"
-RECIPE = Recipe(max_file_bytes=1_000_000, chunk_max_chars=1_200)
+RECIPE = Recipe(1_200)
 
 Found = dict[str, Any]
 
@@ -181,9 +182,9 @@ async def _embedded(texts: list[str]) -> tuple[Vectors, float]:
 
 
 async def _documents(project: Project) -> list[Document]:
-    crew = Crew(project.root, RECIPE)
-    files = walk(project.root, Ignore(project.root)).files
-    found = await crew.prepare([(key, None) for key in files])
+    crew = Crew(RECIPE)
+    files = walk(Folder(project.root), Ignore(Folder(project.root))).files
+    found = await crew.prepare([Task(Folder(project.root), key) for key in files])
     await crew.end()
     return [one.document for one in sorted(found, key=lambda one: one.key) if one.document]
 

@@ -9,6 +9,7 @@ from vector_index_mcp.codebase.service import Codebase
 from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.store.store import connect, table_names
+from vector_index_mcp.files.folder import Folder, Selection
 from vector_index_mcp.indexing.keeper import Options
 from vector_index_mcp.indexing.preparing.file import Recipe
 from vector_index_mcp.serving.server import Lazily, build_server
@@ -17,20 +18,21 @@ PATIENCE_SECONDS = 30  # many times what anything takes, for machines that do mu
 _POLL_SECONDS = 0.005
 
 
-def codebase_of(root, embedder, *, uri=".lancedb", chunk_max_chars=1_200, **options):
+def codebase_of(
+    root, embedder, *, uri=".lancedb", chunk_max_chars=1_200, ignore_patterns=(), **options
+):
     """The service of the project at `root`; its cache and state lie beside the project."""
     beside = root.parent
     chosen = {
-        "lancedb_uri": uri,
-        "recipe": Recipe(1_000_000, chunk_max_chars),
-        "ignore_patterns": (),
+        "recipe": Recipe(chunk_max_chars),
         "quiet_seconds": 0.01,
         "longest_seconds": 0.1,
         "rescan_seconds": 3_600.0,  # what events miss is not healed behind a test's back
         "state_folder": beside / "state",
     }
     cache = EmbeddingCache(beside / "cache", 100_000_000)
-    return Codebase(root, Options(**chosen | options), embedder, cache)
+    project = Folder(root, selection=Selection(ignore_patterns))
+    return Codebase(project, uri, Options(**chosen | options), embedder, cache)
 
 
 @asynccontextmanager
@@ -95,10 +97,10 @@ async def settled(client, *, with_vectors=True):
 async def converged(codebase):
     """Wait until no run is under way and no chunk waits for its vector."""
     with anyio.fail_after(PATIENCE_SECONDS):
-        while (run := await codebase.catching_up()) is not None:
+        while (run := await codebase.index.catching_up()) is not None:
             await run.finished.wait()
-        while codebase.lacks_vectors:
-            await codebase.embedding_progressed()
+        while codebase.index.progress.lacks_vectors:
+            await codebase.index.embedding_progressed()
 
 
 async def contents(uri):
@@ -153,7 +155,7 @@ class Gate:
         """Stop `codebase` after the first batch into a store for which `stops_at` is true."""
         self.reached = anyio.Event()
         self.opened = anyio.Event()
-        commit = codebase.pipeline.commit
+        commit = codebase.index.pipeline.commit
 
         async def stopping(store, *arguments):
             outcome = await commit(store, *arguments)
@@ -162,7 +164,7 @@ class Gate:
                 await self.opened.wait()
             return outcome
 
-        codebase.pipeline.commit = stopping
+        codebase.index.pipeline.commit = stopping
 
     async def wait(self):
         with anyio.fail_after(PATIENCE_SECONDS):

@@ -106,13 +106,13 @@ READS_ENVIRONMENT = {
     "files/repository.py",  # XDG_CONFIG_HOME, as git does
     "processes/children.py",  # passed on to them
     "background/endpoint.py",  # XDG_RUNTIME_DIR, and what stands in for it
-    "background/relay.py",  # passed on to the service
+    "background/contact.py",  # passed on to the service
     "clients/places.py",  # where each client keeps its configuration
     "engine/store/lean_lancedb.py",  # what lance reads when it is imported
 }
 HEAVY = ["lancedb", "lance", "pyarrow", "torch", "sentence_transformers", "transformers"]
 # What a client starts once per session.
-FRONT_END = ["greeting", "endpoint", "relay", "refusal"]
+FRONT_END = ["greeting", "endpoint", "contact", "relay", "refusal"]
 
 every_module = pytest.mark.parametrize(
     "module", MODULES, ids=lambda path: path.relative_to(ROOT).as_posix()

@@ -79,6 +79,7 @@ class Work:
         except OSError as error:  # what it takes is not there just now
             said = type(error).__name__
         self._forget_broken_repositories()
+        self._forget_rules_out_of_sight()
         return f"{todo.__name__[4:]}: {said}"
 
     def _forget_broken_repositories(self) -> None:
@@ -94,6 +95,15 @@ class Work:
                 mode, _, path = line.partition("\t")
                 if mode.startswith("160000") and not (top / path / ".git").exists():
                     self.git("update-index", "--force-remove", path, at=top)
+
+    def _forget_rules_out_of_sight(self) -> None:
+        """What a sparse checkout leaves out git reads from its index; we do not, see `Ignore`."""
+        for line in self._asked("ls-files", "-t", "--", "*.gitignore", at=self.root).stdout.split(
+            "\n"
+        ):
+            tag, _, path = line.partition(" ")
+            if tag == "S":
+                self.git("update-index", "--no-skip-worktree", "--", path)
 
     def git(self, *arguments: str, at: Path | None = None) -> str:
         """What was done; whether it failed plays no part."""

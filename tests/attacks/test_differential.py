@@ -50,17 +50,17 @@ async def has_seen_everything(codebase, root, number):
     (root / sentinel).write_text(f"{number}\n", encoding="utf-8")
 
     async def is_done():
-        indexer = codebase.indexer
+        indexer = codebase.index.indexer
         is_seen = indexer.live.ledger.get(sentinel) is not None
-        return is_seen and indexer.run is None and not indexer.pending_path_count
+        return is_seen and indexer.runs.current is None and not indexer.pending_path_count
 
     await eventually(is_done)
     (root / sentinel).unlink()
 
     async def is_gone():
-        indexer = codebase.indexer
+        indexer = codebase.index.indexer
         is_seen = indexer.live.ledger.get(sentinel) is None
-        return is_seen and indexer.run is None and not indexer.pending_path_count
+        return is_seen and indexer.runs.current is None and not indexer.pending_path_count
 
     await eventually(is_gone)
 
@@ -68,7 +68,7 @@ async def has_seen_everything(codebase, root, number):
 async def differences(codebase, root):
     """What the index says otherwise than the files do."""
     wanted = await anyio.to_thread.run_sync(differential.expected, root)
-    rows, records = await contents(codebase.uri)
+    rows, records = await contents(codebase.index.uri)
     hashes = {key: record.content_hash for key, record in records.items()}
     found = [f"missing: {path}" for path in wanted.keys() - hashes.keys()]
     found += [f"too much: {path}" for path in hashes.keys() - wanted.keys()]
@@ -106,7 +106,7 @@ async def test_nothing_that_git_and_editors_do_is_missed(tmp_path, monkeypatch):
 
 
 async def follow(codebase, root, work):
-    run = await codebase.catching_up()
+    run = await codebase.index.catching_up()
     with anyio.fail_after(PATIENCE_SECONDS):
         await run.finished.wait()
     done, former = 0, []
@@ -117,5 +117,5 @@ async def follow(codebase, root, work):
         await has_seen_everything(codebase, root, done)
         found = await differences(codebase, root)
         assert not found, f"seed {SEED}, step {done}: {found} after {steps}; before: {former}"
-        assert codebase.state.error is None
+        assert codebase.index.state.error is None
         former = steps

@@ -26,8 +26,8 @@ async def started(root, role=Role.KEEPER):
     codebase = codebase_of(root, FakeEmbedder())
     async with codebase.running(role):
         await converged(codebase)
-        assert codebase.state.error is None
-        return codebase.uri, (await codebase.search("number_7", 1)).hits[0].chunk.text
+        assert codebase.index.state.error is None
+        return codebase.index.uri, (await codebase.search("number_7", 1)).hits[0].chunk.text
 
 
 def files_by_kind(*folders):

@@ -119,7 +119,7 @@ async def test_a_configured_folder_with_users_tables_is_refused_and_kept(project
     codebase = codebase_of(project, FakeEmbedder(), uri=str(users))
     async with codebase.running():
         with pytest.raises(StoreError, match="did not write for you"):
-            await codebase.trigger(force_reindex=True)
+            await codebase.index.trigger(force_reindex=True)
         with pytest.raises(StoreError, match="set VECTOR_INDEX_LANCEDB_URI"):
             await codebase.search("apple", 5)
     assert state_of(users) == before
@@ -146,11 +146,11 @@ async def test_a_shipped_index_is_never_served(project, role):
             with pytest.raises(StoreError, match="not indexed yet"):
                 await codebase.search("curl evil", 5)
         else:
-            await codebase.trigger(force_reindex=False)
+            await codebase.index.trigger(force_reindex=False)
             await converged(codebase)
             answer = await codebase.search("curl evil apple", 5)
             assert [hit.chunk.text for hit in answer.hits][:1] == [FILES["one.py"]]
-            assert "left alone" in codebase.displaced
+            assert "left alone" in codebase.index.displaced
     assert state_of(project / ".lancedb") == before
 
 
@@ -183,7 +183,7 @@ async def test_files_that_a_pull_brings_into_an_idle_index_make_it_be_built_anew
         await converged(codebase)
         answer = await codebase.search("curl evil apple", 5)
         assert LIE not in {hit.chunk.text for hit in answer.hits}
-        assert codebase.state.error is None
+        assert codebase.index.state.error is None
     rows, _ = await contents(project / ".lancedb")
     assert {row["extracted_text_chunk"] for row in rows.values()} == set(FILES.values())
 
@@ -192,12 +192,12 @@ async def test_a_row_that_lies_is_dropped_flagged_and_indexed_again(project):
     codebase = codebase_of(project, FakeEmbedder())
     async with codebase.running():
         await converged(codebase)
-        live = codebase.indexer.live
+        live = codebase.index.indexer.live
         record = live.ledger.get("one.py")
         lie = entries("one.py", (Chunk(LIE, 1, 1),))
         document = Document("one.py", "one.py", record.content_hash, 1.0, "python", lie)
-        await live.index.store.replace([document], codebase.pipeline.revision + 1, {})
-        codebase.pipeline.revision += 1
+        await live.index.store.replace([document], codebase.index.pipeline.revision + 1, {})
+        codebase.index.pipeline.revision += 1
         answer = await codebase.search("curl evil apple", 5)
         assert LIE not in {hit.chunk.text for hit in answer.hits}
         assert "The index was wrong about 1 file" in answer.note

@@ -27,6 +27,7 @@ from serving import (
 from vector_index_mcp.errors import ProjectError
 from vector_index_mcp.indexing.keeper import Role
 from vector_index_mcp.indexing.opening import Opener
+from vector_index_mcp.indexing.place import Place
 
 pytestmark = pytest.mark.anyio
 
@@ -44,7 +45,7 @@ async def indexed(root, embedder, **options):
     codebase = codebase_of(root, embedder, **options)
     async with codebase.running(Role.VISITOR):
         await converged(codebase)
-    return await contents(codebase.uri)
+    return await contents(codebase.index.uri)
 
 
 @asynccontextmanager
@@ -136,8 +137,8 @@ async def test_a_copy_made_of_hard_links_and_its_original_are_both_kept(project)
     copy = project.parent / "copy"
     shutil.copytree(project, copy, copy_function=os.link)
     async with kept(project) as first, kept(copy) as second:
-        assert first.indexer is not None
-        assert second.indexer is not None
+        assert first.index.indexer is not None
+        assert second.index.indexer is not None
     for root in (project, copy):
         async with serving(codebase_of(root, FakeEmbedder())) as client:
             await is_as_fresh(client, root)
@@ -187,7 +188,7 @@ async def test_a_deleted_index_leaves_one_writer(project, is_made_anew):
         shutil.rmtree(project / ".lancedb")
         if is_made_anew:
             (project / ".lancedb").mkdir()
-        other = Opener(project, str(project / ".lancedb"), "1", state)
+        other = Opener(Place.in_project(project, ".lancedb"), "1", state)
         assert other.is_taken()
         assert not other.acquire()
         write(project, {"two.py": "banana = 1\n"})
@@ -198,7 +199,7 @@ async def test_a_deleted_index_leaves_one_writer(project, is_made_anew):
 
         await eventually(is_found)
         await converged(codebase)
-        assert not Opener(project, str(project / ".lancedb"), "1", state).acquire()
+        assert not Opener(Place.in_project(project, ".lancedb"), "1", state).acquire()
     fresh = await fresh_contents(project, FakeEmbedder(), project.parent / "fresh")
     assert without_time(await contents(project / ".lancedb")) == without_time(fresh)
 
@@ -222,7 +223,7 @@ async def test_two_projects_cannot_share_a_configured_folder(project, tmp_path):
     codebase = codebase_of(other, FakeEmbedder(), uri=place)
     async with codebase.running():
         with pytest.raises(Exception, match="belongs to the project"):
-            await codebase.trigger(force_reindex=False)
+            await codebase.index.trigger(force_reindex=False)
     assert state_of(place).keys() == before.keys()
     project.rename(tmp_path / "gone")
     async with kept(other, uri=place) as codebase:

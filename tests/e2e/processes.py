@@ -24,7 +24,7 @@ from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp_types import CallToolResult
 
-from vector_index_mcp.background import greeting, relay
+from vector_index_mcp.background import contact, greeting
 from vector_index_mcp.background.endpoint import Endpoint
 from vector_index_mcp.codebase import wire
 from vector_index_mcp.engine.model import OFFLINE_PACKAGE
@@ -372,7 +372,7 @@ class Place:
         """What the service says of itself; empty if there is none."""
         if not any(self.runtime.glob("*.lock")):
             return {}
-        return relay.ask(self.endpoint, greeting.REPORT) or {}
+        return contact.ask(self.endpoint, greeting.REPORT) or {}
 
     def service(self) -> psutil.Process:
         return psutil.Process(self.report()["pid"])

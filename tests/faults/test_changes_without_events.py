@@ -26,7 +26,7 @@ from serving import (
 from vector_index_mcp.files import mounts, watch
 from vector_index_mcp.files.scan import stamp_of
 from vector_index_mcp.indexing import freshness
-from vector_index_mcp.indexing.indexer import _FILES_PER_BATCH
+from vector_index_mcp.indexing.indexer import FILES_PER_BATCH
 from vector_index_mcp.indexing.ledger import INDEXED
 from vector_index_mcp.indexing.run import Kind
 
@@ -94,7 +94,7 @@ async def test_events_lost_after_the_walk_of_a_run_are_made_good_by_another_run(
     async with serving(codebase) as client:
         await gate.wait()
         write(project, {"two.py": "banana = 1\n"})
-        codebase.freshness._note_problem(watch.EVENTS_LOST)
+        codebase.index.freshness._note_problem(watch.EVENTS_LOST)
         await anyio.wait_all_tasks_blocked()
         gate.open()
         await eventually(lambda: finds(client, "banana", "two.py"))
@@ -102,18 +102,21 @@ async def test_events_lost_after_the_walk_of_a_run_are_made_good_by_another_run(
 
 @pytest.mark.usefixtures("deaf")
 async def test_a_request_finds_what_changed_after_the_walk_of_the_run_it_joins(project):
-    write(project, {f"file{i}.py": "cherry = 1\n" for i in range(_FILES_PER_BATCH)})
+    write(project, {f"file{i}.py": "cherry = 1\n" for i in range(FILES_PER_BATCH)})
     codebase = codebase_of(project, FakeEmbedder())
     gate = Gate(codebase)
     async with codebase.running():
         await gate.wait()
         write(project, {"two.py": "banana = 1\n"})
-        run = await codebase.trigger(force_reindex=False)
+        run = await codebase.index.trigger(force_reindex=False)
         gate.open()
         with anyio.fail_after(PATIENCE_SECONDS):
             await run.finished.wait()
-        assert (run.kind, codebase.ledger.count(INDEXED)) == (Kind.START, _FILES_PER_BATCH + 2)
-        assert run.files_done == run.files_to_do == _FILES_PER_BATCH + 2
+        assert (run.kind, codebase.index.ledger.count(INDEXED)) == (
+            Kind.START,
+            FILES_PER_BATCH + 2,
+        )
+        assert run.files_done == run.files_to_do == FILES_PER_BATCH + 2
 
 
 @pytest.fixture
@@ -131,7 +134,7 @@ async def test_a_sweep_finds_a_write_by_a_hard_link_from_outside(project, kept, 
     codebase, client = kept
     (tmp_path / "outside").hardlink_to(project / "one.py")
     (tmp_path / "outside").write_text("banana = 1\n", encoding="utf-8")
-    await codebase.freshness.sweep(codebase.indexer)
+    await codebase.index.freshness.sweep(codebase.index.indexer)
     await eventually(lambda: finds(client, "banana", "one.py"))
 
 
@@ -156,7 +159,7 @@ async def test_a_write_through_a_map_that_leaves_the_stamp_is_found_when_the_map
         mapped = mmap.mmap(opened.fileno(), 0)
     with mapped:
         mapped[:5] = b"peach"  # the first write to a page is the one that is stamped
-        await codebase.freshness.sweep(codebase.indexer)
+        await codebase.index.freshness.sweep(codebase.index.indexer)
         await eventually(lambda: finds(client, "peach", "one.py"))
         status = file.stat()
         mapped[:5] = b"guava"
@@ -222,21 +225,21 @@ async def test_a_folder_that_is_mounted_over_is_found_by_a_sweep(project, tmp_pa
         if (await anyio.run_process(command, check=False)).returncode:
             pytest.skip("mounting is not permitted here")
         try:
-            await codebase.freshness.sweep(codebase.indexer)
+            await codebase.index.freshness.sweep(codebase.index.indexer)
             await eventually(lambda: finds(client, "damson", "under/three.py"))
             write(tmp_path / "other", {"three.py": "elderberry = 1\n"})  # by its other place
             await eventually(lambda: finds(client, "elderberry", "under/three.py"))
         finally:
             await anyio.run_process(["umount", "--lazy", str(project / "under")])
-        await codebase.freshness.sweep(codebase.indexer)
+        await codebase.index.freshness.sweep(codebase.index.indexer)
         await eventually(lambda: finds(client, "banana", "under/two.py"))
 
 
 async def test_a_sweep_without_changes_queues_nothing(kept):
     codebase, client = kept
     for _ in range(3):
-        await codebase.freshness.sweep(codebase.indexer)
-        assert codebase.indexer.pending_path_count == 0
+        await codebase.index.freshness.sweep(codebase.index.indexer)
+        assert codebase.index.indexer.pending_path_count == 0
 
 
 @linux_only
@@ -345,10 +348,10 @@ async def test_a_file_system_that_drops_out_is_told_and_followed_when_it_is_back
 
         assert "the index is kept" in await eventually(is_told)
         if when == "under the service":
-            number = codebase.indexer.last_run.number
+            number = codebase.index.indexer.runs.last.number
 
             async def is_scanned_again():
-                return codebase.indexer.last_run.number > number + 1
+                return codebase.index.indexer.runs.last.number > number + 1
 
             await eventually(is_scanned_again)  # and looked for in vain
         await droppable.umount()
@@ -423,7 +426,9 @@ async def test_that_watches_run_out_is_told_once_and_scanned_for_at_its_time(
         await settled(client)
         for _ in range(20):  # in which scans after scans would have been made
             await settled(client)
-        assert codebase.indexer.last_run.number <= 2  # at the start, and when watches ran out
+        assert (
+            codebase.index.indexer.runs.last.number <= 2
+        )  # at the start, and when watches ran out
         assert caplog.text.count("watch limit reached") == 1
 
 

@@ -70,7 +70,7 @@ async def index():
 
     setattr(home, function, deadly)
     async with codebase.running(Role.VISITOR):
-        await codebase.trigger(force_reindex=True)
+        await codebase.index.trigger(force_reindex=True)
         await converged(codebase)
         await anyio.sleep_forever()  # until it dies
 
@@ -157,7 +157,7 @@ async def recovered(project, **options):
     codebase = codebase_of(project, embedder, **options)
     async with codebase.running(Role.VISITOR):
         await converged(codebase)
-    assert codebase.state.error is None
+    assert codebase.index.state.error is None
     return await contents(project / ".lancedb"), embedder
 
 

@@ -100,12 +100,12 @@ async def test_a_trigger_that_joins_a_run_looks_for_the_model_as_well(project, e
         embedder.start()
         assert embedder.state == "unavailable"
         embedder.absent = ""
-        run = await codebase.trigger(force_reindex=False)
+        run = await codebase.index.trigger(force_reindex=False)
         assert run.kind is Kind.START
         assert embedder.state != "unavailable"
         first_run.open()
         await converged(codebase)
-        assert codebase.ledger.unembedded_count == 0
+        assert codebase.index.ledger.unembedded_count == 0
 
 
 async def test_a_model_that_is_gone_at_a_restart_costs_no_vector(project, embedder):
@@ -197,7 +197,7 @@ async def test_a_file_that_breaks_the_chunker_is_told_of_and_costs_no_other(
         assert (status["indexed_file_count"], status["error_message"]) == (12, None)
         assert (await call(client, "trigger_index"))["run"]["files_failed"] == 1
         monkeypatch.setattr(child_module, "_COMMAND", sound)
-        await codebase.pipeline.crew.end()
+        await codebase.index.pipeline.crew.end()
         report = await call(client, "trigger_index")
         assert (report["run"]["files_failed"], report["run"]["files_indexed"]) == (0, 1)
         await is_as_fresh(client, project, embedder)
@@ -330,39 +330,39 @@ async def test_an_index_deleted_under_the_running_service_is_built_anew(
 async def test_a_project_moved_away_in_the_middle_of_a_run_is_not_forgotten(
     project, embedder, monkeypatch, force_reindex
 ):
-    monkeypatch.setattr(indexer, "_FILES_PER_BATCH", 5)
+    monkeypatch.setattr(indexer, "FILES_PER_BATCH", 5)
     codebase = codebase_of(project, embedder, uri=str(project.parent / "index"))
     async with codebase.running(Role.VISITOR):
         await converged(codebase)
-    before = await contents(codebase.uri)
+    before = await contents(codebase.index.uri)
     write(project, {name: f"{text}# more\n" for name, text in FILES.items()})
-    codebase = codebase_of(project, embedder, uri=codebase.uri)
+    codebase = codebase_of(project, embedder, uri=codebase.index.uri)
     gate = Gate(codebase)
     async with codebase.running(Role.VISITOR):
         if force_reindex:
             gate.open()
             await converged(codebase)
-            before = await contents(codebase.uri)
+            before = await contents(codebase.index.uri)
             gate = Gate(codebase)
-        run = await codebase.trigger(force_reindex=force_reindex)
+        run = await codebase.index.trigger(force_reindex=force_reindex)
         await gate.wait()
         away = project.rename(project.parent / "away")
         gate.open()
         await run.finished.wait()
         assert "the index is kept" in run.error
         await converged(codebase)
-        assert "the index is kept" in codebase.state.error
-        rows, records = await contents(codebase.uri)
+        assert "the index is kept" in codebase.index.state.error
+        rows, records = await contents(codebase.index.uri)
         assert records.keys() == before[1].keys()
         assert {record.state for record in records.values()} == {INDEXED}
         assert (rows == before[0]) is force_reindex
 
         away.rename(project)
-        await codebase.trigger(force_reindex=False)
+        await codebase.index.trigger(force_reindex=False)
         await converged(codebase)
-        assert codebase.state.error is None
+        assert codebase.index.state.error is None
     fresh = await fresh_contents(project, FakeEmbedder(), project.parent / "fresh")
-    assert without_time(await contents(codebase.uri)) == without_time(fresh)
+    assert without_time(await contents(codebase.index.uri)) == without_time(fresh)
 
 
 @pytest.mark.parametrize("uri", [".lancedb", "../index"])
@@ -370,7 +370,7 @@ async def test_a_project_moved_away_and_back_is_not_forgotten(project, embedder,
     codebase = codebase_of(project, embedder, uri=uri)
     async with serving(codebase) as client:
         await settled(client)
-        before = await contents(codebase.uri)
+        before = await contents(codebase.index.uri)
         away = project.rename(project.parent / "away")
 
         async def is_error():
@@ -390,7 +390,7 @@ async def test_a_project_moved_away_and_back_is_not_forgotten(project, embedder,
         assert status["error_message"] is None
         assert status["indexed_file_count"] == 13
         await first_found(client, "apple", "one.py")
-        assert (await contents(codebase.uri))[0] == before[0]
+        assert (await contents(codebase.index.uri))[0] == before[0]
         write(project, {"two.py": "banana = 1\n"})
         await first_found(client, "banana", "two.py")
         await settled(client)

@@ -41,7 +41,7 @@ async def test_vectors_that_are_cached_cost_one_commit_or_none(copy, fills, is_a
 
     async with (codebase := codebase_of(copy, embedder)).running():
         await converged(codebase)
-        assert codebase.ledger.unembedded_count == 0
+        assert codebase.index.ledger.unembedded_count == 0
 
     assert embedder.texts == []
     assert fills == ([] if is_at_hand else [FILES])

@@ -48,7 +48,7 @@ async def seen(project):
 
     async def seen(*names):
         async def are_those():
-            records = codebase.ledger.with_state(INDEXED)
+            records = codebase.index.ledger.with_state(INDEXED)
             return {Path(record.key).name for record in records} == set(names)
 
         await eventually(are_those)
@@ -130,7 +130,7 @@ async def test_a_worktree_has_its_rules_where_its_repository_is(project, home):
 
     async def knows(*names):
         async def are_those():
-            return set(codebase.ledger.stamps()) == set(names)
+            return set(codebase.index.ledger.stamps()) == set(names)
 
         await eventually(are_those)
 

@@ -30,7 +30,7 @@ from serving import (
 from vector_index_mcp.files import scan
 from vector_index_mcp.files.scan import stamp_of
 from vector_index_mcp.files.watch import Watch
-from vector_index_mcp.indexing.indexer import _FILES_PER_BATCH
+from vector_index_mcp.indexing.indexer import FILES_PER_BATCH
 from vector_index_mcp.indexing.keeper import Role
 from vector_index_mcp.indexing.ledger import INDEXED
 
@@ -238,7 +238,7 @@ async def test_a_run_ends_though_all_it_found_was_indexed_as_just_changed(projec
     codebase = codebase_of(project, embedder, quiet_seconds=0.0)
     async with codebase.running(Role.VISITOR):  # without a watcher: events are ours to make
         await converged(codebase)
-        indexer, names = codebase.indexer, [f"new_{number}.py" for number in range(5)]
+        indexer, names = codebase.index.indexer, [f"new_{number}.py" for number in range(5)]
         walk = indexer._walk
 
         async def walk_and_then_save():
@@ -247,14 +247,14 @@ async def test_a_run_ends_though_all_it_found_was_indexed_as_just_changed(projec
 
         indexer._walk = walk_and_then_save
         write(project, dict.fromkeys(names, "elderberry\n"))
-        run = await codebase.trigger(force_reindex=False)
+        run = await codebase.index.trigger(force_reindex=False)
         with anyio.fail_after(PATIENCE_SECONDS):
             await run.finished.wait()
         assert (run.error, run.files_to_do) == (None, 5)
-        assert all(codebase.ledger.get(name).state == INDEXED for name in names)
+        assert all(codebase.index.ledger.get(name).state == INDEXED for name in names)
 
 
-MANY = {f"data/file_{number}.py": "quince\n" for number in range(3 * _FILES_PER_BATCH)}
+MANY = {f"data/file_{number}.py": "quince\n" for number in range(3 * FILES_PER_BATCH)}
 """One batch is committed, one prepared and one queued when the gate stops the pipeline."""
 
 
@@ -282,43 +282,43 @@ async def test_what_is_deleted_or_ignored_on_its_way_into_the_index_does_not_sta
     codebase = codebase_of(project, embedder, quiet_seconds=0.0)
     async with codebase.running(Role.VISITOR):  # without a watcher: events are ours to make
         await converged(codebase)
-        current = codebase.indexer.live.index.store
+        current = codebase.index.indexer.live.index.store
         write(project, MANY)
         is_rebuild = into == "a rebuilt index"
         gate = Gate(codebase, lambda store: (store is not current) == is_rebuild)
-        run = await codebase.trigger(force_reindex=is_rebuild)
+        run = await codebase.index.trigger(force_reindex=is_rebuild)
         await gate.wait()
-        codebase.indexer.queue.touch(lose(project))
+        codebase.index.indexer.queue.touch(lose(project))
         gate.open()
         with anyio.fail_after(PATIENCE_SECONDS):
             await run.finished.wait()
 
         async def is_done():
-            return codebase.indexer.pending_path_count == 0
+            return codebase.index.indexer.pending_path_count == 0
 
         await eventually(is_done)
-        held = [record.key for record, _ in codebase.ledger.all()]
+        held = [record.key for record, _ in codebase.index.ledger.all()]
         assert sorted(held) == sorted(FILES.keys() - {"build/out.py"})
 
 
 async def test_files_changed_on_their_way_into_the_index_are_indexed_as_they_are_now(
     project, embedder
 ):
-    names = list(MANY)[: 2 * _FILES_PER_BATCH]
+    names = list(MANY)[: 2 * FILES_PER_BATCH]
     write(project, dict.fromkeys(names, "quince\n"))
     codebase = codebase_of(project, embedder, quiet_seconds=0.0)
     gate = Gate(codebase)
 
     async def is_next_batch_prepared():
-        return len(codebase.indexer._scanned._batches) == 2
+        return len(codebase.index.indexer._scanned._batches) == 2
 
     async with codebase.running(Role.VISITOR):
         await gate.wait()
         await eventually(is_next_batch_prepared)
-        late = [name for name in names if codebase.ledger.get(name) is None]
-        assert len(late) > _FILES_PER_BATCH  # too many to be indexed at once
+        late = [name for name in names if codebase.index.ledger.get(name) is None]
+        assert len(late) > FILES_PER_BATCH  # too many to be indexed at once
         write(project, dict.fromkeys(late, "raspberry\n"))
-        codebase.indexer.queue.touch(late)
+        codebase.index.indexer.queue.touch(late)
         gate.open()
         await converged(codebase)
     kept = await contents(project / ".lancedb")
@@ -357,8 +357,8 @@ async def test_a_save_within_the_same_second_is_found_where_stamps_have_no_finer
 
         async def is_indexed(text):
             if not events:
-                await (await codebase.trigger(force_reindex=False)).finished.wait()
-            content_hash = codebase.ledger.get("one.py").content_hash
+                await (await codebase.index.trigger(force_reindex=False)).finished.wait()
+            content_hash = codebase.index.ledger.get("one.py").content_hash
             return content_hash == hashlib.sha256(text.encode()).hexdigest()
 
         stamps = set()
@@ -378,9 +378,9 @@ async def test_what_was_read_in_the_second_of_its_save_is_read_once_more(coarse_
     async with codebase.running(Role.VISITOR):
 
         async def is_trusted():
-            run = await codebase.trigger(force_reindex=False)
+            run = await codebase.index.trigger(force_reindex=False)
             await run.finished.wait()
             return not run.files_to_do
 
         await eventually(is_trusted)
-        assert codebase.ledger.get("one.py").stamp == stamp_of((root / "one.py").stat())
+        assert codebase.index.ledger.get("one.py").stamp == stamp_of((root / "one.py").stat())

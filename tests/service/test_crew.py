@@ -8,15 +8,16 @@ import psutil
 import pytest
 from serving import PATIENCE_SECONDS, write
 
+from vector_index_mcp.files.folder import Folder
 from vector_index_mcp.indexing.ledger import FAILED, GIVEN_UP, INDEXED
 from vector_index_mcp.indexing.preparing import child as child_module
 from vector_index_mcp.indexing.preparing import crew as crew_module
 from vector_index_mcp.indexing.preparing.crew import Crew
-from vector_index_mcp.indexing.preparing.file import NO_PROCESS, Recipe, prepare
+from vector_index_mcp.indexing.preparing.file import NO_PROCESS, Recipe, Task, prepare
 
 pytestmark = pytest.mark.anyio
 
-RECIPE = Recipe(1_000_000, 1_200)
+RECIPE = Recipe(1_200)
 # Kotlin's scanner looks for ever for what follows the annotation.
 ENDLESS_KOTLIN = "class A\n@Test"
 HUNGRY_C = ("x=>" * 300 + "\n") * 33  # half a gigabyte a second
@@ -46,8 +47,8 @@ ODD_CHILD = """
 import os, signal, sys
 from vector_index_mcp.indexing.preparing import child_main
 
-def prepare(root, recipe, task, by_lines, sound=child_main.prepare):
-    key = task[0]
+def prepare(recipe, task, by_lines, sound=child_main.prepare):
+    key = task.key
     if key == "deadly.py" or (key == "deadly_syntax.py" and not by_lines):
         os.kill(os.getpid(), signal.SIGKILL)
     if key == "endless.py":
@@ -62,7 +63,7 @@ def prepare(root, recipe, task, by_lines, sound=child_main.prepare):
     if key == "swollen.py" and not by_lines:
         held.append(b"x" * 200_000_000)
         signal.pause()
-    return sound(root, recipe, task, by_lines)
+    return sound(recipe, task, by_lines)
 
 held = []
 child_main.prepare = prepare
@@ -79,9 +80,9 @@ def root(tmp_path):
 
 @pytest.fixture
 async def crew(root):
-    crew = Crew(root, RECIPE)
+    crew = Crew(RECIPE)
     yield crew
-    await crew_module.end()
+    await crew.end()
     assert children() == []
 
 
@@ -95,7 +96,7 @@ def with_odd_children(tmp_path, monkeypatch):
 
 
 def tasks_of(root):
-    return [(path.name, None) for path in sorted(root.iterdir())]
+    return [Task(Folder(root), path.name) for path in sorted(root.iterdir())]
 
 
 def by_key(prepared):
@@ -103,7 +104,7 @@ def by_key(prepared):
 
 
 def prepared_here(root, tasks):
-    return [prepare(root, RECIPE, task) for task in tasks]
+    return [prepare(RECIPE, task) for task in tasks]
 
 
 def children():
@@ -151,7 +152,7 @@ async def test_a_file_whose_syntax_takes_a_child_along_is_cut_by_its_lines(
 
     state = (found.record.state, found.record.chunk_count, found.record.reason)
     assert state == (INDEXED, 1, reason)
-    unchanged = await crew.prepare([(name, found.record)])
+    unchanged = await crew.prepare([Task(Folder(root), name, found.record)])
     assert [(each.document, each.record) for each in unchanged] == [(None, found.record)]
 
 
@@ -185,7 +186,7 @@ async def test_a_text_that_no_parser_survives_is_cut_by_its_lines(
     monkeypatch.setattr(child_module, "_MOST_BYTES", math.inf)  # the system has to see to it
     (root / name).write_text(text)
 
-    [found] = await crew.prepare([(name, None)])
+    [found] = await crew.prepare([Task(Folder(root), name)])
 
     assert found.record.state == INDEXED
     assert reason in found.record.reason
@@ -194,7 +195,7 @@ async def test_a_text_that_no_parser_survives_is_cut_by_its_lines(
 
 @pytest.mark.skipif(sys.platform == "win32", reason="processor time is not limited there")
 async def test_a_save_that_takes_long_keeps_no_other_waiting(root, crew):
-    tasks = [("a.kt", None), *tasks_of(root)[:10]]
+    tasks = [Task(Folder(root), "a.kt"), *tasks_of(root)[:10]]
     (root / "a.kt").write_text(ENDLESS_KOTLIN)
     finished = []
     async with anyio.create_task_group() as group:
@@ -217,13 +218,14 @@ async def test_a_save_that_takes_long_keeps_no_other_waiting(root, crew):
     assert crew.late_count == 0
 
     # Whoever knows that it took long sets it aside at once; what has changed is tried again.
-    assert await crew.prepare_promptly([("a.kt", late.record)]) == []
+    assert await crew.prepare_promptly([Task(Folder(root), "a.kt", late.record)]) == []
     (root / "a.kt").write_text(ENDLESS_KOTLIN + "\nclass B {}\n")
     async with anyio.create_task_group() as group:
         finished.clear()
         group.start_soon(crew.finish_late_forever, finished.extend)
         with anyio.fail_after(PATIENCE_SECONDS):
-            while not (found := await crew.prepare_promptly([("a.kt", late.record)])):  # noqa: ASYNC110
+            again = [Task(Folder(root), "a.kt", late.record)]
+            while not (found := await crew.prepare_promptly(again)):  # noqa: ASYNC110
                 await anyio.sleep(0.05)
         group.cancel_scope.cancel()
     assert found[0].record.reason == ""
@@ -236,7 +238,7 @@ async def test_a_child_that_has_grown_is_replaced(root, crew, monkeypatch):
     (root / "large.py").write_text("x = 1\n")
     seen = set()
     for _ in range(4):  # 50 MB each time
-        await crew.prepare_promptly([("large.py", None)])
+        await crew.prepare_promptly([Task(Folder(root), "large.py")])
         [child] = children()
         seen.add(child.pid)
         assert child.memory_info().rss < 100_000_000
@@ -251,7 +253,7 @@ async def test_a_child_that_takes_too_much_while_it_works_is_ended(root, crew, m
     monkeypatch.setattr(child_module, "_MOST_BYTES", 100_000_000)
     monkeypatch.setattr(child_module, "_LOOK_SECONDS", 0.1)
 
-    [found] = await crew.prepare([("swollen.py", None)])
+    [found] = await crew.prepare([Task(Folder(root), "swollen.py")])
 
     assert "memory" in found.record.reason
 
@@ -299,7 +301,7 @@ async def test_without_a_process_to_be_had_files_are_cut_by_lines_for_now(
     assert children() == []
     monkeypatch.setattr(child_module, "_COMMAND", sound)
     monkeypatch.setattr(child_module, "_START_SECONDS", 30.0)
-    again = await crew.prepare([(each.key, each.record) for each in found])
+    again = await crew.prepare([Task(Folder(root), each.key, each.record) for each in found])
     assert by_key(again) == by_key(prepared_here(root, tasks_of(root)))
 
 
@@ -309,15 +311,17 @@ def test_nothing_is_parsed_in_this_process(root):
         "from pathlib import Path\n"
         "from vector_index_mcp.codebase import service\n"
         "from vector_index_mcp.indexing.preparing import child\n"
-        "from vector_index_mcp.indexing.preparing.file import Recipe\n"
+        "from vector_index_mcp.indexing.preparing.file import Recipe, Task\n"
+        "from vector_index_mcp.files.folder import Folder\n"
         "from vector_index_mcp.indexing.preparing.crew import Crew\n"
-        "crew = Crew(Path(sys.argv[1]), Recipe(1_000_000, 1_200))\n"
+        "crew = Crew(Recipe(1_200))\n"
+        "task = Task(Folder(Path(sys.argv[1])), 'm1.py')\n"
         "async def main():\n"
-        "    await crew.prepare([('m1.py', None)])\n"
-        "    await crew.prepare_promptly([('m1.py', None)])\n"
+        "    await crew.prepare([task])\n"
+        "    await crew.prepare_promptly([task])\n"
         "    await crew.end()\n"
         "    child._COMMAND[:] = ['no-such-program']\n"
-        "    await crew.prepare([('m1.py', None)])\n"
+        "    await crew.prepare([task])\n"
         "anyio.run(main)\n"
         "print(*({'tree_sitter', 'semble_grammars'} & set(sys.modules)))\n"
     )
@@ -343,12 +347,13 @@ async def test_a_child_whose_answer_nobody_waits_for_is_ended(root, crew, monkey
 PREPARING_ONE = """
 import anyio
 from pathlib import Path
-from vector_index_mcp.indexing.preparing.file import Recipe
+from vector_index_mcp.files.folder import Folder
+from vector_index_mcp.indexing.preparing.file import Recipe, Task
 from vector_index_mcp.indexing.preparing.crew import Crew
 
 async def main(root):
-    crew = Crew(Path(root), Recipe(1_000_000, 1_200))
-    [found] = await crew.prepare([("a.kt", None)])
+    crew = Crew(Recipe(1_200))
+    [found] = await crew.prepare([Task(Folder(Path(root)), "a.kt")])
     await crew.end()
     print(found.record.reason)
 
@@ -359,13 +364,14 @@ PARENT = """
 import sys, anyio, psutil
 from pathlib import Path
 from vector_index_mcp.indexing.preparing import crew as crew_module
-from vector_index_mcp.indexing.preparing.file import Recipe
+from vector_index_mcp.files.folder import Folder
+from vector_index_mcp.indexing.preparing.file import Recipe, Task
 
 async def main(root):
     crew_module._SECONDS = 3600.0
     async with anyio.create_task_group() as group:
-        crew = crew_module.Crew(Path(root), Recipe(1_000_000, 1_200))
-        group.start_soon(crew.prepare, [("a.kt", None)])
+        crew = crew_module.Crew(Recipe(1_200))
+        group.start_soon(crew.prepare, [Task(Folder(Path(root)), "a.kt")])
         while not (children := psutil.Process().children()):
             await anyio.sleep(0.01)
         while children[0].cpu_times().user < 1:
@@ -396,7 +402,7 @@ def test_a_child_ends_with_a_parent_that_is_killed_even_deep_inside_a_parser(tmp
 
 @pytest.mark.skipif(sys.platform != "linux", reason="psutil tells limits of others there alone")
 async def test_a_child_that_crashes_leaves_no_image_of_its_memory(root, crew):
-    await crew.prepare_promptly([("m1.py", None)])
+    await crew.prepare_promptly([Task(Folder(root), "m1.py")])
 
     [child] = children()
 
@@ -410,7 +416,7 @@ async def test_saves_in_no_language_let_memory_grow(root, crew):
     for suffix, text in TEXTS.items():
         for number in range(SAVES):
             (root / f"a{suffix}").write_text(f"{text}{' ' * number}\n")
-            [found] = await crew.prepare_promptly([(f"a{suffix}", None)])
+            [found] = await crew.prepare_promptly([Task(Folder(root), f"a{suffix}")])
             assert (found.record.state, found.record.reason) == (INDEXED, "")
             [child] = children()
             assert child.memory_info().rss < child_module._GROWN_BYTES

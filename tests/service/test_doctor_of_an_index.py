@@ -46,7 +46,7 @@ def indexed(case):
     async def build():
         codebase = codebase_of(case.project, FakeEmbedder(), state_folder=case.state_folder)
         async with codebase.running(Role.VISITOR):
-            await codebase.trigger(force_reindex=False)
+            await codebase.index.trigger(force_reindex=False)
             await converged(codebase)
 
     anyio.run(build)
@@ -162,7 +162,7 @@ def test_another_writer_is_told(indexed):
         state = indexed.state_folder
         codebase = codebase_of(indexed.project, FakeEmbedder(), state_folder=state)
         async with codebase.running():
-            await codebase.catching_up()
+            await codebase.index.catching_up()
             return await anyio.to_thread.run_sync(service, indexed)
 
     assert anyio.run(examined) == ok("none runs; another process writes the index")

@@ -8,17 +8,18 @@ import psutil
 import pytest
 from serving import write
 
+from vector_index_mcp.files.folder import Folder, Selection
 from vector_index_mcp.indexing.preparing import crew as crew_module
 from vector_index_mcp.indexing.preparing import head_start
 from vector_index_mcp.indexing.preparing.crew import Crew
-from vector_index_mcp.indexing.preparing.file import Recipe, prepare
+from vector_index_mcp.indexing.preparing.file import Recipe, Task, prepare
 from vector_index_mcp.indexing.preparing.head_start import HeadStart
 from vector_index_mcp.serving.loading import head_start_of
 from vector_index_mcp.settings import Settings
 
 pytestmark = pytest.mark.anyio
 
-RECIPE = Recipe(1_000_000, 1_200)
+RECIPE = Recipe(1_200)
 HANGS = [sys.executable, "-c", "import time; time.sleep(3600)"]
 
 
@@ -32,7 +33,8 @@ def root(tmp_path):
 
 
 def begun(root, *patterns):
-    return HeadStart(root, RECIPE.max_file_bytes, RECIPE.chunk_max_chars, ("*.log", *patterns))
+    selection = Selection(("*.log", *patterns))
+    return HeadStart(Folder(root, selection=selection), RECIPE.chunk_max_chars)
 
 
 def finished(root):
@@ -43,11 +45,11 @@ def finished(root):
 
 
 def tasks_of(root):
-    return [(path.name, None) for path in sorted(root.glob("*.p*"))]
+    return [Task(Folder(root), path.name) for path in sorted(root.glob("*.p*"))]
 
 
 def prepared_here(root, tasks):
-    return [prepare(root, RECIPE, task) for task in tasks]
+    return [prepare(RECIPE, task) for task in tasks]
 
 
 def by_key(prepared):
@@ -55,7 +57,7 @@ def by_key(prepared):
 
 
 async def prepared_after(begins, root, tasks):
-    crew = Crew(root, RECIPE, begins)
+    crew = Crew(RECIPE, begins)
     try:
         return by_key(await crew.prepare(tasks))
     finally:
@@ -79,13 +81,13 @@ async def test_what_has_changed_since_is_prepared_again(root):
     (root / "m3.py").unlink()
     (root / "m3.py").write_text("def f9():\n    return 3\n")  # as long as it was
     (root / "new.py").write_text("x = 1\n")
-    tasks = [*tasks_of(root), ("m2.py", None)]
+    tasks = [*tasks_of(root), Task(Folder(root), "m2.py")]
     assert await prepared_after(begins, root, tasks) == by_key(prepared_here(root, tasks))
 
 
 async def test_a_file_that_the_index_knows_is_compared_with_it(root):
-    known = prepare(root, RECIPE, ("m1.py", None)).record
-    found = await prepared_after(finished(root), root, [("m1.py", known)])
+    known = prepare(RECIPE, Task(Folder(root), "m1.py")).record
+    found = await prepared_after(finished(root), root, [Task(Folder(root), "m1.py", known)])
     assert found["m1.py"].document is None  # it has the bytes it had
 
 
@@ -116,14 +118,16 @@ async def test_a_text_that_its_parser_never_finishes_costs_the_head_start_alone(
     (root / "a.kt").write_text("class A\n@Test")
     begins = begun(root)
     process = begins._process
-    found = await prepared_after(begins, root, [("a.kt", None), ("m1.py", None)])
+    found = await prepared_after(
+        begins, root, [Task(Folder(root), "a.kt"), Task(Folder(root), "m1.py")]
+    )
     assert process.returncode is not None
     assert found["m1.py"].record.state == found["a.kt"].record.state == "indexed"
     assert "too long" in found["a.kt"].record.reason
 
 
 async def test_one_that_nobody_asks_ends_with_the_others(root):
-    crew = Crew(root, RECIPE, begun(root))
+    crew = Crew(RECIPE, begun(root))
     await crew.rest()
     assert psutil.Process().children() == []
 
@@ -145,9 +149,10 @@ def test_only_a_first_index_is_worth_it(root, monkeypatch):
 PARENT = """
 import sys, time
 from pathlib import Path
+from vector_index_mcp.files.folder import Folder
 from vector_index_mcp.indexing.preparing import head_start
 
-begins = head_start.HeadStart(Path(sys.argv[1]), 1_000_000, 1_200, ())
+begins = head_start.HeadStart(Folder(Path(sys.argv[1])), 1_200)
 print(begins._process.pid, flush=True)
 time.sleep(3600)
 """

@@ -116,7 +116,7 @@ def apply(root, action, path, *more):
 
 async def have_looked_at(codebase, paths):
     """Wait until the codebase has indexed what lies at `paths`, and embedded it."""
-    indexer = codebase.indexer
+    indexer = codebase.index.indexer
     indexer.look_again(paths)
 
     async def has_looked():
@@ -141,8 +141,8 @@ async def test_an_index_kept_up_to_date_equals_one_built_from_scratch(tmp_path_f
         for script in scripts:
             touched = [path for step in script for path in apply(root, *step)]
             await have_looked_at(codebase, touched)
-        assert codebase.state.error is None
-        assert codebase.ledger.unembedded_count == 0
+        assert codebase.index.state.error is None
+        assert codebase.index.ledger.unembedded_count == 0
     kept = await contents(root / ".lancedb")
     fresh = await fresh_contents(root, FakeEmbedder(), root.parent / "fresh", chunk_max_chars=200)
     assert without_time(kept) == without_time(fresh)

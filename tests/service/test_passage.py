@@ -8,6 +8,7 @@ from vector_index_mcp.engine.store import Index, Store
 from vector_index_mcp.engine.store.index import Manifest
 from vector_index_mcp.engine.types import ModelIdentity
 from vector_index_mcp.errors import StoreError
+from vector_index_mcp.files.folder import Folder, Folders
 from vector_index_mcp.files.scan import Changes
 from vector_index_mcp.indexing.activity import Activity
 from vector_index_mcp.indexing.ledger import Ledger
@@ -32,8 +33,8 @@ def root(tmp_path):
 @pytest.fixture
 async def pipeline(root, tmp_path):
     cache = EmbeddingCache(tmp_path / "cache", 0)
-    crew = Crew(root, Recipe(1_000_000, 1_200))
-    yield Pipeline(crew, FakeEmbedder(), cache, Activity())
+    crew = Crew(Recipe(1_200))
+    yield Pipeline(Folders([Folder(root)]), crew, FakeEmbedder(), cache, Activity())
     await crew.end()
 
 

@@ -29,6 +29,7 @@ from vector_index_mcp.codebase import wire
 from vector_index_mcp.errors import StoreError
 from vector_index_mcp.indexing.keeper import Role
 from vector_index_mcp.indexing.opening import Opener
+from vector_index_mcp.indexing.place import Place
 
 pytestmark = pytest.mark.anyio
 
@@ -49,7 +50,7 @@ async def indexed(root, embedder, **options):
     codebase = codebase_of(root, embedder, **options)
     async with codebase.running(Role.VISITOR):
         await converged(codebase)
-    return await contents(codebase.uri)
+    return await contents(codebase.index.uri)
 
 
 async def test_a_start_on_an_unchanged_project_reads_and_embeds_nothing(project):
@@ -65,7 +66,7 @@ async def test_a_start_on_an_unchanged_project_reads_and_embeds_nothing(project)
 
 def test_the_lock_is_free_however_often_the_index_had_to_be_tried(project, tmp_path):
     opener, other = (
-        Opener(project, str(project / ".lancedb"), "1", tmp_path / "state") for _ in range(2)
+        Opener(Place.in_project(project, ".lancedb"), "1", tmp_path / "state") for _ in range(2)
     )
     assert opener.acquire()
     assert opener.acquire()
@@ -269,13 +270,14 @@ import os, sys
 from pathlib import Path
 import anyio
 from vector_index_mcp.indexing.opening import Opener
+from vector_index_mcp.indexing.place import Place
 if os.geteuid() == 0:  # to whom nothing is forbidden
     os.setgroups([])
     os.setgid(65534)
     os.setuid(65534)
 
 async def main(root):
-    opener = Opener(root, str(root / ".lancedb"), "", root.parent / "state of nobody")
+    opener = Opener(Place.in_project(root, ".lancedb"), "", root.parent / "state of nobody")
     opener.acquire()
     opened = await opener.open()
     place = Path(opener.uri).relative_to(root.parent).parts[0]

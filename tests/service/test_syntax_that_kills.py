@@ -100,10 +100,10 @@ DEADLY = """
 import os, signal, sys
 from vector_index_mcp.indexing.preparing import child_main
 
-def prepare(root, recipe, task, by_lines, sound=child_main.prepare):
-    if task[0] == "plain.py":
+def prepare(recipe, task, by_lines, sound=child_main.prepare):
+    if task.key == "plain.py":
         os.kill(os.getpid(), signal.SIGKILL)
-    return sound(root, recipe, task, by_lines)
+    return sound(recipe, task, by_lines)
 
 child_main.prepare = prepare
 child_main.main(*sys.argv[1:])

@@ -302,12 +302,12 @@ async def test_force_reindex_reads_everything_into_a_new_generation(project, emb
             assert (status["status"], status["indexed_file_count"]) == ("SCANNING", 3)
             assert status["current_run"]["kind"] == "rebuild"
             assert (await found(client, "retry"))[0] == "shop/http_client.py"
-            assert codebase.indexer.live.index.manifest.generation == 0
+            assert codebase.index.indexer.live.index.manifest.generation == 0
             rebuilding.open()
         assert results[0]["run"]["kind"] == "rebuild"
         assert (results[0]["run"]["files_read"], results[0]["run"]["files_indexed"]) == (3, 3)
         assert results[0]["complete"]
-        assert codebase.indexer.live.index.manifest.generation == 1
+        assert codebase.index.indexer.live.index.manifest.generation == 1
         assert len(embedder.texts) == embedded
         assert await contents(project / ".lancedb") == before
         assert (await call(client, "search_index", query="retry"))["mode"] == "hybrid"
@@ -332,7 +332,7 @@ async def test_what_changes_during_a_rebuild_is_in_the_new_index(project, embedd
             await eventually(are_noticed)
             rebuilding.open()
         await settled(client)
-        assert codebase.indexer.live.index.manifest.generation == 1
+        assert codebase.index.indexer.live.index.manifest.generation == 1
         assert (await found(client, "glacier"))[0] == "docs/guide.md"
         assert (await found(client, "volcano"))[0] == "new.txt"
         rows, records = await contents(project / ".lancedb")
@@ -355,7 +355,7 @@ async def test_force_reindex_during_a_run_begins_when_that_one_has_ended(project
             await gate.wait()
             gate.open()
         assert results[0]["run"]["kind"] == "rebuild"
-        assert codebase.indexer.live.index.manifest.generation == 1
+        assert codebase.index.indexer.live.index.manifest.generation == 1
 
 
 async def test_who_forces_a_rebuild_during_a_run_waits_no_longer_than_others_do(
@@ -372,8 +372,8 @@ async def test_who_forces_a_rebuild_during_a_run_waits_no_longer_than_others_do(
             assert not result["run"]["finished"]
         gate.open()
         await settled(client)
-        assert codebase.indexer.live.index.manifest.generation == 1
-        assert codebase.indexer.last_run.kind == "rebuild"
+        assert codebase.index.indexer.live.index.manifest.generation == 1
+        assert codebase.index.indexer.runs.last.kind == "rebuild"
 
 
 async def test_a_scan_that_failed_for_a_while_has_one_start_and_an_end(project, embedder):
@@ -382,8 +382,8 @@ async def test_a_scan_that_failed_for_a_while_has_one_start_and_an_end(project, 
     async with serving(codebase) as client:
         await gate.wait()
         started = (await status_of(client))["last_scan_start_time"]
-        codebase.state.enter(State.ERROR, "the disk is full")
-        codebase.state.enter(State.SCANNING)
+        codebase.index.state.enter(State.ERROR, "the disk is full")
+        codebase.index.state.enter(State.SCANNING)
         gate.open()
         status = await settled(client)
         assert status["last_scan_start_time"] == started
@@ -395,7 +395,7 @@ async def test_the_status_tells_what_takes_unusually_long(project, embedder):
     async with serving(codebase) as client:
         await settled(client)
         assert (await status_of(client))["waiting_for"] == []
-        codebase.activity.long_seconds = 0.0
+        codebase.index.activity.long_seconds = 0.0
         embedder.hold()
         write(project, {"stalled.py": "stalledword = 1\n"})
 
@@ -468,7 +468,7 @@ async def test_a_changed_file_among_the_hits_is_flagged_until_it_is_indexed(proj
 
         async def is_fresh():
             hit = (await search())[0]
-            is_forgotten = codebase.ledger.get("docs/guide.md") is None
+            is_forgotten = codebase.index.ledger.get("docs/guide.md") is None
             return "emptied" in hit.extracted_text_chunk and not hit.is_stale and is_forgotten
 
         await eventually(is_fresh)

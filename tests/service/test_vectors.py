@@ -52,22 +52,22 @@ async def test_a_rebuild_ends_with_the_model_it_began_with(project, dimension):
     codebase = codebase_of(project, embedder)
     rebuilding = Gate(codebase, lambda store: store.generation == 1)
     async with codebase.running(Role.VISITOR):
-        await (await codebase.catching_up()).finished.wait()
+        await (await codebase.index.catching_up()).finished.wait()
         await codebase.search("name_1", 1)
         await embedder.asked.wait()
-        run = await codebase.trigger(force_reindex=True)
+        run = await codebase.index.trigger(force_reindex=True)
         await rebuilding.wait()
         embedder.known.set()
 
         async def is_about_to_change_the_model():
-            return codebase.indexer.live.lock.statistics().tasks_waiting
+            return codebase.index.indexer.live.lock.statistics().tasks_waiting
 
         await eventually(is_about_to_change_the_model)
         rebuilding.open()
         await run.finished.wait()
         assert run.error is None
         await converged(codebase)
-        assert codebase.indexer.live.index.manifest.model.name == "second"
+        assert codebase.index.indexer.live.index.manifest.model.name == "second"
     assert await contents(project / ".lancedb") == fresh
 
 
@@ -87,7 +87,7 @@ async def test_files_are_indexed_while_the_model_cannot_be_changed(
 
     monkeypatch.setattr(vectors, "_RETRY_SECONDS", 0.01)
     async with codebase.running():
-        await (await codebase.catching_up()).finished.wait()
+        await (await codebase.index.catching_up()).finished.wait()
         with monkeypatch.context() as patch:
             patch.setattr(owner, step, failing)
             await codebase.search("name_1", 1)
@@ -95,7 +95,7 @@ async def test_files_are_indexed_while_the_model_cannot_be_changed(
             write(project, {"copy/m1.py": "def name_1(): pass\n"})  # the first model's is cached
 
             async def is_indexed():
-                return codebase.ledger.get("copy/m1.py")
+                return codebase.index.ledger.get("copy/m1.py")
 
             await eventually(is_indexed)
         await converged(codebase)
@@ -108,7 +108,7 @@ async def test_what_was_computed_for_an_index_that_was_replaced_is_not_written(t
     embedder = FakeEmbedder()
     model = await embedder.identity()
     codebase, uri = codebase_of(tmp_path / "project", embedder), str(tmp_path / "index")
-    opened = await with_one_file(uri, model, codebase.pipeline)
+    opened = await with_one_file(uri, model, codebase.index.pipeline)
     live = Live(*opened, Activity(), lambda: None, lambda: None)
     embedder.hold()
 
@@ -116,11 +116,11 @@ async def test_what_was_computed_for_an_index_that_was_replaced_is_not_written(t
         return embedder.calls
 
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(codebase.pipeline.embed_batch, live, model)
+        tasks.start_soon(codebase.index.pipeline.embed_batch, live, model)
         await eventually(is_embedding)
         async with live.writing():
             await discard(uri)
-            live.index, live.ledger = await with_one_file(uri, model, codebase.pipeline)
+            live.index, live.ledger = await with_one_file(uri, model, codebase.index.pipeline)
         embedder.release()
 
     assert (await live.index.store.unembedded(["a.py"])).num_rows == 1

@@ -26,7 +26,7 @@ async def project(tmp_path):
     root = tmp_path / "project"
     write(root, FILES)
     async with (codebase := codebase_of(root, FakeEmbedder())).running(Role.VISITOR):
-        await codebase.trigger(force_reindex=False)
+        await codebase.index.trigger(force_reindex=False)
         await converged(codebase)
     return root
 
@@ -42,7 +42,7 @@ async def store(project):
 
 async def report_of(project):
     async with (codebase := codebase_of(project, FakeEmbedder())).running(Role.READER):
-        return await codebase.verify()
+        return await codebase.index.verify()
 
 
 async def test_a_sound_index_is_true(project):
@@ -120,6 +120,6 @@ async def test_a_rebuild_makes_it_true_again(project, store):
     assert len((await report_of(project)).faults) == 3
 
     async with (codebase := codebase_of(project, FakeEmbedder())).running(Role.VISITOR):
-        await (await codebase.trigger(force_reindex=True)).finished.wait()
+        await (await codebase.index.trigger(force_reindex=True)).finished.wait()
 
     assert (await report_of(project)).faults == {}

@@ -1,40 +1,20 @@
-"""The front end: finds the project's service or starts it, then carries bytes to and fro.
+"""The front end: finds the service or starts it, then carries bytes to and fro.
 
 This is what an MCP client starts, once per session, so it costs next to nothing: it imports only
 the standard library, knows no message it carries, and ends when either side does.
 """
 
-import contextlib
 import os
-import queue
-import select
-import signal
 import socket
-import subprocess
-import sys
 import threading
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from vector_index_mcp import __version__
-from vector_index_mcp.background import greeting
-from vector_index_mcp.background.endpoint import ENDED, Endpoint, birth_of, endpoint_of
-from vector_index_mcp.errors import BackgroundError, SettingsError, sentence
+from vector_index_mcp.background import contact
+from vector_index_mcp.background.endpoint import endpoint_of
+from vector_index_mcp.errors import BackgroundError
 
 _CHUNK_BYTES = 65_536
-_START_SECONDS = 30.0  # for a service to listen; it takes about one
-_END_SECONDS = 10.0  # for a service to end when it is asked to; it promises 5
-_FORCE_SECONDS = 6.0  # for it to heed a signal; a second more than it promises
-_LOOK_SECONDS = 0.02  # between two looks
-_FAREWELL_SECONDS = 5.0  # for a service to end, in which it promises to
-_LAST_WORDS_SECONDS = 1.0  # for a service that is gone to be gone altogether
-_LAST_WORDS_BYTES, _LAST_WORDS_CHARS = 4_096, 300  # of its log
-# What Windows has in place of sessions, where these names are known.
-_DETACHED = getattr(subprocess, "DETACHED_PROCESS", 0) | getattr(
-    subprocess, "CREATE_NEW_PROCESS_GROUP", 0
-)
 _LAST_ANSWERS_SECONDS = 10.0  # for answers under way when the client has no more requests
 
 
@@ -51,250 +31,14 @@ def run(project: Path, host_arguments: Sequence[str]) -> int:
     Raises:
         BackgroundError: If there is no service, or if it ends by an error; says why.
     """
-    connection = connected(project, host_arguments)
+    connection = contact.connected(project, host_arguments)
     endpoint = endpoint_of(project)
     pid = endpoint.read_record().get("pid")
     has_left = threading.Event()
     _carry(connection, has_left)
-    if not has_left.is_set() and (reason := _reason_of_end(endpoint, pid)):
+    if not has_left.is_set() and (reason := contact.reason_of_end(endpoint, pid)):
         raise BackgroundError(reason)
     return 0
-
-
-def connected(project: Path, host_arguments: Sequence[str]) -> socket.socket:
-    """A session with the service of `project`, which is started if there is none.
-
-    A service of another version is asked to end, and replaced; its index stays.
-
-    Raises:
-        BackgroundError: If no service can be started; says why.
-    """
-    endpoint = endpoint_of(project)
-    deadline = time.monotonic() + _START_SECONDS
-    while time.monotonic() < deadline:
-        try:
-            connection, answer = _ask(endpoint, greeting.MCP)
-        except OSError:
-            start(endpoint, project, host_arguments)
-            continue
-        if answer.get("version") == __version__:
-            return connection
-        connection.close()
-        stop(endpoint)
-    raise BackgroundError(
-        f"the background service of {project} does not answer; look at {endpoint.log}, "
-        "and end it with `vector-index-mcp stop`"
-    )
-
-
-def joined(endpoint: Endpoint) -> socket.socket | None:
-    """A session with the service that runs; None if there is none. Starts nothing.
-
-    Raises:
-        BackgroundError: If it is of another version.
-    """
-    try:
-        connection, answer = _ask(endpoint, greeting.MCP)
-    except OSError:
-        return None
-    if answer.get("version") != __version__:
-        connection.close()
-        raise BackgroundError(
-            f"the background service is of version {answer.get('version')}, this is {__version__}; "
-            "end it with `vector-index-mcp stop`, the next client starts another"
-        )
-    return connection
-
-
-def ask(
-    endpoint: Endpoint, wants: str, patience: float = greeting.ANSWER_SECONDS
-) -> dict[str, Any] | None:
-    """What the service answers to `wants`; None if there is none, or none that answers."""
-    try:
-        connection, answer = _ask(endpoint, wants, patience)
-    except OSError:
-        return None
-    connection.close()
-    return answer
-
-
-def stop(endpoint: Endpoint) -> bool:
-    """Ask the service to end and wait until its process is gone; False if there was none.
-
-    One that does not answer or does not end is ended by force: its index survives that.
-
-    Raises:
-        BackgroundError: If it does not end even so.
-    """
-    try:
-        connection, answer = _ask(endpoint, greeting.STOP)
-    except OSError:
-        return _end_by_force(endpoint)
-    pid = int(answer["pid"])
-    with connection:
-        # It closes the connection when it is about to end, or dies, which closes it as well.
-        select.select([connection], [], [], _END_SECONDS)
-    if not _ends_within(_END_SECONDS, pid) and not _end_by_force(endpoint):
-        raise BackgroundError(f"the background service does not end; kill process {pid}")
-    return True
-
-
-def _end_by_force(endpoint: Endpoint) -> bool:
-    """End the service's process by signals; False if there is none that is surely the service's.
-
-    Raises:
-        BackgroundError: If it does not end.
-    """
-    # First the signal that a service heeds which only cannot be reached.
-    for number in (signal.SIGTERM, getattr(signal, "SIGKILL", signal.SIGTERM)):
-        pid = endpoint.keeper
-        if pid is None:
-            return number is not signal.SIGTERM
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, number)
-        if _ends_within(_FORCE_SECONDS, pid):
-            break
-    else:
-        raise BackgroundError(f"the background service does not end; kill process {pid}")
-    if endpoint.read_record().get("pid") == pid:  # and not of one that was started meanwhile
-        endpoint.forget()
-    return True
-
-
-def _ends_within(seconds: float, pid: int) -> bool:
-    deadline = time.monotonic() + seconds
-    while _is_alive(pid):
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(_LOOK_SECONDS)
-    return True
-
-
-def _is_alive(pid: int) -> bool:
-    if os.name != "posix":  # where asking with signal 0 would end the process
-        return False
-    return bool(birth_of(pid))  # empty for a zombie, which nobody has waited for yet
-
-
-def _reason_of_end(endpoint: Endpoint, pid: Any) -> str:
-    """Why the service of process `pid` has left us; empty if it was to end."""
-    deadline = time.monotonic() + _FAREWELL_SECONDS
-    while record := endpoint.read_record():
-        if reason := record.get(ENDED):
-            return f"the background service ended by an error: {reason}"
-        if record.get("pid") != pid:  # another one has taken its place
-            return ""
-        if not isinstance(pid, int) or not _is_alive(pid):
-            said = _last_line(endpoint.log, 0)
-            return f"the background service was killed or has crashed{said}; look at {endpoint.log}"
-        if time.monotonic() > deadline:
-            return f"the background service has ended this session; look at {endpoint.log}"
-        time.sleep(_LOOK_SECONDS)
-    return ""
-
-
-def start(endpoint: Endpoint, project: Path, host_arguments: Sequence[str]) -> None:
-    """Start a service for `project`, detached from us, and wait until it listens or has failed.
-
-    Two front ends may do so at the same time: the lock lets one service live, and the other ends
-    at once.
-
-    Raises:
-        BackgroundError: If it failed; with its own words.
-    """
-    said: queue.SimpleQueue[str] = queue.SimpleQueue()
-    try:
-        logged = endpoint.log.stat().st_size if endpoint.log.exists() else 0
-        process = _spawn(endpoint, project, host_arguments)
-    except OSError as error:
-        raise BackgroundError(f"no background service can be started: {sentence(error)}") from error
-    _in_background(_listen, process, said)
-    try:
-        words = said.get(timeout=_START_SECONDS)
-    except queue.Empty:
-        words = f"error 1: it does not listen after {_START_SECONDS:.0f} s; look at {endpoint.log}"
-    if not words:
-        words = f"error 1: {_how_ended(process)}{_last_line(endpoint.log, logged)}"
-    if words.startswith("error "):
-        status, _, message = words.removeprefix("error ").partition(": ")
-        if status == "2":
-            raise SettingsError(message)
-        raise BackgroundError(f"the background service of {project} did not start: {message}")
-
-
-def _spawn(
-    endpoint: Endpoint, project: Path, host_arguments: Sequence[str]
-) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-P", "-m", "vector_index_mcp", *host_arguments]
-    with endpoint.log.open("ab") as log:
-        return subprocess.Popen(
-            [*command, "host", str(project)],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,  # for the one line that says how the start went
-            stderr=log,
-            # It outlives the client, and its terminal's signals.
-            start_new_session=os.name == "posix",
-            creationflags=_DETACHED,
-            env={**os.environ, **_HOST_ENVIRONMENT},
-        )
-
-
-def _in_background(work: Callable[..., None], *arguments: Any) -> None:
-    """Do something in a thread that does not keep us.
-
-    Raises:
-        BackgroundError: If the system gives us none.
-    """
-    try:
-        threading.Thread(target=work, args=arguments, daemon=True).start()
-    except RuntimeError as error:
-        raise BackgroundError(sentence(error)) from error
-
-
-def _how_ended(process: subprocess.Popen[bytes]) -> str:
-    try:
-        status = process.wait(_LAST_WORDS_SECONDS)
-    except subprocess.TimeoutExpired:
-        return "it says nothing"
-    if status >= 0:
-        return f"it ended with status {status}"
-    try:
-        return f"it was ended by {signal.Signals(-status).name}"
-    except ValueError:
-        return f"it was ended by signal {-status}"
-
-
-def _last_line(log: Path, since: int) -> str:
-    """The last thing that a service has logged, in brackets; empty if there is nothing."""
-    try:
-        with log.open("rb") as file:
-            size = file.seek(0, os.SEEK_END)
-            file.seek(max(since, size - _LAST_WORDS_BYTES))
-            lines = file.read(_LAST_WORDS_BYTES).decode("utf-8", "replace").split("\n")
-    except OSError:
-        return ""
-    last = next((line.strip() for line in reversed(lines) if line.strip()), "")
-    return f" ({last[:_LAST_WORDS_CHARS]})" if last else ""
-
-
-def _listen(process: subprocess.Popen[bytes], said: "queue.SimpleQueue[str]") -> None:
-    """Pass on the first line of a service, and wait for it, or it would stay as a zombie."""
-    assert process.stdout is not None
-    with process.stdout as report:
-        said.put(report.readline().decode("utf-8", "replace").strip())
-    process.wait()
-
-
-def _ask(
-    endpoint: Endpoint, wants: str, patience: float = greeting.ANSWER_SECONDS
-) -> tuple[socket.socket, dict[str, Any]]:
-    connection = endpoint.connect()
-    try:
-        secret = str(endpoint.read_record().get("secret", ""))
-        return connection, greeting.greet(connection, wants, secret, patience)
-    except (OSError, BackgroundError):
-        connection.close()
-        raise
 
 
 def _carry(connection: socket.socket, has_left: threading.Event) -> None:
@@ -302,7 +46,7 @@ def _carry(connection: socket.socket, has_left: threading.Event) -> None:
 
     `has_left` is set when it is the client who ends.
     """
-    _in_background(_send_input, connection, has_left)
+    contact.in_background(_send_input, connection, has_left)
     while data := _receive(connection):
         view = memoryview(data)
         while view:
@@ -329,14 +73,3 @@ def _send_input(connection: socket.socket, has_left: threading.Event) -> None:
         connection.settimeout(_LAST_ANSWERS_SECONDS)
     except OSError:
         return
-
-
-_HOST_ENVIRONMENT = {
-    # LanceDB has dozens of threads, glibc gives many of them a heap of their own and keeps what
-    # was freed: after a rebuild of 7,500 chunks and 40 searches the service took 433 MB with the
-    # defaults, 358 MB with two heaps, and 265 MB with these (measured).
-    "MALLOC_ARENA_MAX": "2",
-    "MALLOC_MMAP_THRESHOLD_": "131072",
-    "MALLOC_TRIM_THRESHOLD_": "131072",
-    "ARROW_DEFAULT_MEMORY_POOL": "system",
-}

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import anyio
 
@@ -18,14 +17,12 @@ from vector_index_mcp.errors import (
     StoreError,
 )
 from vector_index_mcp.files import read
+from vector_index_mcp.indexing.indexer import Indexer
 from vector_index_mcp.indexing.ledger import FAILED, Ledger
 from vector_index_mcp.indexing.live import Live
 from vector_index_mcp.indexing.run import Kind, Run
-from vector_index_mcp.indexing.state import State, StateMachine
-
-if TYPE_CHECKING:
-    from vector_index_mcp.indexing.freshness import Freshness
-    from vector_index_mcp.indexing.indexer import Indexer
+from vector_index_mcp.indexing.service import LiveIndex
+from vector_index_mcp.indexing.state import State
 
 _QUERY_PATIENCE_SECONDS = 0.4  # for the query's vector, while the worker is busy
 _MOST_LOOKED_AT = 20  # of the paths that wait, 0.3 ms
@@ -163,31 +160,23 @@ async def best_hits(
     return await what.find(store, place.ledger, place.root, question.embed, limit)
 
 
-def backlog_of(
-    root: Path, indexer: "Indexer | None", freshness: "Freshness | None", state: StateMachine
-) -> Backlog:
-    """What keeps the index from being as its project is now.
-
-    Args:
-        root: The project.
-        indexer: None while this process does not write the index.
-        freshness: None like the indexer, and where nobody follows the changes.
-        state: Of the service.
-    """
+def backlog_of(index: LiveIndex) -> Backlog:
+    """What keeps an index from being as its project is now."""
+    indexer, freshness, state = index.indexer, index.freshness, index.state
     if indexer is None:
         return Backlog(error=state.error or "", is_kept=state.current is State.WATCHING)
     return Backlog(
-        run=indexer.run,
-        pending=_pending(root, indexer),
+        run=indexer.runs.current,
+        pending=_pending(indexer),
         error=state.error or "",
-        unreadable=len(indexer.unreadable_folders),
+        unreadable=len(indexer.outlook.unreadable),
         failed=indexer.live.ledger.count(FAILED),
-        left_out=indexer.left_out_count,
+        left_out=indexer.outlook.left_out,
         polling=freshness.problem if freshness is not None else "",
     )
 
 
-def _pending(root: Path, indexer: "Indexer") -> int:
+def _pending(indexer: Indexer) -> int:
     """How many paths wait to be indexed, without those that have not really changed.
 
     Of a few, the disk is asked: a file that a walk has just indexed has its event still to come.
@@ -195,14 +184,17 @@ def _pending(root: Path, indexer: "Indexer") -> int:
     touched = indexer.queue.touched
     if len(touched) > _MOST_LOOKED_AT:
         return indexer.pending_path_count
-    return indexer.pending_path_count - sum(_is_settled(root, indexer, key) for key in touched)
+    return indexer.pending_path_count - sum(_is_settled(indexer, key) for key in touched)
 
 
-def _is_settled(root: Path, indexer: "Indexer", key: str) -> bool:
-    record = indexer.live.ledger.get(key)
+def _is_settled(indexer: Indexer, key: str) -> bool:
+    view, record = indexer.outlook.view_of(key), indexer.live.ledger.get(key)
+    if view is None:
+        return False
     if record is not None:
-        return record.stamp == read.stamp_now(root, key)
-    return key != "" and indexer.outlook.ignore.is_ignored(key, is_folder=False)
+        return record.stamp == read.stamp_now(view.folder, key)
+    path = view.folder.path_of(key)
+    return path != "" and view.ignore.is_ignored(path, is_folder=False)
 
 
 def note(lack: str, ledger: Ledger, backlog: Backlog, untrue: int = 0) -> str:

@@ -25,6 +25,8 @@ from vector_index_mcp.indexing.run import Run
 
 if TYPE_CHECKING:  # the service imports lancedb, which takes a second
     from vector_index_mcp.codebase.service import Codebase
+    from vector_index_mcp.indexing.service import LiveIndex
+    from vector_index_mcp.indexing.status import Status
 
 _T = TypeVar("_T")
 _Validator = Callable[[object, Callable[[object], _T]], _T]
@@ -103,11 +105,11 @@ def register(server: MCPServer, get_service: GetService) -> None:
         work goes on in the background.
         """
         with _tool_errors():
-            codebase = await get_service()
-            run = await codebase.trigger(force_reindex=force_reindex)
+            index = (await get_service()).index
+            run = await index.trigger(force_reindex=force_reindex)
             with anyio.move_on_after(_TRIGGER_PATIENCE_SECONDS):
-                await _follow(ctx, codebase, run)
-            result = _trigger_result(codebase, run)
+                await _follow(ctx, index, run)
+            result = _trigger_result(await index.status(), run)
         return _answer(text.of_trigger(result), result)
 
     @server.tool(name="get_status", title="State of the index", annotations=_READ_ONLY)
@@ -193,7 +195,7 @@ def _answer(readable: str, result: BaseModel) -> CallToolResult:
     )
 
 
-async def _follow(ctx: Context, codebase: "Codebase", run: Run) -> None:
+async def _follow(ctx: Context, index: "LiveIndex", run: Run) -> None:
     """Report progress until the text of `run` is indexed and has its vectors, if it gets any."""
     while not run.finished.is_set():
         progressed = run.progressed
@@ -203,33 +205,30 @@ async def _follow(ctx: Context, codebase: "Codebase", run: Run) -> None:
         await progressed.wait()
     steps = run.files_to_do + 1  # that all text is found by words is a step of its own
     reported = -1
-    while codebase.lacks_vectors and codebase.embedder.state != "unavailable":
-        total = codebase.ledger.chunk_count
-        done = total - codebase.ledger.unembedded_count
-        if done > reported:  # the protocol wants it to grow, and loading the model takes a while
-            reported = done
-            message = f"{done} of {total} chunks embedded"
-            await ctx.report_progress(steps + done, steps + total, message)
-        await codebase.embedding_progressed()
+    while (now := index.progress).waits_for_vectors:
+        if now.embedded > reported:  # the protocol wants it to grow, and loading takes a while
+            reported = now.embedded
+            message = f"{now.embedded} of {now.chunks} chunks embedded"
+            await ctx.report_progress(steps + now.embedded, steps + now.chunks, message)
+        await index.embedding_progressed()
 
 
-def _trigger_result(codebase: "Codebase", run: Run) -> wire.TriggerResult:
-    ledger = codebase.ledger
-    embedded = ledger.chunk_count - ledger.unembedded_count
+def _trigger_result(now: "Status", run: Run) -> wire.TriggerResult:
+    progress = now.progress
     if run.error:
         raise ToolError(run.error)
     if not run.finished.is_set():
         message = "Indexing goes on in the background; get_status tells how far it is."
-    elif codebase.lacks_vectors:
-        lack = codebase.embedder.reason or "Embedding goes on in the background."
+    elif progress.lacks_vectors:
+        lack = progress.embedder_reason or "Embedding goes on in the background."
         message = f"All text is indexed and found by words. {lack}"
     else:
         message = "The index is complete and up to date."
     return wire.TriggerResult(
         message=message,
-        complete=run.finished.is_set() and not codebase.lacks_vectors,
+        complete=run.finished.is_set() and not progress.lacks_vectors,
         run=wire.run_report(run),
-        indexed_file_count=ledger.count("indexed"),
-        indexed_chunk_count=ledger.chunk_count,
-        embedded_chunk_count=embedded,
+        indexed_file_count=now.indexed,
+        indexed_chunk_count=now.chunks,
+        embedded_chunk_count=now.embedded,
     )

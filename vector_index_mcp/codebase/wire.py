@@ -4,24 +4,17 @@
 """
 
 from datetime import datetime
-from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
 import psutil
 from pydantic import BaseModel, Field
 
 from vector_index_mcp.codebase import budget
-from vector_index_mcp.errors import StoreError
-from vector_index_mcp.indexing.ledger import INDEXED, SKIPPED, Ledger
 from vector_index_mcp.indexing.run import Run
 
 if TYPE_CHECKING:  # tools.py needs the models at once, and the service imports lancedb
     from vector_index_mcp.codebase.asking import Answer
     from vector_index_mcp.codebase.service import Codebase
-    from vector_index_mcp.indexing.indexer import Indexer
-
-_OVER_LIMIT = "over the limit of files"
-_MOST_LISTED = 20
 
 
 class FileMetadata(BaseModel):
@@ -239,69 +232,56 @@ def run_report(run: Run) -> RunReport:
 
 async def index_status(codebase: "Codebase") -> IndexStatus:
     """Everything somebody may ask about the index, as it is now. Never fails."""
-    ledger, index_error, size, model = Ledger(), None, None, None
-    try:
-        async with codebase.reading() as (index, current):
-            ledger, size, model = current, await index.size_bytes(), index.manifest.model
-    except StoreError as error:
-        index_error = str(error)
-    indexer, embedder, state = codebase.indexer, codebase.embedder, codebase.state
-    if indexer is not None:  # a rebuild may have been swapped in while the size was measured
-        ledger = indexer.live.ledger
-    scan = (indexer.run or indexer.last_run) if indexer else None
-    last = codebase.recent.last
+    now = await codebase.index.status()
+    progress, model, last = now.progress, now.model, codebase.recent.last
+    begun, ended = now.last_scan
     return IndexStatus(
         project_path=str(codebase.root),
-        status=state.current.value,
-        last_scan_start_time=scan.started if scan else None,
-        last_scan_end_time=scan.ended if scan else None,
-        indexed_chunk_count=ledger.chunk_count,
-        error_message=state.error or index_error,
-        indexed_file_count=ledger.count(INDEXED),
-        embedded_chunk_count=ledger.chunk_count - ledger.unembedded_count,
-        pending_path_count=indexer.pending_path_count if indexer else 0,
-        current_run=run_report(indexer.run) if indexer and indexer.run else None,
-        last_run=run_report(indexer.last_run) if indexer and indexer.last_run else None,
-        waiting_for=codebase.activity.stalls(),
+        status=progress.state.value,
+        last_scan_start_time=begun,
+        last_scan_end_time=ended,
+        indexed_chunk_count=now.chunks,
+        error_message=now.error or None,
+        indexed_file_count=now.indexed,
+        embedded_chunk_count=now.embedded,
+        pending_path_count=progress.pending,
+        current_run=run_report(now.run) if now.run else None,
+        last_run=run_report(now.last_run) if now.last_run else None,
+        waiting_for=list(now.stalls),
         model=ModelStatus(
             name=model.name if model else None,
             dimension=model.dimension if model else None,
-            state=embedder.state,
-            reason=embedder.reason or None,
-            precision=embedder.precision or None,
-            chunks_embedded=codebase.pipeline.embedded,
+            state=progress.embedder_state,
+            reason=progress.embedder_reason or None,
+            precision=now.precision or None,
+            chunks_embedded=now.chunks_computed,
         ),
         watcher=WatcherStatus(
-            mode=codebase.freshness.mode if codebase.freshness else "off",
-            problem=(codebase.freshness.problem or None) if codebase.freshness else None,
-            blind_spot=(codebase.freshness.blind_spot or None) if codebase.freshness else None,
+            mode=now.watching,
+            problem=now.watching_problem or None,
+            blind_spot=now.blind_spot or None,
         ),
-        is_writer=indexer is not None,
-        skipped=ledger.reasons(SKIPPED) | _left_out(indexer),
-        masked_credential_count=ledger.masked_count,
-        failed={r.key: r.reason for r in islice(ledger.failed.values(), _MOST_LISTED)},
-        cut_by_lines={r.key: r.reason for r in islice(ledger.cut_by_lines.values(), _MOST_LISTED)},
-        unreadable_folders=indexer.unreadable_folders[:_MOST_LISTED] if indexer else [],
+        is_writer=progress.is_writer,
+        skipped=dict(now.skipped),
+        masked_credential_count=now.masked,
+        failed={record.key: record.reason for record in now.failed},
+        cut_by_lines={record.key: record.reason for record in now.cut_by_lines},
+        unreadable_folders=list(now.unreadable),
         last_changes=[
             FileChange(file_path=change.key, change=change.what, time=change.when)
-            for change in reversed(codebase.pipeline.last_changes)
+            for change in now.last_changes
         ],
         queries=QueryStatus(
             answered=codebase.recent.revision,
             last_time=last.at if last else None,
             last_seconds=last.seconds if last else None,
         ),
-        index_location=codebase.uri,
-        index_problem=codebase.displaced or None,
-        index_bytes=size,
+        index_location=now.uri,
+        index_problem=now.displaced or None,
+        index_bytes=now.size_bytes,
         memory_bytes=psutil.Process().memory_info().rss,
-        worker_memory_bytes=_memory_of(embedder.pid),
+        worker_memory_bytes=_memory_of(now.worker_pid),
     )
-
-
-def _left_out(indexer: "Indexer | None") -> dict[str, int]:
-    count = indexer.left_out_count if indexer is not None else 0
-    return {_OVER_LIMIT: count} if count else {}
 
 
 def _memory_of(pid: int | None) -> int | None:

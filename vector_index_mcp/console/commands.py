@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import anyio
 
-from vector_index_mcp.background import greeting, relay
+from vector_index_mcp.background import contact, greeting
 from vector_index_mcp.background.endpoint import endpoint_of
 from vector_index_mcp.settings import Settings
 
@@ -29,10 +29,10 @@ def run(parsed: argparse.Namespace, project: Path, settings: Settings) -> int:
         from vector_index_mcp.console import monitor
 
         return awaited(partial(monitor.run, project))
-    if relay.ask(endpoint_of(project), greeting.REPORT) is not None:
+    if contact.ask(endpoint_of(project), greeting.REPORT) is not None:
         from vector_index_mcp.console import remote
 
-        ask = partial(remote.run, parsed, relay.connected(project, ()))
+        ask = partial(remote.run, parsed, contact.connected(project, ()))
         return awaited(ask)
     return _here(parsed, project, settings)
 

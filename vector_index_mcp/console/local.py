@@ -30,28 +30,28 @@ async def run(parsed: argparse.Namespace, project: Path, settings: Settings) -> 
         return output.of_verify(await _verify(codebase))
     async with codebase.running(Role.READER):
         if parsed.skipped:
-            async with codebase.reading() as (_, ledger):
+            async with codebase.index.reading() as (_, ledger):
                 return output.of_skipped([*ledger.with_state(SKIPPED), *ledger.with_state(FAILED)])
         return output.of_status(await wire.index_status(codebase), as_json=parsed.json)
 
 
 async def _index(codebase: Codebase, force: bool) -> int:
     async with codebase.running(Role.VISITOR):
-        indexing = await codebase.trigger(force_reindex=force)
+        indexing = await codebase.index.trigger(force_reindex=force)
         with progress.shown() as bar:
             await progress.follow_text(bar, indexing)
-            await progress.follow_vectors(bar, codebase)
+            await progress.follow_vectors(bar, codebase.index)
         status = await wire.index_status(codebase)
     return output.of_index(wire.run_report(indexing), status)
 
 
 async def _verify(codebase: Codebase) -> Report:
     async with codebase.running(Role.READER):
-        report = await codebase.verify()
+        report = await codebase.index.verify()
         if report.faults:
             # What has just been saved is on its way; what is wrong stays so.
             await anyio.sleep(_CHANGES_ARE_INDEXED_SECONDS)
-            again = await codebase.verify()
+            again = await codebase.index.verify()
             again.faults = {
                 key: fault for key, fault in again.faults.items() if key in report.faults
             }
@@ -61,7 +61,7 @@ async def _verify(codebase: Codebase) -> Report:
 
 async def _search(codebase: Codebase, parsed: argparse.Namespace) -> wire.SearchResult:
     async with codebase.running(Role.VISITOR):
-        if indexing := await codebase.catching_up():
+        if indexing := await codebase.index.catching_up():
             with progress.shown() as bar:
                 await progress.follow_text(bar, indexing)
         answer = await codebase.search(

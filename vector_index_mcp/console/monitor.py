@@ -15,7 +15,7 @@ import anyio.to_thread
 from rich.console import Console
 from rich.live import Live
 
-from vector_index_mcp.background import relay
+from vector_index_mcp.background import contact
 from vector_index_mcp.background.endpoint import endpoint_of
 from vector_index_mcp.codebase.wire import IndexStatus
 from vector_index_mcp.console import remote, view
@@ -35,7 +35,7 @@ async def run(project: Path) -> int:
     endpoint = endpoint_of(project)
     with _shown(project) as show:
         while True:
-            connection = await anyio.to_thread.run_sync(relay.joined, endpoint)
+            connection = await anyio.to_thread.run_sync(contact.joined, endpoint)
             if connection is not None:
                 await _follow(connection, show)
             show(None)

@@ -12,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from vector_index_mcp.indexing.run import Run
 
 if TYPE_CHECKING:  # a command that asks a running service needs no LanceDB
-    from vector_index_mcp.codebase.service import Codebase
+    from vector_index_mcp.indexing.service import LiveIndex
 
 Show = Callable[[str, int, int], None]
 """Shows how much of what is done: (what, done, total)."""
@@ -38,14 +38,14 @@ async def follow_text(show: Show, run: Run) -> None:
     show("indexing files", run.files_done, run.files_to_do)
 
 
-async def follow_vectors(show: Show, codebase: "Codebase") -> None:
+async def follow_vectors(show: Show, index: "LiveIndex") -> None:
     """Show the embedding until every chunk has its vector, or no more will get one."""
     while True:
-        ledger = codebase.ledger
-        show("embedding chunks", ledger.chunk_count - ledger.unembedded_count, ledger.chunk_count)
-        if not codebase.lacks_vectors or codebase.embedder.state == "unavailable":
+        now = index.progress
+        show("embedding chunks", now.embedded, now.chunks)
+        if not now.waits_for_vectors:
             return
-        await codebase.embedding_progressed()
+        await index.embedding_progressed()
 
 
 def _bar() -> Iterator[Show]:

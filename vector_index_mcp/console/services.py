@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from vector_index_mcp.background import greeting, relay
+from vector_index_mcp.background import contact, greeting
 from vector_index_mcp.background.endpoint import Endpoint, all_endpoints, endpoint_of
 from vector_index_mcp.codebase.project import resolve_project
 from vector_index_mcp.console.terminal import visible, write
@@ -43,7 +43,7 @@ def _ps() -> int:
 
 def _row(endpoint: Endpoint) -> dict[str, Any]:
     """What is told of a service; empty if there is none."""
-    if report := relay.ask(endpoint, greeting.REPORT, _ANSWER_SECONDS):
+    if report := contact.ask(endpoint, greeting.REPORT, _ANSWER_SECONDS):
         return report
     # The record is read first: one that is about to end removes it.
     record = endpoint.read_record()
@@ -63,7 +63,7 @@ def _stop(path: str | None, *, everything: bool) -> int:
 def _stop_one(endpoint: Endpoint, *, tell_absence: bool) -> bool:
     project = visible(endpoint.read_record().get("project", "this project"))
     try:
-        stopped = relay.stop(endpoint)
+        stopped = contact.stop(endpoint)
     except BackgroundError as error:
         write(f"vector-index-mcp: {project}: {visible(str(error))}", sys.stderr)
         return False

@@ -11,7 +11,7 @@ import webbrowser
 from collections.abc import Sequence
 from pathlib import Path
 
-from vector_index_mcp.background import greeting, relay
+from vector_index_mcp.background import contact, greeting
 from vector_index_mcp.background.endpoint import endpoint_of
 from vector_index_mcp.errors import BackgroundError
 
@@ -30,8 +30,8 @@ def run(project: Path, host_arguments: Sequence[str], *, opens_browser: bool) ->
     """
     is_opened = opens_browser and _has_screen()
     wish = greeting.PAGE_IN_A_FILE if is_opened else greeting.PAGE
-    with relay.connected(project, host_arguments):  # a client meanwhile, so that it does not end
-        answer = relay.ask(endpoint_of(project), wish)
+    with contact.connected(project, host_arguments):  # a client meanwhile, so that it does not end
+        answer = contact.ask(endpoint_of(project), wish)
     if answer is None:
         raise BackgroundError("the background service has just ended; try again")
     sys.stdout.write(f"{answer['url']}\n")

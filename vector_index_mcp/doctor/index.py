@@ -14,7 +14,7 @@ import anyio.to_thread
 import psutil
 
 from vector_index_mcp import __version__
-from vector_index_mcp.background import greeting, relay
+from vector_index_mcp.background import contact, greeting
 from vector_index_mcp.background.endpoint import Endpoint, endpoint_of
 from vector_index_mcp.codebase.limits import DEFAULT_TOP_K
 from vector_index_mcp.console import remote
@@ -31,6 +31,7 @@ from vector_index_mcp.doctor.finding import (
 )
 from vector_index_mcp.errors import BackgroundError, DamagedIndexError, StoreError
 from vector_index_mcp.indexing.ledger import FAILED, INDEXED, SKIPPED, Ledger
+from vector_index_mcp.indexing.place import Place
 
 if TYPE_CHECKING:  # it imports LanceDB, which crashes where the processor lacks something
     from vector_index_mcp.engine.store import Index
@@ -45,7 +46,7 @@ def service(case: Case) -> Finding:
     endpoint = endpoint_of(case.project)
     began = time.monotonic()
     try:
-        answer = relay.ask(endpoint, greeting.REPORT)
+        answer = contact.ask(endpoint, greeting.REPORT)
     except BackgroundError as error:
         return failed(str(error), f"look at {endpoint.log}")
     took = time.monotonic() - began
@@ -81,12 +82,16 @@ def _silent(case: Case, endpoint: Endpoint) -> Finding:
     from vector_index_mcp.indexing.opening import Opener
 
     try:
-        is_taken = Opener(case.project, case.uri, "", case.state_folder).is_taken()
+        is_taken = Opener(_place(case), "", case.state_folder).is_taken()
     except StoreError as error:
         return failed_by(error)
     if is_taken:
         return ok("none runs; another process writes the index")
     return ok("none runs; the first client starts one")
+
+
+def _place(case: Case) -> Place:
+    return Place(case.uri, str(case.project), case.project)
 
 
 def _is_ours(pid: int) -> bool:
@@ -103,7 +108,7 @@ async def _of_service(endpoint: Endpoint, ask: Callable[[Any], Any]) -> Any:
     Raises:
         BackgroundError: If there is none any more.
     """
-    connection = await anyio.to_thread.run_sync(relay.joined, endpoint)
+    connection = await anyio.to_thread.run_sync(contact.joined, endpoint)
     if connection is None:
         raise BackgroundError("the background service has just ended; try again")
     async with remote.session(connection) as client:
@@ -126,7 +131,7 @@ async def _index(case: Case, build: str) -> Finding:
     from vector_index_mcp.indexing.opening import Opener
     from vector_index_mcp.indexing.ownership import Standing
 
-    opener = Opener(case.project, case.uri, "", case.state_folder)
+    opener = Opener(_place(case), "", case.state_folder)
     standing = opener.locate() if case.index_folder else Standing.OURS
     if standing is Standing.COPY:
         return warning("it is a copy of another index", f"{build} makes it this project's own")
@@ -179,7 +184,7 @@ def first_answer(case: Case) -> Finding:
     """How long an answer takes: of the service, or of an index that is opened for it."""
     endpoint = endpoint_of(case.project)
     try:
-        if answer := relay.ask(endpoint, greeting.REPORT):
+        if answer := contact.ask(endpoint, greeting.REPORT):
             if answer["version"] != __version__:
                 return not_tried("the service is of another version")
             took = awaited(partial(_of_service, endpoint, _times_of_service))

@@ -14,6 +14,7 @@ from vector_index_mcp import __version__
 from vector_index_mcp.doctor.finding import Case, Finding, failed, ok, warning
 from vector_index_mcp.files.ignore import Ignore
 from vector_index_mcp.files.scan import walk
+from vector_index_mcp.serving.loading import folder_of
 
 PACKAGES = ("lancedb", "pyarrow", "mcp", "torch", "sentence-transformers")
 _X86 = {"x86_64", "amd64"}
@@ -93,7 +94,8 @@ def kind_of_mount(folder: Path, mounts: list[tuple[str, str]]) -> str:
 
 def watches(case: Case) -> Finding:
     """Whether every folder of the project can be watched."""
-    tree = walk(case.project, Ignore(case.project, case.settings.ignore_patterns))
+    folder = folder_of(case.project, case.settings)
+    tree = walk(folder, Ignore(folder))
     folders = tree.folders + 1  # the project's own
     counted = f"{len(tree.files):,} files in {folders:,} folders"
     if not sys.platform.startswith("linux"):

@@ -5,18 +5,21 @@ file, `.git/info/exclude`, then for every folder from the top of the repository 
 `.gitignore` and `.vectorindexignore`. The strongest layer with an opinion decides, its last line
 first. An ignored folder is not entered, so nothing below it can be re-included, as in git. But what
 git tracks is not git's to ignore: of an ignored folder that holds such files, these are seen. A
-repository inside of another has rules and tracked files of its own.
+repository inside of another has rules and tracked files of its own. One thing differs: an ignore
+file that a sparse checkout leaves out is no rule here, while git reads it from its index.
 
 What a line means is in `patterns`.
 """
 
 import os
+import re
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from vector_index_mcp.files import repository
+from vector_index_mcp.files.folder import Folder
 from vector_index_mcp.files.patterns import Patterns, patterns_of
 from vector_index_mcp.files.tracked import NOTHING, Tracked, tracked_below
 
@@ -94,28 +97,25 @@ class Rules:
 
 
 class Ignore:
-    """The rules of the project at `root`, read from its ignore files as folders are met.
+    """The rules of one folder, read from its ignore files as the folders in it are met.
 
     A snapshot: an ignore file edited after its folder was met is not seen; make a new one.
     """
 
-    def __init__(
-        self, root: Path, patterns: Iterable[str] = (), excluded_folders: Iterable[str] = ()
-    ) -> None:
-        """Prepare the layers that hold for the whole project.
+    def __init__(self, folder: Folder) -> None:
+        """Prepare the layers that hold for the whole folder.
 
-        Args:
-            root: The project.
-            patterns: More patterns, in .gitignore syntax.
-            excluded_folders: Root-relative paths of folders that are never entered.
+        Raises:
+            QueryError: If the mask of `folder` is no glob.
         """
-        self._root = root
-        self._excluded = frozenset(excluded_folders)
+        self._root = folder.path
+        self._excluded = frozenset(folder.selection.excluded_folders)
+        self._mask = _mask_of(folder)
         self._tracked: dict[str, Tracked] = {}  # by repository, once something in it is ignored
         # By repository below the root, complete or not, what git said there when all of it was
         # looked at last.
         self._inner: dict[str, Rules] = {}
-        self._rules: dict[str, Rules] = {"": self._load(_top_rules(root, patterns), "")}
+        self._rules: dict[str, Rules] = {"": self._load(_top_rules(folder), "")}
 
     def rules_below(self, folder: str) -> Rules:
         """The rules for the entries of `folder` (root-relative; empty for the root)."""
@@ -143,6 +143,8 @@ class Ignore:
         """Whether the entry at `path` is ignored, given that its folder is not."""
         folder, _, name = path.rpartition("/")
         if name in _NEVER or path in self._excluded:
+            return True
+        if not is_folder and self._mask is not None and not self._mask.match(path):
             return True
         rules = self.rules_below(folder)
         if not rules.is_ignored and not rules.ignore(path, is_folder):
@@ -216,6 +218,14 @@ class Ignore:
         return rules
 
 
+def _mask_of(folder: Folder) -> re.Pattern[str] | None:
+    if not folder.selection.mask:
+        return None
+    from vector_index_mcp.files.glob import regex_of  # 10 ms that a child seldom needs
+
+    return re.compile(regex_of(folder.selection.mask))
+
+
 def is_too_deep(folder: str) -> bool:
     """Whether `folder` lies in more folders than anybody has made on purpose."""
     return folder.count("/") >= _MOST_LEVELS
@@ -229,12 +239,14 @@ def concerns_rules(path: str) -> bool:
     return path.rpartition("/")[2] in _CONCERNS_RULES
 
 
-def _top_rules(root: Path, patterns: Iterable[str]) -> Rules:
-    rules = Rules().push("\n".join(DEFAULT_PATTERNS)).push("\n".join(patterns))
-    for path, folder, may_be_link in _rule_files_around(root):
+def _top_rules(folder: Folder) -> Rules:
+    root = folder.path
+    rules = Rules().push("\n".join(DEFAULT_PATTERNS))
+    rules = rules.push("\n".join(folder.selection.patterns))
+    for path, origin, may_be_link in _rule_files_around(root):
         text = _read(path) if may_be_link else _read_no_link(path)
         is_gits = path.name != OWN_IGNORE_FILE
-        rules = rules.push(text, prefix=_prefix(root, folder), is_gits=is_gits)
+        rules = rules.push(text, prefix=_prefix(root, origin), is_gits=is_gits)
     return rules
 
 

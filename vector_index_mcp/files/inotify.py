@@ -1,4 +1,4 @@
-"""The folders of a project, watched by inotify. Linux only; a part of `watch`.
+"""The folders of an index, watched by inotify. Linux only; a part of `watch`.
 
 The kernel watches folders, not paths: one that is moved goes on telling, and does not say where it
 is now. Two folders that are exchanged, moved twice, or moved away while somebody else takes their
@@ -49,12 +49,15 @@ _WRITES_OF_A_SAVE = 8
 _WRITING_PAUSE_SECONDS = 0.02
 
 
-class Folders(InotifyFD):
-    """The watches of one project, and the thread that reads what they tell."""
+class Inotify(InotifyFD):
+    """The watches of one index, and the thread that reads what they report.
+
+    A folder in several of the index's folders has one watch.
+    """
 
     def __init__(
         self,
-        root: str,
+        roots: Callable[[], Iterable[bytes]],
         prunes: Callable[[bytes], bool],
         tell: Callable[[Collection[bytes], Collection[bytes], bool], None],
         on_lost: Callable[[], None],
@@ -63,7 +66,7 @@ class Folders(InotifyFD):
         """Prepare; `start` begins to read, `settle_everything` sets the watches.
 
         Args:
-            root: An existing folder.
+            roots: The folders of the index, as they are now.
             prunes: Whether the folder at a path needs no watching.
             tell: Called on our thread with the paths at which something happened, those of files
                 that somebody is still writing, and whether any of the signs is among them.
@@ -71,7 +74,8 @@ class Folders(InotifyFD):
             on_limit: Called by who settles when there are no watches left.
         """
         super().__init__()
-        self._root = os.fsencode(root)
+        self._list_roots = roots
+        self._roots = frozenset(roots())
         self._prunes = prunes
         self._tell = tell
         self._on_lost = on_lost
@@ -84,6 +88,7 @@ class Folders(InotifyFD):
         self._are_signs_old = False
         self._unsettled: set[bytes] = set()
         self._settling = threading.Lock()  # of the next one
+        self._code = errno.ENOENT  # why one of the roots could not be watched
         self._others: set[bytes] = set()
         self._dirty: dict[bytes, None] = {}
         self._unfinished: dict[bytes, None] = {}
@@ -91,8 +96,8 @@ class Folders(InotifyFD):
 
     @property
     def is_watching(self) -> bool:
-        """Whether events are still being delivered."""
-        return self.is_alive() and self._root in self._number_of
+        """Whether events are still being delivered, of at least one of the index's folders."""
+        return self.is_alive() and not self._roots.isdisjoint(self._number_of)
 
     @property
     def is_settled(self) -> bool:
@@ -116,7 +121,7 @@ class Folders(InotifyFD):
         """Note where something happened."""
         if event.is_queue_overflow:
             with self._lock:
-                self._unsettled.add(self._root)
+                self._unsettled |= self._roots
             self._on_lost()
             return
         with self._lock:
@@ -149,7 +154,7 @@ class Folders(InotifyFD):
 
     def _note_end(self, folder: bytes, event: InotifyEvent) -> None:
         """Of any other folder, the one above tells the same by its name, but of a mount's end."""
-        is_root_s = folder == self._root and bool(event.mask & _SELF)
+        is_root_s = folder in self._roots and bool(event.mask & _SELF)
         if is_root_s or event.mask & InotifyConstants.IN_UNMOUNT:
             self._unsettled.add(folder)
             self._dirty[folder] = None
@@ -173,10 +178,11 @@ class Folders(InotifyFD):
             As below.
 
         Raises:
-            OSError: If the project's folder cannot be watched.
+            OSError: If none of the index's folders can be watched.
         """
         with self._lock:
-            self._unsettled.add(self._root)
+            former, self._roots = self._roots, frozenset(self._list_roots())
+            self._unsettled |= self._roots | former
         return self.settle()
 
     def settle(self) -> frozenset[bytes]:
@@ -198,8 +204,12 @@ class Folders(InotifyFD):
                 self._unsettled.clear()
                 self._others.clear()
             found: set[bytes] = set()
-            for top in tops:
-                found.update(self._watch_from(top))
+            # One root may lie in another, even where that one ignores what is in it.
+            starts = {*tops, *(root for root in self._roots if _lies_in(root, tops))}
+            for start in starts:
+                found.update(self._watch_from(start))
+            if self._roots and self._roots <= starts and found.isdisjoint(self._roots):
+                raise OSError(self._code, os.strerror(self._code))
             with self._lock:
                 others = [path for path in self._number_of if path not in found]
                 for path in others:
@@ -209,7 +219,7 @@ class Folders(InotifyFD):
 
     def _watch_from(self, top: bytes) -> Iterator[bytes]:
         """Watch `top` and the folders below that are not ignored; yields those watched."""
-        if top != self._root and self._prunes(top):
+        if top not in self._roots and self._prunes(top):
             return
         pending = [top]
         while pending:
@@ -229,16 +239,16 @@ class Folders(InotifyFD):
         with self._lock:  # set and registered as one, or the first events find nobody
             if self._closed:
                 return False
-            # But the project's folder, which may be a link, no folder is reached by one.
-            mask = _MASK if path == self._root else Mask(_MASK | InotifyConstants.IN_DONT_FOLLOW)
+            # But the index's own folders, which may be links, no folder is reached by one.
+            mask = _MASK if path in self._roots else Mask(_MASK | InotifyConstants.IN_DONT_FOLLOW)
             number = inotify_add_watch(self._inotify_fd, path, mask)
             if number != -1:
                 self._register(path, number)
                 return True
             code = ctypes.get_errno()
-        if path == self._root:
-            raise OSError(code, os.strerror(code), os.fsdecode(path))
-        if code == errno.ENOSPC:
+        if path in self._roots:
+            self._code = code
+        if code == errno.ENOSPC and self._roots != {path}:
             self._on_limit()
         return False
 

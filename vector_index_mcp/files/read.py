@@ -4,9 +4,9 @@ import hashlib
 import os
 import stat
 from dataclasses import dataclass
-from pathlib import Path
 
 from vector_index_mcp.files import beneath, secrets
+from vector_index_mcp.files.folder import Folder
 from vector_index_mcp.files.language import is_prose, language_of
 from vector_index_mcp.files.scan import UNKNOWN, Stamp, stamp_of
 
@@ -52,41 +52,40 @@ class Vanished:
     """There is no file any more."""
 
 
-def read(root: Path, key: str, max_bytes: int) -> Text | Skipped | Vanished:
-    """Read the file `key` below `root`. Never raises for what a file may be."""
-    if secrets.is_secret(key):
-        return _skip_unread(root, key, SECRET)
+def read(folder: Folder, key: str) -> Text | Skipped | Vanished:
+    """Read the file `key` in `folder`. Never raises for what a file may be."""
+    if folder.reading.masks_credentials and secrets.is_secret(folder.path_of(key)):
+        return _skip_unread(folder, key, SECRET)
     try:
-        return _read_open_file(root, key, max_bytes)
+        return _read_open_file(folder, key)
     except (FileNotFoundError, NotADirectoryError):
         return Vanished()
     except OSError as error:
-        return _skip_unread(root, key, f"{UNREADABLE} ({error.strerror})")
+        return _skip_unread(folder, key, f"{UNREADABLE} ({error.strerror})")
 
 
-def text_of(root: Path, key: str, max_bytes: int, *, is_masked: bool) -> str | None:
+def text_of(folder: Folder, key: str, *, is_masked: bool) -> str | None:
     """The text of the file `key`, to be compared with what was read before; None if it has none.
 
     Args:
-        root: The folder it lies below.
-        key: Its path from there.
-        max_bytes: Of a larger file, there is no text.
-        is_masked: Whether credentials are replaced by asterisks.
+        folder: Where it lies.
+        key: The file.
+        is_masked: Whether credentials are replaced by asterisks, if they are at all.
     """
     if is_masked:
-        result = read(root, key, max_bytes)
+        result = read(folder, key)
         return result.text if isinstance(result, Text) else None
     try:
-        _, data = _bytes_of(root, key, max_bytes)
+        _, data = _bytes_of(folder, key)
     except OSError:
         return None
     return None if data is None else decode(data)
 
 
-def stamp_now(root: Path, key: str) -> Stamp:
+def stamp_now(folder: Folder, key: str) -> Stamp:
     """The stamp of a file that could not be read; one that no file has if it is out of reach."""
     try:
-        return stamp_of(beneath.status(root, key))
+        return stamp_of(beneath.status(folder.path, folder.path_of(key)))
     except (OSError, ValueError):
         return UNKNOWN
 
@@ -131,8 +130,8 @@ def is_minified(text: str, language: str) -> bool:
     return 2 * long_lines > len(text)
 
 
-def _read_open_file(root: Path, key: str, max_bytes: int) -> Text | Skipped:
-    status, data = _bytes_of(root, key, max_bytes)
+def _read_open_file(folder: Folder, key: str) -> Text | Skipped:
+    status, data = _bytes_of(folder, key)
     stamp = stamp_of(status)
     if data is None:
         return Skipped(TOO_LARGE if stat.S_ISREG(status.st_mode) else NOT_A_FILE, stamp)
@@ -140,37 +139,41 @@ def _read_open_file(root: Path, key: str, max_bytes: int) -> Text | Skipped:
     text = decode(data)
     if text is None:
         return Skipped(BINARY, stamp, content_hash)
-    if secrets.is_key(text):
+    how = folder.reading
+    if how.masks_credentials and secrets.is_key(text):
         return Skipped(SECRET, stamp, content_hash)
-    if is_minified(text, language_of(key)):
+    if how.skips_minified and is_minified(text, language_of(key)):
         return Skipped(MINIFIED, stamp, content_hash)
-    text, count = secrets.masked(text)
+    count = 0
+    if how.masks_credentials:
+        text, count = secrets.masked(text)
     return Text(text, content_hash, stamp, count)
 
 
-def _bytes_of(root: Path, key: str, max_bytes: int) -> tuple[os.stat_result, bytes | None]:
-    """What a file is, and its bytes unless it is no regular file, or larger than that.
+def _bytes_of(folder: Folder, key: str) -> tuple[os.stat_result, bytes | None]:
+    """What a file is, and its bytes unless it is no regular file, or too large.
 
     Raises:
         OSError: If it cannot be opened or read.
     """
     # Not waited for if it has become a pipe.
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-    descriptor = beneath.open_file(root, key, flags)
+    most = folder.reading.max_file_bytes
+    descriptor = beneath.open_file(folder.path, folder.path_of(key), flags)
     try:
         status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode) or status.st_size > max_bytes:
+        if not stat.S_ISREG(status.st_mode) or status.st_size > most:
             return status, None
         with open(descriptor, "rb", closefd=False) as file:
-            data = file.read(max_bytes + 1)
+            data = file.read(most + 1)
     finally:
         os.close(descriptor)
-    return status, data if len(data) <= max_bytes else None  # it may have grown meanwhile
+    return status, data if len(data) <= most else None  # it may have grown meanwhile
 
 
-def _skip_unread(root: Path, key: str, reason: str) -> Skipped | Vanished:
+def _skip_unread(folder: Folder, key: str, reason: str) -> Skipped | Vanished:
     try:
-        return Skipped(reason, stamp_of(beneath.status(root, key)))
+        return Skipped(reason, stamp_of(beneath.status(folder.path, folder.path_of(key))))
     except (FileNotFoundError, NotADirectoryError):
         return Vanished()
     except OSError:

@@ -3,13 +3,13 @@
 import contextlib
 import os
 import stat
-from bisect import bisect_left
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from typing import Protocol
 
 from vector_index_mcp.errors import ProjectError
 from vector_index_mcp.files import beneath
+from vector_index_mcp.files.folder import Folder, absence_of
 from vector_index_mcp.files.ignore import Ignore, concerns_rules, is_too_deep
 
 # A file costs a kilobyte of memory in the index's ledger and in a scan, whatever is in it.
@@ -69,35 +69,42 @@ def may_recur(stamp: Stamp, now: int) -> bool:
     return is_coarse and any(abs(now - time) < _COARSEST_NS for time in times)
 
 
-def walk(root: Path, ignore: Ignore, folder: str = "") -> Tree:
-    """The files below `folder` (root-relative; empty for all) that are not ignored.
+def walk(folder: Folder, ignore: Ignore, key: str | None = None) -> Tree:
+    """The files in `folder` that are not ignored.
 
     Links are not followed and not listed: what they point to is found at its own place, or lies
-    outside of the project.
+    outside of the folder.
+
+    Args:
+        folder: Where to walk.
+        ignore: Its rules.
+        key: Of a folder in it, to walk that one alone.
 
     Raises:
-        ProjectError: If the project's folder itself cannot be listed.
+        ProjectError: If the folder itself cannot be listed.
     """
     tree = Tree()
-    pending = [folder]
+    pending = ["" if key is None else folder.path_of(key)]
     while pending:
         here = pending.pop()
         try:
-            with beneath.entries(root, here) as entries:
-                pending += _note(tree, here, entries, ignore)
+            with beneath.entries(folder.path, here) as entries:
+                pending += _note(tree, folder, here, entries, ignore)
         except OSError as error:
             if not here:
                 raise ProjectError(
-                    f"the project folder {root} cannot be read ({error.strerror}); "
+                    f"the project folder {folder.path} cannot be read ({error.strerror}); "
                     "the index is kept and goes on when the folder is back"
                 ) from error
             if not beneath.tells_absence(error):
-                tree.unreadable.append(here + "/")
+                tree.unreadable.append(folder.key_of(here) + "/")
     return tree
 
 
-def _note(tree: Tree, here: str, entries: Iterable[os.DirEntry[str]], ignore: Ignore) -> list[str]:
-    """Note the files in the folder `here`; returns the folders in it that are to be walked."""
+def _note(
+    tree: Tree, folder: Folder, here: str, entries: Iterable[os.DirEntry[str]], ignore: Ignore
+) -> list[str]:
+    """Note the files at the path `here`; returns the paths of folders there to be walked."""
     prefix = here + "/" if here else ""
     files = _First(MOST_FILES - len(tree.files))
     folders = _First(MOST_FILES - tree.folders)
@@ -111,21 +118,22 @@ def _note(tree: Tree, here: str, entries: Iterable[os.DirEntry[str]], ignore: Ig
         (folders if is_folder else files).add(entry)
     out_of_sight = []
     for entry in files.sorted():
+        key = folder.key_of(prefix + entry.name)
         try:
             status = entry.stat(follow_symlinks=False)
-            tree.files[prefix + entry.name] = stamp_of(status)
+            tree.files[key] = stamp_of(status)
             if status.st_nlink > 1:
-                tree.linked.add(prefix + entry.name)
+                tree.linked.add(key)
         except FileNotFoundError:  # since it was listed
             continue
         except OSError:  # it may be as it was: a folder can be listed that cannot be entered
-            out_of_sight.append(prefix or entry.name)
+            out_of_sight.append(folder.key_of(prefix) if prefix else key)
     tree.unreadable += dict.fromkeys(out_of_sight)
     found = [prefix + entry.name for entry in folders.sorted()]
     tree.folders += len(found)
     tree.left_out += files.left_out + folders.left_out
     if found and is_too_deep(found[0]):
-        tree.unreadable += [folder + "/" for folder in found]
+        tree.unreadable += [folder.key_of(path) + "/" for path in found]
         return []
     return found
 
@@ -153,7 +161,7 @@ class _First:
         return self._entries
 
 
-def compare(tree: Tree, known: Mapping[str, Stamp]) -> Changes:
+def compare(tree: Tree, known: Mapping[str, Stamp | None]) -> Changes:
     """What differs between a walk and the stamps the index knows. Pure."""
     unreadable = tuple(tree.unreadable)
     return Changes(
@@ -166,130 +174,168 @@ def compare(tree: Tree, known: Mapping[str, Stamp]) -> Changes:
     )
 
 
-def absence_of(root: Path) -> ProjectError | None:
-    """Why nothing that is not found below `root` is gone: the folder itself is; None if not."""
-    if os.path.isdir(root):
-        return None
-    return ProjectError(
-        f"the project folder {root} is gone; the index is kept and goes on when the folder is back"
-    )
+class Known(Protocol):
+    """What an index knows of files: the stamp of each by its key."""
+
+    def __len__(self) -> int: ...
+
+    def get(self, key: str, /) -> Stamp | None:
+        """The stamp of a file; None if it is not known."""
+
+    def below(self, key: str, /) -> Iterable[str]:
+        """The keys of files in the folder with the key `key`; all of them for an empty one."""
 
 
-def sweep(root: Path, known: Mapping[str, Stamp]) -> list[str]:
+def sweep(folder: Folder, known: Mapping[str, Stamp]) -> list[str]:
     """Those of the files in `known` that are gone or have another stamp; cheaper than a walk.
 
     What cannot be looked at for now is not among them, nor what is known to be taken up again.
+
+    Args:
+        folder: Where all of them lie.
+        known: Their stamps, by key.
     """
     changed = []
-    top = f"{root}{os.sep}"
-    for path, stamp in known.items():
+    top, start = f"{folder.path}{os.sep}", len(folder.name) + 1 if folder.name else 0
+    for key, stamp in known.items():
         if stamp[2] <= 0:  # no file has it
             continue
         try:
-            if stamp_of(os.lstat(top + path)) != stamp:
-                changed.append(path)
+            if stamp_of(os.lstat(top + key[start:])) != stamp:
+                changed.append(key)
         except (OSError, ValueError) as error:
             if isinstance(error, OSError) and beneath.tells_absence(error):
-                changed.append(path)
+                changed.append(key)
     return changed
 
 
 def look(
-    root: Path,
+    folder: Folder,
     ignore: Ignore,
-    paths: Iterable[str],
-    known: Mapping[str, Stamp],
+    keys: Iterable[str],
+    known: Known,
     linked: set[str] | None = None,
     others: Iterable[str] = (),
+    reread: Collection[str] = (),
 ) -> Changes:
-    """What has to be done about dirty `paths`: files or folders, there or gone, ignored or not.
+    """What has to be done about dirty `keys`: files or folders, there or gone, ignored or not.
 
-    A path says only where to look, the disk says what happened. Of an ignore file, the whole
-    folder is looked at. A write by one name of a file is no event of its others.
+    A key says only where to look, the disk says what happened. Of an ignore file, the whole folder
+    is looked at. A write by one name of a file is no event of its others.
 
     Args:
-        root: The project.
+        folder: Where all of them lie.
         ignore: What is not looked at.
-        paths: Where something happened.
-        known: What the index knows of every file.
+        keys: Where something happened.
+        known: What the index knows of the files; nothing is asked but what `keys` concern.
         linked: The known files that have other names; these are looked at, too. Brought up to date.
-        others: Folders among `paths` that are others than before. Two may have held files with the
+        others: Folders among `keys` that are others than before. Two may have held files with the
             same stamps: what one process writes in a few milliseconds has one time.
+        reread: Files that are read whatever their stamp.
 
     Raises:
-        ProjectError: If the project's folder is gone: that says nothing about its files.
+        ProjectError: If the folder is gone: that says nothing about its files.
     """
-    if (problem := absence_of(root)) is not None:
+    if (problem := absence_of(folder)) is not None:
         raise problem
-    known_paths = _Sorted(known)
-    distrusted = [path for folder in others for path in known_paths.below(folder)]
-    known = {**known, **dict.fromkeys(distrusted, UNKNOWN)} if distrusted else known
-    dirty: dict[str, None] = {}
-    gone: dict[str, None] = {}
     linked = set() if linked is None else linked
+    looking = _Look(folder, ignore, known, linked, frozenset(others), frozenset(reread))
     before = frozenset(linked)
-    walked: set[str] = set()
-    for path in _widened(paths):
-        changes = _look_at(root, ignore, path, known, known_paths, walked, linked)
-        dirty.update(dict.fromkeys(changes.dirty))
-        gone.update(dict.fromkeys(changes.gone))
-    for path in _by_other_names(root, known, before, linked):
-        if path not in gone:
-            dirty[path] = None
+    for key in _widened(folder, keys):
+        looking.at(key)
+    dirty, gone = looking.dirty, looking.gone
+    for key in _by_other_names(folder, known, before, linked):
+        if key not in gone:
+            dirty[key] = None
     linked.difference_update(gone)
     room = max(0, MOST_FILES - len(known) + len(gone))
-    surplus = sorted(path for path in dirty if path not in known)[room:]
-    for path in surplus:
-        del dirty[path]
+    surplus = sorted(key for key in dirty if known.get(key) is None)[room:]
+    for key in surplus:
+        del dirty[key]
     return Changes(list(dirty), list(gone), len(surplus))
 
 
-def _widened(paths: Iterable[str]) -> list[str]:
-    wide = {path.rpartition("/")[0] if concerns_rules(path) else path for path in paths}
-    return [""] if "" in wide else sorted(wide)
+def _widened(folder: Folder, keys: Iterable[str]) -> list[str]:
+    wide = {key.rpartition("/")[0] if concerns_rules(key) else key for key in keys}
+    if folder.top in wide or "" in wide:
+        return [folder.top]
+    return sorted(wide)
 
 
-def _look_at(
-    root: Path,
-    ignore: Ignore,
-    path: str,
-    known: Mapping[str, Stamp],
-    known_paths: "_Sorted",
-    walked: set[str],
-    linked: set[str],
-) -> Changes:
-    try:
-        status = beneath.status(root, path)
-    except OSError as error:
-        is_gone = beneath.tells_absence(error)
-        return Changes(gone=known_paths.at_or_below(path) if is_gone else [])
-    if stat.S_ISDIR(status.st_mode) and not ignore.is_ignored(path, True):
-        if lies_in(path, walked):
-            return Changes()
-        walked.add(path)
-        below = known_paths.at_or_below(path)
-        tree = walk(root, ignore, path)
-        linked |= tree.linked
-        return compare(tree, {key: known[key] for key in below})
-    if stat.S_ISREG(status.st_mode) and not ignore.is_ignored(path, False):
-        changed = known.get(path) != stamp_of(status)
-        (linked.add if status.st_nlink > 1 else linked.discard)(path)
-        return Changes([path] if changed else [], known_paths.below(path))
-    return Changes(gone=known_paths.at_or_below(path))
+@dataclass(slots=True)
+class _Look:
+    """A look at what lies at a few keys, one after the other."""
+
+    folder: Folder
+    ignore: Ignore
+    known: Known
+    linked: set[str]
+    others: frozenset[str]
+    """Folders that are others than before: files in them are read."""
+    reread: frozenset[str]
+    dirty: dict[str, None] = field(default_factory=dict)
+    gone: dict[str, None] = field(default_factory=dict)
+    walked: set[str] = field(default_factory=set)
+
+    def at(self, key: str) -> None:
+        """Look at the file or folder with the key `key`."""
+        path = self.folder.path_of(key)
+        try:
+            status = beneath.status(self.folder.path, path)
+        except OSError as error:
+            if beneath.tells_absence(error):
+                self._forget(self._at_or_below(key))
+            return
+        if stat.S_ISDIR(status.st_mode) and not self.ignore.is_ignored(path, True):
+            if not lies_in(key, self.walked):
+                self._walk(key)
+        elif stat.S_ISREG(status.st_mode) and not self.ignore.is_ignored(path, False):
+            if self._stamp_of(key) != stamp_of(status):
+                self.dirty[key] = None
+            (self.linked.add if status.st_nlink > 1 else self.linked.discard)(key)
+            self._forget(self.known.below(key))
+        else:
+            self._forget(self._at_or_below(key))
+
+    def _walk(self, key: str) -> None:
+        self.walked.add(key)
+        tree = walk(self.folder, self.ignore, key)
+        self.linked |= tree.linked
+        changes = compare(tree, {below: self._stamp_of(below) for below in self._at_or_below(key)})
+        self.dirty.update(dict.fromkeys(changes.dirty))
+        self._forget(changes.gone)
+
+    def _at_or_below(self, key: str) -> list[str]:
+        here = [key] if self.known.get(key) is not None else []
+        return [*here, *self.known.below(key)]
+
+    def _stamp_of(self, key: str) -> Stamp | None:
+        stamp = self.known.get(key)
+        is_to_be_read = key in self.reread or (self.others and lies_in(key, self.others))
+        return UNKNOWN if stamp is not None and is_to_be_read else stamp
+
+    def _forget(self, keys: Iterable[str]) -> None:
+        self.gone.update(dict.fromkeys(keys))
 
 
 def _by_other_names(
-    root: Path, known: Mapping[str, Stamp], before: Collection[str], linked: set[str]
+    folder: Folder, known: Known, before: Collection[str], linked: set[str]
 ) -> list[str]:
     """The files that changed by another of their names; notes those that have others still."""
-    if all(path in before for path in linked):
-        return sweep(root, {path: known[path] for path in before if path in known})
-    changed = sweep(root, known)  # the other names of those that are new are not known yet
-    for path in changed:
+    if all(key in before for key in linked):
+        return sweep(folder, _stamps(known, before))
+    # The other names of those that are new are not known yet.
+    changed = sweep(folder, _stamps(known, known.below(folder.top)))
+    for key in changed:
         with contextlib.suppress(OSError):
-            if beneath.status(root, path).st_nlink > 1:
-                linked.add(path)
+            if beneath.status(folder.path, folder.path_of(key)).st_nlink > 1:
+                linked.add(key)
     return changed
+
+
+def _stamps(known: Known, keys: Iterable[str]) -> dict[str, Stamp]:
+    found = ((key, known.get(key)) for key in keys)
+    return {key: stamp for key, stamp in found if stamp is not None}
 
 
 def lies_in(path: str, folders: Collection[str]) -> bool:
@@ -299,22 +345,3 @@ def lies_in(path: str, folders: Collection[str]) -> bool:
         if path in folders:
             return True
     return False
-
-
-class _Sorted:
-    """Paths in order, so that those below a folder are found without a look at all others."""
-
-    def __init__(self, paths: Iterable[str]) -> None:
-        self._paths: Sequence[str] = sorted(paths)
-
-    def below(self, folder: str) -> list[str]:
-        if not folder:
-            return list(self._paths)
-        start = bisect_left(self._paths, folder + "/")
-        end = bisect_left(self._paths, folder + "0")  # "0" is the character after "/"
-        return list(self._paths[start:end])
-
-    def at_or_below(self, path: str) -> list[str]:
-        index = bisect_left(self._paths, path)
-        here = index < len(self._paths) and self._paths[index] == path
-        return ([path] if here else []) + self.below(path)

@@ -4,9 +4,10 @@ An event only says where to look. On Linux `inotify` does the work; elsewhere wa
 does, which sets its own watches. These two are the only importers of watchdog.
 """
 
+import contextlib
 import os
 import sys
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 
 from watchdog.events import (
@@ -20,15 +21,16 @@ from watchdog.events import (
     FileSystemEvent,
     FileSystemEventHandler,
 )
-from watchdog.observers.api import BaseObserver
+from watchdog.observers.api import BaseObserver, ObservedWatch
 
 from vector_index_mcp.errors import ProjectError
+from vector_index_mcp.files.folder import Folder, Folders
 from vector_index_mcp.files.ignore import RULES
 
 if sys.platform == "linux":
-    from vector_index_mcp.files.inotify import Folders
+    from vector_index_mcp.files.inotify import Inotify
 else:
-    Folders = None
+    Inotify = None
 
 EVENTS_LOST = "events lost"
 WATCH_LIMIT = "watch limit reached"
@@ -42,43 +44,44 @@ _EVENTS: list[type[FileSystemEvent]] = [
     DirDeletedEvent,
     DirMovedEvent,
 ]
-Tell = Callable[[list[str]], None]
+Report = Callable[[list[str]], None]
 
 
 class Watch:
-    """Watches the folders of `root` that are not ignored. Its methods block."""
+    """Watches what is not ignored in the folders of an index. Its methods block."""
 
     def __init__(
         self,
-        root: Path,
-        is_ignored_folder: Callable[[str], bool],
-        on_dirty: Tell,
+        folders: Folders,
+        is_ignored_folder: Callable[[Folder, str], bool],
+        on_dirty: Report,
         on_problem: Callable[[str], None],
-        on_unfinished: Tell | None = None,
+        on_unfinished: Report | None = None,
     ) -> None:
         """Prepare; `start` begins.
 
         Args:
-            root: An existing folder.
-            is_ignored_folder: Whether the folder at a root-relative path needs no watching.
-            on_dirty: Called on a thread of the observer with root-relative paths, and with RULES.
-                Of a folder that came, went or was moved, only its own path is told.
+            folders: Those of the index; when some come or go, `settle` everywhere follows.
+            is_ignored_folder: Whether what lies in one of them at a path needs no watching.
+            on_dirty: Called on a thread of the observer with keys, and with RULES. Of a folder
+                that came, went or was moved, only its own key is among them.
             on_problem: Called like that with EVENTS_LOST or WATCH_LIMIT.
             on_unfinished: Called like `on_dirty`, with files that somebody writes into and has not
                 closed yet; None if these are as good as others.
         """
-        self._root = str(root)
+        self._folders = folders
         self._is_ignored_folder = is_ignored_folder
         self._on_dirty = on_dirty
         self._on_problem = on_problem
         self._on_unfinished = on_unfinished or on_dirty
-        self._observer: Folders | BaseObserver | None = None
+        self._observer: Inotify | BaseObserver | None = None
+        self._scheduled: dict[str, ObservedWatch] = {}  # by path, with watchdog's own observer
 
     def start(self, signs: Iterable[Path] = ()) -> None:
         """Set the watches.
 
         Args:
-            signs: Files anywhere; when one of them changes, RULES is told.
+            signs: Files anywhere; when one of them changes, RULES is reported.
 
         Raises:
             ProjectError: If the system gives us no watches; the message says what to do.
@@ -96,32 +99,34 @@ class Watch:
     def is_settled(self) -> bool:
         """Whether there is nothing to `settle` but what the caller knows of."""
         observer = self._observer
-        return Folders is None or not isinstance(observer, Folders) or observer.is_settled
+        return Inotify is None or not isinstance(observer, Inotify) or observer.is_settled
 
     def settle(self, *, everywhere: bool = False, signs: Iterable[Path] | None = None) -> list[str]:
         """Make the watches match the folders there are now.
 
-        To be called after `on_dirty`, before whoever was told looks at the disk: what happens
-        later is told then.
+        To be called after `on_dirty`, before whoever was called looks at the disk: what happens
+        later is reported then.
 
         Args:
             everywhere: Whether other folders may have become ignored, or events were lost;
-                otherwise only folders are looked at of which an event told.
+                otherwise only folders are looked at that an event was about.
             signs: As in `start`; None if they are the same.
 
         Returns:
-            Where there are other folders than at the last time, whatever the files in them say.
+            The keys at which other folders are than at the last time, whatever lies in them.
         """
-        folders = self._observer  # once: another thread may stop us
-        if Folders is None or not isinstance(folders, Folders):
+        observer = self._observer  # once: another thread may stop us
+        if isinstance(observer, BaseObserver) and everywhere:
+            self._schedule(observer)
+        if Inotify is None or not isinstance(observer, Inotify):
             return []
         if signs is not None:
-            folders.look_out_for(map(str, signs))
+            observer.look_out_for(map(str, signs))
         try:
-            others = folders.settle_everything() if everywhere else folders.settle()
-        except OSError:  # the project is gone: a scan will tell
+            others = observer.settle_everything() if everywhere else observer.settle()
+        except OSError:  # the folder is gone, which a scan will find
             return []
-        return self._shown(others)
+        return self._keys_of(others)
 
     @property
     def is_alive(self) -> bool:
@@ -140,61 +145,83 @@ class Watch:
             observer.stop()
             observer.join()
 
-    def _started(self, signs: Iterable[Path]) -> "Folders | BaseObserver":
-        if Folders is None:
+    def _started(self, signs: Iterable[Path]) -> "Inotify | BaseObserver":
+        if Inotify is None:
             from watchdog.observers import Observer
 
             observer = Observer()
-            handler = _Handler(self._tell_event)
-            observer.schedule(handler, self._root, recursive=True, event_filter=_EVENTS)
+            self._schedule(observer)
             observer.start()
             return observer
-        folders = Folders(
-            self._root,
+        watches = Inotify(
+            lambda: [os.fsencode(folder.path) for folder in self._folders],
             self._prunes,
-            self._tell_of_folders,
+            self._report_paths,
             lambda: self._on_problem(EVENTS_LOST),
             lambda: self._on_problem(WATCH_LIMIT),
         )
-        folders.start()
+        watches.start()
         try:
-            folders.settle_everything()
+            watches.settle_everything()
         except OSError:
-            folders.stop()
-            folders.join()
+            watches.stop()
+            watches.join()
             raise
-        folders.look_out_for(map(str, signs))
-        return folders
+        watches.look_out_for(map(str, signs))
+        return watches
+
+    def _schedule(self, observer: BaseObserver) -> None:
+        """Let watchdog's own observer watch the folders there are now, and no others."""
+        wanted = {str(folder.path) for folder in self._folders}
+        for path in self._scheduled.keys() - wanted:
+            observer.unschedule(self._scheduled.pop(path))
+        for path in wanted - self._scheduled.keys():
+            with contextlib.suppress(OSError):  # it is gone, and looked for every second
+                self._scheduled[path] = observer.schedule(
+                    _Handler(self._report_event), path, recursive=True, event_filter=_EVENTS
+                )
 
     def _prunes(self, folder: bytes) -> bool:
-        path = self._relative(os.fsdecode(folder))
-        return path is None or self._is_ignored_folder(path)
+        path = os.fsdecode(folder)
+        return all(self._is_ignored_folder(each, at) for each, at in self._homes_of(path))
 
-    def _tell_of_folders(
+    def _report_paths(
         self, dirty: Collection[bytes], unfinished: Collection[bytes], is_sign_seen: bool
     ) -> None:
-        self._tell([*self._shown(dirty), *([RULES] if is_sign_seen else [])], self._on_dirty)
-        self._tell(self._shown(unfinished), self._on_unfinished)
+        self._report([*self._keys_of(dirty), *([RULES] if is_sign_seen else [])], self._on_dirty)
+        self._report(self._keys_of(unfinished), self._on_unfinished)
 
-    def _tell_event(self, event: FileSystemEvent) -> None:
-        paths = self._shown(os.fsencode(p) for p in (event.src_path, event.dest_path) if p)
+    def _report_event(self, event: FileSystemEvent) -> None:
         # Where watches cannot be pruned, the events below ignored folders end here.
-        shown = [path for path in paths if not self._is_ignored_folder(path.rpartition("/")[0])]
-        self._tell(shown, self._on_dirty)
+        keys = [
+            folder.key_of(path)
+            for place in (event.src_path, event.dest_path)
+            if place
+            for folder, path in self._homes_of(os.fsdecode(place))
+            if not self._is_ignored_folder(folder, path.rpartition("/")[0])
+        ]
+        self._report(keys, self._on_dirty)
 
-    def _tell(self, paths: list[str], whom: Tell) -> None:
-        if paths:
-            whom(paths)
+    def _report(self, keys: list[str], whom: Report) -> None:
+        if keys:
+            whom(keys)
 
-    def _shown(self, paths: Iterable[bytes]) -> list[str]:
-        relative = (self._relative(os.fsdecode(path)) for path in paths)
-        return [path for path in relative if path is not None]
+    def _keys_of(self, places: Iterable[bytes]) -> list[str]:
+        """The keys of what lies at `places`: of several folders where these overlap."""
+        return [
+            folder.key_of(path)
+            for place in places
+            for folder, path in self._homes_of(os.fsdecode(place))
+        ]
 
-    def _relative(self, path: str) -> str | None:
-        if path == self._root:
-            return ""
-        start = self._root.rstrip(os.sep) + os.sep
-        return path[len(start) :].replace(os.sep, "/") if path.startswith(start) else None
+    def _homes_of(self, place: str) -> Iterator[tuple[Folder, str]]:
+        """The folders in which `place` lies, and its path from each."""
+        for folder in self._folders:
+            top = str(folder.path)
+            if place == top:
+                yield folder, ""
+            elif place.startswith(start := top.rstrip(os.sep) + os.sep):
+                yield folder, place[len(start) :].replace(os.sep, "/")
 
 
 class _Handler(FileSystemEventHandler):

@@ -17,7 +17,7 @@ LONG_SECONDS = 30.0
 class _Step:
     what: str
     began: float
-    is_told: bool = False
+    is_logged: bool = False
 
 
 @dataclass(slots=True)
@@ -36,20 +36,20 @@ class Activity:
             yield
         finally:
             self._steps.remove(step)
-            if step.is_told:
+            if step.is_logged:
                 _log.info("%s is over", what)
 
     def stalls(self) -> list[str]:
         """What has been going on for unusually long, longest first, each with its time."""
         return [f"{step.what} for {seconds:.0f} s" for step, seconds in self._long()]
 
-    async def tell_of_stalls(self) -> None:
+    async def log_stalls(self) -> None:
         """Log every step once that takes unusually long, until cancelled."""
         while True:
             await anyio.sleep(self.long_seconds / 2)
             for step, seconds in self._long():
-                if not step.is_told:
-                    step.is_told = True
+                if not step.is_logged:
+                    step.is_logged = True
                     _log.warning("%s has taken %.0f s so far", step.what, seconds)
 
     def _long(self) -> list[tuple[_Step, float]]:

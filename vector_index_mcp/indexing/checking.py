@@ -1,10 +1,11 @@
 """Hits against the disk: nothing is shown that does not stand in a file as it is now."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 from vector_index_mcp.engine.types import Hit, StoredChunk
 from vector_index_mcp.files import beneath, read
+from vector_index_mcp.files.folder import Folder, Folders
 from vector_index_mcp.files.scan import stamp_of
 from vector_index_mcp.indexing.ledger import Ledger
 
@@ -24,7 +25,7 @@ class Checked:
 
 
 def check_against_disk(
-    root: Path, ledger: Ledger, hits: list[Hit], limit: int, max_bytes: int
+    folders: Folders, ledger: Ledger, hits: Sequence[Hit], limit: int
 ) -> Checked:
     """The first `limit` hits that can be shown, as their files are now.
 
@@ -33,14 +34,13 @@ def check_against_disk(
     has not changed: there, the index is wrong.
 
     Args:
-        root: The project.
+        folders: Those of the index.
         ledger: What is known of every file; it may be newer than the hits.
         hits: Best first.
         limit: How many are wanted.
-        max_bytes: Of larger files, no text is read.
     """
     checked = Checked()
-    texts = _Texts(root, ledger, max_bytes)
+    texts = _Texts(folders, ledger)
     for hit in hits:
         if len(checked.hits) == limit:
             break
@@ -52,17 +52,20 @@ def check_against_disk(
 def _shown(chunk: StoredChunk, texts: "_Texts", checked: Checked) -> StoredChunk | None:
     """What to show of a chunk; None for nothing."""
     key = chunk.key
-    record = texts.ledger.get(key)
+    folder, record = texts.folders.of(key), texts.ledger.get(key)
+    if folder is None:  # it has just been removed
+        checked.gone.add(key)
+        return None
     try:
-        stamp = stamp_of(beneath.status(texts.root, key))
+        stamp = stamp_of(beneath.status(folder.path, folder.path_of(key)))
     except OSError as error:
         (checked.gone if beneath.tells_absence(error) else checked.stale).add(key)
         return None
     is_stale = record is None or (record.stamp, record.content_hash) != (stamp, chunk.content_hash)
-    lines = texts.lines(key, is_masked=is_stale or record is None or record.masked > 0)
+    lines = texts.lines(folder, key, is_masked=is_stale or record is None or record.masked > 0)
     here = "\n".join(lines[chunk.start_line - 1 : chunk.end_line]) + "\n"
     if not is_stale and chunk.text not in here:
-        is_stale = read.stamp_now(texts.root, key) != stamp  # it has just been written
+        is_stale = read.stamp_now(folder, key) != stamp  # it has just been written
         if not is_stale:
             checked.untrue.add(key)
             return None
@@ -90,22 +93,22 @@ def _as_it_is_now(chunk: StoredChunk, lines: list[str]) -> StoredChunk | None:
 class _Texts:
     """The lines of files, each read once."""
 
-    def __init__(self, root: Path, ledger: Ledger, max_bytes: int) -> None:
-        self.root = root
+    def __init__(self, folders: Folders, ledger: Ledger) -> None:
+        self.folders = folders
         self.ledger = ledger
-        self._max_bytes = max_bytes
         self._lines: dict[tuple[str, bool], list[str]] = {}
 
-    def lines(self, key: str, *, is_masked: bool) -> list[str]:
+    def lines(self, folder: Folder, key: str, *, is_masked: bool) -> list[str]:
         """The lines of a file; none if it has no text.
 
         Args:
+            folder: Where it lies.
             key: The file.
             is_masked: Whether credentials are replaced; to look for them takes ten times as long
                 as to read, so it is done where there are some, or may be.
         """
         place = key, is_masked
         if place not in self._lines:
-            text = read.text_of(self.root, key, self._max_bytes, is_masked=is_masked)
+            text = read.text_of(folder, key, is_masked=is_masked)
             self._lines[place] = (text or "").removesuffix("\n").split("\n")
         return self._lines[place]

@@ -8,7 +8,6 @@ for the stamps of the files that are indexed, which costs a third of a scan, and
 import asyncio
 import contextlib
 import logging
-import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,10 +17,12 @@ import anyio.to_thread
 
 from vector_index_mcp.errors import ProjectError
 from vector_index_mcp.files import repository, scan
+from vector_index_mcp.files.folder import Folder, Folders, absence_of
 from vector_index_mcp.files.ignore import RULES
 from vector_index_mcp.files.mounts import places_below, silent_file_system
 from vector_index_mcp.files.watch import WATCH_LIMIT, Watch
 from vector_index_mcp.indexing.indexer import Indexer
+from vector_index_mcp.indexing.outlook import Outlook
 from vector_index_mcp.indexing.queue import DirtyQueue
 from vector_index_mcp.indexing.run import Kind
 
@@ -51,42 +52,50 @@ _CHANGED_ELSEWHERE = (
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Which folder the project is, and which file systems are mounted below."""
+    """Which folder one of ours is, and which file systems are mounted below."""
 
     device: int
     number: int
     mounts: frozenset[tuple[Path, str]]
 
     @classmethod
-    def of(cls, root: Path) -> "_Place":
+    def of(cls, folder: Folder) -> "_Place":
         try:
-            status = root.stat()
+            status = folder.path.stat()
         except OSError:
             return cls(0, 0, frozenset())
-        return cls(status.st_dev, status.st_ino, places_below(root))
+        return cls(status.st_dev, status.st_ino, places_below(folder.path))
 
 
 class Freshness:
-    """Turns what happens below `root` into dirty paths. Used inside the service's event loop."""
+    """Turns what happens in the folders of an index into dirty keys. Used inside the event loop."""
 
-    def __init__(self, root: Path, queue: DirtyQueue, rescan_seconds: float) -> None:
+    def __init__(self, folders: Folders, queue: DirtyQueue, rescan_seconds: float) -> None:
+        """Prepare; `start` sets watches.
+
+        Args:
+            folders: Those of the index; may change.
+            queue: Where dirty keys go.
+            rescan_seconds: From one scan to the next while events report changes.
+        """
         self.mode = "off"
         """`events`, `polling` or `off`."""
         self.problem = ""
         """Why it is not events, and the remedy."""
-        self._root = root
+        self._folders = folders
         self._queue = queue
         self._rescan_seconds = rescan_seconds
         self._rescan_wanted = anyio.Event()
+        self._outlook: Outlook | None = None
         self._watch: Watch | None = None
         self._lacks_watches = False
-        self._silent = ""  # the type of a file system that does not tell of every change
+        self._silent = ""  # the type of a file system that does not report every change
         self._sweep_seconds = SWEEP_LEAST_SECONDS
-        self._repositories: frozenset[str] = frozenset()  # whose rules are watched
-        self._place: _Place | None = None
+        self._repositories: frozenset[tuple[str, str]] = frozenset()  # whose rules are watched
+        self._places: dict[str, _Place] = {}
 
-    async def start(self, indexer: Indexer) -> None:
-        """Set the watches on every folder that `indexer` does not ignore."""
+    async def start(self, outlook: Outlook) -> None:
+        """Set the watches on every folder that `outlook` does not ignore."""
         loop = asyncio.get_running_loop()
 
         def on_problem(problem: str) -> None:
@@ -94,37 +103,40 @@ class Freshness:
                 loop.call_soon_threadsafe(self._note_problem, problem)
 
         watch = Watch(
-            self._root,
-            lambda path: indexer.outlook.ignore.is_ignored(path, True),
+            self._folders,
+            outlook.is_ignored_folder,
             self._queue.touch_from_thread,
             on_problem,
             self._queue.touch_unfinished_from_thread,
         )
-        self._indexer, self._repositories = indexer, frozenset()
+        self._outlook, self._repositories = outlook, frozenset()
         self._lacks_watches = False
         self._watch = watch  # before it starts: if we are cancelled meanwhile, `stop` must find it
         try:
-            await anyio.to_thread.run_sync(lambda: watch.start(indexer.outlook.ignore.sources()))
+            await anyio.to_thread.run_sync(lambda: watch.start(outlook.sources))
         except ProjectError as error:
             self._watch, self.mode, self.problem = None, "polling", str(error)
             return
-        await anyio.to_thread.run_sync(self._look_at_place)
+        await anyio.to_thread.run_sync(self._look_at_places)
         self._note_mode()
 
     async def rescan_forever(self, indexer: Indexer) -> None:
-        """Find what events did not tell, and set the watches anew where they are gone."""
+        """Find what no event reported, and set the watches anew where they are gone."""
         while True:
             await self._wait_for_rescan(indexer)
             self._rescan_wanted = anyio.Event()
             is_watching = self._watch is not None and self._watch.is_alive
-            if not is_watching and await anyio.to_thread.run_sync(os.path.isdir, self._root):
+            if not is_watching and await anyio.to_thread.run_sync(self._is_anything_there):
                 await anyio.to_thread.run_sync(self.stop)
-                await self.start(indexer)
-            if indexer.run is not None:  # its walk may have been before the events were lost
-                await indexer.run.finished.wait()
+                await self.start(indexer.outlook)
+            if indexer.runs.current is not None:  # its walk may precede the loss of events
+                await indexer.runs.current.finished.wait()
             repository.forget_settings()
             run = indexer.begin_run(Kind.REBUILD if indexer.needs_rebuild else Kind.RESCAN)
             await run.finished.wait()
+
+    def _is_anything_there(self) -> bool:
+        return any(absence_of(folder) is None for folder in self._folders)
 
     async def _wait_for_rescan(self, indexer: Indexer) -> None:
         began = anyio.current_time()
@@ -138,50 +150,46 @@ class Freshness:
         """Find, while there are events, what makes none."""
         while True:
             await anyio.sleep(self._sweep_seconds)
-            if self.mode == "events" and indexer.run is None and not indexer.is_in_error:
+            if self.mode == "events" and indexer.runs.current is None and not indexer.is_in_error:
                 await self.sweep(indexer)
 
     async def sweep(self, indexer: Indexer) -> None:
-        """Look once whether files, rules or the project's place changed without an event."""
+        """Look once whether files, rules or the folders' places changed without an event."""
         known, outlook = indexer.live.ledger.stamps(), indexer.outlook
+        present = [view.folder for view in outlook.views if view.problem is None]
 
         def find() -> tuple[list[str], bool, bool, float]:
             began = time.thread_time()
-            changed = scan.sweep(self._root, known)
-            newer = outlook.make_ignore()
-            is_outdated = outlook.ignore.is_outdated_by(newer, in_repositories=True)
-            is_moved = self._look_at_place()
+            changed: list[str] = []
+            for folder in present:
+                ours = {k: stamp for k, stamp in known.items() if folder.holds(k)}
+                changed += scan.sweep(folder, ours)
+            is_outdated = outlook.is_outdated()
+            is_moved = self._look_at_places()
             return changed, is_outdated, is_moved, time.thread_time() - began
 
         changed, is_outdated, is_moved, took = await anyio.to_thread.run_sync(find)
         self._sweep_seconds = max(SWEEP_LEAST_SECONDS, took / _SWEEP_SHARE)
-        if is_moved:  # or something is mounted there: which files there are, only a walk tells
+        if is_moved:  # or something is mounted there: which files there are, only a walk finds
             self._note_mode()
             self._rescan_wanted.set()
         self._queue.touch([*changed, *([RULES] if is_outdated else [])])
 
     async def settle(self, everywhere: bool) -> list[str]:
-        """Watch the folders that are not ignored now, and no others.
-
-        Args:
-            everywhere: Whether to look at folders of which no event told, too.
-
-        Returns:
-            Where there are other folders than at the last time.
-        """
-        watch = self._watch
-        if watch is None:
+        """Watch the folders that are not ignored now, and no others; see `outlook.Watches`."""
+        watch, outlook = self._watch, self._outlook
+        if watch is None or outlook is None:
             return []
-        ignore = self._indexer.outlook.ignore
-        are_new = not self._repositories.issuperset(ignore.repositories)
+        repositories = outlook.repositories
+        are_new = not self._repositories.issuperset(repositories)
         if not everywhere and not are_new and watch.is_settled:
             return []
         lacked = everywhere and self._lacks_watches
         self._lacks_watches &= not everywhere
-        self._repositories = frozenset(ignore.repositories)
+        self._repositories = repositories
 
         def settle() -> list[str]:
-            signs = ignore.sources() if everywhere or are_new else None
+            signs = outlook.sources if everywhere or are_new else None
             return watch.settle(everywhere=everywhere, signs=signs)
 
         others = await anyio.to_thread.run_sync(settle)
@@ -199,11 +207,12 @@ class Freshness:
         seconds = min(self._sweep_seconds, self._rescan_seconds)
         return _BLIND_SPOT.format(seconds=seconds, rescan=self._rescan_seconds)
 
-    def _look_at_place(self) -> bool:
-        """Whether the project's folder is another one, or other file systems are mounted there."""
-        former, self._place = self._place, _Place.of(self._root)
-        self._silent = silent_file_system(self._root)
-        return former != self._place
+    def _look_at_places(self) -> bool:
+        """Whether a folder is another one than before, or other file systems are mounted there."""
+        former, self._places = self._places, {f.name: _Place.of(f) for f in self._folders}
+        silent = (silent_file_system(folder.path) for folder in self._folders)
+        self._silent = next(filter(None, silent), "")
+        return any(former.get(name, place) != place for name, place in self._places.items())
 
     def stop(self) -> None:
         """Remove the watches. Blocks until their threads have ended."""
@@ -214,10 +223,10 @@ class Freshness:
     def _note_problem(self, problem: str) -> None:
         is_known = problem == WATCH_LIMIT and self.problem == _LIMIT_REACHED
         self._lacks_watches |= problem == WATCH_LIMIT
-        if is_known:  # every folder tells of it, at every resync
+        if is_known:  # every folder reports it, at every resync
             return
         self._note_mode()
-        _log.warning("watching %s: %s", self._root, problem)
+        _log.warning("watching: %s", problem)
         self._rescan_wanted.set()
 
     def _note_mode(self) -> None:
@@ -233,5 +242,6 @@ class Freshness:
             return min(self._rescan_seconds, _SECONDS_BETWEEN_SCANS_AFTER_ERROR)
         if self.mode == "events":
             return self._rescan_seconds
-        took = indexer.last_run.seconds if indexer.last_run else 0.0
+        last = indexer.runs.last
+        took = last.seconds if last else 0.0
         return min(self._rescan_seconds, max(_POLLING_LEAST_SECONDS, took / _POLLING_SHARE))

@@ -1,56 +1,43 @@
 """The first writer: makes the index's text match the disk, and goes on doing so.
 
-It takes dirty files off the queue and commits their text; `vectors` then gives the committed chunks
-their vectors. A scan, a rebuild and the store's maintenance are steps of this task, taken in this
-order of urgency:
+It takes dirty keys off the queue and commits the text of their files; `vectors` then gives the
+committed chunks their vectors. Scans, rebuilds and the store's maintenance are steps of this task,
+taken in this order of urgency:
 
-    files that have just changed > a walk that was asked for > the rest of a scan > a rebuild
+    a renamed folder > files that have just changed > a walk that was asked for > the rest of a
+    scan > a rebuild
 
 so that a file saved in the middle of a long run is searchable before the run goes on.
 """
 
 import logging
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Collection, Iterable
 from functools import partial
-from itertools import count
-from pathlib import Path
 
 import anyio
-import anyio.to_thread
 
-from vector_index_mcp.engine.embed import Embedder
 from vector_index_mcp.engine.portions import portions
 from vector_index_mcp.errors import ProjectError, StoreError
-from vector_index_mcp.files.ignore import Ignore
-from vector_index_mcp.files.scan import UNKNOWN, Changes, Stamp, compare, look, walk
-from vector_index_mcp.indexing.activity import Activity
-from vector_index_mcp.indexing.ledger import Ledger
+from vector_index_mcp.files.scan import Changes, compare
+from vector_index_mcp.indexing.ledger import Stamps
 from vector_index_mcp.indexing.live import Live
 from vector_index_mcp.indexing.opening import Opened
 from vector_index_mcp.indexing.outlook import Outlook
 from vector_index_mcp.indexing.passage import Passage
 from vector_index_mcp.indexing.pipeline import Pipeline
 from vector_index_mcp.indexing.queue import DirtyQueue
+from vector_index_mcp.indexing.rebuild import Rebuild
 from vector_index_mcp.indexing.run import Kind, Run
+from vector_index_mcp.indexing.runs import Runs
 from vector_index_mcp.indexing.state import State, StateMachine
-from vector_index_mcp.indexing.vectors import Vectors
+from vector_index_mcp.indexing.worklist import Worklist
 
 _log = logging.getLogger(__name__)
 # Few enough that a change waits at most for about half a second, many enough that the commits
 # (30 to 60 ms each) hardly count.
-_FILES_PER_BATCH = 200
+FILES_PER_BATCH = 200
 _RETRY_SECONDS = (0.5, 1, 2, 5, 10, 30)  # after the first, second, ... failure in a row
 _QUIET_SECONDS = 60  # without a change; then old versions are dropped
-
-
-@dataclass(slots=True)
-class _Rebuild:
-    """A new generation of the tables on its way to replace the current one."""
-
-    passage: Passage
-    touched: set[str] = field(default_factory=set)
-    """Where something happened meanwhile."""
 
 
 class Indexer:
@@ -58,153 +45,82 @@ class Indexer:
 
     def __init__(
         self,
-        root: Path,
-        opened: Opened,
-        *,
-        chunker: str,
+        live: Live,
+        outlook: Outlook,
         pipeline: Pipeline,
-        embedder: Embedder,
-        activity: Activity,
         queue: DirtyQueue,
         state: StateMachine,
-        make_ignore: Callable[[], Ignore],
+        *,
+        chunker: str,
+        start_over: Callable[[], Awaitable[Opened]],
     ) -> None:
-        """Prepare; `write_forever` and `vectors.embed_forever` do the work.
+        """Prepare; `write_forever` does the work.
 
         Args:
-            root: The project.
-            opened: The index, open for writing.
-            chunker: The version the index's chunks should have.
+            live: The index, open for writing.
+            outlook: Looks at the folders.
             pipeline: The stages of a batch.
-            embedder: Makes the vectors.
-            activity: Told of what is being done.
-            queue: What waits to be indexed.
-            state: Told of runs and errors.
-            make_ignore: The ignore rules as they are on disk now.
+            queue: What waits to be looked at.
+            state: Follows runs and errors.
+            chunker: The version that the index's chunks should have.
+            start_over: Replaces a damaged index by an empty one.
         """
-        self.live = Live(opened.index, opened.ledger, activity, opened.check, queue.wake)
-        self.vectors = Vectors(self.live, pipeline, embedder, self._is_text_first)
-        self.outlook = Outlook(make_ignore)
-        self.run: Run | None = None
-        self.last_run: Run | None = None
-        self.unreadable_folders: list[str] = []
-        self.left_out_count = 0
-        """Files for which there is no room; exact after a walk."""
-        self._root, self._chunker = root, chunker
-        self._pipeline = pipeline
+        self.live = live
+        self.outlook = outlook
         self.queue = queue
+        self.runs = Runs(state, queue.wake)
+        self._pipeline = pipeline
         self._state = state
-        self._start_over = opened.start_over
-        self._linked: set[str] = set()  # files with other names
-        self._scanned = self._passage_of_scanned()
-        self._rebuild: _Rebuild | None = None
-        self._next_run: Run | None = None  # a rebuild that waits for another run to end
-        self._numbers, self._failures = count(1), 0  # of runs; of the store, in a row
-        self._walk_wanted = False
-        self._in_hand = 0  # paths taken off the queue and not committed yet
+        self._chunker = chunker
+        self._start_over = start_over
+        self._worklist = Worklist()
+        self._passage = self._new_passage()
+        self._rebuild: Rebuild | None = None
+        self._renames: list[tuple[str, str]] = []
+        self._failures = 0  # of the store, in a row
+        self._in_hand = 0  # keys taken off the queue and not committed yet
 
-    # -- runs ------------------------------------------------------------------------------
+    # -- what others ask for ---------------------------------------------------------------
 
     def begin_run(self, kind: Kind) -> Run:
-        """Begin a run, or join the one under way; a rebuild waits until another one has ended.
+        """Begin a run, or join the one under way; see `Runs.begin`."""
+        return self.runs.begin(kind)
 
-        A request walks the folders again, unless for a rebuild: events may have been lost since.
-        """
-        if self.run is None:
-            return self._begin(Run(kind, next(self._numbers)))
-        if self.run.kind is not Kind.REBUILD and kind is Kind.REQUEST:
-            self._walk_wanted = True
-            self.queue.wake()
-        if kind is not Kind.REBUILD or self.run.kind is Kind.REBUILD:
-            return self.run
-        if self._next_run is None:
-            self._next_run = Run(kind, next(self._numbers))
-        return self._next_run
+    def look_again(self, keys: Iterable[str]) -> None:
+        """Queue files that a search found to differ from the index."""
+        self.queue.touch_unless_queued(keys)
 
-    def _begin(self, run: Run) -> Run:
-        run.begin()
-        self.run = run
-        self._walk_wanted = True
-        if self._state.current is not State.SCANNING:
-            self._state.enter(State.SCANNING)
+    def rename(self, name: str, new: str) -> None:
+        """Have all that the index holds of a folder follow its new name."""
+        self._renames.append((name, new))
         self.queue.wake()
-        return run
+
+    def end(self, reason: str) -> None:
+        """End whatever run somebody waits for: this index is kept no longer."""
+        self.runs.end_all(reason)
 
     @property
     def pending_path_count(self) -> int:
-        """Changed paths that are not indexed yet."""
+        """Changed files and folders that are not indexed yet."""
         late = self._pipeline.crew.late_count
-        return len(self.queue) + len(self._scanned) + self._in_hand + late
+        waiting = len(self._worklist) + len(self._passage)
+        return len(self.queue) + waiting + self._in_hand + late
 
     @property
     def is_in_error(self) -> bool:
         """Whether something keeps the index from being brought up to date."""
         return self._state.current is State.ERROR
 
-    def look_again(self, paths: Iterable[str]) -> None:
-        """Queue files that a search found to differ from the index."""
-        self.queue.touch_unless_queued(paths)
-
-    def _passage_of_scanned(self) -> Passage:
-        live, queue = self.live, self.queue
-        take = partial(queue.take_scanned, _FILES_PER_BATCH)
-        return Passage(self._pipeline, live.index.store, live.ledger, take)
-
-    def _aim_scanned(self) -> None:
-        """Let what scans found go into the generation that is current now."""
-        self.queue.add(self._scanned.give_back())
-        self._scanned = self._passage_of_scanned()
-
-    @property
-    def _has_scanned(self) -> bool:
-        return self.queue.has_scanned or len(self._scanned) > 0
-
-    def _known(self) -> dict[str, Stamp]:
-        """The stamps of the files that the index holds, or is about to hold."""
-        return self.live.ledger.stamps([*self.queue.scanned, *self._scanned.files])
-
-    def _settle(self, changes: Changes) -> None:
-        """Let go of what is queued or prepared of files that were looked at since."""
-        self.queue.settle(changes)
-        self._scanned.settle(changes)
-        changes.gone = [key for key in changes.gone if self.live.ledger.get(key) is not None]
-
-    def _is_text_first(self) -> bool:
-        return self._has_scanned or self._rebuild is not None
-
     @property
     def needs_rebuild(self) -> bool:
         """Whether the index's chunks were cut by another chunker than ours."""
         return self.live.index.manifest.chunker != self._chunker
 
-    def _end_run(self, error: str | None = None) -> None:
-        if self.run is not None:
-            self.run.finish(error)
-            self.last_run, self.run = self.run, None
-        self.vectors.wake()
-        if error is not None:
-            self._state.enter(State.ERROR, error)
-        elif self._state.current is not State.WATCHING:
-            self._state.enter(State.WATCHING)
-        if self._next_run is not None:
-            run, self._next_run = self._next_run, None
-            self._begin(run)
+    def is_text_first(self) -> bool:
+        """Whether text waits to be committed, before which nothing is embedded."""
+        return self._has_scanned or self._rebuild is not None
 
-    def _give_up(self, error: ProjectError) -> None:
-        """The project's folder is out of reach: what was to be done is found again by a scan."""
-        self._rebuild = None
-        self._walk_wanted = False
-        self.queue.forget_scanned()
-        self._scanned = self._passage_of_scanned()
-        self._end_run(str(error))
-        self.live.is_lost()  # it may have gone with the project
-
-    def end(self, reason: str) -> None:
-        """End whatever run somebody waits for: this index is kept no longer."""
-        self._next_run = None
-        self._end_run(reason)
-
-    # -- text ------------------------------------------------------------------------------
+    # -- the task --------------------------------------------------------------------------
 
     async def write_forever(self) -> None:
         """Take work off the queue and commit it, until cancelled."""
@@ -225,39 +141,35 @@ class Indexer:
 
     async def _work(self, *, is_quiet: bool) -> None:
         worked = await self._step()
-        if not self._is_text_first():
+        if not self.is_text_first():
             await self._pipeline.crew.rest()
         if is_quiet:
             await self._pipeline.crew.end()
             await self.live.rest()
         else:
-            await self.live.maintain_if_due(in_bulk=self._is_text_first())
+            await self.live.maintain_if_due(in_bulk=self.is_text_first())
         if worked:
             self.live.note_success()
         if worked and self._failures:
             self._failures = 0
-            self._state.enter(State.SCANNING if self.run else State.WATCHING)
-
-    async def _pause(self, error: StoreError) -> None:
-        delay = _RETRY_SECONDS[min(self._failures, len(_RETRY_SECONDS) - 1)]
-        self._failures += 1
-        _log.warning("%s; next try in %s s", error, delay)
-        self._state.enter(State.ERROR, str(error))
-        await anyio.sleep(delay)
-        self.queue.wake()
+            self._state.enter(State.SCANNING if self.runs.current else State.WATCHING)
 
     async def _step(self) -> bool:
         """Do the most urgent piece of work; False if there was none."""
         if (damage := self.live.damage) is not None:
             raise damage
-        if touched := self.queue.take_touched():
+        if self._renames:
+            await self._follow_rename()
+        elif self.live.index.manifest.folders != self.outlook.readings:
+            await self._follow_readings()
+        elif touched := self.queue.take_touched():
             self._in_hand = len(touched)
             try:
                 await self._index_touched(touched)
             finally:
                 self._in_hand = 0
-        elif self._walk_wanted:
-            self._walk_wanted = False
+        elif self.runs.is_walk_due:
+            self.runs.is_walk_due = False
             await self._walk()
         elif self._has_scanned:
             await self._index_scanned()
@@ -265,67 +177,84 @@ class Indexer:
             await self._continue_rebuild(self._rebuild)
         else:
             return False
-        if self._is_text_first() or self._walk_wanted:
+        if self.is_text_first() or self.runs.is_walk_due or self._renames:
             self.queue.wake()
-        elif self.run is not None:
+        elif self.runs.current is not None:
             # After whatever step: what a scan found may have been indexed as just changed. First
             # tidy: now questions come, which pay for every row that is not in the word index.
             await self.live.maintain_if_due()
             self._end_run()
         return True
 
+    def _end_run(self, error: str | None = None) -> None:
+        self.runs.end(error)
+        self.live.text_moved.send()
+
+    # -- text ------------------------------------------------------------------------------
+
+    def _new_passage(self) -> Passage:
+        take = partial(self._worklist.take, FILES_PER_BATCH)
+        return Passage(self._pipeline, self.live.index.store, self.live.ledger, take)
+
+    def _aim_passage(self) -> None:
+        """Let what scans found go into the generation that is current now."""
+        self._worklist.add(self._passage.give_back())
+        self._passage = self._new_passage()
+
+    @property
+    def _has_scanned(self) -> bool:
+        return len(self._worklist) > 0 or len(self._passage) > 0
+
+    def _coming(self) -> Collection[str]:
+        """The files that are on their way into the index."""
+        return dict.fromkeys([*self._worklist.dirty, *self._passage.files])
+
+    def _settle(self, changes: Changes) -> None:
+        """Let go of what is listed or prepared of files that were looked at since."""
+        self._worklist.settle(changes)
+        self._passage.settle(changes)
+        changes.gone = [key for key in changes.gone if self.live.ledger.get(key) is not None]
+
     async def _index_touched(self, touched: list[str]) -> None:
-        touched, others = await self.outlook.before_look(touched)
         if self._rebuild is not None:
             self._rebuild.touched.update(touched)
-        known = self._known()
-        # A file that is named is read, whatever its stamp: a write through a memory map leaves it.
-        known.update((path, UNKNOWN) for path in touched if path in known)
-        looking = partial(
-            look, self._root, self.outlook.ignore, touched, known, self._linked, others
-        )
+        known = Stamps(self.live.ledger, self._coming())
         with self.live.activity.of("a look at what changed"):
-            changes = await anyio.to_thread.run_sync(looking)
-        await self.outlook.after_look()
-        self.left_out_count = max(self.left_out_count, changes.left_out)
+            changes = await self.outlook.look(touched, known)
         self._settle(changes)
-        if len(changes.dirty) > _FILES_PER_BATCH:  # a branch was switched, a folder moved in
-            self.queue.add(changes)
-            if self.run is not None:
-                self.run.expect(len(changes.dirty) + len(changes.gone))
+        if len(changes.dirty) > FILES_PER_BATCH:  # a branch was switched, a folder moved in
+            self._worklist.add(changes)
+            if self.runs.current is not None:
+                self.runs.current.expect(len(changes.dirty) + len(changes.gone))
         elif changes.dirty or changes.gone:
             await self._index(changes)
 
     async def _walk(self) -> None:
         self.live.make_sure()  # a walk is when somebody wants the truth
-        may_have_missed = self.run is not None and self.run.kind in {Kind.RESCAN, Kind.REBUILD}
-        await self.outlook.before_walk(may_have_missed=may_have_missed)
-        with self.live.activity.of("the walk through the project's folders"):
-            tree = await anyio.to_thread.run_sync(walk, self._root, self.outlook.ignore)
-        await self.outlook.after_look()
-        self.unreadable_folders, self.left_out_count = tree.unreadable, tree.left_out
-        self._linked = tree.linked
-        run = self.run
+        run = self.runs.current
+        may_have_missed = run is not None and run.kind in {Kind.RESCAN, Kind.REBUILD}
+        with self.live.activity.of("the walk through the folders"):
+            tree = await self.outlook.walk(may_have_missed=may_have_missed)
+        run = self.runs.current
         if run is None:
             return
         if run.kind is Kind.REBUILD:
             await self._begin_rebuild(run, sorted(tree.files))
             return
-        changes = compare(tree, self._known())
+        changes = compare(tree, self.live.ledger.stamps(self._coming()))
         if run.kind is Kind.REQUEST:
             again = tree.files.keys() & self.live.ledger.worth_another_try
             changes.dirty += again.difference(changes.dirty)
         self._settle(changes)
-        self.queue.add(changes)
+        self._worklist.add(changes)
         run.plan(len(tree.files), len(changes.dirty) + len(changes.gone))
 
     async def _index_scanned(self) -> None:
-        live = self.live
-        files, outcome = await self._scanned.step(live)
-        if self.run is None:
-            self.vectors.wake()
+        files, outcome = await self._passage.step(self.live)
+        if self.runs.current is None:
+            self.live.text_moved.send()
             return
-        self.run.advance(len(files), outcome)
+        self.runs.current.advance(len(files), outcome)
 
     async def _index(self, changes: Changes) -> None:
         """Bring a few files up to date, before whatever else is to be done."""
@@ -336,48 +265,90 @@ class Indexer:
                 model = live.index.manifest.model
                 await self._pipeline.commit(live.index.store, live.ledger, model, batch)
         except StoreError:
-            self.queue.add(changes)
+            self._worklist.add(changes)
             raise
-        self.vectors.wake()
+        live.text_moved.send()
+
+    async def _follow_rename(self) -> None:
+        """Give the rows of a renamed folder their new keys; a rebuild begins anew."""
+        name, new = self._renames[0]
+        live, ledger = self.live, self.live.ledger
+        # What was found under either name may be wrong by now, and a look finds it again.
+        self._aim_passage()
+        self._worklist.drop({name, new})
+        self.runs.is_walk_due |= self._rebuild is not None
+        self._rebuild = None
+        with live.activity.of(f"the renaming of the folder {name!r}"):
+            for keys in portions(ledger.below(name), FILES_PER_BATCH):
+                async with live.writing():
+                    renamed = {key: new + key[len(name) :] for key in keys}
+                    await self._pipeline.rekey(live.index.store, ledger, renamed)
+        del self._renames[0]
+        self.queue.touch([name, new])
+        live.text_moved.send()
+
+    async def _follow_readings(self) -> None:
+        """Note how the folders are read; what was read otherwise is forgotten, to be read again."""
+        live, now = self.live, self.outlook.readings
+        stored = live.index.manifest.folders
+        others = [name for name, how in now.items() if stored.get(name, how) != how]
+        gone = Changes(gone=[key for name in others for key in live.ledger.below(name)])
+        batch = await self._pipeline.prepare(live.ledger, gone)
+        async with live.writing():
+            await self._pipeline.commit(
+                live.index.store, live.ledger, live.index.manifest.model, batch
+            )
+            await live.index.note_folders(now)
+        self.queue.touch(others)
 
     # -- rebuilding ------------------------------------------------------------------------
 
     async def _begin_rebuild(self, run: Run, files: list[str]) -> None:
-        waiting = portions(files, _FILES_PER_BATCH)
         try:
             async with self.live.writing():  # the model stays from here on, see `Vectors`
-                store = await self.live.index.begin_rebuild()
-                into = Passage(self._pipeline, store, Ledger(), lambda: Changes(next(waiting, [])))
-                self._rebuild = _Rebuild(into)
+                self._rebuild = await Rebuild.begin(self.live, self._pipeline, files)
         except StoreError as error:
             self._end_run(f"the new index could not be built: {error}")
             raise
         run.plan(len(files), len(files))
 
-    async def _continue_rebuild(self, rebuild: _Rebuild) -> None:
-        live, run = self.live, self.run
+    async def _continue_rebuild(self, rebuild: Rebuild) -> None:
         try:
-            files, outcome = await rebuild.passage.step(live)
-            if run is not None:
-                run.advance(len(files), outcome)
-            if not files:
-                async with live.writing():
-                    await self._swap(rebuild)
+            files, outcome = await rebuild.passage.step(self.live)
+            if self.runs.current is not None:
+                self.runs.current.advance(len(files), outcome)
+            if files:
+                return
+            async with self.live.writing():
+                await rebuild.swap(self.live, self._chunker)
         except StoreError as error:
             # What is current stays current; the tables left behind are dropped by the next start.
             self._rebuild = None
             self._end_run(f"the new index could not be built: {error}")
             raise
-
-    async def _swap(self, rebuild: _Rebuild) -> None:
-        store, ledger = rebuild.passage.store, rebuild.passage.ledger
-        await store.maintain()
-        await self.live.index.swap(store, self._chunker)
-        self.live.ledger, self._rebuild = ledger, None
-        self._aim_scanned()
-        self._end_run()
+        self._rebuild = None
+        self._aim_passage()
         self.queue.touch(rebuild.touched)
-        self.vectors.wake()
+        self._end_run()
+
+    # -- what goes wrong -------------------------------------------------------------------
+
+    def _give_up(self, error: ProjectError) -> None:
+        """All folders are out of reach: what was to be done is found again by a scan."""
+        self._rebuild = None
+        self.runs.is_walk_due = False
+        self._worklist.clear()
+        self._passage = self._new_passage()
+        self._end_run(str(error))
+        self.live.is_lost()  # the index may have gone with them
+
+    async def _pause(self, error: StoreError) -> None:
+        delay = _RETRY_SECONDS[min(self._failures, len(_RETRY_SECONDS) - 1)]
+        self._failures += 1
+        _log.warning("%s; next try in %s s", error, delay)
+        self._state.enter(State.ERROR, str(error))
+        await anyio.sleep(delay)
+        self.queue.wake()
 
     async def _replace_index(self, error: StoreError) -> None:
         """Start over with an empty index: all that is lost is the time to fill it."""
@@ -389,12 +360,9 @@ class Indexer:
                 opened = await self._start_over()
                 self.live.index, self.live.ledger = opened.index, opened.ledger
                 self.live.damage = None
-                self._aim_scanned()
+                self._aim_passage()
         except StoreError as still:
             self._end_run(str(still))
             await anyio.sleep(_RETRY_SECONDS[-1])
             return
-        run = self.begin_run(Kind.START)
-        run.kind = Kind.START  # into the empty index itself: there is nothing to keep beside it
-        self._walk_wanted = True
-        self.queue.wake()
+        self.runs.begin_again()

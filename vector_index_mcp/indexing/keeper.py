@@ -1,4 +1,4 @@
-"""Keeps an index: becomes its writer, follows the project, and lets go when the index is lost.
+"""Keeps an index: becomes its writer, follows the folders, and lets go when the index is lost.
 
 One process at a time is the writer of an index. Another one waits until that is gone, and reads
 meanwhile what it commits. An index whose folder was moved, deleted or replaced under our hands is
@@ -6,7 +6,7 @@ given up and opened again: by then it may be another process's.
 """
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
@@ -16,18 +16,22 @@ import anyio.to_thread
 from vector_index_mcp.engine.embed import Embedder
 from vector_index_mcp.engine.store.index import is_local
 from vector_index_mcp.errors import ProjectError, StoreError
+from vector_index_mcp.files.folder import Folder, Folders, absence_of
 from vector_index_mcp.files.ignore import Ignore
-from vector_index_mcp.files.scan import absence_of
 from vector_index_mcp.indexing.activity import Activity
 from vector_index_mcp.indexing.freshness import Freshness
 from vector_index_mcp.indexing.indexer import Indexer
+from vector_index_mcp.indexing.live import Live
 from vector_index_mcp.indexing.opening import Opened, Opener
+from vector_index_mcp.indexing.outlook import Outlook
 from vector_index_mcp.indexing.pipeline import Pipeline
-from vector_index_mcp.indexing.place import index_uri
+from vector_index_mcp.indexing.place import Place
 from vector_index_mcp.indexing.preparing.file import Recipe
 from vector_index_mcp.indexing.queue import DirtyQueue
 from vector_index_mcp.indexing.run import Kind
+from vector_index_mcp.indexing.signal import Signal
 from vector_index_mcp.indexing.state import State, StateMachine
+from vector_index_mcp.indexing.vectors import Vectors
 
 _log = logging.getLogger(__name__)
 
@@ -38,23 +42,21 @@ _REOPEN_SECONDS = 5.0  # between two tries to open an index that cannot be opene
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a user may set about one project's index."""
+    """What a user may set about one index."""
 
-    lancedb_uri: str
     recipe: Recipe
-    ignore_patterns: tuple[str, ...]
     quiet_seconds: float
     longest_seconds: float
     rescan_seconds: float
     state_folder: Path
-    """Where locks lie whose index has no folder."""
+    """Where locks and records of indexes lie."""
 
 
 class Role(StrEnum):
     """What a process does for the index beyond answering."""
 
     KEEPER = "keeper"
-    """Watches the project and becomes the writer as soon as there is no other."""
+    """Watches the folders and becomes the writer as soon as there is no other."""
     VISITOR = "visitor"
     """Brings the index up to date once, unless another process keeps it."""
     READER = "reader"
@@ -62,11 +64,12 @@ class Role(StrEnum):
 
 
 class Keeper:
-    """Keeps the index of the project at `root` while `work` runs."""
+    """Keeps the index of some folders while `work` runs."""
 
     def __init__(
         self,
-        root: Path,
+        folders: Folders,
+        place: Place,
         options: Options,
         pipeline: Pipeline,
         embedder: Embedder,
@@ -76,100 +79,101 @@ class Keeper:
         """Prepare; `work` does it.
 
         Args:
-            root: The project.
+            folders: Those of the index; may change.
+            place: Where it lies.
             options: What a user may set.
             pipeline: The stages of a batch.
             embedder: Makes the vectors.
-            activity: Told of what is being done.
-            state: Told of runs and errors.
+            activity: What is being done.
+            state: Follows runs and errors.
         """
-        uri = index_uri(root, options.lancedb_uri)
-        self.opener = Opener(root, uri, options.recipe.version, options.state_folder)
-        self.indexer: Indexer | None = None
+        self._chunker = chunker_of(options.recipe, folders)
+        self.opener = Opener(place, self._chunker, options.state_folder)
+        self.kept: Kept | None = None
         """None until the index is open for writing, and while another process is its writer."""
-        self.freshness: Freshness | None = None
-        """None like the indexer, and for a visitor."""
         self.opened = anyio.Event()
         """Set once it is known whether the index can be opened for writing."""
-        self._root = root
+        self._folders = folders
         self._options = options
         self._pipeline = pipeline
         self._embedder = embedder
         self._activity = activity
         self._state = state
         self._wanted = anyio.Event()
-        self._tried = anyio.Event()
+        self._tried = Signal()
         self._is_pausing = False
 
     async def work(self, role: Role) -> None:
         """Keep the index; open it again whenever its folder is gone or another one."""
         while (opened := await self._open_as_writer(role)) is not None:
-            indexer = self._indexer_of(opened)
+            kept = self._assembled(opened)
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._keep, role, indexer)
-                await indexer.live.lost.wait()
+                tasks.start_soon(self._keep, role, kept)
+                await kept.indexer.live.lost.wait()
                 tasks.cancel_scope.cancel()
             with anyio.CancelScope(shield=True):
-                await self._let_go(indexer)
+                await self._let_go(kept)
             if role is not Role.KEEPER:
                 break
-        self._note_try()
+        self._tried.send()
 
-    def _indexer_of(self, opened: Opened) -> Indexer:
+    def _assembled(self, opened: Opened) -> "Kept":
+        """The parts that keep an index which has just been opened."""
         self._pipeline.revision = opened.last_revision
-        return Indexer(
-            self._root,
-            opened,
-            chunker=self._options.recipe.version,
-            pipeline=self._pipeline,
-            embedder=self._embedder,
-            activity=self._activity,
-            queue=DirtyQueue(self._options.quiet_seconds, self._options.longest_seconds),
-            state=self._state,
-            make_ignore=self.make_ignore,
+        queue = DirtyQueue(self._options.quiet_seconds, self._options.longest_seconds)
+        freshness = Freshness(self._folders, queue, self._options.rescan_seconds)
+        live = Live(opened.index, opened.ledger, self._activity, opened.check, queue.wake)
+        indexer = Indexer(
+            live,
+            Outlook(self._folders, self.make_ignore, freshness),
+            self._pipeline,
+            queue,
+            self._state,
+            chunker=self._chunker,
+            start_over=opened.start_over,
         )
+        vectors = Vectors(live, self._pipeline, self._embedder, indexer.is_text_first)
+        return Kept(indexer, vectors, freshness)
 
-    async def _keep(self, role: Role, indexer: Indexer) -> None:
-        self.indexer = indexer
-        self._note_try()
+    async def _keep(self, role: Role, kept: "Kept") -> None:
+        self.kept, indexer = kept, kept.indexer
+        self._tried.send()
         indexer.begin_run(Kind.REBUILD if indexer.needs_rebuild else Kind.START)
         self.opened.set()
         async with anyio.create_task_group() as preparations:
-            preparations.start_soon(indexer.vectors.expect_model)
+            preparations.start_soon(kept.vectors.expect_model)
             if role is Role.KEEPER:
                 # Before the first walk: what changes behind its back is an event then.
-                rescan_seconds = self._options.rescan_seconds
-                self.freshness = Freshness(self._root, indexer.queue, rescan_seconds)
-                indexer.outlook.settle = self.freshness.settle
-                preparations.start_soon(self.freshness.start, indexer)
+                preparations.start_soon(kept.freshness.start, indexer.outlook)
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._activity.tell_of_stalls)
+            tasks.start_soon(self._activity.log_stalls)
             tasks.start_soon(self._notice_loss, indexer)
-            if self.freshness is not None:
-                tasks.start_soon(self.freshness.rescan_forever, indexer)
-                tasks.start_soon(self.freshness.sweep_forever, indexer)
+            if role is Role.KEEPER:
+                tasks.start_soon(kept.freshness.rescan_forever, indexer)
+                tasks.start_soon(kept.freshness.sweep_forever, indexer)
             tasks.start_soon(indexer.write_forever)
             tasks.start_soon(self._pipeline.crew.finish_late_forever, indexer.queue.touch)
-            tasks.start_soon(indexer.vectors.embed_forever)
+            tasks.start_soon(kept.vectors.embed_forever)
 
     async def _notice_loss(self, indexer: Indexer) -> None:
-        """Look every second whether project and index are where they were: no event tells."""
+        """Look every second whether folders and index are where they were: no event reports it."""
         while True:
             await anyio.sleep(_TAKEOVER_SECONDS)
             indexer.live.is_lost()
-            if absence_of(self._root) is not None and not indexer.is_in_error:
-                indexer.look_again([""])
+            for view in indexer.outlook.views:
+                is_absent, was_absent = absence_of(view.folder), view.problem
+                is_new = (is_absent is None) != (was_absent is None)
+                if is_new and not indexer.is_in_error:
+                    indexer.look_again([view.folder.top])
 
-    async def _let_go(self, indexer: Indexer) -> None:
+    async def _let_go(self, kept: "Kept") -> None:
         """Give up an index whose folder is gone: it may be another process's now."""
-        problem = absence_of(self._root)
-        reason = str(problem) if problem else _LOST
+        problems = [absence_of(folder) for folder in self._folders]
+        reason = str(problems[0]) if problems and all(problems) else _LOST
         _log.warning("%s", reason)
-        self.indexer = None
-        indexer.end(reason)
-        if self.freshness is not None:
-            await anyio.to_thread.run_sync(self.freshness.stop)
-            self.freshness = None
+        self.kept = None
+        kept.indexer.end(reason)
+        await anyio.to_thread.run_sync(kept.freshness.stop)
         await anyio.to_thread.run_sync(self.opener.release)
 
     async def _open_as_writer(self, role: Role) -> Opened | None:
@@ -198,32 +202,48 @@ class Keeper:
 
     async def try_now(self) -> None:
         """Open the index again if that is due: somebody needs it."""
-        is_lost = self.indexer is not None and self.indexer.live.is_lost()
+        is_lost = self.kept is not None and self.kept.indexer.live.is_lost()
         if is_lost or (self._is_pausing and self._state.error):
             self._wanted.set()
             await self._tried.wait()
 
     async def _next_try(self, delay: float) -> None:
-        self._note_try()
+        self._tried.send()
         self._is_pausing, self._wanted = True, anyio.Event()
         with anyio.move_on_after(delay):
             await self._wanted.wait()
         self._is_pausing = False
 
-    def _note_try(self) -> None:
-        """Tell who waits for it that the index was opened, or could not be."""
-        self._tried.set()
-        self._tried = anyio.Event()
-
     def release(self) -> None:
         """Let another process become the writer; called when `work` has ended."""
-        if self.freshness is not None:
-            self.freshness.stop()
+        if self.kept is not None:
+            self.kept.freshness.stop()
         self.opener.release()
 
-    def make_ignore(self) -> Ignore:
-        """The ignore rules as they are on disk now; the index itself is never indexed."""
-        folder = Path(self.opener.uri)
-        is_inside = is_local(self.opener.uri) and folder.is_relative_to(self._root)
-        excluded = [folder.relative_to(self._root).as_posix()] if is_inside else []
-        return Ignore(self._root, self._options.ignore_patterns, excluded)
+    def make_ignore(self, folder: Folder) -> Ignore:
+        """The rules of `folder` as they are on disk now; the index itself is never indexed."""
+        place = Path(self.opener.uri)
+        if is_local(self.opener.uri) and place.is_relative_to(folder.path):
+            selection = folder.selection
+            own = place.relative_to(folder.path).as_posix()
+            excluded = (own, *selection.excluded_folders)
+            folder = replace(folder, selection=replace(selection, excluded_folders=excluded))
+        return Ignore(folder)
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The parts that keep an open index."""
+
+    indexer: Indexer
+    vectors: Vectors
+    freshness: Freshness
+
+
+def chunker_of(recipe: Recipe, folders: Folders) -> str:
+    """What the manifest calls the chunker: another one would make other chunks of the same files.
+
+    How named folders are read is in the manifest for each of them, since they come and go.
+    """
+    nameless = folders.of("")
+    return f"{recipe.version} {nameless.reading.version}" if nameless else recipe.version

@@ -1,7 +1,8 @@
 """What the index knows of every file, in memory: the table `files` and what still lacks vectors."""
 
+from bisect import bisect_left, insort
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from vector_index_mcp.engine.types import FileRecord, Holding, Stamp
 
@@ -10,6 +11,8 @@ GIVEN_UP = "given up"
 """How the reason begins of a file that fails however often it is tried, until it changes."""
 _DISTRUSTED: Stamp = (-1, -1, -1)
 """No file has it, so the next scan takes the file for changed."""
+# So many new keys are put where they belong; after more of them, all keys are sorted again.
+_FEW_KEYS = 1_000
 
 
 def is_cut_by_lines(record: FileRecord) -> bool:
@@ -22,6 +25,8 @@ class Ledger:
 
     def __init__(self) -> None:
         self._records: dict[str, FileRecord] = {}
+        self._sorted: list[str] = []  # keys as they were when `below` was asked last
+        self._unsorted: set[str] = set()  # those that have come or gone since
         self._without_vector: dict[str, int] = {}
         self._waiting: dict[str, int] = {}  # of those, what is to be embedded; oldest change first
         self._reasons: defaultdict[str, Counter[str]] = defaultdict(Counter)
@@ -73,7 +78,9 @@ class Ledger:
             self._put(_distrusted(key, stored), lacking, waiting)
 
     def _put(self, record: FileRecord, unembedded: int, waiting: int) -> None:
-        self.forget(record.key)
+        if record.key not in self._records:
+            self._unsorted.add(record.key)
+        self._drop(record.key)
         self._records[record.key] = record
         self._count(record, 1)
         if record.state == FAILED:
@@ -88,6 +95,11 @@ class Ledger:
 
     def forget(self, key: str) -> None:
         """Note that the index holds nothing of this file any more."""
+        if key in self._records:
+            self._unsorted.add(key)
+        self._drop(key)
+
+    def _drop(self, key: str) -> None:
         self.revision += 1
         record = self._records.pop(key, None)
         if record is not None:
@@ -151,6 +163,35 @@ class Ledger:
         """Every file that was ever seen; may be called in a thread while records change."""
         return list(self._records)
 
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def below(self, key: str) -> list[str]:
+        """The files in the folder with the key `key`; all of them for an empty one.
+
+        What it costs depends on them and on what has changed since it was asked last, not on how
+        many files there are.
+        """
+        self._sort()
+        if not key:
+            return list(self._sorted)
+        start = bisect_left(self._sorted, f"{key}/")
+        end = bisect_left(self._sorted, f"{key}0")  # "0" is the character after "/"
+        return self._sorted[start:end]
+
+    def _sort(self) -> None:
+        changed, self._unsorted = self._unsorted, set()
+        if len(changed) > _FEW_KEYS:
+            self._sorted = sorted(self._records)
+            return
+        for key in changed:
+            place = bisect_left(self._sorted, key)
+            is_there = place < len(self._sorted) and self._sorted[place] == key
+            if key not in self._records and is_there:
+                del self._sorted[place]
+            elif key in self._records and not is_there:
+                insort(self._sorted, key)
+
     def all(self) -> list[tuple[FileRecord, int]]:
         """Every record, with how many of its chunks have no vector."""
         return [(r, self._without_vector.get(key, 0)) for key, r in self._records.items()]
@@ -185,6 +226,36 @@ class Ledger:
             if total >= chunks:
                 break
         return keys
+
+
+class Stamps:
+    """The stamps of the files that an index holds or is about to hold, one at a time."""
+
+    def __init__(self, ledger: Ledger, coming: Collection[str]) -> None:
+        """Make a view; it shows later changes, too.
+
+        Args:
+            ledger: What the index holds.
+            coming: Files on their way into it. Their stamp is one that no file has.
+        """
+        self._ledger = ledger
+        self._coming = coming
+
+    def __len__(self) -> int:
+        return len(self._ledger) + sum(self._ledger.get(key) is None for key in self._coming)
+
+    def get(self, key: str) -> Stamp | None:
+        """The stamp of a file; None if nothing is known of it."""
+        record = self._ledger.get(key)
+        if record is not None:
+            return record.stamp
+        return _DISTRUSTED if key in self._coming else None
+
+    def below(self, key: str) -> list[str]:
+        """The files in the folder with the key `key`; all of them for an empty one."""
+        prefix = f"{key}/" if key else ""
+        coming = [each for each in self._coming if each.startswith(prefix)]
+        return [*self._ledger.below(key), *(k for k in coming if self._ledger.get(k) is None)]
 
 
 def _distrusted(key: str, holding: Holding) -> FileRecord:

@@ -18,6 +18,7 @@ from vector_index_mcp.errors import (
 )
 from vector_index_mcp.indexing.activity import Activity
 from vector_index_mcp.indexing.ledger import Ledger
+from vector_index_mcp.indexing.signal import Signal
 from vector_index_mcp.processes import memory
 
 _log = logging.getLogger(__name__)
@@ -43,6 +44,8 @@ class Live:
     """Called when `damage` is set, so that the first writer mends it."""
     damage: StoreError | None = None
     """What shows that the index is damaged, until it is mended."""
+    text_moved: Signal = field(default_factory=Signal)
+    """Sent when text was committed, or when none waits any more: chunks may lack vectors."""
     lost: anyio.Event = field(default_factory=anyio.Event)
     """Set once the index's folder is gone or another one: it has to be opened again."""
     lock: anyio.Lock = field(default_factory=anyio.Lock)

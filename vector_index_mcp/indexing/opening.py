@@ -27,7 +27,7 @@ from vector_index_mcp.errors import (
     StorageError,
     StoreError,
 )
-from vector_index_mcp.files.scan import absence_of
+from vector_index_mcp.files.folder import Folder, absence_of
 from vector_index_mcp.indexing.ledger import Ledger
 from vector_index_mcp.indexing.ownership import (
     LOCK,
@@ -37,6 +37,7 @@ from vector_index_mcp.indexing.ownership import (
     is_led_through_link,
     refusal,
 )
+from vector_index_mcp.indexing.place import Place
 
 _log = logging.getLogger(__name__)
 
@@ -59,24 +60,31 @@ class Opened:
 
 
 class Opener:
-    """Opens the index of the project at `root`; holds the writer's two locks.
+    """Opens the index at a place; holds the writer's two locks.
 
     One lies in the state folder, named by the index's path: it stays when somebody deletes the
     index. The other one lies in the index's folder: it goes along when somebody moves that.
     """
 
-    def __init__(self, root: Path, uri: str, chunker: str, state_folder: Path) -> None:
-        self.uri = uri
+    def __init__(self, place: Place, chunker: str, state_folder: Path) -> None:
+        """Prepare; nothing is looked at yet.
+
+        Args:
+            place: Where the index is configured to lie.
+            chunker: The version that chunks of a new index have.
+            state_folder: Where locks and records of indexes lie.
+        """
+        self.uri = place.uri
         """Where the index lies; another place than configured if that turns out to be foreign."""
         self.displaced = ""
         """Why it does not lie where it was configured to; empty if it does."""
-        self._root = root
-        self._configured = uri
+        self._place = place
+        self._configured = place.uri
         self._chunker = chunker
         self._state_folder = state_folder
         self._records = Records(state_folder)
         # The system drops the locks when the process dies, however it dies.
-        self._outer = _lock(state_folder / _LOCKS / f"{_name_of(uri)}.lock")
+        self._outer = _lock(state_folder / _LOCKS / f"{_name_of(place.uri)}.lock")
         self._inner: filelock.BaseFileLock | None = None
         self._claim: Claim | None = None
         self._is_open = False
@@ -108,8 +116,9 @@ class Opener:
 
     def _acquire_folder(self) -> bool:
         """Take the lock in the index's folder, which is made if there is none."""
-        if (problem := absence_of(self._root)) is not None:  # not to be made by making the index
-            raise problem
+        home = self._place.home
+        if home is not None and (problem := absence_of(Folder(home))) is not None:
+            raise problem  # it is not to be made by making the index
         standing = self.locate()
         folder = Path(self.uri)
         if standing is Standing.EMPTY:
@@ -164,8 +173,10 @@ class Opener:
             raise self._unusable(error) from error
 
     def _locate(self, configured: Path) -> Standing:
-        is_inside = configured.is_relative_to(self._root)
-        is_linked = is_inside and is_led_through_link(self._root, configured)
+        home = self._place.home
+        is_linked = is_inside = False
+        if home is not None and configured.is_relative_to(home):
+            is_inside, is_linked = True, is_led_through_link(home, configured)
         standing = Standing.FOREIGN if is_linked else self._records.standing(configured)
         self.uri, self.displaced = self._configured, ""
         if standing is not Standing.FOREIGN:
@@ -193,7 +204,7 @@ class Opener:
     @property
     def _substitute(self) -> Path:
         """Where the index lies if it cannot lie in the project."""
-        return self._state_folder / _PLACES / _name_of(str(self._root))
+        return self._state_folder / _PLACES / _name_of(self._place.owner)
 
     def _unusable(self, error: OSError) -> StoreError:
         return StorageError(
@@ -262,7 +273,7 @@ class Opener:
         if is_local(self.uri):
             self._check()
             await discard(self.uri)
-        manifest = Manifest(owner=str(self._root), chunker=self._chunker)
+        manifest = Manifest(owner=self._place.owner, chunker=self._chunker)
         return self._opened(await Index.create(self.uri, manifest), Ledger(), 0)
 
     def _opened(self, index: Index, ledger: Ledger, last_revision: int) -> Opened:
@@ -284,17 +295,22 @@ class Opener:
         return Path(self._outer.lock_file).parent
 
     async def _check_owner(self, index: Index, *, is_copy: bool) -> None:
-        """Two projects must not write into one index; but a project may be moved or copied."""
-        owner = index.manifest.owner
-        if owner == str(self._root):
+        """Two owners must not write into one index; but a project may be moved or copied."""
+        owner, home = index.manifest.owner, self._place.home
+        if owner == self._place.owner:
             return
-        is_own = is_copy or Path(self.uri).is_relative_to(self._root)
-        if not is_own and await anyio.to_thread.run_sync(os.path.isdir, owner):
+        is_own = is_copy or (home is not None and Path(self.uri).is_relative_to(home))
+        if not is_own and await anyio.to_thread.run_sync(_may_exist, owner):
             raise ForeignIndexError(
                 f"the index at {self.uri} belongs to the project {owner}; "
                 "set VECTOR_INDEX_LANCEDB_URI to a place of this project's own"
             )
-        await index.adopt(str(self._root))
+        await index.adopt(self._place.owner)
+
+
+def _may_exist(owner: str) -> bool:
+    """Whether there may be somebody who needs an index; of a project that is gone there is not."""
+    return not Path(owner).is_absolute() or os.path.isdir(owner)
 
 
 def _name_of(place: str) -> str:

@@ -7,7 +7,7 @@ that leaves the whole batch to be done again.
 import logging
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import islice
 
@@ -20,12 +20,13 @@ from vector_index_mcp.engine.store import Store
 from vector_index_mcp.engine.texts import embedded_text
 from vector_index_mcp.engine.types import FileRecord, ModelIdentity, Vector
 from vector_index_mcp.errors import EmbeddingError, ModelNotFoundError, ProjectError
-from vector_index_mcp.files.scan import Changes, absence_of
+from vector_index_mcp.files.folder import Folder, Folders, absence_of
+from vector_index_mcp.files.scan import Changes
 from vector_index_mcp.indexing.activity import Activity
 from vector_index_mcp.indexing.ledger import FAILED, INDEXED, SKIPPED, Ledger
 from vector_index_mcp.indexing.live import Live
 from vector_index_mcp.indexing.preparing.crew import Crew
-from vector_index_mcp.indexing.preparing.file import Prepared, is_storable
+from vector_index_mcp.indexing.preparing.file import Prepared, Task, document_of, is_storable
 from vector_index_mcp.indexing.run import Outcome
 
 _log = logging.getLogger(__name__)
@@ -82,12 +83,14 @@ class Pipeline:
 
     def __init__(
         self,
+        folders: Folders,
         crew: Crew,
         embedder: Embedder,
         cache: EmbeddingCache,
         activity: Activity,
     ) -> None:
         self.crew = crew
+        self._folders = folders
         self._embedder = embedder
         self._cache = cache
         self._activity = activity
@@ -109,19 +112,29 @@ class Pipeline:
                 then. Otherwise a part of them may be left to be done again, see `Batch.left`.
         """
         known = {key: ledger.get(key) for key in (*changes.dirty, *changes.gone)}
-        tasks = [(key, known[key]) for key in changes.dirty]
+        places = ((key, self._folders.of(key)) for key in changes.dirty)
+        tasks = [Task(folder, key, known[key]) for key, folder in places if folder is not None]
         with self._activity.of(f"the reading of {_files(changes.dirty)}"):
             if promptly:
                 prepared = await self.crew.prepare_promptly(tasks)
             else:
                 prepared = await self.crew.prepare(tasks, _MOST_SECONDS_OF_A_BATCH)
-            problem: ProjectError | None = None
-            if any(map(_is_lost, prepared)):
-                problem = await anyio.to_thread.run_sync(absence_of, self.crew.root)
+            absent, problem = await anyio.to_thread.run_sync(self._absent, prepared)
         answered = {*changes.gone, *(each.key for each in prepared)}
-        left = () if promptly else tuple(key for key in changes.dirty if key not in answered)
+        left = () if promptly else tuple(t.key for t in tasks if t.key not in answered)
         known = {key: record for key, record in known.items() if key in answered}
-        return Batch(known, prepared, changes.gone, problem, left)
+        batch = Batch(known, prepared, changes.gone, problem, left)
+        return batch.without({key for key in answered if self._folders.of(key) in absent})
+
+    def _absent(self, prepared: Sequence[Prepared]) -> tuple[list[Folder], ProjectError | None]:
+        """The folders that are out of reach; if these are all there are, the problem instead."""
+        lost = (self._folders.of(each.key) for each in prepared if _is_lost(each))
+        suspects = [folder for folder in dict.fromkeys(lost) if folder is not None]
+        problems = {folder: absence_of(folder) for folder in suspects}
+        absent = [folder for folder, problem in problems.items() if problem is not None]
+        if absent and len(absent) == len(self._folders):
+            return [], problems[absent[0]]
+        return absent, None
 
     async def commit(
         self, store: Store, ledger: Ledger, model: ModelIdentity | None, batch: Batch
@@ -154,6 +167,35 @@ class Pipeline:
                     ledger.forget(key)
         self._remember(prepared, gone)
         return _outcome(prepared, len(gone))
+
+    async def rekey(self, store: Store, ledger: Ledger, keys: Mapping[str, str]) -> None:
+        """Give files other keys, with the chunks and vectors they have; nothing is read again.
+
+        Args:
+            store: Where the rows are.
+            ledger: What is known of that store's files; brought up to date as well.
+            keys: The new key of each file by its old one.
+
+        Raises:
+            StoreError: If a commit fails. Files may then have rows under both keys, as after a
+                kill; those under the old one belong to no folder and are forgotten.
+        """
+        rows = await store.rows(keys)
+        known = {key: ledger.get(key) for key in keys}
+        records = {key: replace(record, key=keys[key]) for key, record in known.items() if record}
+        vectors = {c.chunk_hash: v for row in rows.values() for c, v in row if v is not None}
+        documents = [
+            document_of(keys[key], [chunk for chunk, _ in row]) for key, row in rows.items() if row
+        ]
+        if documents:
+            self.revision += 1
+            await store.replace(documents, self.revision, vectors)
+        await store.put_records(list(records.values()))
+        await store.delete(list(keys))
+        for key, record in records.items():
+            ledger.forget(key)
+            lacking = sum(vector is None for _, vector in rows.get(key, ()))
+            ledger.put(record, lacking)
 
     def _remember(self, prepared: Sequence[Prepared], gone: Sequence[str]) -> None:
         now = datetime.now(UTC)

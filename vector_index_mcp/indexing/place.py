@@ -1,7 +1,25 @@
 """Where an index lies. Imports nothing heavy: a service asks before it loads LanceDB."""
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an index lies, and whose it is."""
+
+    uri: str
+    """A folder, or the URI of object storage or a server."""
+    owner: str
+    """The path of the project whose index it is, or a name that no other index has."""
+    home: Path | None = None
+    """The project in which it may lie, and with which a foreign index may come; None if none."""
+
+    @classmethod
+    def in_project(cls, project: Path, configured: str) -> "Place":
+        """The place of a project's index, where the settings say; see `index_uri`."""
+        return cls(index_uri(project, configured), str(project), project)
 
 
 def index_uri(project: Path, configured: str) -> str:

@@ -10,6 +10,7 @@ from vector_index_mcp.engine.types import ModelIdentity
 from vector_index_mcp.errors import EmbeddingError, ModelNotFoundError, StoreError
 from vector_index_mcp.indexing.live import Live
 from vector_index_mcp.indexing.pipeline import Pipeline
+from vector_index_mcp.indexing.signal import Signal
 
 _log = logging.getLogger(__name__)
 
@@ -38,13 +39,12 @@ class Vectors:
             embedder: Makes the vectors.
             is_text_first: Whether text waits to be committed, before which nothing is embedded.
         """
-        self.progressed = anyio.Event()
-        """Set, and replaced by a new one, whenever chunks have got their vectors."""
+        self.progressed = Signal()
+        """Sent whenever chunks have got their vectors."""
         self._live = live
         self._pipeline = pipeline
         self._embedder = embedder
         self._is_text_first = is_text_first
-        self._wake = anyio.Event()
         self._look_seconds = _LOOK_FOR_MODEL_SECONDS
         self._model_wanted = anyio.Event()
         self._model_is_checked = False
@@ -55,18 +55,12 @@ class Vectors:
         """Whether chunks wait for their vectors, or may turn out to."""
         return self._live.ledger.is_waiting or self._model_check_wanted
 
-    def wake(self) -> None:
-        """Look whether there is something to embed now."""
-        if self.are_lacking and not self._is_text_first():
-            self._embedder.start()  # not sooner: loading takes a processor for seconds
-        self._wake.set()
-
     def look_for_model(self) -> None:
         """Look again for a model that was not there."""
         self._look_seconds = _LOOK_FOR_MODEL_SECONDS
         self._embedder.retry()
         self._model_wanted.set()
-        self._wake.set()
+        self._live.text_moved.send()
 
     def check_model(self) -> None:
         """Embed everything anew if the vectors are another model's; looked at once per process.
@@ -75,7 +69,7 @@ class Vectors:
         """
         if not self._model_is_checked and self._live.index.manifest.model is not None:
             self._model_check_wanted = True
-            self._wake.set()
+            self._live.text_moved.send()
 
     async def expect_model(self) -> None:
         """Make an empty index ready for vectors, if it can be told whose they will be.
@@ -96,8 +90,7 @@ class Vectors:
         """Embed what lacks a vector, until cancelled."""
         while True:
             if not self.are_lacking or self._is_text_first():
-                await self._wake.wait()
-                self._wake = anyio.Event()
+                await self._live.text_moved.wait()
                 continue
             try:
                 await self._embed()
@@ -122,8 +115,7 @@ class Vectors:
         self._model_is_checked, self._model_check_wanted = True, False
         if live.ledger.is_waiting:
             await self._pipeline.embed_batch(live, model)
-        self.progressed.set()
-        self.progressed = anyio.Event()
+        self.progressed.send()
         await live.maintain_if_due()
 
     async def _use_model(self, model: ModelIdentity) -> bool:

@@ -3,9 +3,8 @@
 Changes nothing and needs no lock, so it can look at an index that a service keeps.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import anyio
 import anyio.to_thread
@@ -14,11 +13,12 @@ import numpy as np
 from vector_index_mcp.engine.portions import portions
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.types import Entry, FileRecord, StoredChunk, Vector
+from vector_index_mcp.files.folder import Folder, Folders
 from vector_index_mcp.files.ignore import Ignore
 from vector_index_mcp.files.scan import walk
 from vector_index_mcp.indexing.ledger import INDEXED, is_cut_by_lines
 from vector_index_mcp.indexing.preparing.crew import Crew
-from vector_index_mcp.indexing.preparing.file import Prepared, Recipe
+from vector_index_mcp.indexing.preparing.file import Prepared, Recipe, Task
 
 _FILES_PER_PORTION = 200
 _LENGTH_TOLERANCE = 1e-3  # of a vector's length, which is 1
@@ -42,26 +42,39 @@ class Report:
     """By file, what is wrong."""
 
 
-async def verify(root: Path, index: Index, ignore: Ignore, recipe: Recipe) -> Report:
-    """Compare everything `index` holds with the project at `root`.
+async def verify(
+    folders: Folders, index: Index, make_ignore: Callable[[Folder], Ignore], recipe: Recipe
+) -> Report:
+    """Compare everything `index` holds with `folders`.
+
+    Args:
+        folders: Those of the index.
+        index: Is only read.
+        make_ignore: Reads the rules of a folder.
+        recipe: That of the index.
 
     Raises:
-        ProjectError: If the project's folder cannot be read.
+        ProjectError: If a folder cannot be read.
         StoreError: If the index cannot be read.
     """
     records = {record.key: record for record in await index.store.records()}
-    on_disk = (await anyio.to_thread.run_sync(walk, root, ignore)).files
+    homes: dict[str, Folder] = {}
+    for folder in folders:
+        tree = await anyio.to_thread.run_sync(lambda f: walk(f, make_ignore(f)), folder)
+        homes.update(dict.fromkeys(tree.files, folder))
+    on_disk = homes.keys()
     stored = await index.store.holdings()
     report = Report()
-    report.faults.update(dict.fromkeys(on_disk.keys() - records.keys(), NOT_INDEXED))
-    report.faults.update(dict.fromkeys(records.keys() - on_disk.keys(), GONE))
+    report.faults.update(dict.fromkeys(on_disk - records.keys(), NOT_INDEXED))
+    report.faults.update(dict.fromkeys(records.keys() - on_disk, GONE))
     report.faults.update(dict.fromkeys(stored.keys() - records.keys(), STRAY_ROWS))
-    crew = Crew(root, recipe)
+    crew = Crew(recipe)
     try:
-        for keys in portions(sorted(on_disk.keys() & records.keys()), _FILES_PER_PORTION):
+        for keys in portions(sorted(on_disk & records.keys()), _FILES_PER_PORTION):
             by_lines = {key: records[key].reason for key in keys if is_cut_by_lines(records[key])}
-            prepared = await crew.prepare([(key, None) for key in keys if key not in by_lines])
-            prepared += [await crew.by_lines((key, None), why) for key, why in by_lines.items()]
+            tasks = {key: Task(homes[key], key) for key in keys}
+            prepared = await crew.prepare([t for key, t in tasks.items() if key not in by_lines])
+            prepared += [await crew.by_lines(tasks[key], why) for key, why in by_lines.items()]
             rows = await index.store.rows(keys)
             for one in prepared:
                 _compare(one, records[one.key], rows.get(one.key, []), report)

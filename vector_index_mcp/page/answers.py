@@ -59,7 +59,7 @@ async def of_map(codebase: "Codebase", folder: str) -> dict[str, Any]:
     Raises:
         StoreError: If there is no index that could be read.
     """
-    async with codebase.reading() as (_, ledger):
+    async with codebase.index.reading() as (_, ledger):
         records = ledger.all()
     part = await anyio.to_thread.run_sync(folders.look_into, folder, records)
     return part.told() | {"folder": folder}

@@ -1,6 +1,6 @@
 """What is new, for an open page: a stream of events that says something when something changed.
 
-The index tells nobody of its changes, so they are looked for, by a few values that cost nothing.
+The index reports its changes to nobody, so the page looks for them: its progress costs nothing.
 """
 
 import json
@@ -16,18 +16,18 @@ if TYPE_CHECKING:  # the link is there before LanceDB is imported
     from vector_index_mcp.codebase.service import Codebase
 
 _LOOK_SECONDS = 0.3  # so that no more is said than somebody can read
-_SILENT_SECONDS = 15.0  # then the status is told anyway: sizes change without a sign
+_SILENT_SECONDS = 15.0  # then the status is sent anyway: sizes change without a sign
 _RETRY_MS = 1_000
 
 
 async def stream(codebase: "Codebase", ending: anyio.Event) -> AsyncIterator[str]:
     """Server-sent events `status` and `recent` until `ending`; both at once at the beginning."""
     yield f"retry: {_RETRY_MS}\n\n"
-    looks, told, asked = 0, None, None
+    looks, sent, asked = 0, None, None
     while not ending.is_set():
-        signs = _signs(codebase)
-        if signs != told or looks * _LOOK_SECONDS >= _SILENT_SECONDS:
-            told, looks = signs, 0
+        progress = codebase.index.progress
+        if progress != sent or looks * _LOOK_SECONDS >= _SILENT_SECONDS:
+            sent, looks = progress, 0
             status = await wire.index_status(codebase)
             yield _event("status", status.model_dump(mode="json"))
         if codebase.recent.revision != asked:
@@ -40,18 +40,3 @@ async def stream(codebase: "Codebase", ending: anyio.Event) -> AsyncIterator[str
 
 def _event(name: str, data: Any) -> str:
     return f"event: {name}\ndata: {json.dumps(data)}\n\n"
-
-
-def _signs(codebase: "Codebase") -> tuple[object, ...]:
-    """What differs whenever the status differs in something worth telling."""
-    indexer, embedder, state = codebase.indexer, codebase.embedder, codebase.state
-    signs = (state.current, state.error, embedder.state, embedder.reason)
-    if indexer is None:
-        return signs
-    ledger, run = indexer.live.ledger, indexer.run
-    return (
-        *signs,
-        (id(ledger), ledger.revision),  # a rebuild replaces it
-        indexer.pending_path_count,
-        run and (run.number, run.files_done, run.files_to_do),
-    )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import anyio.to_thread
 
 from vector_index_mcp.errors import SettingsError
+from vector_index_mcp.files.folder import Folder, Reading, Selection
 from vector_index_mcp.indexing.place import index_uri
 from vector_index_mcp.indexing.preparing.head_start import HeadStart
 from vector_index_mcp.settings import Settings
@@ -30,9 +31,8 @@ def head_start_of(project: Path, settings: Settings) -> HeadStart | None:
     uri = index_uri(project, settings.lancedb_uri)
     if "://" in uri or os.path.exists(uri):
         return None
-    limits = settings.max_file_bytes, settings.chunk_max_chars
     try:
-        return HeadStart(project, *limits, settings.ignore_patterns)
+        return HeadStart(folder_of(project, settings), settings.chunk_max_chars)
     except OSError:  # it would only have saved time
         return None
 
@@ -49,7 +49,7 @@ async def open_codebase(
     If there is no index yet, or it is about to be brought up to date, what will fill it starts
     meanwhile.
     """
-    crew = await anyio.to_thread.run_sync(_crew_of, project, settings, head_start)
+    crew = await anyio.to_thread.run_sync(_crew_of, settings, head_start)
     if head_start is not None:
         await crew.start()
     elif is_about_to_index:
@@ -57,16 +57,25 @@ async def open_codebase(
     return await anyio.to_thread.run_sync(load_codebase, project, settings, crew)
 
 
-def _crew_of(project: Path, settings: Settings, head_start: HeadStart | None) -> "Crew":
+def folder_of(project: Path, settings: Settings) -> Folder:
+    """The project as the folder of an index."""
+    return Folder(
+        project,
+        selection=Selection(settings.ignore_patterns),
+        reading=Reading(settings.max_file_bytes),
+    )
+
+
+def _crew_of(settings: Settings, head_start: HeadStart | None) -> "Crew":
     from vector_index_mcp.indexing.preparing.crew import Crew
 
-    return Crew(project, _recipe_of(settings), head_start)
+    return Crew(_recipe_of(settings), head_start)
 
 
 def _recipe_of(settings: Settings) -> "Recipe":
     from vector_index_mcp.indexing.preparing.file import Recipe
 
-    return Recipe(settings.max_file_bytes, settings.chunk_max_chars)
+    return Recipe(settings.chunk_max_chars)
 
 
 def load_codebase(project: Path, settings: Settings, crew: "Crew | None" = None) -> "Codebase":
@@ -78,16 +87,15 @@ def load_codebase(project: Path, settings: Settings, crew: "Crew | None" = None)
     from vector_index_mcp.processes import children
 
     options = Options(
-        lancedb_uri=settings.lancedb_uri,
         recipe=_recipe_of(settings),
-        ignore_patterns=settings.ignore_patterns,
         quiet_seconds=settings.debounce_quiet_ms / 1000,
         longest_seconds=settings.debounce_longest_ms / 1000,
         rescan_seconds=settings.rescan_seconds,
         state_folder=state_folder(),
     )
     return Codebase(
-        project,
+        folder_of(project, settings),
+        settings.lancedb_uri,
         options,
         WorkerEmbedder(
             settings.embedding_model,

@@ -122,11 +122,11 @@ async def host(
     def is_busy() -> bool:
         if page.loaded is not None and page.loaded.is_awaited:  # a link is good for as long as told
             return True
-        return service.loaded is not None and service.loaded.is_busy
+        return service.loaded is not None and service.loaded.index.progress.is_busy
 
     def report() -> dict[str, Any]:
         loaded = service.loaded
-        state = loaded.state.current if loaded else "INITIALIZING"
+        state = loaded.index.state.current if loaded else "INITIALIZING"
         return {"state": state, "memory_bytes": psutil.Process().memory_info().rss}
 
     await Host(

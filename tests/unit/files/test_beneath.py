@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from vector_index_mcp.files import beneath
+from vector_index_mcp.files.folder import Folder
 from vector_index_mcp.files.ignore import Ignore
 from vector_index_mcp.files.read import Text, Vanished, read
 from vector_index_mcp.files.scan import walk
@@ -56,12 +57,12 @@ def swapping(folder: Path, outside: Path) -> Iterator[None]:
 
 def test_a_folder_that_becomes_a_link_in_the_middle_leads_nowhere(project: Path) -> None:
     texts, names = set(), set()
-    ignore = Ignore(project)
+    ignore = Ignore(Folder(project))
     with swapping(project / "a", project.parent / "outside"):
         for _ in range(TRIES):
             outcome = read(project, "a/b/c.py", LIMIT)
             texts.add(outcome.text if isinstance(outcome, Text) else type(outcome))
-            names.update(walk(project, ignore).files)
+            names.update(walk(Folder(project), ignore).files)
     assert texts <= {"inside", Vanished}
     assert names <= {"a/b/c.py"}
 

@@ -10,11 +10,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from folders import look
 
+from vector_index_mcp.files.folder import Folder, Reading
 from vector_index_mcp.files.ignore import Ignore, rule_files
 from vector_index_mcp.files.language import language_of
 from vector_index_mcp.files.read import NOT_A_FILE, Skipped, Text, Vanished, read
-from vector_index_mcp.files.scan import Changes, Stamp, Tree, look, stamp_of, walk
+from vector_index_mcp.files.scan import Changes, Stamp, Tree, stamp_of, walk
 from vector_index_mcp.files.secrets import is_secret
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="other systems allow fewer names")
@@ -37,13 +39,13 @@ every_name = pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
 
 
 def shown(root: Path) -> set[str]:
-    return set(walk(root, Ignore(root)).files)
+    return set(walk(Folder(root), Ignore(Folder(root))).files)
 
 
 @every_name
 def test_a_file_of_an_odd_name_is_read_like_any_other(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text("x = 1\n", encoding="utf-8")
-    outcome = read(tmp_path, name, LIMIT)
+    outcome = read(Folder(tmp_path, reading=Reading(LIMIT)), name)
     assert isinstance(outcome, Text)
     assert (outcome.text, outcome.stamp) == ("x = 1\n", stamp_of((tmp_path / name).lstat()))
 
@@ -66,7 +68,7 @@ def test_a_project_in_an_odd_folder_is_like_any_other(tmp_path: Path, name: str)
     (root / ".gitignore").write_text("b.py\n", encoding="utf-8")
     (root / "x/b.py").touch()
     assert shown(root) == {"x/a.py", ".gitignore"}
-    assert isinstance(read(root, "x/a.py", LIMIT), Text)
+    assert isinstance(read(Folder(root, reading=Reading(LIMIT)), "x/a.py"), Text)
 
 
 @every_line
@@ -90,10 +92,10 @@ def test_the_path_of_a_file_may_be_longer_than_the_system_allows(
     Path("a.py").touch()
     os.chdir(tmp_path)
     try:
-        tree = walk(tmp_path, Ignore(tmp_path))
+        tree = walk(Folder(tmp_path), Ignore(Folder(tmp_path)))
         deepest = "/".join([top.name] * 20) + "/a.py"
-        outcome = read(tmp_path, deepest, LIMIT)
-        changes = look(tmp_path, Ignore(tmp_path), [deepest], tree.files)
+        outcome = read(Folder(tmp_path, reading=Reading(LIMIT)), deepest)
+        changes = look(Folder(tmp_path), Ignore(Folder(tmp_path)), [deepest], tree.files)
     finally:
         shutil.rmtree(top)
     assert set(tree.files) == {"z.py", deepest}
@@ -109,9 +111,9 @@ def test_a_nest_of_folders_has_a_bottom(tmp_path: Path, monkeypatch: pytest.Monk
         os.chdir("d")
     Path("a.py").touch()
     os.chdir(tmp_path)
-    ignore = Ignore(tmp_path)
+    ignore = Ignore(Folder(tmp_path))
     try:
-        tree = walk(tmp_path, ignore)
+        tree = walk(Folder(tmp_path), ignore)
     finally:
         subprocess.run(["rm", "-r", "d"], check=True)  # Python's own way down is too short
     assert set(tree.files) == {"z.py"}
@@ -145,39 +147,41 @@ def test_what_is_no_file_is_not_found(special: Path) -> None:
 
 
 def test_what_is_no_file_any_more_is_gone(special: Path) -> None:
-    changes = look(special, Ignore(special), ["a.py", "b.py"], {"a.py": OLD})
+    changes = look(Folder(special), Ignore(Folder(special)), ["a.py", "b.py"], {"a.py": OLD})
     assert changes == Changes(["b.py"], ["a.py"])
 
 
 def test_what_is_no_file_any_more_is_skipped(special: Path) -> None:
-    outcome = read(special, "a.py", LIMIT)
+    outcome = read(Folder(special, reading=Reading(LIMIT)), "a.py")
     assert isinstance(outcome, Skipped)
     assert outcome.stamp == stamp_of((special / "a.py").lstat())
 
 
 def test_nothing_lies_below_what_is_neither_file_nor_folder(special: Path) -> None:
     known = {"a.py/x.py": OLD}
-    assert look(special, Ignore(special), ["a.py/x.py"], known) == Changes([], ["a.py/x.py"])
-    assert read(special, "a.py/x.py", LIMIT) == Vanished()
+    assert look(Folder(special), Ignore(Folder(special)), ["a.py/x.py"], known) == Changes(
+        [], ["a.py/x.py"]
+    )
+    assert read(Folder(special, reading=Reading(LIMIT)), "a.py/x.py") == Vanished()
 
 
 def test_a_device_without_end_is_not_read() -> None:
-    outcome = read(Path("/dev"), "zero", LIMIT)
+    outcome = read(Folder(Path("/dev"), reading=Reading(LIMIT)), "zero")
     assert isinstance(outcome, Skipped)
     assert outcome.reason == NOT_A_FILE
 
 
 def test_a_folder_that_is_a_file_when_it_is_listed_holds_nothing(tmp_path: Path) -> None:
     (tmp_path / "x").touch()
-    assert walk(tmp_path, Ignore(tmp_path), "x") == Tree()
+    assert walk(Folder(tmp_path), Ignore(Folder(tmp_path)), "x") == Tree()
 
 
 def test_a_file_that_is_a_folder_when_it_is_read_is_skipped_and_then_gone(tmp_path: Path) -> None:
     (tmp_path / "a.py/a.py").mkdir(parents=True)
     (tmp_path / "a.py/b.py").touch()
-    assert isinstance(read(tmp_path, "a.py", LIMIT), Skipped)
+    assert isinstance(read(Folder(tmp_path, reading=Reading(LIMIT)), "a.py"), Skipped)
     known = {"a.py": OLD, "a.py/a.py": OLD}
-    changes = look(tmp_path, Ignore(tmp_path), ["a.py"], known)
+    changes = look(Folder(tmp_path), Ignore(Folder(tmp_path)), ["a.py"], known)
     assert changes.dirty == ["a.py/b.py"]
     assert set(changes.gone) == set(known)
 

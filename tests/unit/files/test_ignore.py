@@ -11,6 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from vector_index_mcp.files.folder import Folder, Selection
 from vector_index_mcp.files.ignore import Ignore, concerns_rules
 from vector_index_mcp.files.repository import forget_settings
 from vector_index_mcp.files.scan import walk
@@ -55,8 +56,9 @@ def by_git(folder: Path) -> set[str]:
     return {os.fsdecode(name) for name in listing.split(b"\0") if name}
 
 
-def by_us(root: Path, **options: list[str]) -> set[str]:
-    return set(walk(root, Ignore(root, **options)).files)
+def by_us(root: Path, selection: Selection | None = None) -> set[str]:
+    folder = Folder(root, selection=selection or Selection())
+    return set(walk(folder, Ignore(folder)).files)
 
 
 def build(root: Path, files: Mapping[str, str]) -> None:
@@ -216,7 +218,7 @@ def test_a_deeper_gitignore_is_stronger_than_the_own_file_above(tmp_path: Path) 
 
 def test_settings_are_stronger_than_the_built_in_list_and_weaker_than_files(tmp_path: Path) -> None:
     build(tmp_path, {"a.x": "", "b.x": "", "b.log": "", ".gitignore": "!b.x\n"})
-    assert by_us(tmp_path, patterns=["*.x", "!*.log"]) == {"b.x", "b.log", ".gitignore"}
+    assert by_us(tmp_path, Selection(("*.x", "!*.log"))) == {"b.x", "b.log", ".gitignore"}
 
 
 def test_a_project_within_a_repository_obeys_the_files_above_it(fresh: Path) -> None:
@@ -269,7 +271,7 @@ def test_an_ignore_file_that_is_a_pipe_is_not_waited_for(tmp_path: Path) -> None
 
 def test_an_excluded_folder_is_never_entered(tmp_path: Path) -> None:
     build(tmp_path, {"x/index/a": "", "index/a": "", "x/.gitignore": "!index/\n"})
-    assert by_us(tmp_path, excluded_folders=["x/index"]) == {"index/a", "x/.gitignore"}
+    assert by_us(tmp_path, Selection(excluded_folders=("x/index",))) == {"index/a", "x/.gitignore"}
 
 
 @pytest.mark.parametrize(
@@ -287,7 +289,7 @@ def test_a_path_is_ignored_if_a_folder_above_it_is(
     tmp_path: Path, path: str, is_folder: bool, expected: bool
 ) -> None:
     build(tmp_path, {".gitignore": "a/\n!a/x\n"})
-    assert Ignore(tmp_path).is_ignored(path, is_folder) is expected
+    assert Ignore(Folder(tmp_path)).is_ignored(path, is_folder) is expected
 
 
 @pytest.mark.parametrize(

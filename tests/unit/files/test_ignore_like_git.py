@@ -13,6 +13,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from test_ignore import build, by_git, by_us, empty, git, user_of
 
+from vector_index_mcp.files.folder import Folder
 from vector_index_mcp.files.ignore import Ignore
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="other systems allow fewer names")
@@ -133,7 +134,7 @@ def test_a_file_asked_for_alone_is_ignored_if_git_does_not_list_it(
     repository: Path, files: dict[str, str]
 ) -> None:
     write(repository, files)
-    rules = Ignore(repository)
+    rules = Ignore(Folder(repository))
     shown = {path for path in sources(files) if not rules.is_ignored(path, is_folder=False)}
     assert shown == by_git(repository)
 
@@ -147,7 +148,7 @@ def test_a_project_in_a_folder_of_a_repository_finds_what_git_lists_below_it(
     assume(inner)
     folder = data.draw(st.sampled_from(inner))
     write(repository, files)
-    assume(not Ignore(repository).is_ignored(folder, is_folder=True))  # a project never is
+    assume(not Ignore(Folder(repository)).is_ignored(folder, is_folder=True))  # a project never is
     prefix = f"{folder}/"
     below = {p.removeprefix(prefix) for p in by_git(repository) if p.startswith(prefix)}
     assert by_us(repository / folder) == below

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vector_index_mcp.files import read as read_module
+from vector_index_mcp.files.folder import Folder, Reading
 from vector_index_mcp.files.read import (
     BINARY,
     MINIFIED,
@@ -31,17 +32,18 @@ LIMIT = 100_000
 KEY = "-----BEGIN {}PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n"
 READ_AS_NOBODY = """
 import os, pathlib
+from vector_index_mcp.files.folder import Folder, Reading
 from vector_index_mcp.files.read import read
 os.setgroups([])
 os.setgid(65534)
 os.setuid(65534)
-print(read(pathlib.Path(), "a.py", 100).reason)
+print(read(Folder(pathlib.Path(), reading=Reading(100)), "a.py").reason)
 """
 
 
 def read_bytes(folder: Path, data: bytes, name: str = "a.py") -> Text | Skipped | Vanished:
     (folder / name).write_bytes(data)
-    return read(folder, name, LIMIT)
+    return read(Folder(folder, reading=Reading(LIMIT)), name)
 
 
 def reason(outcome: Text | Skipped | Vanished) -> str | None:
@@ -112,7 +114,7 @@ def test_a_line_of_a_terabyte_is_not_read(tmp_path: Path) -> None:
             file.truncate(2**40)
         except OSError:
             pytest.skip("this file system has no sparse files")
-    assert reason(read(tmp_path, "a.py", LIMIT)) == TOO_LARGE
+    assert reason(read(Folder(tmp_path, reading=Reading(LIMIT)), "a.py")) == TOO_LARGE
 
 
 LONG = "a=1;" * 2_000
@@ -173,21 +175,21 @@ def test_a_private_key_is_known_by_its_content(
 @pytest.mark.parametrize("key", ["a.py", "x/a.py", "file/a.py", ".env", "x/.env", "file/.env"])
 def test_what_is_not_there_has_vanished(tmp_path: Path, key: str) -> None:
     (tmp_path / "file").touch()
-    assert read(tmp_path, key, LIMIT) == Vanished()
+    assert read(Folder(tmp_path, reading=Reading(LIMIT)), key) == Vanished()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the system opens no folder")
 def test_a_folder_in_the_place_of_a_file_is_skipped_and_closed(tmp_path: Path) -> None:
     (tmp_path / "a.py").mkdir()
     before = psutil.Process().num_fds()
-    assert reason(read(tmp_path, "a.py", LIMIT)) == NOT_A_FILE
+    assert reason(read(Folder(tmp_path, reading=Reading(LIMIT)), "a.py")) == NOT_A_FILE
     assert psutil.Process().num_fds() == before
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
 def test_a_pipe_without_a_writer_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "a.py")
-    assert reason(read(tmp_path, "a.py", LIMIT)) == NOT_A_FILE
+    assert reason(read(Folder(tmp_path, reading=Reading(LIMIT)), "a.py")) == NOT_A_FILE
 
 
 @pytest.mark.skipif(not hasattr(os, "O_NOFOLLOW"), reason="the system cannot refuse links")
@@ -195,7 +197,7 @@ def test_a_pipe_without_a_writer_is_not_waited_for(tmp_path: Path) -> None:
 def test_a_link_in_the_place_of_a_file_is_not_followed(tmp_path: Path, target: str) -> None:
     (tmp_path / "b.py").write_text("secret = 1", encoding="utf-8")
     (tmp_path / "a.py").symlink_to(target)
-    assert isinstance(read(tmp_path, "a.py", LIMIT), Skipped)
+    assert isinstance(read(Folder(tmp_path, reading=Reading(LIMIT)), "a.py"), Skipped)
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="the system has no user numbers")
@@ -204,7 +206,7 @@ def test_a_file_without_permission_is_skipped_with_the_reason(tmp_path: Path) ->
     file.write_text("x = 1", encoding="utf-8")
     file.chmod(0)
     if os.geteuid() != 0:
-        outcome = reason(read(tmp_path, "a.py", LIMIT))
+        outcome = reason(read(Folder(tmp_path, reading=Reading(LIMIT)), "a.py"))
     else:  # to root everything is readable
         outcome = subprocess.run(
             [sys.executable, "-c", READ_AS_NOBODY],
@@ -217,4 +219,4 @@ def test_a_file_without_permission_is_skipped_with_the_reason(tmp_path: Path) ->
 
 
 def test_a_name_the_system_cannot_have_does_not_raise(tmp_path: Path) -> None:
-    assert isinstance(read(tmp_path, "a" * 300 + ".py", LIMIT), Skipped)
+    assert isinstance(read(Folder(tmp_path, reading=Reading(LIMIT)), "a" * 300 + ".py"), Skipped)

@@ -10,18 +10,19 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
+from folders import look
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vector_index_mcp.errors import ProjectError
 from vector_index_mcp.files import scan
+from vector_index_mcp.files.folder import Folder
 from vector_index_mcp.files.ignore import Ignore
 from vector_index_mcp.files.scan import (
     Changes,
     Stamp,
     Tree,
     compare,
-    look,
     may_recur,
     stamp_of,
     walk,
@@ -31,13 +32,14 @@ OLD: Stamp = (1, 1, 1)
 NEW: Stamp = (1, 1, 2)
 WALK_AS_NOBODY = """
 import os, pathlib
+from vector_index_mcp.files.folder import Folder
 from vector_index_mcp.files.ignore import Ignore
 from vector_index_mcp.files.scan import walk
-ignore = Ignore(pathlib.Path.cwd())
+ignore = Ignore(Folder(pathlib.Path.cwd()))
 os.setgroups([])
 os.setgid(65534)
 os.setuid(65534)
-tree = walk(pathlib.Path(), ignore)
+tree = walk(Folder(pathlib.Path()), ignore)
 print(sorted(tree.files), tree.unreadable)
 """
 
@@ -49,15 +51,15 @@ def write(root: Path, path: str, text: str = "x") -> None:
 
 
 def files(root: Path) -> dict[str, Stamp]:
-    return walk(root, Ignore(root)).files
+    return walk(Folder(root), Ignore(Folder(root))).files
 
 
 def seen(root: Path, known: dict[str, Stamp], *paths: str) -> tuple[set[str], set[str]]:
     """What `look` says of `paths`, checked against what a whole walk says."""
-    changes = look(root, Ignore(root), paths, known)
+    changes = look(Folder(root), Ignore(Folder(root)), paths, known)
     assert len(changes.dirty) == len(set(changes.dirty))
     assert len(changes.gone) == len(set(changes.gone))
-    whole = compare(walk(root, Ignore(root)), known)
+    whole = compare(walk(Folder(root), Ignore(Folder(root))), known)
     assert (set(changes.dirty), set(changes.gone)) == (set(whole.dirty), set(whole.gone))
     return set(changes.dirty), set(changes.gone)
 
@@ -79,7 +81,7 @@ def test_a_walk_finds_every_file_with_its_stamp(project: Path) -> None:
 
 
 def test_a_walk_of_a_folder_finds_what_is_below_it(project: Path) -> None:
-    assert set(walk(project, Ignore(project), "x").files) == {"x/a.py", "x/y/a.py"}
+    assert set(walk(Folder(project), Ignore(Folder(project)), "x").files) == {"x/a.py", "x/y/a.py"}
 
 
 @pytest.mark.parametrize(
@@ -212,7 +214,7 @@ def test_an_ignore_file_of_the_project_widens_the_look_to_everything(project: Pa
 def test_what_became_ignored_is_gone(project: Path) -> None:
     known = files(project)
     write(project, ".gitignore", "x/\n*.txt\n")
-    changes = look(project, Ignore(project), ["x", "z/a.txt", "x/y", "a.py"], known)
+    changes = look(Folder(project), Ignore(Folder(project)), ["x", "z/a.txt", "x/y", "a.py"], known)
     assert (changes.dirty, set(changes.gone)) == ([], {"x/a.py", "x/y/a.py", "z/a.txt"})
 
 
@@ -307,7 +309,7 @@ def test_an_unreadable_folder_is_told_and_does_not_end_the_walk(project: Path, m
     (project / "x/y").chmod(mode)
     try:
         if os.geteuid() != 0:
-            tree = walk(project, Ignore(project))
+            tree = walk(Folder(project), Ignore(Folder(project)))
             told = f"{sorted(tree.files)} {tree.unreadable}"
         else:  # to root everything is readable
             project.chmod(0o755)
@@ -328,22 +330,22 @@ def test_a_project_that_is_not_there_is_an_error_that_keeps_the_index(project: P
     known = files(project)
     shutil.rmtree(project)
     with pytest.raises(ProjectError, match="the index is kept"):
-        walk(project, Ignore(project))
+        walk(Folder(project), Ignore(Folder(project)))
     with pytest.raises(ProjectError, match="the index is kept"):
-        look(project, Ignore(project), [""], known)
+        look(Folder(project), Ignore(Folder(project)), [""], known)
 
 
 def test_files_that_cannot_be_looked_at_for_now_are_not_gone(
     project: Path, no_descriptors: Callable[[], AbstractContextManager[None]]
 ) -> None:
-    known, ignore = files(project), Ignore(project)
+    known, ignore = files(project), Ignore(Folder(project))
     with no_descriptors():
-        assert look(project, ignore, ["a.py", "x", "x/y/a.py"], known) == Changes()
-    assert look(project, ignore, ["a.py", "x", "x/y/a.py"], known) == Changes()
+        assert look(Folder(project), ignore, ["a.py", "x", "x/y/a.py"], known) == Changes()
+    assert look(Folder(project), ignore, ["a.py", "x", "x/y/a.py"], known) == Changes()
 
 
 def test_a_folder_that_is_gone_before_it_is_listed_holds_nothing(project: Path) -> None:
-    assert walk(project, Ignore(project), "missing") == Tree()
+    assert walk(Folder(project), Ignore(Folder(project)), "missing") == Tree()
 
 
 # Short names that meet often: a file becomes a folder, a folder is a prefix of its neighbour.
@@ -420,19 +422,19 @@ def test_looking_at_the_touched_paths_knows_what_a_fresh_walk_knows(
         known: dict[str, Stamp] = {}
         for batch in batches:
             touched = [path for edit in batch for path in apply_edit(root, *edit)]
-            changes = look(root, Ignore(root), touched, known)
+            changes = look(Folder(root), Ignore(Folder(root)), touched, known)
             assert not set(changes.dirty) & set(changes.gone)
             for path in changes.gone:
                 del known[path]
             for path in changes.dirty:
                 known[path] = stamp_of((root / path).lstat())
-            assert known == walk(root, Ignore(root)).files
+            assert known == walk(Folder(root), Ignore(Folder(root))).files
 
 
 def test_a_path_too_long_for_the_system_is_no_file(tmp_path: Path) -> None:
     long = f"{'n' * 300}/a.py"
 
-    changes = look(tmp_path, Ignore(tmp_path), [long], {})
+    changes = look(Folder(tmp_path), Ignore(Folder(tmp_path)), [long], {})
 
     assert (changes.dirty, changes.gone) == ([], [])
 
@@ -440,6 +442,7 @@ def test_a_path_too_long_for_the_system_is_no_file(tmp_path: Path) -> None:
 LOOK_AS_NOBODY = """
 import os, pathlib
 from vector_index_mcp.errors import ProjectError
+from vector_index_mcp.files.folder import Folder
 from vector_index_mcp.files.ignore import Ignore
 from vector_index_mcp.files.scan import look
 if os.geteuid() == 0:  # to whom nothing is forbidden
@@ -448,7 +451,7 @@ if os.geteuid() == 0:  # to whom nothing is forbidden
     os.setuid(65534)
 root = pathlib.Path("locked/x")
 try:
-    print(look(root, Ignore(root), ["a.py"], {"a.py": (1, 1, 1)}))
+    print(look(Folder(root), Ignore(Folder(root)), ["a.py"], {"a.py": (1, 1, 1)}))
 except ProjectError as error:
     print(error)
 """
@@ -472,10 +475,10 @@ def test_of_a_file_out_of_sight_nothing_is_concluded(tmp_path: Path) -> None:
     folder = tmp_path / "locked" / "x"
     folder.mkdir(parents=True)
     (folder / "a.py").write_text("x = 1\n")
-    known = walk(tmp_path, Ignore(tmp_path)).files
+    known = walk(Folder(tmp_path), Ignore(Folder(tmp_path))).files
     (tmp_path / "locked").chmod(0)
     try:
-        changes = look(tmp_path, Ignore(tmp_path), ["locked/x/a.py"], known)
+        changes = look(Folder(tmp_path), Ignore(Folder(tmp_path)), ["locked/x/a.py"], known)
     finally:
         (tmp_path / "locked").chmod(0o700)
 
@@ -495,7 +498,7 @@ def test_so_many_files_are_found_and_the_others_are_counted(tmp_path: Path) -> N
     for number in range(20):
         write(tmp_path, f"{number:02}.py")
     write(tmp_path, "node_modules/x.js")
-    tree = walk(tmp_path, Ignore(tmp_path))
+    tree = walk(Folder(tmp_path), Ignore(Folder(tmp_path)))
     assert list(tree.files) == ["00.py", "01.py", "02.py"]
     assert tree.left_out == 17
 
@@ -506,7 +509,7 @@ def test_so_many_folders_are_entered_and_the_others_are_counted(tmp_path: Path) 
         (tmp_path / f"{number:02}").mkdir()
     write(tmp_path, "00/a.py")
     write(tmp_path, "19/a.py")
-    tree = walk(tmp_path, Ignore(tmp_path))
+    tree = walk(Folder(tmp_path), Ignore(Folder(tmp_path)))
     assert (list(tree.files), tree.left_out) == (["00/a.py"], 17)
 
 
@@ -521,7 +524,7 @@ def test_of_a_huge_folder_no_more_is_kept_than_there_is_room_for(
     monkeypatch.setattr(
         scan._First, "sorted", lambda self: kept.append(len(self._entries)) or first(self)
     )
-    tree = walk(tmp_path, Ignore(tmp_path))
+    tree = walk(Folder(tmp_path), Ignore(Folder(tmp_path)))
     assert list(tree.files) == [f"{number:04}.py" for number in range(10)]
     assert tree.left_out == 2_990
     assert max(kept) < 1_100
@@ -534,34 +537,36 @@ def test_a_new_file_takes_the_room_of_one_that_is_gone(tmp_path: Path) -> None:
     known = files(tmp_path)
     write(tmp_path, "d.py")
     write(tmp_path, "e.py")
-    assert look(tmp_path, Ignore(tmp_path), ["d.py", "e.py"], known) == Changes(left_out=2)
+    assert look(Folder(tmp_path), Ignore(Folder(tmp_path)), ["d.py", "e.py"], known) == Changes(
+        left_out=2
+    )
     (tmp_path / "a.py").unlink()
-    changes = look(tmp_path, Ignore(tmp_path), ["a.py", "d.py", "e.py"], known)
+    changes = look(Folder(tmp_path), Ignore(Folder(tmp_path)), ["a.py", "d.py", "e.py"], known)
     assert changes == Changes(["d.py"], ["a.py"], left_out=1)
     write(tmp_path, "b.py", "longer")
-    assert look(tmp_path, Ignore(tmp_path), ["b.py"], known) == Changes(["b.py"])
+    assert look(Folder(tmp_path), Ignore(Folder(tmp_path)), ["b.py"], known) == Changes(["b.py"])
 
 
 def test_a_sweep_finds_what_changed_and_what_is_gone(project: Path) -> None:
     known = files(project)
-    assert scan.sweep(project, known) == []
+    assert scan.sweep(Folder(project), known) == []
     write(project, "x/a.py", "longer")
     (project / "a.py").unlink()
     (project / "z").rename(project / "w")
     (project / "z").touch()
-    assert set(scan.sweep(project, known)) == {"x/a.py", "a.py", "z/a.txt"}
+    assert set(scan.sweep(Folder(project), known)) == {"x/a.py", "a.py", "z/a.txt"}
 
 
 def test_a_sweep_leaves_alone_what_is_taken_up_anyway_and_what_is_out_of_reach(
     project: Path,
 ) -> None:
     known = {"a.py": scan.UNKNOWN, "x/a.py": (-1, -1, -1), "x" * 300: OLD, "\0": OLD}
-    assert scan.sweep(project, known) == []
+    assert scan.sweep(Folder(project), known) == []
 
 
 def test_files_in_another_folder_are_read_though_their_stamps_are_the_same(project: Path) -> None:
     known = files(project)
-    changes = look(project, Ignore(project), ["x", "a.py"], known, None, ["x"])
+    changes = look(Folder(project), Ignore(Folder(project)), ["x", "a.py"], known, None, ["x"])
     assert changes == Changes(["x/a.py", "x/y/a.py"])
     assert known == files(project)
 
@@ -570,15 +575,15 @@ def test_a_file_is_looked_at_when_something_happens_at_another_of_its_names(proj
     linked: set[str] = set()
     known = files(project)
     (project / "one.py").hardlink_to(project / "a.py")
-    assert set(look(project, Ignore(project), ["one.py"], known, linked).dirty) == {
+    assert set(look(Folder(project), Ignore(Folder(project)), ["one.py"], known, linked).dirty) == {
         "one.py",
         "a.py",
     }
-    assert linked == {"one.py", "a.py"} == walk(project, Ignore(project)).linked
+    assert linked == {"one.py", "a.py"} == walk(Folder(project), Ignore(Folder(project))).linked
     known = files(project)
     write(project, "one.py", "longer")
     (project / "one.py").unlink()
-    changes = look(project, Ignore(project), ["one.py"], known, linked)
+    changes = look(Folder(project), Ignore(Folder(project)), ["one.py"], known, linked)
     assert changes == Changes(["a.py"], ["one.py"])
     assert linked == {"a.py"}
 
@@ -590,6 +595,9 @@ def test_a_folder_is_walked_once_though_folders_in_it_are_named_too(
     monkeypatch.setattr(scan, "walk", lambda *where: walked.append(where[-1]) or walk(*where))
     write(project, "x/y/new.py")
     changes = look(
-        project, Ignore(project), ["x/y", "x", "x/y/new.py"], files(project) | {"x/y/new.py": OLD}
+        Folder(project),
+        Ignore(Folder(project)),
+        ["x/y", "x", "x/y/new.py"],
+        files(project) | {"x/y/new.py": OLD},
     )
     assert (changes.dirty, walked) == (["x/y/new.py"], ["x"])

@@ -15,6 +15,7 @@ from test_ignore import build, by_git, by_us, empty, git, user_of
 from test_ignore_like_git import sources, trees, write
 
 from vector_index_mcp.files import tracked as tracked_module
+from vector_index_mcp.files.folder import Folder
 from vector_index_mcp.files.ignore import Ignore
 from vector_index_mcp.files.tracked import Tracked, tracked_below
 
@@ -60,7 +61,7 @@ def test_a_walk_finds_what_is_tracked_and_what_is_not_ignored(
     track(repository, {f":(literal){path}" for path in data.draw(some)}, version)
     expected = by_git(repository)
     assert by_us(repository) == expected
-    rules = Ignore(repository)
+    rules = Ignore(Folder(repository))
     assert {p for p in sources(files) if not rules.is_ignored(p, is_folder=False)} == expected
 
 
@@ -159,15 +160,15 @@ def test_another_repository_in_a_folder_is_not_a_file(fresh: Path) -> None:
 def test_an_index_that_changes_is_read_again(fresh: Path) -> None:
     build(fresh, IGNORED)
     track(fresh, {"one.x"})
-    before = Ignore(fresh)
+    before = Ignore(Folder(fresh))
     assert "one.x" in by_us(fresh)
-    assert not before.is_outdated_by(Ignore(fresh)), "nothing was asked"
+    assert not before.is_outdated_by(Ignore(Folder(fresh))), "nothing was asked"
     assert not before.is_ignored("one.x", is_folder=False)
     git(fresh, "add", "--refresh", ".")
-    assert not before.is_outdated_by(Ignore(fresh)), "the same files"
+    assert not before.is_outdated_by(Ignore(Folder(fresh))), "the same files"
     git(fresh, "rm", "-q", "--cached", "one.x")
     git(fresh, "add", "-f", "lib")
-    assert before.is_outdated_by(Ignore(fresh))
+    assert before.is_outdated_by(Ignore(Folder(fresh)))
     assert by_us(fresh) == {".gitignore", "lib/a/kept.py", "lib/other.py"}
 
 

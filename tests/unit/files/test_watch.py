@@ -16,6 +16,7 @@ from watchdog.observers.api import BaseObserver
 
 from vector_index_mcp.errors import ProjectError
 from vector_index_mcp.files import watch as module
+from vector_index_mcp.files.folder import Folder, Folders
 from vector_index_mcp.files.ignore import RULES
 from vector_index_mcp.files.watch import EVENTS_LOST, WATCH_LIMIT, Watch
 
@@ -40,7 +41,7 @@ class Recorder:
         self._problems: list[str] = []
         self._changed = threading.Condition()
 
-    def is_ignored_folder(self, path: str) -> bool:
+    def is_ignored_folder(self, folder: Folder, path: str) -> bool:
         return any(path == name or path.startswith(name + "/") for name in self.ignored)
 
     def on_dirty(self, paths: list[str]) -> None:
@@ -73,6 +74,10 @@ class Recorder:
             assert arrived, f"waited for {what}, told were {self._told} and {self._problems}"
 
 
+def only(project: Path) -> Folders:
+    return Folders([Folder(project)])
+
+
 @pytest.fixture
 def recorder() -> Recorder:
     return Recorder()
@@ -89,7 +94,12 @@ def project(tmp_path: Path) -> Path:
 def watch(project: Path, recorder: Recorder) -> Iterator[Watch]:
     """A started watch of the project, in which the folder `skip` is ignored."""
     recorder.ignored.add("skip")
-    watch = Watch(project, recorder.is_ignored_folder, recorder.on_dirty, recorder.on_problem)
+    watch = Watch(
+        only(project),
+        recorder.is_ignored_folder,
+        recorder.on_dirty,
+        recorder.on_problem,
+    )
     recorder.watch = watch
     watch.start()
     yield watch
@@ -270,7 +280,7 @@ def test_what_is_written_and_not_closed_is_told_as_unfinished(
 ) -> None:
     unfinished = Recorder()
     watch = Watch(
-        project,
+        only(project),
         recorder.is_ignored_folder,
         recorder.on_dirty,
         recorder.on_problem,
@@ -314,7 +324,12 @@ def test_a_sign_is_told_whether_its_file_is_there_or_not(
     home = tmp_path_factory.mktemp("home")
     write(home, "there/config")
     signs = [home / "there/config", home / "not/yet/there", project / "x/a.py"]
-    watch = Watch(project, recorder.is_ignored_folder, recorder.on_dirty, recorder.on_problem)
+    watch = Watch(
+        only(project),
+        recorder.is_ignored_folder,
+        recorder.on_dirty,
+        recorder.on_problem,
+    )
     recorder.watch = watch
     watch.start(signs)
     try:
@@ -415,7 +430,12 @@ def test_stop_ends_all_threads_and_gives_the_watches_back(
 ) -> None:
     threads = set(threading.enumerate())
     count = inotify_count() if sys.platform == "linux" else 0
-    watch = Watch(project, recorder.is_ignored_folder, recorder.on_dirty, recorder.on_problem)
+    watch = Watch(
+        only(project),
+        recorder.is_ignored_folder,
+        recorder.on_dirty,
+        recorder.on_problem,
+    )
     assert not watch.is_alive
     watch.start()
     assert watch.is_alive
@@ -444,7 +464,9 @@ def test_a_stop_in_another_thread_hinders_nobody(project: Path, recorder: Record
             self._once = observer
 
     for use in (Watch.settle, lambda watch: watch.is_alive, Watch.stop):
-        watch = Stopped(project, recorder.is_ignored_folder, recorder.on_dirty, recorder.on_problem)
+        watch = Stopped(
+            only(project), recorder.is_ignored_folder, recorder.on_dirty, recorder.on_problem
+        )
         watch.start()
         observer = watch._once
         assert observer is not None
@@ -456,9 +478,14 @@ def test_a_stop_in_another_thread_hinders_nobody(project: Path, recorder: Record
 def test_where_watches_cannot_be_pruned_the_events_are_told_all_the_same(
     project: Path, recorder: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "Folders", None)
+    monkeypatch.setattr(module, "Inotify", None)
     recorder.ignored.add("skip")
-    watch = Watch(project, recorder.is_ignored_folder, recorder.on_dirty, recorder.on_problem)
+    watch = Watch(
+        only(project),
+        recorder.is_ignored_folder,
+        recorder.on_dirty,
+        recorder.on_problem,
+    )
     watch.start()
     try:
         watch.settle(everywhere=True)
@@ -570,9 +597,8 @@ def test_a_start_that_fails_says_why_and_leaves_no_threads(
     tmp_path: Path, recorder: Recorder
 ) -> None:
     threads = set(threading.enumerate())
-    watch = Watch(
-        tmp_path / "missing", recorder.is_ignored_folder, recorder.on_dirty, recorder.on_problem
-    )
+    missing = only(tmp_path / "missing")
+    watch = Watch(missing, recorder.is_ignored_folder, recorder.on_dirty, recorder.on_problem)
     with pytest.raises(ProjectError, match="cannot be watched"):
         watch.start()
     assert not watch.is_alive
@@ -597,7 +623,7 @@ def test_an_overflow_of_the_queue_is_told_and_the_folders_there_are_get_watched(
             goes_on.wait(LONGEST_WAIT_SECONDS)
         recorder.on_dirty(paths)
 
-    watch = Watch(project, recorder.is_ignored_folder, on_dirty, recorder.on_problem)
+    watch = Watch(only(project), recorder.is_ignored_folder, on_dirty, recorder.on_problem)
     watch.start()
     try:
         (project / "stop").mkdir()
@@ -629,9 +655,11 @@ exec "$@"
 START_AND_TELL = """
 import pathlib, sys, threading
 from vector_index_mcp.errors import ProjectError
+from vector_index_mcp.files.folder import Folder, Folders
 from vector_index_mcp.files.watch import Watch
 problems = []
-watch = Watch(pathlib.Path(sys.argv[1]), lambda path: False, lambda paths: None, problems.append)
+folders = Folders([Folder(pathlib.Path(sys.argv[1]))])
+watch = Watch(folders, lambda *where: False, lambda keys: None, problems.append)
 try:
     watch.start()
     print(watch.is_alive, sorted(set(problems)))

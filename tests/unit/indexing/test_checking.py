@@ -3,6 +3,7 @@
 import pytest
 
 from vector_index_mcp.engine.types import FileRecord, Hit, StoredChunk
+from vector_index_mcp.files.folder import Folder, Folders, Reading
 from vector_index_mcp.files.scan import stamp_of
 from vector_index_mcp.indexing.checking import check_against_disk
 from vector_index_mcp.indexing.ledger import INDEXED, Ledger
@@ -48,7 +49,8 @@ def hit(content_hash="now", *, text="x = 1\n", line=1):
 
 def told(root, ledger, *hits, limit=5):
     """(texts shown, files that are gone, stale, and that the index is wrong about)"""
-    checked = check_against_disk(root, ledger, list(hits), limit, 1_000)
+    folder = Folder(root, reading=Reading(1_000))
+    checked = check_against_disk(Folders([folder]), ledger, list(hits), limit)
     assert [type(each) for each in checked.hits] == [Hit] * len(checked.hits)
     texts = [each.chunk.text for each in checked.hits]
     return texts, checked.gone, checked.stale, checked.untrue
@@ -87,7 +89,8 @@ def test_a_changed_file_shows_no_credential(root, ledger):
 
 def test_a_long_line_of_a_changed_file_is_cut(root, ledger):
     (root / KEY).write_text(f"x = '{'ab ' * 300}'\n" * 3, encoding="utf-8")
-    checked = check_against_disk(root, ledger, [hit(line=1)], 5, 10_000)
+    folder = Folder(root, reading=Reading(10_000))
+    checked = check_against_disk(Folders([folder]), ledger, [hit(line=1)], 5)
     assert len(checked.hits[0].chunk.text) < 1_201
 
 

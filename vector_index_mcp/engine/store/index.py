@@ -11,8 +11,8 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Collection
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Self
 
@@ -43,6 +43,8 @@ class Manifest:
     model: ModelIdentity | None = None
     """Whose vectors the column `vector` holds; None until the first is embedded."""
     format: int = schema.FORMAT
+    folders: Mapping[str, str] = field(default_factory=dict)
+    """By the name of a part of the texts, a version of how that part is read."""
 
 
 class Index:
@@ -111,6 +113,10 @@ class Index:
         """Note that the project now lies at `owner`."""
         await self._write_manifest(replace(self.manifest, owner=owner))
 
+    async def note_folders(self, folders: Mapping[str, str]) -> None:
+        """Note how the parts of the texts are read."""
+        await self._write_manifest(replace(self.manifest, folders=dict(folders)))
+
     async def drop_leftovers(self) -> None:
         """Drop the tables of generations that are not current."""
         current = {_MANIFEST, *table_names(self.manifest.generation)}
@@ -132,7 +138,10 @@ class Index:
         self.store.close()
 
     async def _write_manifest(self, manifest: Manifest) -> None:
-        row = pa.table({"json": [json.dumps(asdict(manifest))]}, schema=_MANIFEST_SCHEMA)
+        fields = asdict(manifest)
+        if not manifest.folders:  # as earlier versions wrote it
+            del fields["folders"]
+        row = pa.table({"json": [json.dumps(fields)]}, schema=_MANIFEST_SCHEMA)
         db = await connect(self.uri)
         with translated("writing"):
             await db.create_table(_MANIFEST, row, mode="overwrite")
@@ -198,7 +207,8 @@ def manifest_of(text: str) -> Manifest:
 
 def _check(manifest: Manifest) -> None:
     model = manifest.model or ModelIdentity("", "", 1)
-    texts = (manifest.owner, manifest.chunker, model.name, model.digest)
+    folders = (*manifest.folders, *manifest.folders.values())
+    texts = (manifest.owner, manifest.chunker, model.name, model.digest, *folders)
     numbers = (manifest.generation, model.dimension - 1)
     bytes.fromhex(model.digest)
     if {type(text) for text in texts} != {str} or {type(number) for number in numbers} != {int}:

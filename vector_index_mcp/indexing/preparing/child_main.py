@@ -14,7 +14,7 @@ import sys
 import threading
 from typing import Any, BinaryIO
 
-from vector_index_mcp.indexing.preparing.file import Question, prepare
+from vector_index_mcp.indexing.preparing.file import Question, Task, prepare
 from vector_index_mcp.processes import confined, streams
 from vector_index_mcp.processes.priority import be_polite
 
@@ -43,9 +43,9 @@ def main(*arguments: str) -> None:
     while True:
         question = questions.get()
         for task in question.tasks:
-            confined.allow(question.seconds, _size(question, task[0]))
+            confined.allow(question.seconds, _size(task))
             try:
-                answer = prepare(question.root, question.recipe, task, question.by_lines)
+                answer = prepare(question.recipe, task, question.by_lines)
             except MemoryError:  # with so little left, nothing more can be relied on
                 os._exit(OUT_OF_MEMORY)
             send(answer)
@@ -53,13 +53,13 @@ def main(*arguments: str) -> None:
         send(confined.resident_bytes())
 
 
-def _size(question: Question, key: str) -> int:
-    """How much of the file will be read at most."""
+def _size(task: Task) -> int:
+    """How much of the file will be read at most, in bytes."""
     try:
-        size = os.lstat(question.root / key).st_size
+        size = os.lstat(task.folder.place_of(task.key)).st_size
     except (OSError, ValueError):
         return 0
-    return size if size <= question.recipe.max_file_bytes else 0
+    return size if size <= task.folder.reading.max_file_bytes else 0
 
 
 def _read(source: BinaryIO, questions: "queue.SimpleQueue[Question]") -> None:

@@ -15,7 +15,6 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import anyio
 import anyio.to_thread
@@ -61,17 +60,15 @@ class _Late:
 
 
 class Crew:
-    """All preparing of one project."""
+    """All preparing for one index."""
 
-    def __init__(self, root: Path, recipe: Recipe, head_start: HeadStart | None = None) -> None:
-        """Prepare to prepare.
+    def __init__(self, recipe: Recipe, head_start: HeadStart | None = None) -> None:
+        """Make a crew without children; these start when there is work.
 
         Args:
-            root: The project.
-            recipe: What turns a file into chunks.
+            recipe: What turns a text into chunks.
             head_start: Has begun with the first files, by the same recipe.
         """
-        self.root = root
         self._recipe = recipe
         self._head_start = head_start
         self._started_early: dict[str, Prepared] = {}
@@ -139,7 +136,7 @@ class Crew:
             if reason in {TOO_SLOW, HUNG}:
                 await self._set_aside(left[:1])
             else:
-                _log.warning("%r is cut by its lines: %s", left[0][0], reason)
+                _log.warning("%r is cut by its lines: %s", left[0].key, reason)
                 done.append(await self.by_lines(left[0], reason))
             left = left[1:]
         return self._no_longer_late(done)
@@ -193,22 +190,22 @@ class Crew:
             return [], list(tasks)
         done = await anyio.to_thread.run_sync(self._take_done, tasks)
         finished = {each.key for each in done}
-        return done, [task for task in tasks if task[0] not in finished]
+        return done, [task for task in tasks if task.key not in finished]
 
     def _take_done(self, tasks: Sequence[Task]) -> list[Prepared]:
         if self._head_start is not None:
             self._started_early = {each.key: each for each in self._head_start.take()}
             self._head_start = None
             _log.info("%d files had a head start", len(self._started_early))
-        new = (self._started_early.pop(key, None) for key, known in tasks if known is None)
-        late = (self._finished.pop(key, None) for key, _ in tasks)
-        return [
-            each
-            for each in (*new, *late)
-            if each is not None
-            and each.record is not None
-            and each.record.stamp == read.stamp_now(self.root, each.key)
-        ]
+        done = []
+        for task in tasks:
+            early = self._started_early.pop(task.key, None) if task.known is None else None
+            each = self._finished.pop(task.key, None) or early
+            if each is None or each.record is None:
+                continue
+            if each.record.stamp == read.stamp_now(task.folder, task.key):
+                done.append(each)
+        return done
 
     def _needs_crew(self, tasks: Sequence[Task]) -> bool:
         enough = _FILES_WORTH_STARTED_ONES if self._bulk else _FILES_WORTH_CHILDREN
@@ -221,10 +218,10 @@ class Crew:
 
     async def _set_aside(self, tasks: Sequence[Task]) -> None:
         for task in tasks:
-            stamp = await anyio.to_thread.run_sync(read.stamp_now, self.root, task[0])
-            late = self._late.get(task[0])
+            stamp = await anyio.to_thread.run_sync(read.stamp_now, task.folder, task.key)
+            late = self._late.get(task.key)
             if late is None or late.stamp != stamp:
-                self._late[task[0]] = _Late(task, stamp)
+                self._late[task.key] = _Late(task, stamp)
                 self._late_wanted.set()
 
     async def _work_off(
@@ -238,7 +235,7 @@ class Crew:
             done += answers
             if reason:
                 culprit, *left = tasks[len(answers) :]
-                _log.warning("%r is cut by its lines: %s", culprit[0], reason)
+                _log.warning("%r is cut by its lines: %s", culprit.key, reason)
                 done.append(await self.by_lines(culprit, reason, polite=polite))
                 if left:
                     waiting.append(left)
@@ -248,8 +245,8 @@ class Crew:
         """What becomes of a file that cannot be parsed, for whatever reason."""
         answers, still = await self._ask([task], polite=polite, by_lines=reason)
         if still:
-            _log.error("%r cannot be prepared: %s", task[0], still)
-            return given_up(self.root, task, still)
+            _log.error("%r cannot be prepared: %s", task.key, still)
+            return given_up(task, still)
         return answers[0]
 
     async def _ask(
@@ -264,7 +261,7 @@ class Crew:
         seconds, patience = _SECONDS, _PATIENCE_SECONDS
         if promptly:
             seconds, patience = _PROMPT_SECONDS, _PROMPT_PATIENCE_SECONDS
-        question = Question(self.root, self._recipe, tuple(tasks), seconds, by_lines)
+        question = Question(self._recipe, tuple(tasks), seconds, by_lines)
         answers: list[Prepared] = []
         child: Child | None = None
         try:
@@ -307,14 +304,14 @@ class Crew:
 
     def _here_safely(self, task: Task) -> Prepared:
         try:
-            return prepare(self.root, self._recipe, task, NO_PROCESS)
+            return prepare(self._recipe, task, NO_PROCESS)
         except MemoryError:
-            return given_up(self.root, task, "there is too little memory")
+            return given_up(task, "there is too little memory")
 
 
 def _was_slow(task: Task) -> bool:
     """Whether a file's parser took long, or ended its process, when it was last tried."""
-    known = task[1]
+    known = task.known
     return known is not None and is_cut_by_lines(known) and known.reason != NO_PROCESS
 
 

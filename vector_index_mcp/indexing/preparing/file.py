@@ -6,12 +6,13 @@ Runs in children of the service (`crew`): what a file holds may crash or hang a 
 import logging
 import os
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from vector_index_mcp.engine import chunk, texts
-from vector_index_mcp.engine.types import Document, FileRecord
+from vector_index_mcp.engine.types import Chunk, Document, FileRecord, StoredChunk
 from vector_index_mcp.files import read, secrets
+from vector_index_mcp.files.folder import Folder
 from vector_index_mcp.files.language import language_of
 from vector_index_mcp.files.scan import UNKNOWN, may_recur
 from vector_index_mcp.indexing.ledger import FAILED, GIVEN_UP, INDEXED, SKIPPED
@@ -22,29 +23,33 @@ _UNSTORABLE_NAME = "name is not valid Unicode"
 NO_PROCESS = "no process could be started to parse it"
 """Why a file was cut by its lines that deserves another try."""
 
-Task = tuple[str, FileRecord | None]
-"""A file's key, and what the index knows of it."""
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A file to prepare."""
+
+    folder: Folder
+    key: str
+    known: FileRecord | None = None
+    """What the index knows of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """What turns a file into chunks, apart from the file."""
+    """What turns a text into chunks."""
 
-    max_file_bytes: int
     chunk_max_chars: int
 
     @property
     def version(self) -> str:
-        """Differs whenever the same file would become other chunks."""
-        limits = f"chars={self.chunk_max_chars} bytes={self.max_file_bytes}"
-        return f"{chunk.VERSION} {texts.VERSION} {secrets.VERSION} {limits}"
+        """Differs whenever the same text would become other chunks."""
+        return f"{chunk.VERSION} {texts.VERSION} {secrets.VERSION} chars={self.chunk_max_chars}"
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
     """What a child process is asked to prepare."""
 
-    root: Path
     recipe: Recipe
     tasks: tuple[Task, ...]
     seconds: float
@@ -64,12 +69,11 @@ class Prepared:
     """Its rows from now on; None if those it has stay, or if it can have none."""
 
 
-def prepare(root: Path, recipe: Recipe, task: Task, by_lines: str = "") -> Prepared:
-    """What becomes of a file of the project at `root`. Never raises for what it holds.
+def prepare(recipe: Recipe, task: Task, by_lines: str = "") -> Prepared:
+    """What becomes of a file. Never raises for what it holds.
 
     Args:
-        root: The project.
-        recipe: What turns it into chunks.
+        recipe: What turns its text into chunks.
         task: The file.
         by_lines: Why it is to be cut by its lines; empty to cut it along its syntax.
 
@@ -78,7 +82,7 @@ def prepare(root: Path, recipe: Recipe, task: Task, by_lines: str = "") -> Prepa
     """
     began = time.time_ns()
     try:
-        prepared = _prepare(root, recipe, task, by_lines)
+        prepared = _prepare(recipe, task, by_lines)
         record = prepared.record
         if record is not None and may_recur(record.stamp, began):
             return replace(prepared, record=replace(record, stamp=UNKNOWN))  # read once more
@@ -86,13 +90,13 @@ def prepare(root: Path, recipe: Recipe, task: Task, by_lines: str = "") -> Prepa
     except MemoryError:
         raise
     except Exception:  # noqa: BLE001 - one file must not keep the others from the index
-        _log.exception("%r could not be indexed", task[0])
-        return _failed(root, task, "internal error, see the log")
+        _log.exception("%r could not be indexed", task.key)
+        return _failed(task, "internal error, see the log")
 
 
-def given_up(root: Path, task: Task, reason: str) -> Prepared:
+def given_up(task: Task, reason: str) -> Prepared:
     """What becomes of a file that cannot be prepared as it is; it is tried when it changes."""
-    return _failed(root, task, f"{GIVEN_UP}: {reason}")
+    return _failed(task, f"{GIVEN_UP}: {reason}")
 
 
 def is_storable(key: str) -> bool:
@@ -104,23 +108,44 @@ def is_storable(key: str) -> bool:
     return True
 
 
-def _failed(root: Path, task: Task, reason: str) -> Prepared:
-    return _without_text(task[0], read.Skipped(reason, read.stamp_now(root, task[0])), FAILED)
+def document_of(key: str, stored: Sequence[StoredChunk]) -> Document:
+    """The document that the rows of a file make under another key.
+
+    Args:
+        key: The new one.
+        stored: All chunks of the file, at least one.
+    """
+    ordered = sorted(stored, key=lambda chunk: chunk.chunk_index)
+    chunks = [Chunk(c.text, c.start_line, c.end_line, c.scope, c.symbols) for c in ordered]
+    first = ordered[0]
+    return Document(
+        key=key,
+        original_path=key.replace("/", os.sep),
+        content_hash=first.content_hash,
+        modified=first.modified,
+        language=first.language,
+        entries=texts.entries(key, chunks),
+    )
 
 
-def _prepare(root: Path, recipe: Recipe, task: Task, by_lines: str) -> Prepared:
-    prepared = _read(root, recipe, task, by_lines)
-    if prepared.record == task[1]:
+def _failed(task: Task, reason: str) -> Prepared:
+    skipped = read.Skipped(reason, read.stamp_now(task.folder, task.key))
+    return _without_text(task.key, skipped, FAILED)
+
+
+def _prepare(recipe: Recipe, task: Task, by_lines: str) -> Prepared:
+    prepared = _read(recipe, task, by_lines)
+    if prepared.record == task.known:
         return replace(prepared, document=None)  # the rows it has are these
     return prepared
 
 
-def _read(root: Path, recipe: Recipe, task: Task, by_lines: str) -> Prepared:
-    key, known = task
+def _read(recipe: Recipe, task: Task, by_lines: str) -> Prepared:
+    folder, key, known = task.folder, task.key, task.known
     if not is_storable(key):
-        skipped = read.Skipped(_UNSTORABLE_NAME, read.stamp_now(root, key))
+        skipped = read.Skipped(_UNSTORABLE_NAME, read.stamp_now(folder, key))
         return _without_text(key, skipped, SKIPPED)
-    result = read.read(root, key, recipe.max_file_bytes)
+    result = read.read(folder, key)
     if isinstance(result, read.Vanished):
         return Prepared(key, None, None)
     if isinstance(result, read.Skipped):

@@ -1,15 +1,14 @@
-"""A head start: the first files of a project without an index, prepared while we import the rest.
+"""A head start: the first files of a folder without an index, prepared while we import the rest.
 
 A service imports MCP and LanceDB for a second before it can index. Meanwhile a child walks through
-the project and prepares what it finds first. This module imports nothing heavy.
+the folder and prepares what it finds first. This module imports nothing heavy.
 """
 
 import pickle
 import subprocess
-from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from vector_index_mcp.files.folder import Folder
 from vector_index_mcp.processes import children
 
 if TYPE_CHECKING:
@@ -20,20 +19,23 @@ _COMMAND = children.command("vector_index_mcp.indexing.preparing.head_start_main
 
 
 class HeadStart:
-    """A child at work on the first files of the project at `root`."""
+    """A child at work on the first files of a folder."""
 
-    def __init__(
-        self, root: Path, max_file_bytes: int, chunk_max_chars: int, ignore_patterns: Sequence[str]
-    ) -> None:
+    def __init__(self, folder: Folder, chunk_max_chars: int) -> None:
         """Start it.
+
+        Args:
+            folder: The first one of an index that is still to be made.
+            chunk_max_chars: That of the recipe.
 
         Raises:
             OSError: If there can be no process.
         """
-        limits = (str(max_file_bytes), str(chunk_max_chars))
-        self._process: subprocess.Popen[bytes] | None = subprocess.Popen(
-            [*_COMMAND, str(root), *limits, *ignore_patterns], **children.APART
-        )
+        process = subprocess.Popen(_COMMAND, **children.APART)
+        self._process: subprocess.Popen[bytes] | None = process
+        assert process.stdin is not None
+        process.stdin.write(pickle.dumps((folder, chunk_max_chars)))
+        process.stdin.flush()
 
     def take(self) -> "list[Prepared]":
         """What it has prepared so far; it ends. Blocks until the file in its hands is done.

@@ -1,0 +1,312 @@
+"""A live index of several folders: each comes, goes and moves for itself."""
+
+import sys
+from contextlib import asynccontextmanager
+
+import anyio
+import pytest
+from fakes import FakeEmbedder
+from serving import PATIENCE_SECONDS, contents, eventually, without_time, write
+
+from vector_index_mcp.engine.cache import EmbeddingCache
+from vector_index_mcp.errors import ProjectError
+from vector_index_mcp.files.folder import Folder, Reading, Selection
+from vector_index_mcp.indexing.keeper import Options, Role
+from vector_index_mcp.indexing.place import Place
+from vector_index_mcp.indexing.preparing.file import Recipe
+from vector_index_mcp.indexing.service import LiveIndex
+from vector_index_mcp.indexing.state import State
+
+pytestmark = pytest.mark.anyio
+
+SECRET = "password = 'tR4nsp0rt9f8e7d6c'\n"
+
+
+@pytest.fixture
+def embedder():
+    return FakeEmbedder()
+
+
+@pytest.fixture
+def docs(tmp_path):
+    write(tmp_path / "docs", {"one.md": "# Apple\n", "deep/two.md": "# Banana\n"})
+    return Folder(tmp_path / "docs", "docs")
+
+
+@pytest.fixture
+def notes(tmp_path):
+    write(tmp_path / "notes", {"one.md": "# Cherry\n", "three.md": "# Date\n"})
+    return Folder(tmp_path / "notes", "notes")
+
+
+def index_of(folders, embedder, beside, place="index", *, owner="", uri=""):
+    options = Options(
+        recipe=Recipe(1_200),
+        quiet_seconds=0.01,
+        longest_seconds=0.1,
+        rescan_seconds=3_600.0,
+        state_folder=beside / "state",
+    )
+    where = Place(uri or str(beside / place), owner or f"folders of {place}")
+    cache = EmbeddingCache(beside / "cache", 100_000_000)
+    return LiveIndex(folders, where, options, embedder, cache)
+
+
+async def settled(index):
+    """Wait until nothing is left to be done."""
+
+    async def is_settled():
+        return index.indexer is not None and not index.progress.is_busy
+
+    await eventually(is_settled)
+
+
+@asynccontextmanager
+async def running(index):
+    async with index.running():
+        run = await index.catching_up()
+        with anyio.fail_after(PATIENCE_SECONDS):
+            await run.finished.wait()
+        await settled(index)
+        yield index
+
+
+@pytest.fixture
+async def index(docs, notes, embedder, tmp_path):
+    """A live index of both folders, complete."""
+    async with running(index_of([docs, notes], embedder, tmp_path)) as index:
+        yield index
+
+
+async def fresh(folders, tmp_path):
+    """What an index of the same folders holds that is built from scratch."""
+    (tmp_path / "elsewhere").mkdir(exist_ok=True)
+    place = f"index{len([*(tmp_path / 'elsewhere').iterdir()])}"
+    other = index_of(folders, FakeEmbedder(), tmp_path / "elsewhere", place)
+    async with running(other):
+        pass
+    return without_time(await contents(other.uri))
+
+
+async def holds(index, *keys):
+    async def is_so():
+        return set(index.ledger.keys()) == set(keys)
+
+    await eventually(is_so)
+    await settled(index)
+
+
+async def is_fresh(index, folders, tmp_path):
+    expected = await fresh(folders, tmp_path)
+    assert without_time(await contents(index.uri)) == expected
+
+
+ALL = ("docs/one.md", "docs/deep/two.md", "notes/one.md", "notes/three.md")
+
+
+async def test_a_file_s_key_is_its_folder_s_name_and_its_path(index, docs, notes, tmp_path):
+    assert set(index.ledger.keys()) == set(ALL)
+    await is_fresh(index, [docs, notes], tmp_path)
+
+
+async def test_each_folder_is_followed(index, docs, notes, tmp_path):
+    write(docs.path, {"new.md": "# Elder\n", "one.md": "# Fig\n"})
+    (notes.path / "three.md").unlink()
+
+    await holds(index, *ALL[:3], "docs/new.md")
+    await is_fresh(index, [docs, notes], tmp_path)
+
+
+async def test_a_folder_may_join(index, docs, notes, tmp_path):
+    write(tmp_path / "more", {"a.md": "# Grape\n"})
+    more = Folder(tmp_path / "more", "more")
+
+    index.add_folder(more)
+    await holds(index, *ALL, "more/a.md")
+    write(more.path, {"b.md": "# Honeydew\n"})
+    await holds(index, *ALL, "more/a.md", "more/b.md")
+
+    await is_fresh(index, [docs, notes, more], tmp_path)
+
+
+async def test_a_folder_that_leaves_is_forgotten_and_no_other(index, docs, notes, tmp_path):
+    index.remove_folder("docs")
+    await holds(index, *ALL[2:])
+    write(docs.path, {"unseen.md": "# Kiwi\n"})
+    write(notes.path, {"seen.md": "# Lemon\n"})
+
+    await holds(index, *ALL[2:], "notes/seen.md")
+    await is_fresh(index, [notes], tmp_path)
+
+
+async def test_a_renamed_folder_is_neither_read_nor_embedded_again(
+    index, docs, notes, embedder, tmp_path, monkeypatch
+):
+    texts, asked = len(embedder.texts), []
+    prepare = index.pipeline.crew.prepare_promptly
+
+    async def noted(tasks):
+        asked.extend(task.key for task in tasks)
+        return await prepare(tasks)
+
+    monkeypatch.setattr(index.pipeline.crew, "prepare_promptly", noted)
+
+    index.rename_folder("docs", "handbook")
+    await holds(index, "handbook/one.md", "handbook/deep/two.md", *ALL[2:])
+
+    assert (len(embedder.texts), asked) == (texts, [])
+    handbook = Folder(docs.path, "handbook")
+    await is_fresh(index, [handbook, notes], tmp_path)
+    write(docs.path, {"later.md": "# Mango\n"})
+    await holds(index, "handbook/one.md", "handbook/deep/two.md", "handbook/later.md", *ALL[2:])
+    await is_fresh(index, [handbook, notes], tmp_path)
+
+
+async def test_a_folder_out_of_reach_keeps_its_rows_while_the_other_goes_on(
+    index, docs, notes, tmp_path
+):
+    unplugged = docs.path.rename(tmp_path / "unplugged")
+
+    async def is_reported():
+        return (await index.status()).absent
+
+    assert "is gone" in (await eventually(is_reported))["docs"]
+    write(notes.path, {"meanwhile.md": "# Nectarine\n"})
+    await holds(index, *ALL, "notes/meanwhile.md")
+    assert index.state.current is State.WATCHING
+
+    write(unplugged, {"one.md": "# Orange\n"})
+    (unplugged / "deep/two.md").unlink()
+    unplugged.rename(docs.path)
+
+    await holds(index, "docs/one.md", *ALL[2:], "notes/meanwhile.md")
+    assert (await index.status()).absent == {}
+    write(docs.path, {"after.md": "# Papaya\n"})
+    await holds(index, "docs/one.md", "docs/after.md", *ALL[2:], "notes/meanwhile.md")
+    await is_fresh(index, [docs, notes], tmp_path)
+
+
+async def test_a_scan_forgets_nothing_of_a_folder_out_of_reach(index, docs, tmp_path):
+    docs.path.rename(tmp_path / "unplugged")
+
+    run = await index.trigger(force_reindex=False)
+    with anyio.fail_after(PATIENCE_SECONDS):
+        await run.finished.wait()
+
+    assert (run.error, set(index.ledger.keys())) == (None, set(ALL))
+
+
+async def test_all_folders_out_of_reach_are_an_error(index, docs, notes, tmp_path):
+    for folder in (docs, notes):
+        folder.path.rename(tmp_path / f"no {folder.name}")
+
+    async def is_error():
+        return index.state.current is State.ERROR
+
+    await eventually(is_error)
+    assert set(index.ledger.keys()) == set(ALL)
+    with pytest.raises(ProjectError, match="is gone"):
+        await index.make_sure()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts watches of inotify")
+async def test_a_file_in_two_folders_has_two_keys_and_one_watch(index, docs, notes, tmp_path):
+    deep = Folder(docs.path / "deep", "deep")
+    watches = index.freshness._watch._observer
+    before = len(watches._path_of)
+
+    index.add_folder(deep)
+    await holds(index, *ALL, "deep/two.md")
+    assert len(watches._path_of) == before
+    write(docs.path, {"deep/two.md": "# Quince\n", "deep/new.md": "# Raspberry\n"})
+
+    await holds(index, *ALL, "deep/two.md", "deep/new.md", "docs/deep/new.md")
+    await is_fresh(index, [docs, notes, deep], tmp_path)
+    index.remove_folder("docs")
+    await holds(index, *ALL[2:], "deep/two.md", "deep/new.md")
+    write(docs.path, {"deep/last.md": "# Strawberry\n"})
+    await holds(index, *ALL[2:], "deep/two.md", "deep/new.md", "deep/last.md")
+
+
+async def test_an_inner_folder_is_followed_where_the_outer_one_ignores_it(tmp_path, embedder):
+    write(tmp_path / "outer", {".gitignore": "inner/\n", "a.md": "# A\n", "inner/b.md": "# B\n"})
+    outer, inner = Folder(tmp_path / "outer", "outer"), Folder(tmp_path / "outer/inner", "inner")
+    seen = ["outer/.gitignore", "outer/a.md", "inner/b.md"]
+    async with running(index_of([outer, inner], embedder, tmp_path)) as index:
+        await holds(index, *seen)
+        write(inner.path, {"c.md": "# C\n", "deep/d.md": "# D\n"})
+        seen += ["inner/c.md", "inner/deep/d.md"]
+        await holds(index, *seen)
+        write(outer.path, {".gitignore": "nothing\n"})
+        await holds(index, *seen, *(f"outer/{key}" for key in seen if key.startswith("inner/")))
+        write(outer.path, {".gitignore": "inner/\n"})
+        await holds(index, *seen)
+        write(inner.path, {"deep/e.md": "# E\n"})
+        await holds(index, *seen, "inner/deep/e.md")
+
+
+async def test_only_what_matches_a_mask_belongs_to_a_folder(tmp_path, embedder):
+    write(tmp_path / "docs", {"a.md": "# A\n", "a.py": "a = 1\n", "deep/b.md": "# B\n"})
+    docs = Folder(tmp_path / "docs", "docs", Selection(mask="**/*.md"))
+    async with running(index_of([docs], embedder, tmp_path)) as index:
+        await holds(index, "docs/a.md", "docs/deep/b.md")
+        write(docs.path, {"c.txt": "C\n", "c.md": "# C\n"})
+        await holds(index, "docs/a.md", "docs/deep/b.md", "docs/c.md")
+
+
+@pytest.mark.parametrize("masks", [True, False])
+async def test_how_a_folder_is_read_is_its_own(tmp_path, embedder, masks):
+    write(tmp_path / "docs", {"a.md": SECRET})
+    docs = Folder(tmp_path / "docs", "docs", reading=Reading(masks_credentials=masks))
+    async with running(index_of([docs], embedder, tmp_path)) as index:
+        uri = index.uri
+    rows, _ = await contents(uri)
+    assert ("tR4nsp0rt" in rows["docs/a.md::0"]["extracted_text_chunk"]) is not masks
+
+
+async def test_a_folder_that_is_read_otherwise_than_before_is_read_again(
+    tmp_path, docs, notes, embedder
+):
+    write(docs.path, {"a.md": SECRET})
+    unmasked = Folder(docs.path, "docs", reading=Reading(masks_credentials=False))
+    async with running(index_of([unmasked, notes], embedder, tmp_path)):
+        pass
+    again = index_of([docs, notes], embedder, tmp_path)
+    async with running(again):
+        pass
+    rows, _ = await contents(again.uri)
+    assert "tR4nsp0rt" not in str(rows)
+    assert without_time(await contents(again.uri)) == await fresh([docs, notes], tmp_path)
+
+
+@pytest.mark.parametrize("change", ["left", "renamed"])
+async def test_what_became_of_folders_while_nobody_looked_is_found_at_the_next_start(
+    tmp_path, docs, notes, embedder, change
+):
+    async with running(index_of([docs, notes], embedder, tmp_path)):
+        pass
+    texts = len(embedder.texts)
+    folders = [notes] if change == "left" else [Folder(docs.path, "handbook"), notes]
+    again = index_of(folders, embedder, tmp_path)
+    async with running(again):
+        pass
+    assert len(embedder.texts) == texts
+    assert without_time(await contents(again.uri)) == await fresh(folders, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["", "a/b", ".", "..", "tab\t", "docs"])
+async def test_names_that_keys_could_not_be_told_apart_by_are_refused(index, tmp_path, name):
+    with pytest.raises(ProjectError):
+        index.add_folder(Folder(tmp_path, name))
+    with pytest.raises(ProjectError):
+        index.rename_folder("notes", name)
+    assert [folder.name for folder in index.folders] == ["docs", "notes"]
+
+
+async def test_somebody_else_s_index_is_not_adopted(tmp_path, docs, embedder):
+    async with running(index_of([docs], embedder, tmp_path)) as index:
+        uri = index.uri
+    stranger = index_of([docs], embedder, tmp_path, owner="a stranger", uri=uri)
+    async with stranger.running(Role.VISITOR):
+        await stranger.catching_up()
+        assert "belongs to" in stranger.state.error

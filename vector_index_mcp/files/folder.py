@@ -1,0 +1,161 @@
+"""A folder that is indexed: its name, its place, which files belong to it and how they are read.
+
+A key is what an index calls a file: the path from the folder, after the folder's name and a slash.
+The one folder of a codebase has no name, so there a key is the path itself.
+"""
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from vector_index_mcp.errors import ProjectError
+
+_UNUSABLE_NAMES = frozenset({".", ".."})
+_LARGEST_FILE_BYTES = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which files of a folder belong to it, beside what its own ignore files say."""
+
+    patterns: tuple[str, ...] = ()
+    """Exclusions, in .gitignore syntax."""
+    mask: str = ""
+    """A glob that files have to match; empty if there is none."""
+    excluded_folders: tuple[str, ...] = ()
+    """Paths of folders that are never entered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How the files of a folder are read."""
+
+    max_file_bytes: int = _LARGEST_FILE_BYTES
+    """Larger files are skipped."""
+    masks_credentials: bool = True
+    """Whether asterisks replace what looks like a credential, and files of keys are skipped."""
+    skips_minified: bool = True
+    """Whether files are skipped whose text stands in lines that nobody wrote or reads."""
+
+    @property
+    def version(self) -> str:
+        """Differs whenever the same file would be read as another text."""
+        unusual = (" unmasked", not self.masks_credentials), (" minified", not self.skips_minified)
+        return f"bytes={self.max_file_bytes}" + "".join(word for word, holds in unusual if holds)
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """A folder that is indexed."""
+
+    path: Path
+    """Absolute and resolved."""
+    name: str = ""
+    """Without a slash; empty for the only folder of an index."""
+    selection: Selection = field(default=Selection())
+    reading: Reading = field(default=Reading())
+
+    @property
+    def top(self) -> str:
+        """The key of the folder itself."""
+        return self.name
+
+    def key_of(self, path: str) -> str:
+        """The key of what lies at `path`, relative to the folder; empty for the folder itself."""
+        if not self.name:
+            return path
+        return f"{self.name}/{path}" if path else self.name
+
+    def path_of(self, key: str) -> str:
+        """The path, relative to the folder, of what has the key `key` in it."""
+        return key[len(self.name) + 1 :] if self.name else key
+
+    def holds(self, key: str) -> bool:
+        """Whether `key` is that of the folder, or of something that may lie in it."""
+        return not self.name or key == self.name or key.startswith(f"{self.name}/")
+
+    def place_of(self, key: str) -> Path:
+        """Where the file `key` lies."""
+        return self.path / self.path_of(key)
+
+
+class Folders:
+    """The folders of one index, which may come, go and be renamed."""
+
+    def __init__(self, folders: Iterable[Folder]) -> None:
+        """Take them.
+
+        Raises:
+            ProjectError: If a name cannot be used, or two folders have the same one.
+        """
+        self._by_name: dict[str, Folder] = {}
+        for folder in folders:
+            self.add(folder)
+
+    def __iter__(self) -> Iterator[Folder]:
+        return iter([*self._by_name.values()])
+
+    def __len__(self) -> int:
+        return len(self._by_name)
+
+    def of(self, key: str) -> Folder | None:
+        """The folder of a key; None if there is no such folder (any more)."""
+        nameless = self._by_name.get("")
+        return nameless or self._by_name.get(key.partition("/")[0])
+
+    def named(self, name: str) -> Folder:
+        """The folder with this name.
+
+        Raises:
+            ProjectError: If there is none.
+        """
+        if name not in self._by_name:
+            raise ProjectError(f"there is no folder {name!r}; there are {', '.join(self._by_name)}")
+        return self._by_name[name]
+
+    def add(self, folder: Folder) -> None:
+        """Take one more.
+
+        Raises:
+            ProjectError: If its name cannot be used, or is another one's.
+        """
+        name = folder.name
+        if "/" in name or name in _UNUSABLE_NAMES or not name.isprintable():
+            raise ProjectError(f"{name!r} cannot be the name of a folder; use letters and digits")
+        if name in self._by_name or (self._by_name and "" in {name, *self._by_name}):
+            raise ProjectError(f"the name {name!r} of a folder is taken; give each its own")
+        self._by_name[name] = folder
+
+    def remove(self, name: str) -> Folder:
+        """Let go of one.
+
+        Raises:
+            ProjectError: If there is none with this name.
+        """
+        folder = self.named(name)
+        del self._by_name[name]
+        return folder
+
+    def rename(self, name: str, new: str) -> None:
+        """Call one by another name.
+
+        Raises:
+            ProjectError: If there is none with this name, or the new one cannot be used.
+        """
+        folder = self.remove(name)
+        try:
+            self.add(replace(folder, name=new))
+        except ProjectError:
+            self._by_name[name] = folder
+            raise
+
+
+def absence_of(folder: Folder) -> ProjectError | None:
+    """Why nothing that is not found in `folder` is gone: the folder itself is; None if not."""
+    if os.path.isdir(folder.path):
+        return None
+    what = "project folder" if not folder.name else f"folder {folder.name!r} at"
+    return ProjectError(
+        f"the {what} {folder.path} is gone; the index is kept and goes on when the folder is back"
+    )

@@ -1,0 +1,47 @@
+"""A new generation of the tables on its way to replace the current one."""
+
+from dataclasses import dataclass, field
+from typing import Self
+
+from vector_index_mcp.engine.portions import portions
+from vector_index_mcp.files.scan import Changes
+from vector_index_mcp.indexing.ledger import Ledger
+from vector_index_mcp.indexing.live import Live
+from vector_index_mcp.indexing.passage import Passage
+from vector_index_mcp.indexing.pipeline import Pipeline
+
+_FILES_PER_BATCH = 200
+
+
+@dataclass(slots=True)
+class Rebuild:
+    """Fills a store beside the current one. Its methods need the index's lock."""
+
+    passage: Passage
+    touched: set[str] = field(default_factory=set)
+    """Where something happened meanwhile."""
+
+    @classmethod
+    async def begin(cls, live: Live, pipeline: Pipeline, files: list[str]) -> Self:
+        """Make the store that `files` are to go into.
+
+        Raises:
+            StoreError: If it cannot be made.
+        """
+        waiting = portions(files, _FILES_PER_BATCH)
+        store = await live.index.begin_rebuild()
+        return cls(Passage(pipeline, store, Ledger(), lambda: Changes(next(waiting, []))))
+
+    async def swap(self, live: Live, chunker: str) -> None:
+        """Make the store the current one.
+
+        Args:
+            live: The index.
+            chunker: The version that cut what is in the store.
+
+        Raises:
+            StoreError: If a commit fails; the current store then stays.
+        """
+        await self.passage.store.maintain()
+        await live.index.swap(self.passage.store, chunker)
+        live.ledger = self.passage.ledger

@@ -1,0 +1,295 @@
+"""A live index of some folders: opens it, keeps it fresh, and says how it is.
+
+One process at a time is the writer of an index; another one that opens it reads what the writer
+commits, and takes over when the writer is gone.
+"""
+
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+
+import anyio
+import anyio.to_thread
+
+from vector_index_mcp.engine.cache import EmbeddingCache
+from vector_index_mcp.engine.embed import Embedder
+from vector_index_mcp.engine.store import Index
+from vector_index_mcp.errors import BusyError, StoreError
+from vector_index_mcp.files.folder import Folder, Folders, absence_of
+from vector_index_mcp.indexing.activity import Activity
+from vector_index_mcp.indexing.freshness import Freshness
+from vector_index_mcp.indexing.indexer import Indexer
+from vector_index_mcp.indexing.keeper import Keeper, Options, Role
+from vector_index_mcp.indexing.ledger import Ledger
+from vector_index_mcp.indexing.pipeline import Pipeline
+from vector_index_mcp.indexing.place import Place
+from vector_index_mcp.indexing.preparing.crew import Crew
+from vector_index_mcp.indexing.run import Kind, Run
+from vector_index_mcp.indexing.state import StateMachine
+from vector_index_mcp.indexing.status import Progress, Status, status_of
+from vector_index_mcp.indexing.vectors import Vectors
+from vector_index_mcp.indexing.verify import Report, verify
+
+# How long a search waits for the scan that follows opening: an empty index has nothing to say,
+# another one is as it was when the service last ended.
+_EMPTY_INDEX_PATIENCE_SECONDS = 5.0
+_FIRST_SCAN_PATIENCE_SECONDS = 1.0
+_PROGRESS_SECONDS = 1.0  # longest silence of `embedding_progressed`
+
+
+class LiveIndex:
+    """The live index at one place. Constructing it does nothing yet."""
+
+    def __init__(
+        self,
+        folders: Iterable[Folder],
+        place: Place,
+        options: Options,
+        embedder: Embedder,
+        cache: EmbeddingCache,
+        crew: Crew | None = None,
+    ) -> None:
+        """Make one.
+
+        Args:
+            folders: What it is an index of.
+            place: Where it lies.
+            options: What a user may set.
+            embedder: Makes the vectors; runs while the index does.
+            cache: Keeps the vectors; closed at the end.
+            crew: Prepares files; None for a new one.
+
+        Raises:
+            ProjectError: If the names of folders cannot be told apart.
+        """
+        self.folders = Folders(folders)
+        self.embedder = embedder
+        self.state = StateMachine()
+        self.activity = Activity()
+        crew = crew or Crew(options.recipe)
+        self.pipeline = Pipeline(self.folders, crew, embedder, cache, self.activity)
+        self._options = options
+        self._cache = cache
+        self._keeper = Keeper(
+            self.folders, place, options, self.pipeline, embedder, self.activity, self.state
+        )
+
+    # -- lifetime --------------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def running(self, role: Role = Role.KEEPER) -> AsyncIterator[None]:
+        """The time in which the index answers; it is opened in the background."""
+        try:
+            async with self.embedder.running(), anyio.create_task_group() as tasks:
+                tasks.start_soon(self._keeper.work, role)
+                try:
+                    yield
+                finally:
+                    tasks.cancel_scope.cancel()
+                    with anyio.CancelScope(shield=True):
+                        await self.pipeline.crew.end()  # a task may wait for one of its children
+        finally:  # not before the last task has ended: it may be writing, or starting a child
+            with anyio.CancelScope(shield=True):
+                await self.pipeline.crew.end()
+                await anyio.to_thread.run_sync(self._release)
+
+    def _release(self) -> None:
+        self._cache.close()
+        self._keeper.release()
+
+    @property
+    def indexer(self) -> Indexer | None:
+        """None until the index is open for writing, and while another process is its writer."""
+        return self._keeper.kept.indexer if self._keeper.kept is not None else None
+
+    @property
+    def vectors(self) -> Vectors | None:
+        """None like the indexer."""
+        return self._keeper.kept.vectors if self._keeper.kept is not None else None
+
+    @property
+    def freshness(self) -> Freshness | None:
+        """None like the indexer."""
+        return self._keeper.kept.freshness if self._keeper.kept is not None else None
+
+    @property
+    def uri(self) -> str:
+        """Where the index lies."""
+        return self._keeper.opener.uri
+
+    @property
+    def displaced(self) -> str:
+        """Why the index does not lie where it was configured to; empty if it does."""
+        return self._keeper.opener.displaced
+
+    # -- folders ---------------------------------------------------------------------------
+
+    def add_folder(self, folder: Folder) -> None:
+        """Index one folder more, from now on.
+
+        Raises:
+            ProjectError: If its name cannot be used, or is another one's.
+        """
+        self.folders.add(folder)
+        self._look_at(folder.name)
+
+    def remove_folder(self, name: str) -> None:
+        """Forget a folder, with all that the index holds of it.
+
+        Raises:
+            ProjectError: If there is none with this name.
+        """
+        self.folders.remove(name)
+        self._look_at(name)
+
+    def rename_folder(self, name: str, new: str) -> None:
+        """Call a folder by another name; nothing of it is read or embedded again.
+
+        Raises:
+            ProjectError: If there is none with this name, or the new one cannot be used.
+        """
+        self.folders.rename(name, new)
+        if self.indexer is not None:
+            self.indexer.rename(name, new)
+
+    def _look_at(self, name: str) -> None:
+        if self.indexer is not None:
+            self.indexer.queue.touch([name])
+
+    # -- indexing --------------------------------------------------------------------------
+
+    async def trigger(self, *, force_reindex: bool) -> Run:
+        """Begin a run or join the one under way; a rebuild may have to wait for that first.
+
+        Args:
+            force_reindex: Read and cut every file again, into a new index that replaces the
+                current one when it is complete.
+
+        Raises:
+            BusyError: If another process is the index's writer.
+            StoreError: If the index cannot be opened.
+        """
+        await self._keeper.opened.wait()
+        await self._keeper.try_now()
+        kept = self._keeper.kept
+        if kept is None:
+            if self.state.error:
+                raise StoreError(self.state.error)
+            raise BusyError(
+                "another process keeps this index and follows every change by itself; "
+                "nothing needs to be triggered, see get_status"
+            )
+        kept.vectors.look_for_model()
+        kept.vectors.check_model()
+        return kept.indexer.begin_run(Kind.REBUILD if force_reindex else Kind.REQUEST)
+
+    async def catching_up(self) -> Run | None:
+        """The run under way, once the index is open; None if there is none."""
+        await self._keeper.opened.wait()
+        return self.indexer.runs.current if self.indexer is not None else None
+
+    async def embedding_progressed(self) -> None:
+        """Wait until more chunks have vectors, or for a second."""
+        with anyio.move_on_after(_PROGRESS_SECONDS):
+            if self.vectors is None:
+                await anyio.sleep_forever()
+            else:
+                await self.vectors.progressed.wait()
+
+    @property
+    def ledger(self) -> Ledger:
+        """What is known of every file; empty while the index is not open for writing."""
+        return self.indexer.live.ledger if self.indexer is not None else Ledger()
+
+    async def verify(self) -> Report:
+        """Compare the index with the folders, reading and cutting every file.
+
+        Raises:
+            ProjectError: If a folder cannot be read.
+            StoreError: If there is no index that could be read.
+        """
+        async with self.reading() as (index, _):
+            return await verify(self.folders, index, self._keeper.make_ignore, self._options.recipe)
+
+    # -- reading ---------------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def reading(self) -> AsyncIterator[tuple[Index, Ledger]]:
+        """The index as it is now: our own, or the one another process writes.
+
+        Raises:
+            StoreError: If there is none, or none that can be read.
+        """
+        await self._keeper.opened.wait()
+        if self.indexer is not None:
+            yield self.indexer.live.index, self.indexer.live.ledger
+            return
+        is_ours = await anyio.to_thread.run_sync(self._keeper.opener.is_readable)
+        index = await Index.open(self.uri) if is_ours else None
+        if index is None:
+            raise StoreError(
+                self.state.error or "this project is not indexed yet; call trigger_index"
+            )
+        try:
+            records, holdings = await index.store.records(), await index.store.holdings()
+            yield index, Ledger.reconciled(records, holdings)
+        finally:
+            index.close()
+
+    async def make_sure(self) -> None:
+        """Open the index again if that is due.
+
+        Raises:
+            ProjectError: If all folders are out of reach: nothing can be compared with them.
+        """
+        await self._keeper.try_now()
+        problems = [absence_of(folder) for folder in self.folders]
+        if problems and all(problems):
+            if self.indexer is not None:
+                self.indexer.look_again([""])
+            raise next(filter(None, problems))
+
+    async def wait_for_first_scan(self) -> None:
+        """Let an index that has just been opened catch up, for a moment."""
+        run = await self.catching_up()
+        if run is None:
+            return
+        if not self.ledger.chunk_count:
+            patience = _EMPTY_INDEX_PATIENCE_SECONDS
+        elif run.kind is Kind.START:
+            patience = _FIRST_SCAN_PATIENCE_SECONDS
+        else:
+            return
+        with anyio.move_on_after(patience):
+            await run.finished.wait()
+
+    # -- how it is -------------------------------------------------------------------------
+
+    @property
+    def progress(self) -> Progress:
+        """How far the writer is; costs nothing, so it may be asked often."""
+        return Progress.of(self._keeper.kept, self.state, self.embedder)
+
+    async def status(self) -> Status:
+        """Everything that can be said about the index, as it is now. Never fails."""
+        size, model, problem, ledger = None, None, "", Ledger()
+        try:
+            async with self.reading() as (index, ledger):
+                size, model = await index.size_bytes(), index.manifest.model
+        except StoreError as error:
+            problem = str(error)
+        if self.indexer is not None:  # a rebuild may have been swapped in meanwhile
+            ledger = self.indexer.live.ledger
+        return status_of(
+            self._keeper.kept,
+            ledger,
+            self.progress,
+            model=model,
+            embedder=self.embedder,
+            embedded=self.pipeline.embedded,
+            last_changes=tuple(reversed(self.pipeline.last_changes)),
+            stalls=tuple(self.activity.stalls()),
+            problem=problem,
+            uri=self.uri,
+            displaced=self.displaced,
+            size_bytes=size,
+        )
