@@ -310,7 +310,7 @@ async def test_files_changed_on_their_way_into_the_index_are_indexed_as_they_are
     gate = Gate(codebase)
 
     async def is_next_batch_prepared():
-        return len(codebase.index.indexer._scanned._batches) == 2
+        return len(codebase.index.indexer._passage._batches) == 2
 
     async with codebase.running(Role.VISITOR):
         await gate.wait()

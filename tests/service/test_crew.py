@@ -265,7 +265,7 @@ async def test_files_are_left_when_time_is_up(root, crew):
     first = await crew.prepare(tasks, seconds=0)
 
     assert 1 <= len(first) < len(tasks)
-    left = [task for task in tasks if task[0] not in by_key(first)]
+    left = [task for task in tasks if task.key not in by_key(first)]
     assert by_key(first + await crew.prepare(left)) == by_key(prepared_here(root, tasks))
 
 

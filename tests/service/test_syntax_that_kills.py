@@ -47,7 +47,7 @@ def questions(monkeypatch):
     ask = Child.ask
 
     def noting(self, question, patience):
-        asked.extend((key, bool(question.by_lines)) for key, _ in question.tasks)
+        asked.extend((task.key, bool(question.by_lines)) for task in question.tasks)
         return ask(self, question, patience)
 
     monkeypatch.setattr(Child, "ask", noting)

@@ -37,7 +37,7 @@ async def test_a_stall_is_logged_once_and_so_is_its_end(caplog):
     caplog.set_level(logging.INFO, logger="vector_index_mcp.indexing.activity")
     activity = Activity(long_seconds=0.01)
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(activity.tell_of_stalls)
+        tasks.start_soon(activity.log_stalls)
         with activity.of("the reading of a.py"):
             with anyio.fail_after(10):
                 while not caplog.messages:  # noqa: ASYNC110 - logging sets no events
