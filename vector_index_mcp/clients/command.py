@@ -19,22 +19,15 @@ _BY_NAME = {client.name: client for client in CLIENTS}
 Plan = Callable[[], list[Step]]
 
 
-def run(parsed: argparse.Namespace, *, allow_broad: bool) -> int:
-    """Run the command that was parsed; returns the exit status.
+def install(parsed: argparse.Namespace, *, allow_broad: bool) -> int:
+    """Add the project to the clients' configurations; returns the exit status.
 
     Raises:
         ProjectError: If there is no such project.
         SettingsError: If the clients that are named make no sense.
     """
     path, names = _path_and_names(parsed)
-    if parsed.command == "uninstall":
-        # A project that is gone still has its entries. Of a home that nobody has, pathlib raises.
-        named = os.path.expanduser(path)  # noqa: PTH111
-        return _uninstall(parsed, Path(os.path.realpath(named)), names)
-    return _install(parsed, resolve_project(path, allow_broad=allow_broad), names)
-
-
-def _install(parsed: argparse.Namespace, project: Path, names: Sequence[str]) -> int:
+    project = resolve_project(path, allow_broad=allow_broad)
     here = places.here(project)
     clients = _named(names, parsed.scope) if names else _found(here, parsed)
     if not clients:
@@ -57,7 +50,15 @@ def _install(parsed: argparse.Namespace, project: Path, names: Sequence[str]) ->
     return _carry_out(plans, parsed)
 
 
-def _uninstall(parsed: argparse.Namespace, project: Path, names: Sequence[str]) -> int:
+def uninstall(parsed: argparse.Namespace) -> int:
+    """Take the project out of the clients' configurations; returns the exit status.
+
+    Raises:
+        SettingsError: If the clients that are named make no sense.
+    """
+    path, names = _path_and_names(parsed)
+    # A project that is gone still has its entries. Of a home that nobody has, pathlib raises.
+    project = Path(os.path.realpath(os.path.expanduser(path)))  # noqa: PTH111
     here = places.here(project)
     plans: list[Plan] = [
         partial(plan.uninstall, client, scope, path, project)

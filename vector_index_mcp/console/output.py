@@ -1,12 +1,12 @@
 """What a command prints on stdout, and the exit status that goes with it."""
 
-import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from vector_index_mcp.codebase import text
 from vector_index_mcp.codebase.wire import IndexStatus, RunReport, SearchResult
 from vector_index_mcp.console import results
+from vector_index_mcp.console.arguments import Search
 from vector_index_mcp.console.terminal import visible, visible_values, write
 from vector_index_mcp.engine.types import FileRecord
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:  # a command that asks a running service needs no LanceDB
     from vector_index_mcp.indexing.verify import Report
 
 
-def of_search(result: SearchResult, parsed: argparse.Namespace) -> int:
-    """Print hits in the format that was asked for."""
-    if parsed.format == "json":
+def of_search(result: SearchResult, wanted: Search) -> int:
+    """Print hits in the format that is wanted."""
+    if wanted.format == "json":
         write(result.model_dump_json(indent=2))
-    elif parsed.format == "text":
-        console = results.console_for(parsed.color)
-        write(results.readable(result, parsed.path, console))
+    elif wanted.format == "text":
+        console = results.console_for(wanted.color)
+        write(results.readable(result, wanted.folder, console))
     else:
-        for line in results.grep_lines(result, parsed.query, parsed.path):
+        for line in results.grep_lines(result, wanted.query, wanted.folder):
             write(line)
     return 0
 

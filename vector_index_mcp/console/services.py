@@ -1,6 +1,5 @@
 """The commands about background services: ps, stop and logs."""
 
-import argparse
 import sys
 import time
 from pathlib import Path
@@ -17,16 +16,8 @@ _ANSWER_SECONDS = 3.0  # a service takes milliseconds; `ps` asks one after the o
 _COLUMNS = "{:>7}  {:<13}  {:>7}  {:>9}  {:>9}  {}"
 
 
-def run(parsed: argparse.Namespace) -> int:
-    """Run the command that was parsed; returns the exit status."""
-    if parsed.command == "ps":
-        return _ps()
-    if parsed.command == "stop":
-        return _stop(parsed.path, everything=parsed.all)
-    return _logs(endpoint_of(_project(parsed.path)).log, follow=parsed.follow)
-
-
-def _ps() -> int:
+def ps() -> int:
+    """List the services that run; returns the exit status."""
     rows = [row for endpoint in all_endpoints() if (row := _row(endpoint))]
     if not rows:
         write("no background service is running")
@@ -50,7 +41,13 @@ def _row(endpoint: Endpoint) -> dict[str, Any]:
     return {**record, "state": "not answering"} if endpoint.keeper else {}
 
 
-def _stop(path: str | None, *, everything: bool) -> int:
+def stop(path: str | None, *, everything: bool) -> int:
+    """End the service of the project at `path`, or all; returns the exit status.
+
+    Raises:
+        SettingsError: If neither is asked for, or both.
+        ProjectError: If there is no such project.
+    """
     if (path is None) == (not everything):
         raise SettingsError("say which service to end: give a PATH, or --all")
     endpoints = list(all_endpoints()) if path is None else [endpoint_of(_project(path))]
@@ -74,7 +71,14 @@ def _stop_one(endpoint: Endpoint, *, tell_absence: bool) -> bool:
     return True
 
 
-def _logs(log: Path, *, follow: bool) -> int:
+def logs(path: str, *, follow: bool) -> int:
+    """Print what the service of the project at `path` has logged; returns the exit status.
+
+    Raises:
+        BackgroundError: If it has logged nothing yet.
+        ProjectError: If there is no such project.
+    """
+    log = endpoint_of(_project(path)).log
     if not log.is_file():
         raise BackgroundError(f"there is no log yet: no service has run for this project ({log})")
     with log.open(encoding="utf-8", errors="replace") as lines:
