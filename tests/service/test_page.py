@@ -391,10 +391,11 @@ async def test_the_last_queries_of_all_are_told(project):
     async with shown(codebase) as page:
         await converged(codebase)
         visitor = await Visitor(page).enter()
-        await codebase.search("parse_cookie", 5)
+        await codebase.search("parse_cookie", 5, path="src", language="py")
         async with visitor.news() as events:
             [asked] = await events.next("recent")
             assert (asked["query"], asked["asker"]) == ("parse_cookie", "client")
+            assert (asked["path"], asked["language"]) == ("src", "py")
             assert (asked["mode"], asked["best"][0]["path"]) == ("hybrid", "src/jar.py")
             await visitor.see("api/search?query=markup")
             newest, oldest = await events.next("recent")

@@ -43,7 +43,8 @@ async def search(project: Path, settings: Settings, wanted: Search) -> int:
             language=wanted.language,
             wait_for_model=True,
         )
-    return output.of_search(wire.search_result(answer, wanted.max_tokens), wanted)
+    result = wire.search_result(answer, wanted.max_tokens)
+    return output.of_search(result, answer.wanted.query, wanted)
 
 
 async def status(project: Path, settings: Settings, *, as_json: bool) -> int:

@@ -8,21 +8,28 @@ from vector_index_mcp.codebase.wire import IndexStatus, RunReport, SearchResult
 from vector_index_mcp.console import results
 from vector_index_mcp.console.arguments import Search
 from vector_index_mcp.console.terminal import visible, visible_values, write
+from vector_index_mcp.engine.query import Query
 from vector_index_mcp.engine.types import FileRecord
 
 if TYPE_CHECKING:  # a command that asks a running service needs no LanceDB
     from vector_index_mcp.indexing.verify import Report
 
 
-def of_search(result: SearchResult, wanted: Search) -> int:
-    """Print hits in the format that is wanted."""
+def of_search(result: SearchResult, query: Query, wanted: Search) -> int:
+    """Print hits in the format that is wanted.
+
+    Args:
+        result: What was found.
+        query: What was looked for.
+        wanted: How to print it.
+    """
     if wanted.format == "json":
         write(result.model_dump_json(indent=2))
     elif wanted.format == "text":
         console = results.console_for(wanted.color)
         write(results.readable(result, wanted.folder, console))
     else:
-        for line in results.grep_lines(result, wanted.query, wanted.folder):
+        for line in results.grep_lines(result, query, wanted.folder):
             write(line)
     return 0
 

@@ -13,6 +13,7 @@ from mcp_types import TextContent
 from vector_index_mcp.codebase.wire import IndexStatus, RunReport, SearchResult, TriggerResult
 from vector_index_mcp.console import output, progress
 from vector_index_mcp.console.arguments import Search
+from vector_index_mcp.engine.query import Query
 from vector_index_mcp.errors import BackgroundError, ServiceEndedError
 from vector_index_mcp.serving import transport
 
@@ -36,7 +37,7 @@ async def search(connection: socket.socket, wanted: Search) -> int:
     """Search and print what is found; returns the exit status."""
     async with session(connection) as client:
         result = await _search(client, wanted)
-    return output.of_search(result, wanted)
+    return output.of_search(result, Query(wanted.query), wanted)
 
 
 async def show_status(connection: socket.socket, *, as_json: bool) -> int:

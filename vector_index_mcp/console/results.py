@@ -8,13 +8,15 @@ from rich.style import Style
 from rich.text import Text
 
 from vector_index_mcp.codebase import colours
+from vector_index_mcp.codebase.recent import Mode
 from vector_index_mcp.codebase.text import nothing_found
 from vector_index_mcp.codebase.wire import SearchHit, SearchResult
 from vector_index_mcp.console.terminal import visible
-from vector_index_mcp.engine.words import query_words, words
+from vector_index_mcp.engine.query import Query
+from vector_index_mcp.engine.words import words
 
 _TAB_COLUMNS = 4
-_MODES = {"hybrid": "by words and by meaning", "lexical": "by words only"}
+_MODES: dict[Mode, str] = {"hybrid": "by words and by meaning", "lexical": "by words only"}
 # Only what reads on a dark and on a light background: no yellow, no blue, no bright colour.
 _STYLES = {
     colours.COMMENT: Style(dim=True),
@@ -68,12 +70,12 @@ def readable(result: SearchResult, folder: str, console: Console | None) -> str:
     return capture.get()
 
 
-def grep_lines(result: SearchResult, query: str, folder: str) -> list[str]:
+def grep_lines(result: SearchResult, query: Query, folder: str) -> list[str]:
     """One line `path:line:text` for each result, as grep writes it and editors read it.
 
     The line is the result's first among those that have most of the query's words.
     """
-    asked = set(query_words(query))
+    asked = set(query.words)
     return [_grep_line(hit, asked, folder) for hit in result.results]
 
 

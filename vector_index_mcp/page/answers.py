@@ -7,7 +7,6 @@ import anyio.to_thread
 from vector_index_mcp.codebase import wire
 from vector_index_mcp.codebase.limits import MAX_TOKENS
 from vector_index_mcp.codebase.recent import Asked, Asker
-from vector_index_mcp.engine.query import Query
 from vector_index_mcp.engine.words import words
 from vector_index_mcp.errors import QueryError
 from vector_index_mcp.page import folders, highlight
@@ -32,11 +31,11 @@ async def of_search(codebase: "Codebase", query: str, path: str, language: str) 
             f"the query is longer than {LONGEST_QUERY_CHARS:,} characters; ask for less at once"
         )
     answer = await codebase.search(query, TOP_K, path=path, language=language, asker=Asker.PAGE)
-    return await anyio.to_thread.run_sync(_searched, query, answer)
+    return await anyio.to_thread.run_sync(_searched, answer)
 
 
-def _searched(query: str, answer: "Answer") -> dict[str, Any]:
-    subject = Query(query).subject
+def _searched(answer: "Answer") -> dict[str, Any]:
+    subject = answer.wanted.query.subject
     result = wire.search_result(answer, MAX_TOKENS[1])  # an eye has no budget
     hits = [_hit(hit, subject) for hit in result.results]
     told = result.model_dump(mode="json", include={"mode", "note"})
