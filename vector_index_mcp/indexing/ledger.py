@@ -3,7 +3,8 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 
-from vector_index_mcp.engine.types import FileRecord, Holding, Stamp
+from vector_index_mcp.engine.types import FileRecord, Holding
+from vector_index_mcp.files.scan import Stamp
 
 INDEXED, SKIPPED, FAILED = "indexed", "skipped", "failed"
 GIVEN_UP = "given up"
