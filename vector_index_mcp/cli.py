@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from vector_index_mcp.background import refusal
 from vector_index_mcp.console.arguments import Run, Search, parse
-from vector_index_mcp.console.terminal import visible, write
+from vector_index_mcp.console.terminal import write
 from vector_index_mcp.errors import (
     SYSTEM_ERRORS,
     ProjectError,
@@ -23,6 +23,7 @@ from vector_index_mcp.errors import (
     VectorIndexError,
     sentence,
 )
+from vector_index_mcp.foreign import visible
 from vector_index_mcp.processes import streams
 
 if TYPE_CHECKING:  # imports pydantic

@@ -20,8 +20,9 @@ from vector_index_mcp.background.endpoint import endpoint_of
 from vector_index_mcp.codebase.wire import IndexStatus
 from vector_index_mcp.console import remote, view
 from vector_index_mcp.console.output import visible_status
-from vector_index_mcp.console.terminal import prepared, visible, write
+from vector_index_mcp.console.terminal import prepared, write
 from vector_index_mcp.errors import ServiceEndedError
+from vector_index_mcp.foreign import visible
 
 Show = Callable[[IndexStatus | None], None]
 """Shows a status, or that there is no service."""

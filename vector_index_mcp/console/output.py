@@ -7,9 +7,10 @@ from vector_index_mcp.codebase import text
 from vector_index_mcp.codebase.wire import IndexStatus, RunReport, SearchResult
 from vector_index_mcp.console import results
 from vector_index_mcp.console.arguments import Search
-from vector_index_mcp.console.terminal import visible, visible_values, write
+from vector_index_mcp.console.terminal import write
 from vector_index_mcp.engine.query import Query
 from vector_index_mcp.engine.types import FileRecord
+from vector_index_mcp.foreign import visible, visible_values
 
 if TYPE_CHECKING:  # a command that asks a running service needs no LanceDB
     from vector_index_mcp.indexing.verify import Report

@@ -11,9 +11,9 @@ from vector_index_mcp.codebase import colours
 from vector_index_mcp.codebase.recent import Mode
 from vector_index_mcp.codebase.text import nothing_found
 from vector_index_mcp.codebase.wire import SearchHit, SearchResult
-from vector_index_mcp.console.terminal import visible
 from vector_index_mcp.engine.query import Query
 from vector_index_mcp.engine.words import words
+from vector_index_mcp.foreign import visible
 
 _TAB_COLUMNS = 4
 _MODES: dict[Mode, str] = {"hybrid": "by words and by meaning", "lexical": "by words only"}

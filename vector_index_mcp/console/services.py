@@ -8,8 +8,9 @@ from typing import Any
 from vector_index_mcp.background import greeting, relay
 from vector_index_mcp.background.endpoint import Endpoint, all_endpoints, endpoint_of
 from vector_index_mcp.codebase.project import resolve_project
-from vector_index_mcp.console.terminal import visible, write
+from vector_index_mcp.console.terminal import write
 from vector_index_mcp.errors import BackgroundError, SettingsError
+from vector_index_mcp.foreign import visible
 
 _FOLLOW_SECONDS = 0.2
 _ANSWER_SECONDS = 3.0  # a service takes milliseconds; `ps` asks one after the other

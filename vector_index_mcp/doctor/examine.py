@@ -15,10 +15,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from vector_index_mcp.console.terminal import prepared, visible_values, write
+from vector_index_mcp.console.terminal import prepared, write
 from vector_index_mcp.doctor import index, machine, model, places
 from vector_index_mcp.doctor.finding import Case, Finding, Verdict, failed, failed_by, not_tried
 from vector_index_mcp.errors import VectorIndexError
+from vector_index_mcp.foreign import visible_values
 from vector_index_mcp.indexing.place import index_uri
 from vector_index_mcp.serving.loading import cache_folder, state_folder
 from vector_index_mcp.settings import Settings

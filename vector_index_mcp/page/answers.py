@@ -9,6 +9,7 @@ from vector_index_mcp.codebase.limits import MAX_TOKENS
 from vector_index_mcp.codebase.recent import Asked, Asker
 from vector_index_mcp.engine.words import words
 from vector_index_mcp.errors import QueryError
+from vector_index_mcp.foreign import visible
 from vector_index_mcp.page import folders, highlight
 
 if TYPE_CHECKING:  # the link is there before LanceDB is imported
@@ -43,7 +44,7 @@ def _searched(answer: "Answer") -> dict[str, Any]:
 
 
 def _hit(hit: wire.SearchHit, subject: list[str]) -> dict[str, Any]:
-    text = hit.extracted_text_chunk.rstrip()
+    text = visible(hit.extracted_text_chunk, keep="\n\t").rstrip()
     seen = set(words(f"{hit.file_path} {hit.scope} {text}"))
     told = hit.model_dump(mode="json", exclude={"extracted_text_chunk"})
     return told | {

@@ -21,6 +21,7 @@ from starlette.responses import (
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from vector_index_mcp import foreign
 from vector_index_mcp.errors import QueryError, VectorIndexError
 from vector_index_mcp.page import answers, door, news
 
@@ -34,6 +35,7 @@ _TYPES = {
     ".svg": "image/svg+xml",
 }
 _INDEX = "index.html"
+_OBEYED = "obeyed.js"
 _LONGEST_FORM_BYTES = 1_000
 # Nothing but our own files is loaded, and no text of the project can become markup: Chromium
 # refuses every assignment of a string to a part of the document that would be parsed.
@@ -100,7 +102,7 @@ def application(
         visits: Told of everybody who does.
         port: Where it is listened for.
     """
-    static = {file.name: file.read_bytes() for file in _static_files()}
+    static = {file.name: file.read_bytes() for file in _static_files()} | {_OBEYED: _obeyed()}
 
     async def enter(request: Request) -> Response:
         is_sent = request.method == "POST"
@@ -208,6 +210,12 @@ def _json(values: Any, status: int = 200) -> Response:
 
 def _refused(refusal: door.Refusal) -> Response:
     return PlainTextResponse(refusal.words, refusal.status)
+
+
+def _obeyed() -> bytes:
+    """A script that exports which characters of foreign texts are not shown as they are."""
+    ranges = "".join(f"\\u{{{first:x}}}-\\u{{{last:x}}}" for first, last in foreign.OBEYED)
+    return f"export const OBEYED = /[{ranges}]/gu;\n".encode()
 
 
 def _static_files() -> Iterator[Any]:

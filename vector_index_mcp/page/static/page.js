@@ -2,7 +2,7 @@
 // that reloading and going back do what they should.
 
 import * as activity from "./activity.js";
-import { byId, el } from "./dom.js";
+import { byId, el, visible } from "./dom.js";
 import * as map from "./map.js";
 import * as search from "./search.js";
 
@@ -32,9 +32,9 @@ function keepInAddress(values) {
 
 function onStatus(status) {
   const name = status.project_path.split(/[\\/]/).filter(Boolean).at(-1) || status.project_path;
-  byId("project").textContent = name;
-  byId("location").textContent = status.project_path;
-  document.title = `${name} – vector index`;
+  byId("project").textContent = visible(name);
+  byId("location").textContent = visible(status.project_path);
+  document.title = `${visible(name)} – vector index`;
   activity.onStatus(status);
   search.onStatus(status);
   map.onStatus(status, name);
