@@ -360,6 +360,23 @@ def test_importing_is_light(module: str, unwanted: list[str]) -> None:
     assert printed_by(code) == []
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [["--help"], ["install", "--help"], ["index"], ["search", ".", "x", "--top-k", "0"]],
+)
+def test_help_and_typos_wait_for_nothing(arguments: list[str]) -> None:
+    unwanted = ["pydantic", "mcp", "anyio", "numpy", "rich", *HEAVY]
+    code = (
+        "import contextlib, os, sys\n"
+        "from vector_index_mcp import cli\n"
+        "with open(os.devnull, 'w') as sink, contextlib.suppress(SystemExit), "
+        "contextlib.redirect_stdout(sink), contextlib.redirect_stderr(sink):\n"
+        f"    cli.run({arguments!r})\n"
+        f"print('ended', *(set({unwanted!r}) & set(sys.modules)))"
+    )
+    assert printed_by(code) == ["ended"]
+
+
 def test_an_index_leaves_out_what_it_never_uses_and_nobody_else_misses_it() -> None:
     code = (
         "import sys, vector_index_mcp.engine.store\n"
