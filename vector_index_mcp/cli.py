@@ -63,19 +63,19 @@ def run(arguments: Sequence[str], closed: Collection[str] = ()) -> int:
     except KeyboardInterrupt:
         return 130  # what a shell gives a command ended by Ctrl+C
     except BrokenPipeError:
-        # Whoever read our output (`| head`) has seen enough; what is buffered goes nowhere.
+        # The reader of our output (`| head`) has seen enough; what is buffered is dropped.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 1
     except (OSError, MemoryError) as error:
-        _log.debug("this has ended the program", exc_info=True)
+        _log.debug("this error ended the program", exc_info=True)
         return _fail(parsed, sentence(error), 1)
 
 
 def _require_streams(closed: Collection[str]) -> None:
     if missing := [name for name in _PROTOCOL if name in closed]:
         raise SettingsError(
-            f"{' and '.join(missing)} closed, where an MCP client talks to the server; "
-            "let one start it, with pipes"
+            f"{' and '.join(missing)} closed; an MCP client talks to the server there: "
+            "let the client start it, with pipes"
         )
 
 
@@ -113,15 +113,15 @@ def _ui(parsed: argparse.Namespace) -> int:
 
 
 def _host(parsed: argparse.Namespace) -> int:
-    """Be the background service; whoever reads our output learns in one line how the start went."""
-    _, report = streams.claim()
+    """Be the background service; one line of output reports how the start went."""
+    _, output = streams.claim()
 
-    def tell(words: str) -> None:
-        # Whoever started us may be gone already, or has been told.
-        with contextlib.suppress(OSError), os.fdopen(report, "wb") as pipe:
+    def report(words: str) -> None:
+        # Whoever started us may be gone already, or has its line.
+        with contextlib.suppress(OSError), os.fdopen(output, "wb") as pipe:
             pipe.write(f"{words}\n".encode())
 
-    gc.disable()  # of what is imported nothing goes away; looking for it takes 0.04 s of 0.6
+    gc.disable()  # imports leave no garbage, and looking for it takes 0.04 s of 0.6
     try:
         import anyio
 
@@ -139,12 +139,12 @@ def _host(parsed: argparse.Namespace) -> int:
         from vector_index_mcp.serving import server
 
         gc.enable()
-        anyio.run(server.host, project, configured, tell, head_start)
+        anyio.run(server.host, project, configured, report, head_start)
     except (*SYSTEM_ERRORS, VectorIndexError, ExceptionGroup) as error:
         is_wrong_use = isinstance(error, (SettingsError, ProjectError))
-        tell(f"error {2 if is_wrong_use else 1}: {visible(sentence(error))}")
+        report(f"error {2 if is_wrong_use else 1}: {visible(sentence(error))}")
         if not isinstance(error, VectorIndexError):
-            _log.exception("the service ends by an error")
+            _log.exception("an error ends the service")
         return 1
     return 0
 
@@ -275,7 +275,7 @@ def _host_options(parsed: argparse.Namespace) -> list[str]:
 
 
 class _Formatter(logging.Formatter):
-    """One line for a record: it may tell of files by their names, and ends up in a terminal."""
+    """One line for a record: it may hold names of files, and a terminal may show it."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:
         return visible(super().formatMessage(record))

@@ -1,4 +1,4 @@
-"""What a person sees of install and uninstall, and is asked."""
+"""What `install` and `uninstall` show to a person, and ask."""
 
 import difflib
 import re
@@ -42,7 +42,7 @@ def show(title: str, change: Change) -> None:
 
 
 def confirms(question: str) -> bool:
-    """Whether the person says yes; Enter is a yes, the end of input is none."""
+    """Whether the person says yes. Enter means yes, the end of input means no."""
     while True:
         answer = _asked(f"\n{question} [Y/n] ")
         if answer is None or answer.lower() in {"n", "no"}:
@@ -87,8 +87,8 @@ def _diff(change: Change) -> list[str]:
 def _unified(before: list[str], after: list[str]) -> list[str]:
     """The lines of a unified diff, without its heading.
 
-    What is the same at both ends is passed over first: difflib takes minutes for a file of a
-    megabyte, of which an edit changes a few lines.
+    Equal lines at the beginning and at the end are cut off first: difflib takes minutes for a file
+    of a megabyte, and an edit changes a few lines.
     """
     shorter = min(len(before), len(after))
     same = next((n for n in range(shorter) if before[n] != after[n]), shorter)

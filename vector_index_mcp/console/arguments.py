@@ -26,21 +26,21 @@ Keeps a software project indexed and searchable by meaning and by identifier.
 
   vector-index-mcp PATH                  MCP server on stdio: what an MCP client runs
   vector-index-mcp install [PATH]        add the project to your MCP clients
-  vector-index-mcp uninstall [PATH]      take it out of them again
+  vector-index-mcp uninstall [PATH]      take the project out of them again
   vector-index-mcp index PATH            index the project once
   vector-index-mcp search PATH QUERY     search from the terminal
-  vector-index-mcp status PATH           what the index holds
-  vector-index-mcp verify PATH           whether the index is true, file by file
-  vector-index-mcp doctor PATH           whether everything is as it should be, and what to do
+  vector-index-mcp status PATH           show what the index holds
+  vector-index-mcp verify PATH           compare the index with the files, one by one
+  vector-index-mcp doctor PATH           examine the machine, the model and the index
   vector-index-mcp ui PATH               search, progress and a map in a browser
-  vector-index-mcp ps                    the background services that run
+  vector-index-mcp ps                    list the background services that run
   vector-index-mcp stop PATH | --all     end a project's service, or all
-  vector-index-mcp logs PATH             what a project's service has logged
+  vector-index-mcp logs PATH             show what a project's service has logged
 
-The first client of a project starts a background service, which keeps the index fresh, serves
-every further client and ends by itself when it is not needed. PATH is the folder of one project;
-its index is kept in PATH/.lancedb, and everything stays on this machine. There is one server entry
-per repository in your MCP client; `install` writes it, or you:
+The first client of a project starts a background service. It keeps the index fresh, serves every
+further client and ends by itself when nobody needs it. PATH is the folder of one project; its index
+lies in PATH/.lancedb, and everything stays on this machine. Your MCP client needs one server entry
+per project; `install` writes it, or you do:
 
   {"mcpServers": {"my-project": {"command": "vector-index-mcp", "args": ["/path/to/my-project"]}}}
 """
@@ -96,7 +96,7 @@ def parse(arguments: Sequence[str], runs: Mapping[str, Run]) -> argparse.Namespa
 
 
 def _with_command(arguments: Sequence[str], commands: Mapping[str, Run]) -> list[str]:
-    """`vector-index-mcp PATH` is short for `vector-index-mcp serve PATH`."""
+    """The arguments with a command: `vector-index-mcp PATH` is short for `... serve PATH`."""
     previous = ""
     for position, argument in enumerate(arguments):
         is_value, previous = previous == "--env-file", argument
@@ -171,9 +171,12 @@ def _add_commands_of_the_index(add: _Add) -> None:
     verify = add(
         "verify",
         help="compare the index with the files, one by one",
-        description="Read and cut every file and compare. Status 1 when the index is not true.",
+        description="Read and cut every file and compare it with the index. Status 1 when they "
+        "differ.",
     )
-    verify.add_argument("--repair", action="store_true", help="if not, build it anew")
+    verify.add_argument(
+        "--repair", action="store_true", help="if they differ, build the index anew"
+    )
     doctor = add(
         "doctor",
         help="examine the machine, the model and the index",
@@ -212,14 +215,14 @@ def _add_search_options(search: argparse.ArgumentParser) -> None:
         type=_text(LONGEST_LANGUAGE_CHARS),
         default="",
         metavar="NAME",
-        help="only files in it: python",
+        help="only files in this language: python",
     )
     search.add_argument(
         "--max-tokens",
         type=_number(*MAX_TOKENS),
         default=DEFAULT_MAX_TOKENS,
         metavar="N",
-        help="about how long the answer may be (8000)",
+        help="about how long the answer may be, in tokens (8000)",
     )
     search.add_argument(
         "--format",
@@ -248,7 +251,7 @@ def _add_commands_of_services(add: _Add) -> None:
     stop = add(
         "stop",
         help="end background services",
-        description="End the service of a project, or all. An index is never lost by that.",
+        description="End the service of a project, or all. The indexes stay.",
     )
     stop.add_argument("path", metavar="PATH", nargs="?", help="the project's folder")
     stop.add_argument("--all", action="store_true", help="end all services of yours")
@@ -297,13 +300,13 @@ def _add_commands_of_clients(add: _Add) -> None:
         command.add_argument(
             "--scope",
             choices=("project", "user"),
-            help="in a file of the project, or of yours for all projects",
+            help="in a file of the project, or in one of yours for all projects",
         )
         command.add_argument("--yes", action="store_true", help="write without asking")
         command.add_argument(
             "--agents-md",
             action="store_true",
-            help="also the section of AGENTS.md or CLAUDE.md that says when to search",
+            help="also change the section of AGENTS.md or CLAUDE.md that says when to search",
         )
 
 

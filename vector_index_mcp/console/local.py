@@ -1,4 +1,4 @@
-"""A command about one index, with the index opened here: no service of the project runs."""
+"""A command about one index that this process opens itself."""
 
 from pathlib import Path
 

@@ -42,7 +42,7 @@ def of_status(status: IndexStatus, *, as_json: bool) -> int:
 
 
 def of_index(report: RunReport, status: IndexStatus) -> int:
-    """Print what a run did and what the index holds now; 1 if it lacks files it should have."""
+    """Print what a run did and what the index holds now; 1 if something failed."""
     write(f"{text.of_run(report)} in {report.seconds:.1f} s")
     write(_readable(status))
     return 1 if report.error or status.failed or status.unreadable_folders else 0
@@ -56,7 +56,7 @@ def of_skipped(records: Sequence[FileRecord]) -> int:
 
 
 def of_verify(report: "Report") -> int:
-    """Print what a comparison with the files found; 1 if the index is not true."""
+    """Print how the index differs from the files; 1 if it does."""
     for key, fault in sorted(report.faults.items()):
         write(f"{visible(key)} {fault}")
     counts = f"{report.files} files, {report.chunks} chunks, {report.vectors} vectors"
@@ -69,7 +69,7 @@ def of_verify(report: "Report") -> int:
 
 
 def visible_status(status: IndexStatus) -> IndexStatus:
-    """The same with all names and messages fit for a terminal."""
+    """`status` with all names and messages fit for a terminal."""
     return IndexStatus.model_validate(visible_values(status.model_dump()))
 
 

@@ -1,4 +1,4 @@
-"""The same commands, asked of the project's background service through its own three tools."""
+"""A command about one index, answered by the project's background service, over MCP."""
 
 import socket
 from collections.abc import AsyncIterator
@@ -55,14 +55,14 @@ async def _index(client: Client, force: bool) -> RunReport:
 
         arguments = {"force_reindex": force}
         first = result = await _trigger(client, arguments, on_progress)
-        # The tool answers after 45 s at the latest; asking again joins what is under way.
+        # The tool answers after 45 s at the latest; asking again joins the run under way.
         while not result.complete and (await status(client)).model.state != "unavailable":
             result = await _trigger(client, {}, on_progress)
     return result.run if result.run.kind == first.run.kind else first.run
 
 
 async def _search(client: Client, wanted: Search) -> SearchResult:
-    """Search; a person would rather wait for the model than be answered by words alone."""
+    """Search, and wait for the model: a person prefers that to an answer by words alone."""
     arguments = {
         "query": wanted.query,
         "top_k": wanted.top_k,
@@ -94,12 +94,12 @@ async def session(connection: socket.socket) -> AsyncIterator[Client]:
             yield client
     except* MCPError as group:
         raise ServiceEndedError(
-            "the background service ended in the middle; its index is kept, try again"
+            "the background service ended before it answered; its index is kept, try again"
         ) from group
 
 
 async def status(client: Client) -> IndexStatus:
-    """What the service tells of its index."""
+    """What the service reports of its index."""
     return IndexStatus.model_validate(await call(client, "get_status", {}))
 
 

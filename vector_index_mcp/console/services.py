@@ -34,10 +34,10 @@ def ps() -> int:
 
 
 def _row(endpoint: Endpoint) -> dict[str, Any]:
-    """What is told of a service; empty if there is none."""
+    """What a service reports of itself; empty if there is none."""
     if report := relay.ask(endpoint, greeting.REPORT, _ANSWER_SECONDS):
         return report
-    # The record is read first: one that is about to end removes it.
+    # First the record: a service that is about to end removes it.
     record = endpoint.read_record()
     return {**record, "state": "not answering"} if endpoint.keeper else {}
 
@@ -50,15 +50,15 @@ def stop(path: str | None, *, everything: bool) -> int:
         ProjectError: If there is no such project.
     """
     if (path is None) == (not everything):
-        raise SettingsError("say which service to end: give a PATH, or --all")
+        raise SettingsError("give either a PATH or --all, to say which services end")
     endpoints = list(all_endpoints()) if path is None else [endpoint_of(_project(path))]
     failed = 0
     for endpoint in endpoints:
-        failed += not _stop_one(endpoint, tell_absence=path is not None)
+        failed += not _stop_one(endpoint, reports_absence=path is not None)
     return 1 if failed else 0
 
 
-def _stop_one(endpoint: Endpoint, *, tell_absence: bool) -> bool:
+def _stop_one(endpoint: Endpoint, *, reports_absence: bool) -> bool:
     project = visible(endpoint.read_record().get("project", "this project"))
     try:
         stopped = relay.stop(endpoint)
@@ -67,7 +67,7 @@ def _stop_one(endpoint: Endpoint, *, tell_absence: bool) -> bool:
         return False
     if stopped:
         write(f"ended the service of {project}")
-    elif tell_absence:
+    elif reports_absence:
         write("no background service is running for this project")
     return True
 

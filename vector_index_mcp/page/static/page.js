@@ -24,8 +24,8 @@ function showView() {
 }
 
 function keepInAddress(values) {
-  const told = Object.entries(values).filter(([, value]) => value.trim());
-  const address = told.length ? `#/search?${new URLSearchParams(told)}` : "#/search";
+  const given = Object.entries(values).filter(([, value]) => value.trim());
+  const address = given.length ? `#/search?${new URLSearchParams(given)}` : "#/search";
   history.replaceState(null, "", address);
   for (const link of document.querySelectorAll('.tabs a[data-view="search"]')) link.href = address;
 }
