@@ -409,7 +409,7 @@ async def find(store: Store, text: str, filters: Filters = NO_FILTERS) -> None:
     async def embed() -> Vector:
         return vector_of_query(text)
 
-    await search(store, text, embed, TOP, filters)
+    await search(store, Query(text), embed, TOP, filters)
 
 
 async def ask(store: Store) -> Figures:

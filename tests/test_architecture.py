@@ -17,6 +17,7 @@ MOST_LINES_OF_A_FUNCTION = 60
 # is the order of reading.
 STANDS_ON = {
     "errors": set(),
+    "foreign": set(),
     "settings": {"errors"},
     "engine": {"errors"},
     "files": {"errors"},
@@ -24,9 +25,9 @@ STANDS_ON = {
     "indexing": {"engine", "files", "processes"},
     "codebase": {"indexing"},
     "background": {"errors"},
-    "page": {"codebase"},
+    "page": {"codebase", "foreign"},
     "serving": {"codebase", "background", "page", "settings"},
-    "console": {"serving", "background"},
+    "console": {"serving", "background", "foreign"},
     "clients": {"console", "serving"},
     "doctor": {"console", "serving"},
     "cli": {"clients", "doctor", "console", "serving"},
@@ -357,6 +358,23 @@ def printed_by(code: str) -> list[str]:
 def test_importing_is_light(module: str, unwanted: list[str]) -> None:
     code = f"import sys, {module}; print(*(set({unwanted!r}) & set(sys.modules)))"
     assert printed_by(code) == []
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["--help"], ["install", "--help"], ["index"], ["search", ".", "x", "--top-k", "0"]],
+)
+def test_help_and_typos_wait_for_nothing(arguments: list[str]) -> None:
+    unwanted = ["pydantic", "mcp", "anyio", "numpy", "rich", *HEAVY]
+    code = (
+        "import contextlib, os, sys\n"
+        "from vector_index_mcp import cli\n"
+        "with open(os.devnull, 'w') as sink, contextlib.suppress(SystemExit), "
+        "contextlib.redirect_stdout(sink), contextlib.redirect_stderr(sink):\n"
+        f"    cli.run({arguments!r})\n"
+        f"print('ended', *(set({unwanted!r}) & set(sys.modules)))"
+    )
+    assert printed_by(code) == ["ended"]
 
 
 def test_an_index_leaves_out_what_it_never_uses_and_nobody_else_misses_it() -> None:

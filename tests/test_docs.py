@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from vector_index_mcp.cli import COMMANDS
 from vector_index_mcp.console.arguments import parse
 from vector_index_mcp.settings import PREFIX, Settings
 
@@ -62,7 +63,7 @@ def readme_commands() -> list[str]:
 @pytest.mark.parametrize("line", readme_commands())
 def test_commands_in_the_readme_are_understood(line):
     arguments = shlex.split(line)[1:]
-    assert parse(arguments).command == arguments[0]
+    assert parse(arguments, COMMANDS).run is COMMANDS[arguments[0]]
 
 
 def test_make_targets_in_the_readme_exist():

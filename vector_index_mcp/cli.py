@@ -9,13 +9,13 @@ import gc
 import logging
 import os
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vector_index_mcp.background import refusal
-from vector_index_mcp.console.arguments import parse
-from vector_index_mcp.console.terminal import visible, write
+from vector_index_mcp.console.arguments import Run, Search, parse
+from vector_index_mcp.console.terminal import write
 from vector_index_mcp.errors import (
     SYSTEM_ERRORS,
     ProjectError,
@@ -23,7 +23,11 @@ from vector_index_mcp.errors import (
     VectorIndexError,
     sentence,
 )
+from vector_index_mcp.foreign import visible
 from vector_index_mcp.processes import streams
+
+if TYPE_CHECKING:  # imports pydantic
+    from vector_index_mcp.settings import Settings
 
 _log = logging.getLogger(__name__)
 
@@ -46,9 +50,12 @@ def run(arguments: Sequence[str], closed: Collection[str] = ()) -> int:
         arguments: The command line's.
         closed: Which standard streams we were started without.
     """
-    parsed = parse(arguments)
+    parsed = parse(arguments, COMMANDS)
+    run_command: Run = parsed.run
     try:
-        return _run(parsed, closed)
+        if parsed.speaks_mcp:
+            _require_streams(closed)
+        return run_command(parsed)
     except (SettingsError, ProjectError) as error:
         return _fail(parsed, str(error), 2)
     except VectorIndexError as error:
@@ -56,68 +63,65 @@ def run(arguments: Sequence[str], closed: Collection[str] = ()) -> int:
     except KeyboardInterrupt:
         return 130  # what a shell gives a command ended by Ctrl+C
     except BrokenPipeError:
-        # Whoever read our output (`| head`) has seen enough; what is buffered goes nowhere.
+        # The reader of our output (`| head`) has seen enough; what is buffered is dropped.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 1
     except (OSError, MemoryError) as error:
-        _log.debug("this has ended the program", exc_info=True)
+        _log.debug("this error ended the program", exc_info=True)
         return _fail(parsed, sentence(error), 1)
 
 
-def _run(parsed: argparse.Namespace, closed: Collection[str]) -> int:
-    env_file = parsed.env_file or os.environ.get(_ENV_FILE_VARIABLE) or None
-    if parsed.command == "serve" and (missing := [name for name in _PROTOCOL if name in closed]):
+def _require_streams(closed: Collection[str]) -> None:
+    if missing := [name for name in _PROTOCOL if name in closed]:
         raise SettingsError(
-            f"{' and '.join(missing)} closed, where an MCP client talks to the server; "
-            "let one start it, with pipes"
+            f"{' and '.join(missing)} closed; an MCP client talks to the server there: "
+            "let the client start it, with pipes"
         )
-    if parsed.command == "serve" and not parsed.foreground:
-        return _relay(parsed.path, env_file)
-    if parsed.command == "ui":
-        return _ui(parsed.path, env_file, opens_browser=not parsed.no_open)
-    if parsed.command == "host":
-        return _host(parsed.path, env_file)
-    return _run_command(parsed, env_file)
 
 
-# The imports stand in the functions: a front end needs the standard library alone, and --help or a
-# mistyped command should not wait for what the others need.
+# The commands. Their imports stand in the functions: a front end needs the standard library alone,
+# and --help or a mistyped command should not wait for what the others need.
 
 
-def _relay(path: str, env_file: str | None) -> int:
-    """Be the front end of the project's background service."""
+def _serve(parsed: argparse.Namespace) -> int:
+    """Be the front end of the project's background service, or the server itself."""
+    if parsed.foreground:
+        return _serve_in_foreground(parsed)
     from vector_index_mcp.background import relay
-    from vector_index_mcp.codebase.project import resolve_project
 
-    # Whether a broad path is allowed is a setting; reading those is the service's business.
-    project = resolve_project(path, allow_broad=True)
-    return relay.run(project, _host_options(env_file))
+    return relay.run(_project_of_service(parsed), _host_options(parsed))
 
 
-def _ui(path: str, env_file: str | None, *, opens_browser: bool) -> int:
-    """Open the page of the project's background service."""
-    from vector_index_mcp.codebase.project import resolve_project
+def _serve_in_foreground(parsed: argparse.Namespace) -> int:
+    project, configured = _project_and_settings(parsed)
+    import anyio
+
+    from vector_index_mcp.serving import loading
+
+    head_start = loading.head_start_of(project, configured)
+    from vector_index_mcp.serving import server, transport
+
+    anyio.run(server.serve_stdio, project, configured, transport.StandardStreams(), head_start)
+    return 0
+
+
+def _ui(parsed: argparse.Namespace) -> int:
     from vector_index_mcp.console import ui
 
-    project = resolve_project(path, allow_broad=True)
-    return ui.run(project, _host_options(env_file), opens_browser=opens_browser)
+    opens_browser = not parsed.no_open
+    return ui.run(_project_of_service(parsed), _host_options(parsed), opens_browser=opens_browser)
 
 
-def _host_options(env_file: str | None) -> list[str]:
-    """The arguments that a service has to be started with."""
-    return ["--env-file", os.path.abspath(env_file)] if env_file else []  # noqa: PTH100 - light
+def _host(parsed: argparse.Namespace) -> int:
+    """Be the background service; one line of output reports how the start went."""
+    _, output = streams.claim()
 
-
-def _host(path: str, env_file: str | None) -> int:
-    """Be the background service; whoever reads our output learns in one line how the start went."""
-    _, report = streams.claim()
-
-    def tell(words: str) -> None:
-        # Whoever started us may be gone already, or has been told.
-        with contextlib.suppress(OSError), os.fdopen(report, "wb") as pipe:
+    def report(words: str) -> None:
+        # Whoever started us may be gone already, or has its line.
+        with contextlib.suppress(OSError), os.fdopen(output, "wb") as pipe:
             pipe.write(f"{words}\n".encode())
 
-    gc.disable()  # of what is imported nothing goes away; looking for it takes 0.04 s of 0.6
+    gc.disable()  # imports leave no garbage, and looking for it takes 0.04 s of 0.6
     try:
         import anyio
 
@@ -126,8 +130,8 @@ def _host(path: str, env_file: str | None) -> int:
         from vector_index_mcp.codebase.project import resolve_project
         from vector_index_mcp.serving import loading
 
-        configured = settings.load(env_file)
-        project = resolve_project(path, allow_broad=configured.allow_broad_path)
+        configured = settings.load(_env_file(parsed))
+        project = resolve_project(parsed.path, allow_broad=configured.allow_broad_path)
         is_chosen = "log_level" in configured.model_fields_set
         _log_to_file(endpoint_of(project).log, configured.log_level if is_chosen else "INFO")
 
@@ -135,57 +139,143 @@ def _host(path: str, env_file: str | None) -> int:
         from vector_index_mcp.serving import server
 
         gc.enable()
-        anyio.run(server.host, project, configured, tell, head_start)
+        anyio.run(server.host, project, configured, report, head_start)
     except (*SYSTEM_ERRORS, VectorIndexError, ExceptionGroup) as error:
         is_wrong_use = isinstance(error, (SettingsError, ProjectError))
-        tell(f"error {2 if is_wrong_use else 1}: {visible(sentence(error))}")
+        report(f"error {2 if is_wrong_use else 1}: {visible(sentence(error))}")
         if not isinstance(error, VectorIndexError):
-            _log.exception("the service ends by an error")
+            _log.exception("an error ends the service")
         return 1
     return 0
 
 
-def _run_command(parsed: argparse.Namespace, env_file: str | None) -> int:
-    if parsed.command in {"ps", "stop", "logs"}:
-        from vector_index_mcp.console import services
-
-        return services.run(parsed)
-
-    from vector_index_mcp import settings
-    from vector_index_mcp.codebase.project import resolve_project
-
-    configured = settings.load(env_file)
-    _log_to_stderr(configured.log_level)
-    if parsed.command in {"install", "uninstall"}:
-        from vector_index_mcp.clients import command
-
-        return command.run(parsed, allow_broad=configured.allow_broad_path)
-
-    project = resolve_project(parsed.path, allow_broad=configured.allow_broad_path)
-    if parsed.command == "serve":
-        import anyio
-
-        from vector_index_mcp.serving import loading
-
-        head_start = loading.head_start_of(project, configured)
-        from vector_index_mcp.serving import server, transport
-
-        streams = transport.StandardStreams()
-        anyio.run(server.serve_stdio, project, configured, streams, head_start)
-        return 0
-
-    if parsed.command == "doctor":
-        from vector_index_mcp.doctor import examine
-
-        return examine.run(project, configured, settings.origins(env_file), as_json=parsed.json)
-
+def _index(parsed: argparse.Namespace) -> int:
+    project, configured = _project_and_settings(parsed)
     from vector_index_mcp.console import commands
 
-    return commands.run(parsed, project, configured)
+    return commands.index(project, configured, force=parsed.force)
+
+
+def _search(parsed: argparse.Namespace) -> int:
+    project, configured = _project_and_settings(parsed)
+    from vector_index_mcp.console import commands
+
+    return commands.search(project, configured, Search.of(parsed))
+
+
+def _status(parsed: argparse.Namespace) -> int:
+    project, configured = _project_and_settings(parsed)
+    from vector_index_mcp.console import commands
+
+    if parsed.skipped:
+        return commands.skipped(project, configured)
+    if parsed.watch:
+        return commands.watch(project)
+    return commands.status(project, configured, as_json=parsed.json)
+
+
+def _verify(parsed: argparse.Namespace) -> int:
+    project, configured = _project_and_settings(parsed)
+    from vector_index_mcp.console import commands
+
+    return commands.verify(project, configured, repair=parsed.repair)
+
+
+def _doctor(parsed: argparse.Namespace) -> int:
+    project, configured = _project_and_settings(parsed)
+    from vector_index_mcp import settings
+    from vector_index_mcp.doctor import examine
+
+    return examine.run(
+        project, configured, settings.origins(_env_file(parsed)), as_json=parsed.json
+    )
+
+
+def _ps(_: argparse.Namespace) -> int:
+    from vector_index_mcp.console import services
+
+    return services.ps()
+
+
+def _stop(parsed: argparse.Namespace) -> int:
+    from vector_index_mcp.console import services
+
+    return services.stop(parsed.path, everything=parsed.all)
+
+
+def _logs(parsed: argparse.Namespace) -> int:
+    from vector_index_mcp.console import services
+
+    return services.logs(parsed.path, follow=parsed.follow)
+
+
+def _install(parsed: argparse.Namespace) -> int:
+    configured = _settings(parsed)
+    from vector_index_mcp.clients import command
+
+    return command.install(parsed, allow_broad=configured.allow_broad_path)
+
+
+def _uninstall(parsed: argparse.Namespace) -> int:
+    _settings(parsed)
+    from vector_index_mcp.clients import command
+
+    return command.uninstall(parsed)
+
+
+COMMANDS: Mapping[str, Run] = {
+    "serve": _serve,
+    "index": _index,
+    "search": _search,
+    "status": _status,
+    "verify": _verify,
+    "doctor": _doctor,
+    "ui": _ui,
+    "ps": _ps,
+    "stop": _stop,
+    "logs": _logs,
+    "host": _host,
+    "install": _install,
+    "uninstall": _uninstall,
+}
+"""What runs each command."""
+
+
+def _env_file(parsed: argparse.Namespace) -> str | None:
+    return parsed.env_file or os.environ.get(_ENV_FILE_VARIABLE) or None
+
+
+def _settings(parsed: argparse.Namespace) -> "Settings":
+    """The settings of a command, which from here on logs as they say."""
+    from vector_index_mcp import settings
+
+    configured = settings.load(_env_file(parsed))
+    _log_to_stderr(configured.log_level)
+    return configured
+
+
+def _project_and_settings(parsed: argparse.Namespace) -> "tuple[Path, Settings]":
+    from vector_index_mcp.codebase.project import resolve_project
+
+    configured = _settings(parsed)
+    return resolve_project(parsed.path, allow_broad=configured.allow_broad_path), configured
+
+
+def _project_of_service(parsed: argparse.Namespace) -> Path:
+    """The project; whether a broad path is allowed is a setting, which the service reads."""
+    from vector_index_mcp.codebase.project import resolve_project
+
+    return resolve_project(parsed.path, allow_broad=True)
+
+
+def _host_options(parsed: argparse.Namespace) -> list[str]:
+    """The arguments that a service has to be started with."""
+    env_file = _env_file(parsed)
+    return ["--env-file", os.path.abspath(env_file)] if env_file else []  # noqa: PTH100 - light
 
 
 class _Formatter(logging.Formatter):
-    """One line for a record: it may tell of files by their names, and ends up in a terminal."""
+    """One line for a record: it may hold names of files, and a terminal may show it."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:
         return visible(super().formatMessage(record))
@@ -215,6 +305,6 @@ def _log_to(handler: logging.Handler, level: str) -> None:
 def _fail(parsed: argparse.Namespace, reason: str, status: int) -> int:
     with contextlib.suppress(OSError):  # a full disk
         write(f"vector-index-mcp: {visible(reason)}", sys.stderr)
-    if parsed.command == "serve":
+    if parsed.speaks_mcp:
         refusal.answer(visible(reason))
     return status

@@ -1,27 +1,27 @@
 """The errors this package raises on purpose.
 
-Every message is safe to show to a person or an agent and ends with what to do about it.
+Every message may be shown to a person or an agent, and ends with what to do.
 
     VectorIndexError
     |- SettingsError         a setting or an argument is wrong; names it
     |- ProjectError          this folder cannot be indexed
-    |- QueryError            this query cannot be answered as it was asked
+    |- QueryError            a query or one of its filters means nothing
     |- ConfigFileError       an MCP client's configuration file cannot be read or changed
     |- BusyError             another process is this index's writer
     |- BackgroundError       the background service cannot be started or reached
-    |  `- ServiceEndedError  it ended in the middle
+    |  `- ServiceEndedError  it ended before it answered
     |- StoreError            LanceDB failed; the cause is kept
-    |  |- StorageError       the disk or the network below it refuses; that may pass
-    |  |- DamagedIndexError  what lies on disk cannot be read; a rebuild mends it
-    |  |- LostIndexError     the index's folder is gone, or is another one now
-    |  `- ForeignIndexError  the folder holds what this user's program did not write
+    |  |- StorageError       the disk or the network refuses; a later try may succeed
+    |  |- DamagedIndexError  the files of the index cannot be read; a rebuild mends it
+    |  |- LostIndexError     the index's folder is gone, or another one took its place
+    |  `- ForeignIndexError  the folder holds files that this user's program did not write
     `- EmbeddingError        texts cannot be embedded now
        `- ModelNotFoundError there is no embedding model on this machine
 
 A bad file is not an error but data: `files.read.Skipped`.
 
-Imported before anything can fail, and imports next to nothing: `sentence` must work where no file
-can be opened and no memory is left.
+This module imports next to nothing: `sentence` must work when no file can be opened and no memory
+is left.
 """
 
 import errno
@@ -43,14 +43,14 @@ _REMEDIES = {
     errno.EAGAIN: "raise the limit of processes (`ulimit -u`) where it is started",
 }
 _OTHERWISE = "`vector-index-mcp doctor` examines the machine"
-# The loader's words when a library finds no room, and Python's when a thread finds none.
+# What the loader says when a library does not fit into memory, and Python when a thread does not.
 _SIGNS_OF_MEMORY = ("cannot allocate memory", "failed to map", "can't start new thread")
 SYSTEM_ERRORS = (OSError, MemoryError, ImportError, RuntimeError)
-"""The errors by which the system can end anything at all that we do."""
+"""What the system may raise anywhere: no memory, no open file, no thread, no library."""
 
 
 class VectorIndexError(Exception):
-    """The root of the tree; never raised itself."""
+    """The root of the tree. Only its subclasses are raised."""
 
 
 class SettingsError(VectorIndexError):
@@ -62,15 +62,15 @@ class ProjectError(VectorIndexError):
 
 
 class QueryError(VectorIndexError):
-    """Raised when a query has nothing to search for."""
+    """Raised when a query is empty or too long, or a filter means nothing."""
 
 
 class ConfigFileError(VectorIndexError):
-    """Raised when a client's configuration file cannot be read, or not be changed safely."""
+    """Raised when a client's configuration file cannot be read or safely changed."""
 
 
 class BusyError(VectorIndexError):
-    """Raised when only the index's writer can do this, and that is another process."""
+    """Raised when only the index's writer can do this, and another process is the writer."""
 
 
 class BackgroundError(VectorIndexError):
@@ -110,7 +110,7 @@ class ModelNotFoundError(EmbeddingError):
 
 
 def sentence(error: BaseException) -> str:
-    """What happened and what to do about it; of a group, about the first of its errors."""
+    """What happened and what to do about it; for a group, of its first error."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     words = str(error) or type(error).__name__

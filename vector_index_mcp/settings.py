@@ -21,7 +21,7 @@ from pydantic_settings import (
 from vector_index_mcp.errors import SettingsError
 
 PREFIX = "VECTOR_INDEX_"
-_MOST = 1_000_000_000  # where nothing else limits a number: no clock and no file counts further
+_MOST = 1_000_000_000  # for numbers that nothing else limits; no clock or file goes further
 
 
 class Settings(BaseSettings):
@@ -123,7 +123,7 @@ def load(env_file: str | None = None) -> Settings:
 
 
 def origins(env_file: str | None = None) -> dict[str, str]:
-    """Where the settings come from that are not at their defaults, by field."""
+    """Where each setting that is not at its default comes from, by field."""
     variables = EnvSettingsSource(Settings)()
     lines = DotEnvSettingsSource(Settings, env_file, "utf-8")() if env_file else {}
     found = {**dict.fromkeys(lines, f"{env_file}"), **dict.fromkeys(variables, "environment")}

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from vector_index_mcp.engine import search as searching
+from vector_index_mcp.engine.query import Query
 from vector_index_mcp.engine.search import FEWEST_CANDIDATES, search
 from vector_index_mcp.engine.store import Store
 from vector_index_mcp.engine.texts import entries
@@ -42,7 +43,7 @@ async def ask(store, text, vector, limit, filters=NO_FILTERS):
     async def embed():
         return vector
 
-    return await search(store, text, embed, limit, filters)
+    return await search(store, Query(text), embed, limit, filters)
 
 
 def keys(hits):
@@ -115,7 +116,7 @@ async def test_the_query_is_embedded_while_its_words_are_searched(store, monkeyp
 
     monkeypatch.setattr(store, "matching", matching_later)
     with anyio.fail_after(10):
-        assert keys(await search(store, "sparrow", embed, 5)) == ["a.py"]
+        assert keys(await search(store, Query("sparrow"), embed, 5)) == ["a.py"]
 
 
 @pytest.mark.parametrize("failing", [["matching"], ["nearest"], ["matching", "nearest"]])

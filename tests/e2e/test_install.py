@@ -134,7 +134,7 @@ def test_when_no_client_is_found_the_names_are_given(user):
 def test_an_unknown_client_is_answered_with_those_known(user, command):
     failed = user.run(command, "--client", "emacs", "--yes")
     assert failed.returncode == 2
-    assert "'emacs' is no client that is known" in failed.stderr
+    assert "'emacs' is not a client this program knows" in failed.stderr
     assert all(name in failed.stderr for name in NAMES)
 
 

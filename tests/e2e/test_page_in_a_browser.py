@@ -14,6 +14,7 @@ from processes import FAKE_WORKER, NO_MODEL, Place, place_of, until, with_import
 from serving import codebase_of, converged
 
 from vector_index_mcp.codebase.service import Codebase
+from vector_index_mcp.foreign import OBEYED, visible
 from vector_index_mcp.serving.listener import Page
 
 pytestmark = [
@@ -267,7 +268,7 @@ async def test_nothing_of_the_project_becomes_markup(tab):
     texts = "[...document.querySelectorAll('.text')].map((text) => text.innerText)"
     code = await tab.value(f"{texts}.find((text) => text.includes('zebra'))")
     assert "<script>hacked = 1</script>" in code
-    assert "␛]0;title␇ <U+202E>gnp.exe" in code
+    assert r"\x1b]0;title\x07 \u202egnp.exe" in code
     await tab.until(f"{text_of('#recent')}.includes('onerror=hacked')")
     await tab.value("location.hash = '#/map'")
     await tab.until(f"{text_of('#parts')}.includes({json.dumps(HOSTILE_NAME)})")
@@ -277,6 +278,15 @@ async def test_nothing_of_the_project_becomes_markup(tab):
     with pytest.raises(AssertionError, match="TrustedHTML"):  # even if we forgot ourselves
         await tab.value("document.body.innerHTML = '<b>'")
     tab.complaints.clear()  # of the violation just tried
+
+
+async def test_names_are_shown_as_a_terminal_shows_them(tab):
+    edges = {end + step for each in OBEYED for end in each for step in (-1, 0, 1)}
+    texts = [f"a{chr(edge)}b" for edge in sorted(edges) if edge >= 0] + ["\r\n\t", "\ud83d"]
+    shown = await tab.value(
+        f"import('./dom.js').then(({{ visible }}) => {json.dumps(texts)}.map(visible))"
+    )
+    assert shown == [*map(visible, texts)]
 
 
 # -- how it looks ----------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import re
 import socket
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -22,6 +23,7 @@ from serving import (
 )
 
 from vector_index_mcp.codebase.wire import search_result
+from vector_index_mcp.foreign import OBEYED
 from vector_index_mcp.page.handover import Handover
 from vector_index_mcp.serving.listener import Page
 
@@ -342,6 +344,20 @@ async def test_requests_without_measure_are_refused_and_the_page_goes_on(visitor
 # -- what it tells ---------------------------------------------------------------------------
 
 
+async def test_the_browser_goes_by_the_table_of_foreign_texts(visitor):
+    script = (await visitor.see("obeyed.js")).body.decode()
+    ranges = re.findall(r"\\u\{(\w+)\}-\\u\{(\w+)\}", script)
+    assert tuple((int(first, 16), int(last, 16)) for first, last in ranges) == OBEYED
+
+
+async def test_code_is_shown_as_a_terminal_shows_it(project):
+    write(project, {"evil.py": "evil = '\x1b[2J\u202e'\r\n\tend = 1\r\n"})
+    async with visiting(project) as visitor:
+        [hit, *_] = (await visitor.see("api/search?query=evil")).values["results"]
+    text = "".join(piece for _, piece, _ in hit["spans"])
+    assert text == "evil = '\\x1b[2J\\u202e'\n\tend = 1"
+
+
 async def test_a_search_gives_what_the_tool_gives(project):
     codebase = codebase_of(project, FakeEmbedder())
     async with shown(codebase) as page:
@@ -391,10 +407,11 @@ async def test_the_last_queries_of_all_are_told(project):
     async with shown(codebase) as page:
         await converged(codebase)
         visitor = await Visitor(page).enter()
-        await codebase.search("parse_cookie", 5)
+        await codebase.search("parse_cookie", 5, path="src", language="py")
         async with visitor.news() as events:
             [asked] = await events.next("recent")
             assert (asked["query"], asked["asker"]) == ("parse_cookie", "client")
+            assert (asked["path"], asked["language"]) == ("src", "py")
             assert (asked["mode"], asked["best"][0]["path"]) == ("hybrid", "src/jar.py")
             await visitor.see("api/search?query=markup")
             newest, oldest = await events.next("recent")

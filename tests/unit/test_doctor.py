@@ -90,14 +90,14 @@ def test_the_innermost_mount_counts_and_of_two_the_later(tmp_path, folder, kind)
 
 @pytest.mark.parametrize("kind", ["nfs4", "cifs", "9p", "fuse.sshfs", "drvfs"])
 def test_of_a_file_system_without_events_is_warned(kind):
-    finding = machine.tells_of_changes(kind, 300)
+    finding = machine.reports_changes(kind, 300)
     assert (finding.verdict, "every 300 s" in finding.words) == (WARNING, True)
     assert "VECTOR_INDEX_RESCAN_SECONDS" in finding.remedy
 
 
 @pytest.mark.parametrize("kind", ["ext4", "fuseblk", "overlay", ""])
 def test_of_another_file_system_is_not(kind):
-    assert machine.tells_of_changes(kind, 300).verdict is OK
+    assert machine.reports_changes(kind, 300).verdict is OK
 
 
 def test_a_small_disk_is_told_by_its_kind_and_by_what_is_free(small_disk):
@@ -186,7 +186,7 @@ def test_a_folder_of_services_that_others_may_open_is_told(case, tmp_path):
 
 
 def test_ignore_files_that_are_read_are_told(case):
-    assert places.git_rules(case) == ok("no ignore files: the built-in list alone holds")
+    assert places.git_rules(case) == ok("no ignore files: only the built-in list applies")
     subprocess.run(["git", "init", "-q", str(case.project)], check=True)
     (case.project / ".gitignore").write_text("x\n")
     words = places.git_rules(case).words
@@ -242,8 +242,16 @@ GOOD = np.array([[1, 0], [0.8, 0.6], [0, 1]], dtype="<f4")
         (GOOD, 3, "it makes vectors of 2 numbers instead of 3"),
         (GOOD * 2, 2, "its vectors are not of length 1"),
         (GOOD * np.nan, 2, "its vectors are not of length 1"),
-        (GOOD[[0, 2, 1]], 2, "it takes what is unlike for nearer than what is like"),
-        (GOOD[[0, 0, 0]], 2, "it takes what is unlike for nearer than what is like"),
+        (
+            GOOD[[0, 2, 1]],
+            2,
+            "it puts texts of different meaning nearer to each other than texts of the same",
+        ),
+        (
+            GOOD[[0, 0, 0]],
+            2,
+            "it puts texts of different meaning nearer to each other than texts of the same",
+        ),
     ],
 )
 def test_vectors_that_make_no_sense_are_told(vectors, dimension, fault):
@@ -284,8 +292,8 @@ def test_a_check_that_raises_or_hangs_stops_no_other(case):
     checks = (("a", raises, 5.0), ("b", hangs, 0.05), ("c", lambda _: ok("fine"), 5.0))
     found = dict(examine.findings(case, checks))
     never.set()
-    assert found["a"].words == "the check itself broke off: KeyError: 'x'"
-    assert found["b"].words == "no end after 0.05 s"
+    assert found["a"].words == "the check itself failed: KeyError: 'x'"
+    assert found["b"].words == "the check did not end within 0.05 s"
     assert found["c"] == ok("fine")
     assert {found["a"].verdict, found["b"].verdict} == {FAILED}
     assert found["a"].remedy
@@ -300,7 +308,7 @@ def test_a_check_that_raises_or_hangs_stops_no_other(case):
             PermissionError(13, "Permission denied", "/x"),
             failed(
                 "cannot be examined: [Errno 13] Permission denied: '/x'",
-                "give yourself permission, or look what is wrong with the disk",
+                "give yourself permission, or examine the disk",
             ),
         ),
     ],

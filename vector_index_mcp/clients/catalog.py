@@ -20,8 +20,8 @@ PROJECT, USER = "project", "user"
 SCOPES = (PROJECT, USER)
 AGENTS = "AGENTS.md"
 
-# How long a first start may take on a machine that does much else. Codex gives a server 10 s to
-# start, OpenCode 5 s for every request, of which those that index take longest.
+# How long a first start may take on a busy machine. By default Codex gives a server 10 s to start,
+# and OpenCode 5 s for every request; those that index take longest.
 _START_SECONDS = 30
 _REQUEST_MS = 60_000
 
@@ -40,18 +40,18 @@ class Client:
     files: Mapping[Scope, tuple[str, ...]]
     """Where its configuration lies, beginning with the name of a place."""
     signs: tuple[str, ...]
-    """What exists where it is installed."""
+    """Files and folders that exist where it is installed."""
     command: str = ""
     """The program that is on the PATH where it is installed."""
     syntax: Syntax = Json()
     document: str = AGENTS
-    """What its agent reads of a project if it is there; empty if it reads none."""
+    """The file of a project that its agent reads as instructions; empty if it reads none."""
     then: str = ""
     """What a person does when the entry is in the usual scope."""
 
     @property
     def scope(self) -> Scope:
-        """Where an entry goes if nobody says: beside the project's files if it can."""
+        """Where an entry goes by default: into a file of the project if the client reads one."""
         return PROJECT if PROJECT in self.files else USER
 
     def paths(self, scope: Scope, places: Mapping[str, Path]) -> list[Path]:

@@ -19,22 +19,15 @@ _BY_NAME = {client.name: client for client in CLIENTS}
 Plan = Callable[[], list[Step]]
 
 
-def run(parsed: argparse.Namespace, *, allow_broad: bool) -> int:
-    """Run the command that was parsed; returns the exit status.
+def install(parsed: argparse.Namespace, *, allow_broad: bool) -> int:
+    """Add the project to the clients' configurations; returns the exit status.
 
     Raises:
         ProjectError: If there is no such project.
         SettingsError: If the clients that are named make no sense.
     """
     path, names = _path_and_names(parsed)
-    if parsed.command == "uninstall":
-        # A project that is gone still has its entries. Of a home that nobody has, pathlib raises.
-        named = os.path.expanduser(path)  # noqa: PTH111
-        return _uninstall(parsed, Path(os.path.realpath(named)), names)
-    return _install(parsed, resolve_project(path, allow_broad=allow_broad), names)
-
-
-def _install(parsed: argparse.Namespace, project: Path, names: Sequence[str]) -> int:
+    project = resolve_project(path, allow_broad=allow_broad)
     here = places.here(project)
     clients = _named(names, parsed.scope) if names else _found(here, parsed)
     if not clients:
@@ -44,8 +37,8 @@ def _install(parsed: argparse.Namespace, project: Path, names: Sequence[str]) ->
     launch = Launch(project, this_program(sys.argv[0]), options)
     if launch.lies_in_a_cache:
         screen.complain(
-            f"{launch.program[0]} lies in a cache, which may be emptied; install it for good "
-            "(`uv tool install`, `pipx install` or pip) and run this again"
+            f"{launch.program[0]} lies in a cache, which may be emptied; install the program "
+            "permanently (`uv tool install`, `pipx install` or pip) and run this again"
         )
     plans: list[Plan] = [
         partial(plan.install, client, parsed.scope or client.scope, here, launch)
@@ -57,7 +50,15 @@ def _install(parsed: argparse.Namespace, project: Path, names: Sequence[str]) ->
     return _carry_out(plans, parsed)
 
 
-def _uninstall(parsed: argparse.Namespace, project: Path, names: Sequence[str]) -> int:
+def uninstall(parsed: argparse.Namespace) -> int:
+    """Take the project out of the clients' configurations; returns the exit status.
+
+    Raises:
+        SettingsError: If the clients that are named make no sense.
+    """
+    path, names = _path_and_names(parsed)
+    # A project that is gone still has its entries. pathlib raises if a home folder is not known.
+    project = Path(os.path.realpath(os.path.expanduser(path)))  # noqa: PTH111
     here = places.here(project)
     plans: list[Plan] = [
         partial(plan.uninstall, client, scope, path, project)
@@ -98,7 +99,7 @@ def _carry_out(plans: Sequence[Plan], parsed: argparse.Namespace) -> int:
 
 
 def _decided(plans: Sequence[Plan]) -> tuple[list[Step], bool]:
-    """What each plan comes to, and whether one failed: a broken file stops its client only."""
+    """The steps of all plans, and whether a plan failed: a broken file stops its client only."""
     steps: list[Step] = []
     failed = False
     for decide in plans:
@@ -111,7 +112,7 @@ def _decided(plans: Sequence[Plan]) -> tuple[list[Step], bool]:
 
 
 def _written(steps: Sequence[Step]) -> bool:
-    """Whether every change could be written."""
+    """Write every change; whether all could be written."""
     screen.say("")
     is_all = True
     for step in steps:
@@ -134,7 +135,7 @@ def _written(steps: Sequence[Step]) -> bool:
 def _path_and_names(parsed: argparse.Namespace) -> tuple[str, list[str]]:
     """The project's path and the clients' names.
 
-    `--client` takes all that follows: in `install --client cursor .` the last is the path.
+    `--client` takes every word that follows: in `install --client cursor .` the last is the path.
     """
     names: list[str] = [name for word in parsed.client for name in word.split(",") if name]
     path: str | None = parsed.path
@@ -147,12 +148,14 @@ def _named(names: Sequence[str], scope: str | None) -> list[Client]:
     """The clients of these names.
 
     Raises:
-        SettingsError: If there is none of a name, or it has no such scope.
+        SettingsError: If a name is not known, or its client has no such scope.
     """
     for name in names:
         if name not in _BY_NAME:
             known = ", ".join(_BY_NAME)
-            raise SettingsError(f"{name!r} is no client that is known; give one of: {known}")
+            raise SettingsError(
+                f"{name!r} is not a client this program knows; give one of: {known}"
+            )
         client = _BY_NAME[name]
         if scope and scope not in client.files:
             raise SettingsError(
@@ -162,7 +165,7 @@ def _named(names: Sequence[str], scope: str | None) -> list[Client]:
 
 
 def _found(here: Mapping[str, Path], parsed: argparse.Namespace) -> list[Client]:
-    """The clients of this machine, or those of them that the person wants.
+    """The clients on this machine; on a terminal, those that the person chooses.
 
     Raises:
         SettingsError: If there are none.

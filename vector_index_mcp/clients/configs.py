@@ -1,4 +1,4 @@
-"""Files that belong to somebody else: read, backed up, replaced at one blow."""
+"""Configuration files of other programs: read, backed up, and replaced atomically."""
 
 import itertools
 import os
@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import TypeVar
 
 from vector_index_mcp.clients.edits import EditError
-from vector_index_mcp.clients.target import Target, load, load_backup, told
+from vector_index_mcp.clients.target import Target, load, load_backup, system_errors
 from vector_index_mcp.errors import ConfigFileError
 from vector_index_mcp.files.beneath import Folder
 
 Edit = Callable[[str], str]
 _BOM = "\ufeff"
-_PERMISSIONS = 0o777  # a file that runs as its owner is nothing to imitate
-_MOST_BACKUPS = 100  # to look through; a project may bring any number
+_PERMISSIONS = 0o777  # no set-user-ID: a new file must not run as its owner
+_MOST_BACKUPS = 100  # that are looked through; a cloned project may bring any number
 _LONGEST_STEM_CHARS = 100  # of a name that is made longer
 _T = TypeVar("_T")
 
@@ -62,7 +62,7 @@ def read(path: Path, data: bytes | None, reader: Callable[[str], _T]) -> _T:
     """What `reader` makes of the file's text.
 
     Raises:
-        ConfigFileError: If it can make nothing of it; names the file, the line and what to do.
+        ConfigFileError: If it cannot read it; names the file, the line and what to do.
     """
     text = decoded(path, data)
     try:
@@ -83,15 +83,16 @@ def edited(path: Path, data: bytes | None, edit: Edit) -> bytes:
         return (bom + read(path, data, edit)).encode()
     except UnicodeEncodeError as error:
         raise ConfigFileError(
-            f"{path} cannot hold {error.object[error.start : error.end]!a}, a part of a name that "
-            "is not UTF-8; rename what is called so"
+            f"{path} cannot hold {error.object[error.start : error.end]!a}, a part of a path that "
+            "is not UTF-8; rename that folder or file"
         ) from error
 
 
 def undoing(target: Target, data: bytes, add: Edit, remove: Edit) -> Change:
-    """What takes away from a file what `add` has added.
+    """The change that takes out of a file what `add` has put in.
 
-    If nobody has changed it since, it becomes what it was to the byte: the backup, or no file.
+    If nobody has changed the file since, it becomes byte for byte what it was: the backup, or no
+    file.
 
     Raises:
         ConfigFileError: If the text cannot be read or edited.
@@ -109,7 +110,7 @@ def undoing(target: Target, data: bytes, add: Edit, remove: Edit) -> Change:
 def apply(change: Change) -> Path | None:
     """Make the change; returns the backup that was made, if one was needed.
 
-    What a link leads to changes, the link stays. Mode and owner stay.
+    If the path is a link, its target changes and the link stays. Mode and owner stay.
 
     Raises:
         ConfigFileError: If it cannot be written, or has changed since it was read.
@@ -117,7 +118,8 @@ def apply(change: Change) -> Path | None:
     target = change.target
     if load(target) != change.before:
         raise ConfigFileError(f"{change.path} has changed meanwhile; run this again")
-    with told(change.path, "written"), target.folder(is_made=change.after is not None) as folder:
+    is_made = change.after is not None
+    with system_errors(change.path, "written"), target.folder(is_made=is_made) as folder:
         like = None if change.before is None else _writable(target, folder)
         backup = None
         if change.after is None:
@@ -136,7 +138,7 @@ def _writable(target: Target, folder: Folder) -> os.stat_result:
     """The state of a file, if it may be written."""
     name = target.real.name
     status = folder.status(name)
-    # Replacing a file asks nobody: the folder's mode would do. But who made it read-only meant it.
+    # The folder's mode alone would let us replace it; but somebody made it read-only on purpose.
     if not (folder.may_write(name) and status.st_mode & (stat.S_IWUSR | stat.S_IWGRP)):
         raise ConfigFileError(f"{target.path} is read-only; make it writable, or edit it by hand")
     return status
@@ -155,9 +157,9 @@ def _back_up(target: Target, data: bytes, like: os.stat_result) -> Path:
 
 
 def _replace(folder: Folder, name: str, data: bytes, like: os.stat_result | None) -> None:
-    """Let `name` hold `data`, all or nothing: whatever has that name now goes, and is not opened.
+    """Replace the file `name` atomically; what has that name now is removed without being opened.
 
-    So a link stays what it leads to, and another name of the same file keeps the old text.
+    So nothing is written through a link, and a hard link to the old file keeps the old text.
     """
     new = f"{name[:_LONGEST_STEM_CHARS]}.{secrets.token_hex(4)}.tmp"
     _create(folder, new, data, like)
@@ -169,7 +171,7 @@ def _replace(folder: Folder, name: str, data: bytes, like: os.stat_result | None
 
 
 def _create(folder: Folder, name: str, data: bytes, like: os.stat_result | None) -> None:
-    """Make a file that is not there yet, of the mode and the owner of another, all or nothing."""
+    """Make a new file with the mode and the owner of another; no file is left if that fails."""
     descriptor = folder.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
     try:
         with open(descriptor, "wb") as file:  # noqa: PTH123 - from a descriptor
@@ -203,7 +205,7 @@ def _backups(target: Target) -> list[str]:
 
 
 def _number(target: Target, backup: str) -> int:
-    """The number of a backup; 0 if it is none. Some file systems take no notice of case."""
+    """The number of a backup; 0 if it is none. Case is ignored, as some file systems do."""
     if not backup.lower().startswith(target.name.lower()):
         return 0
     match = re.fullmatch(r"\.bak(?:\.(\d{1,18}))?", backup[len(target.name) :], re.IGNORECASE)

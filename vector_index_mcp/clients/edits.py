@@ -1,4 +1,4 @@
-"""Changes of one place in a text that somebody else has written. Pure."""
+"""Edits of one place in a text that somebody else wrote; all else stays as it is. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,13 +8,13 @@ Path = Sequence[str]
 """The keys that lead to a value, from the outermost object to the innermost."""
 
 _CLASH = (
-    "its servers are written in a way that lets none be changed without touching the others (in an "
-    "inline table, or under a key that is there twice)"
+    "none of its servers can be changed without changing another: they are in an inline table, or "
+    "under a key that is there twice"
 )
 
 
 class EditError(Exception):
-    """Raised when a text cannot be read, or not be changed without touching something else.
+    """Raised when a text cannot be read, or cannot be changed without changing something else.
 
     Args:
         reason: What is wrong, without the file's name.
@@ -30,16 +30,16 @@ class Syntax(Protocol):
     """A language of configuration files. Every method raises EditError."""
 
     def read(self, text: str) -> dict[str, Any]:
-        """What the text says, as new objects; an empty one says nothing."""
+        """The data in the text, as new objects; an empty text holds none."""
 
     def add(self, text: str, path: Path, value: dict[str, Any]) -> str:
-        """The text with one more object, and whatever has to lead to it."""
+        """The text with one more object, and with the objects around it that are missing."""
 
     def replace(self, text: str, path: Path, value: Any) -> str:
-        """The text with another value where there is one."""
+        """The text with another value in the place of one."""
 
     def remove(self, text: str, path: Path) -> str:
-        """The text without a value that is there; the object it was in stays."""
+        """The text without one value; the object around it stays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Splice:
 
 
 def spliced(text: str, splices: Sequence[Splice]) -> str:
-    """`text` after all the splices; those at the same place in the order given."""
+    """`text` after all splices; those at the same place apply in the order given."""
     pieces, at = [], 0
     for splice in sorted(splices, key=lambda splice: splice.start):
         pieces += [text[at : splice.start], splice.new]
@@ -78,12 +78,12 @@ def table(data: dict[str, Any], key: str) -> dict[str, Any]:
     """
     found = data.get(key, {})
     if not isinstance(found, dict):
-        raise EditError(f"`{key}` is there, but is no table of servers")
+        raise EditError(f"`{key}` is not a table of servers")
     return found
 
 
 def added(syntax: Syntax, text: str, path: Path, value: dict[str, Any]) -> str:
-    """`Syntax.add`, proven to have changed nothing else."""
+    """`Syntax.add`, checked to change nothing else."""
     expected = syntax.read(text)
     parent = expected
     for key in path[:-1]:
@@ -94,18 +94,18 @@ def added(syntax: Syntax, text: str, path: Path, value: dict[str, Any]) -> str:
 
 
 def replaced(syntax: Syntax, text: str, path: Path, value: Any) -> str:
-    """`Syntax.replace`, proven to have changed nothing else."""
+    """`Syntax.replace`, checked to change nothing else."""
     expected = syntax.read(text)
     _parent(expected, path)[path[-1]] = value
     return _proven(syntax, syntax.replace(text, path, value), expected)
 
 
 def removed(syntax: Syntax, text: str, path: Path) -> str:
-    """`Syntax.remove`, proven to have changed nothing else."""
+    """`Syntax.remove`, checked to change nothing else."""
     expected = syntax.read(text)
     del _parent(expected, path)[path[-1]]
     after = syntax.remove(text, path)
-    # TOML has no table without a line that says so.
+    # In TOML an empty table without a header does not exist.
     return _proven(syntax, after, expected, may_lack=path[:-1])
 
 

@@ -1,4 +1,4 @@
-"""The short section of AGENTS.md or CLAUDE.md that tells an agent when to search. Pure."""
+"""The short section of AGENTS.md or CLAUDE.md that says when to search. Pure."""
 
 from vector_index_mcp.clients.edits import newline_of
 
@@ -17,12 +17,12 @@ lines and text. Use grep for a complete list of literal occurrences.
 
 
 def is_in(text: str) -> bool:
-    """Whether the section is there, in whatever wording."""
+    """Whether the section is there, also in the words of another version."""
     return _written(text) is not None
 
 
 def added(text: str) -> str:
-    """`text` with the section as it reads today: in its place if there is one, or at the end."""
+    """`text` with this version's section: in place of the one that is there, or at the end."""
     newline = newline_of(text)
     section = _SECTION.replace("\n", newline)
     if (written := _written(text)) is not None:

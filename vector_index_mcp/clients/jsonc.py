@@ -1,7 +1,7 @@
 """JSON as people write it, with comments and trailing commas: read, and edited in place. Pure.
 
-No library found on the package index leaves a text as it is and writes a member that is added to
-it. So this one finds where things are and splices the text.
+No library that we found keeps a text as it is and adds a member to it. So this module finds the
+places in the text and splices it.
 """
 
 import json
@@ -50,7 +50,7 @@ class _Value:
     """Of an object, in their order; a key may be there twice."""
 
     def member(self, key: str) -> "_Member | None":
-        """The member that counts: of two alike, clients take the last."""
+        """The member with this key: of two, clients take the last."""
         return next((m for m in reversed(self.members) if m.key == key), None)
 
 
@@ -75,7 +75,7 @@ class Json:
     trailing_commas: bool = True
 
     def read(self, text: str) -> dict[str, Any]:
-        """What the text says; an empty one says nothing.
+        """The data in the text; an empty text holds none.
 
         Raises:
             EditError: If it is not JSON, or no object.
@@ -90,7 +90,7 @@ class Json:
         return root.data if root else {}
 
     def add(self, text: str, path: Path, value: Any) -> str:
-        """The text with one more member, and the objects that lead to it."""
+        """The text with one more member, and with the objects around it that are missing."""
         parent = self._parsed(text)
         if parent is None:
             return _new_document(text, _nested(path, value))
@@ -162,7 +162,7 @@ class _Parser:
 
     def _significant(self) -> list[_Token]:
         tokens, at = [], 0
-        # Not `finditer`, which would look for a token in all that follows one that never ends.
+        # Not `finditer`: after a token that never ends, it would try every place that follows.
         while match := _TOKEN.match(self._text, at):
             kind, text, at = match.lastgroup or "", match[0], match.end()
             if kind == "comment" and not self._dialect.comments:
@@ -186,7 +186,7 @@ class _Parser:
 
     def _fail(self, wanted: str) -> None:
         token = self._peek()
-        # A missing comma or brace is missing where the last thing ended.
+        # A comma or brace is missing where the last token ended.
         at = self._tokens[self._next - 1].end if self._next else token.start
         found = "the end of the file" if token.kind == "end" else f"`{token.text[:20]}`"
         raise EditError(f"{wanted} is expected before {found}", line_of(self._text, at))
@@ -284,7 +284,7 @@ def _insert(text: str, parent: _Value, key: str, value: Any, is_inline: bool) ->
         return spliced(text, [_into_empty(text, parent, (key, value), unit, is_inline)])
     last = parent.members[-1]
     comments = _COMMENTS_OF_THE_LINE.match(text, last.end)
-    assert comments is not None  # it matches nothing at all, too
+    assert comments is not None  # the pattern also matches an empty text
     indentation = _indentation(text, last.start)
     if indentation is None and comments["last"]:
         indentation = _indentation_of_line(text, parent.start) + unit
@@ -323,12 +323,12 @@ def _cut(text: str, parent: _Value, member: _Member) -> Splice:
             end += len(text[end:]) - len(text[end:].lstrip(" \t"))
         return Splice(start, end)
     comments = _COMMENTS_OF_THE_LINE.match(text, end)
-    assert comments is not None  # it matches nothing at all, too
+    assert comments is not None  # the pattern also matches an empty text
     rest = text[comments.end() :].lstrip(" \t")
     if rest.startswith(("\r", "\n")):
         end = comments.end()
     elif _ends_in_comment(text, start):
-        return Splice(member.start, end)  # what follows must not come to lie behind `//`
+        return Splice(member.start, end)  # what follows must not end up behind `//`
     start -= 1
     return Splice(start - (text[start - 1] == "\r"), end)
 
@@ -341,9 +341,9 @@ def _ends_in_comment(text: str, line_start: int) -> bool:
 
 
 def _tokens_of(text: str) -> Iterator[re.Match[str]]:
-    """The tokens of `text`, up to what is none.
+    """The tokens of `text`, up to the first character that begins no token.
 
-    One after another, since looking for the next one would try every place in what is none.
+    One after another: a search would try every place behind that character.
     """
     position = 0
     while token := _TOKEN.match(text, position):

@@ -1,4 +1,4 @@
-"""The command by which a client starts us: which one to write, and which one is ours."""
+"""The command that starts this program: how to write it, and how to recognise it."""
 
 import re
 import shutil
@@ -36,7 +36,7 @@ class Launch:
 
     @property
     def lies_in_a_cache(self) -> bool:
-        """Whether the program may be cleared away: `uvx` and `pipx run` install in a cache."""
+        """Whether the program may be deleted any day: `uvx` and `pipx run` install in a cache."""
         parts = {part.lower() for part in Path(self.program[0]).parts}
         return bool(parts & {".cache", "cache", "caches"})
 
@@ -44,8 +44,8 @@ class Launch:
 def this_program(started_as: str) -> tuple[str, ...]:
     """The running program as words that work with any PATH.
 
-    A client with windows does not have the shell's PATH, so the path is absolute. Links stay as
-    they are: pipx and uv keep theirs where it is when they move what it leads to.
+    A desktop client does not have the shell's PATH, so the path is absolute. Links are not
+    resolved: pipx and uv keep a link where it is when they move the program.
 
     Args:
         started_as: The first of `sys.argv`.
@@ -74,8 +74,8 @@ def serves(words: Sequence[str], project: Path, *, is_of_project: bool) -> bool:
     Args:
         words: The command line.
         project: The project's folder, links resolved.
-        is_of_project: Whether it is written inside the project, so that a relative path counts
-            from there.
+        is_of_project: Whether it stands in a file of the project, so that a relative path begins
+            there.
     """
     program = _program_length(words)
     for word in words[program:] if program else []:
@@ -92,12 +92,12 @@ def serves(words: Sequence[str], project: Path, *, is_of_project: bool) -> bool:
 
 
 def can_start(words: Sequence[str]) -> bool:
-    """Whether there is a program to start."""
+    """Whether the program of a command line is there."""
     return bool(words) and shutil.which(words[0]) is not None
 
 
 def with_program(words: Sequence[str], program: Sequence[str]) -> list[str]:
-    """A command line of ours with another program, its options kept."""
+    """A command line that starts us, with another program and the same options."""
     return [*program, *words[_program_length(words) :]]
 
 

@@ -12,7 +12,7 @@ def here(project: Path) -> dict[str, Path]:
     """The places of this machine and user, by name.
 
     Raises:
-        SettingsError: If nobody knows the user's home folder.
+        SettingsError: If the user's home folder is not known.
     """
     try:
         home = Path.home()

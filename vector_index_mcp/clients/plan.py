@@ -70,7 +70,7 @@ class _Config:
         return remove
 
     def mending(self, name: str, words: list[str]) -> Edit:
-        """The edit that gives an entry another command line and leaves the rest of it."""
+        """The edit that changes the command line of an entry, and nothing else in it."""
         entry, wanted = self.servers[name], self.client.shape(words)
 
         def mend(text: str) -> str:
@@ -84,7 +84,7 @@ class _Config:
 
 
 def install(client: Client, scope: Scope, places: Mapping[str, Path], wanted: Launch) -> list[Step]:
-    """What gives `client` an entry for the project.
+    """The steps that give `client` an entry for the project.
 
     Raises:
         ConfigFileError: If its configuration cannot be read or edited.
@@ -106,7 +106,7 @@ def install(client: Client, scope: Scope, places: Mapping[str, Path], wanted: La
 
 
 def uninstall(client: Client, scope: Scope, path: Path, project: Path) -> list[Step]:
-    """What takes the project's entry out of one configuration file, if it has one.
+    """The steps that take the project's entry out of one configuration file; none if it has none.
 
     Raises:
         ConfigFileError: If the file cannot be read or edited.
@@ -120,17 +120,17 @@ def uninstall(client: Client, scope: Scope, path: Path, project: Path) -> list[S
 
 
 def documents(project: Path, clients: Iterable[Client]) -> list[Path]:
-    """What the agents of these clients read, each file under one of its names only."""
+    """The documents that the agents of these clients read; each file once, links resolved."""
     return _different({_document(project, client) for client in clients if client.document})
 
 
 def every_document(project: Path) -> list[Path]:
-    """What the agent of any client may read, likewise."""
+    """The documents that the agent of any client may read, likewise."""
     return _different({project / name for name in {AGENTS, *(c.document for c in CLIENTS)} if name})
 
 
 def install_guide(project: Path, path: Path) -> list[Step]:
-    """What tells the agents that read the document at `path` when to search.
+    """The steps that put the section about searching into the document at `path`.
 
     Raises:
         ConfigFileError: If it cannot be read.
@@ -144,7 +144,7 @@ def install_guide(project: Path, path: Path) -> list[Step]:
 
 
 def uninstall_guide(project: Path, path: Path, *, is_wanted: bool) -> list[Step]:
-    """What takes the section out of the document at `path`; a hint if that is not wanted.
+    """The steps that take the section out of the document at `path`; a hint if not wanted.
 
     Raises:
         ConfigFileError: If it is wanted and the document cannot be read.
@@ -165,18 +165,18 @@ def uninstall_guide(project: Path, path: Path, *, is_wanted: bool) -> list[Step]
 
 
 def _document(project: Path, client: Client) -> Path:
-    """The client's own document if there is one that does not lead to AGENTS.md; or AGENTS.md."""
+    """The client's own document; AGENTS.md if that is missing, or imports AGENTS.md."""
     own = project / client.document
     try:
         data = load(target_of(own, project))
         leads_there = data is None or _IMPORTS_AGENTS in decoded(own, data)
-    except ConfigFileError:  # told when it is to be changed
+    except ConfigFileError:  # reported when it is to be changed
         leads_there = False
     return project / AGENTS if leads_there else own
 
 
 def _different(paths: Iterable[Path]) -> list[Path]:
-    """Of paths that lead to the same file only one."""
+    """`paths` without those that lead to the same file as another."""
     return list({os.path.realpath(path): path for path in sorted(paths)}.values())
 
 
@@ -191,7 +191,7 @@ def _add(client: Client, name: str, entry: dict[str, Any], text: str) -> str:
 
 
 def _readable(client: Client, places: Mapping[str, Path], besides: Path) -> list[_Config]:
-    """The client's other files; one that cannot be read is not ours to complain about now."""
+    """The client's other files; those that cannot be read are left out without an error."""
     found = []
     for scope in SCOPES:
         for path in client.paths(scope, places):

@@ -1,4 +1,4 @@
-"""What a person sees of install and uninstall, and is asked."""
+"""What `install` and `uninstall` show to a person, and ask."""
 
 import difflib
 import re
@@ -11,6 +11,8 @@ from rich.text import Text
 
 from vector_index_mcp.clients.catalog import Client
 from vector_index_mcp.clients.configs import Change, decoded
+from vector_index_mcp.console.terminal import prepared, write
+from vector_index_mcp.foreign import visible
 
 _MOST_CHARS_OF_A_LINE = 200  # some clients keep a whole file on one line
 _CONTEXT_LINES = 3
@@ -22,25 +24,25 @@ _NO_FILE = "/dev/null"
 
 def say(text: str) -> None:
     """Print a line on stdout."""
-    _stdout().print(Text(_harmless(text)), soft_wrap=True)
+    _stdout().print(Text(_lines_of(text)), soft_wrap=True)
 
 
 def complain(text: str) -> None:
     """Print a line on stderr."""
-    sys.stderr.write(f"vector-index-mcp: {_harmless(text)}\n")
+    write(f"vector-index-mcp: {_lines_of(text)}", sys.stderr)
 
 
 def show(title: str, change: Change) -> None:
     """Print a change as a unified diff."""
     console = _stdout()
-    where = _harmless(f" (a link to {change.target.real})") if change.target.is_link else ""
+    where = visible(f" (a link to {change.target.real})") if change.target.is_link else ""
     console.print(Text(f"\n{title}{where}", style="bold"), soft_wrap=True)
     for line in _diff(change):
         console.print(Text(line, style=_COLOURS.get(line[:1], "")), soft_wrap=True)
 
 
 def confirms(question: str) -> bool:
-    """Whether the person says yes; Enter is a yes, the end of input is none."""
+    """Whether the person says yes. Enter means yes, the end of input means no."""
     while True:
         answer = _asked(f"\n{question} [Y/n] ")
         if answer is None or answer.lower() in {"n", "no"}:
@@ -79,14 +81,14 @@ def _diff(change: Change) -> list[str]:
     new = _NO_FILE if change.after is None else str(change.path)
     lines = _unified(before, after)
     lines = [f"--- {old}", f"+++ {new}", *lines] if lines else [f"--- {old}", f"+++ {new} (empty)"]
-    return [_short(_harmless(line)) for line in lines]
+    return [_short(visible(line, keep="\t")) for line in lines]
 
 
 def _unified(before: list[str], after: list[str]) -> list[str]:
     """The lines of a unified diff, without its heading.
 
-    What is the same at both ends is passed over first: difflib takes minutes for a file of a
-    megabyte, of which an edit changes a few lines.
+    Equal lines at the beginning and at the end are cut off first: difflib takes minutes for a file
+    of a megabyte, and an edit changes a few lines.
     """
     shorter = min(len(before), len(after))
     same = next((n for n in range(shorter) if before[n] != after[n]), shorter)
@@ -117,14 +119,10 @@ def _short(line: str) -> str:
     return line if len(line) <= _MOST_CHARS_OF_A_LINE else line[:_MOST_CHARS_OF_A_LINE] + "…"
 
 
-def _harmless(text: str) -> str:
-    """`text` without what a terminal would obey: the files are not ours."""
-    return "".join(
-        c if c.isprintable() or c in "\t\n" else "\N{REPLACEMENT CHARACTER}" for c in text
-    )
+def _lines_of(text: str) -> str:
+    """A text of several lines, fit for a terminal: the files are not ours."""
+    return visible(text, keep="\n\t")
 
 
 def _stdout() -> Console:
-    # Names and texts may hold what the terminal's encoding lacks.
-    sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # TextIOWrapper
-    return Console(highlight=False)
+    return Console(file=prepared(sys.stdout), highlight=False)

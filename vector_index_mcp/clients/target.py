@@ -1,9 +1,9 @@
-"""Which file a client's path leads to, and the ways to it that nobody can bend meanwhile.
+"""Which file a client's path leads to, and how to open it so that nobody can swap it meanwhile.
 
-A project may have been cloned from anywhere, and any name in it may be a link. What lies in the
-project is therefore reached without following links, from its folder down to the file that was
-shown: a link that appears in between is an error. The user's own files may be links to wherever
-the user keeps them.
+A project may have been cloned from anywhere, and any name in it may be a link. So links are
+resolved once, and shown; the file is then opened from the project's folder downwards without
+following any link, and a link that appears meanwhile is an error. The user's own files may be links
+to any place.
 """
 
 import os
@@ -19,7 +19,7 @@ from vector_index_mcp.files import beneath
 _MOST_BYTES_IN_A_PROJECT = 1_000_000  # a hundred times what people write by hand
 _MOST_BYTES = 20_000_000  # some clients keep their history beside their configuration
 _GIT_FOLDER = ".git"
-# Opening a pipe waits for its other end, and a terminal may become ours.
+# Opening a pipe would wait for its other end, and a terminal could become our controlling terminal.
 _READING = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 
 
@@ -43,7 +43,7 @@ class Target:
 
     @property
     def is_link(self) -> bool:
-        """Whether the file lies elsewhere than its path says."""
+        """Whether a link is on the way to the file."""
         return self.real != self.path
 
     @contextmanager
@@ -85,10 +85,10 @@ def target_of(path: Path, project: Path | None = None) -> Target:
         project: The folder it belongs to, absolute and resolved; None if it is the user's own.
 
     Raises:
-        ConfigFileError: If it leads out of its project, or to what no client's file is.
+        ConfigFileError: If it leads out of its project, or to a file of git's or of another kind.
     """
-    with told(path, "read"):  # a link that is none any more in the middle of it
-        # os.path knows an answer even for links that lead in a circle.
+    with system_errors(path, "read"):  # a link may go away meanwhile
+        # os.path has an answer even for links that lead in a circle.
         real, folder = Path(os.path.realpath(path)), Path(os.path.realpath(path.parent))
     target = Target(path, real, folder, project)
     if project is not None:
@@ -119,9 +119,9 @@ def load(target: Target) -> bytes | None:
     """What a file holds; None if there is no such file.
 
     Raises:
-        ConfigFileError: If it cannot be read, or is none that can be changed.
+        ConfigFileError: If it cannot be read, is too large, or is no plain file.
     """
-    with told(target.path, "read"):
+    with system_errors(target.path, "read"):
         try:
             with target.folder() as folder:
                 return read(folder, target.real.name, _most_bytes(target), target.path)
@@ -130,7 +130,7 @@ def load(target: Target) -> bytes | None:
 
 
 def load_backup(target: Target, name: str) -> bytes | None:
-    """What a backup of it holds; None if there is none (any more), or it is none of ours."""
+    """What a backup of it holds; None if it is gone or cannot be read."""
     try:
         with target.folder_of_backups() as folder:
             return read(folder, name, _most_bytes(target), target.backups / name)
@@ -139,13 +139,13 @@ def load_backup(target: Target, name: str) -> bytes | None:
 
 
 def read(folder: beneath.Folder, name: str, most_bytes: int, path: Path) -> bytes:
-    """What a plain file holds; `path` is what it is called in errors.
+    """What a plain file holds; errors name it `path`.
 
     Raises:
         ConfigFileError: If it is no plain file, or larger than `most_bytes`.
         OSError: If it cannot be read.
     """
-    # Asked before it is opened: opening alone makes some devices act.
+    # Before it is opened: some devices act when they are opened.
     _check_is_plain(folder.status(name), path)
     with open(folder.open(name, _READING), "rb") as file:  # noqa: PTH123 - from a descriptor
         _check_is_plain(os.fstat(file.fileno()), path)
@@ -158,8 +158,8 @@ def read(folder: beneath.Folder, name: str, most_bytes: int, path: Path) -> byte
 
 
 @contextmanager
-def told(path: Path, done: str) -> Iterator[None]:
-    """Errors of the system as one that names the file.
+def system_errors(path: Path, done: str) -> Iterator[None]:
+    """Turns errors of the system into one that names the file.
 
     Raises:
         ConfigFileError: In place of an OSError.
@@ -168,7 +168,7 @@ def told(path: Path, done: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise ConfigFileError(
-            f"{path} cannot be {done}: {error.strerror}; mend that and run this again"
+            f"{path} cannot be {done}: {error.strerror}; correct that and run this again"
         ) from error
 
 
@@ -178,4 +178,4 @@ def _most_bytes(target: Target) -> int:
 
 def _check_is_plain(status: os.stat_result, path: Path) -> None:
     if not stat.S_ISREG(status.st_mode):
-        raise ConfigFileError(f"{path} cannot be read: it is no plain file; take it away")
+        raise ConfigFileError(f"{path} cannot be read: it is no plain file; remove it")

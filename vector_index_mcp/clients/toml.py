@@ -1,7 +1,7 @@
 """TOML: read by the standard library, edited in place. Pure.
 
-A table of ours is always written as lines of its own, at the end. A library that keeps comments
-takes those below a table for its own and would drop them together with it.
+Our table is always written on lines of its own, at the end. Libraries that keep comments count
+those below a table as part of it, and would remove them together with our table.
 """
 
 import json
@@ -26,8 +26,8 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _EMPTY_LINE_AT_THE_END = re.compile(r"(?:\A|\r?\n)(?P<line>\r?\n)\Z")
-# tomllib keeps every beginning of every dotted key, with the header before it: 125,000 keys in one
-# line of 250 KB took 24 GB and the process with it (measured). This much takes 160 MB at most.
+# tomllib keeps every prefix of every dotted key, with the header before it: 125,000 keys in one
+# line of 250 KB took 24 GB, and the process died (measured). This limit keeps it below 160 MB.
 _MOST_NESTING = 20_000_000
 _LINE_IN_MESSAGE = re.compile(r"at line (\d+)")
 
@@ -37,10 +37,10 @@ class _Statement:
     """A header of a table, or a key with its value."""
 
     path: tuple[str, ...]
-    """The keys that lead to it from the document's top."""
+    """Its keys, from the top of the document."""
     start: int
     end: int
-    """After its line's end."""
+    """Behind the end of its line."""
     value: tuple[int, int] | None
     """Where its value starts and ends; a header has none."""
 
@@ -49,7 +49,7 @@ class Toml:
     """TOML as tomllib reads it."""
 
     def read(self, text: str) -> dict[str, Any]:
-        """What the text says.
+        """The data in the text.
 
         Raises:
             EditError: If it is not TOML.
@@ -143,7 +143,7 @@ def _statement(text: str, tokens: list[re.Match[str]], table: tuple[str, ...]) -
 
 
 def _keys(statement: str) -> tuple[str, ...]:
-    """The keys of one statement, read by who knows how they may be quoted."""
+    """The keys of one statement; tomllib reads them, as they may be quoted."""
     keys = []
     node: Any = tomllib.loads(statement)
     while isinstance(node, dict) and node:
@@ -157,5 +157,5 @@ def _rendered_key(key: str) -> str:
 
 
 def _rendered(value: Any) -> str:
-    # The same as JSON but for DEL, as long as there are no objects.
+    # Without objects, TOML is written like JSON, except for DEL.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import anyio
 
+from vector_index_mcp.codebase.recent import Mode
 from vector_index_mcp.codebase.wanted import Wanted
 from vector_index_mcp.engine.embed import Embedder
 from vector_index_mcp.engine.store import Index
@@ -33,11 +34,12 @@ _LOADING_PATIENCE_SECONDS = 120.0  # for the model, of somebody who would rather
 class Answer:
     """What a search found."""
 
+    wanted: Wanted
+    """What was asked."""
     hits: list[Hit]
     stale: frozenset[str]
     """Files among the hits that changed since they were indexed; they are queued."""
-    mode: str
-    """`hybrid`, or `lexical` when only the full text was searched."""
+    mode: Mode
     note: str
     """What whoever asked should know about the answer; empty when there is nothing."""
     seconds: float
@@ -89,6 +91,11 @@ class Question:
         self._ledger = ledger
         self._wait_for_model = wait_for_model
         self._vector: Vector | None = None
+
+    @property
+    def mode(self) -> Mode:
+        """How it is answered, once `embed` has been tried."""
+        return "lexical" if self.lack else "hybrid"
 
     async def embed(self) -> Vector | None:
         """The query's vector; None if something is lacking."""

@@ -4,12 +4,15 @@ from collections import deque
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from vector_index_mcp.engine.types import Hit
 
 if TYPE_CHECKING:  # the page needs the rest before LanceDB is imported
     from vector_index_mcp.codebase.asking import Answer
+
+Mode: TypeAlias = Literal["hybrid", "lexical"]
+"""How a query was answered: by words and by meaning, or by words only."""
 
 MOST_KEPT = 50
 MOST_PLACES = 5
@@ -46,8 +49,7 @@ class Asked:
     language: str
     at: datetime
     seconds: float
-    mode: str
-    """`hybrid` or `lexical`."""
+    mode: Mode
     found: int
     best: tuple[Place, ...]
 
@@ -77,13 +79,14 @@ class RecentQueries:
         return list(reversed(self._kept))
 
 
-def asked(query: str, asker: Asker, path: str, language: str, answer: "Answer") -> Asked:
+def asked(answer: "Answer", asker: Asker) -> Asked:
     """What is kept of a query that has just been answered."""
+    wanted = answer.wanted
     return Asked(
-        query=query[:MOST_QUERY_CHARS],
+        query=wanted.query.text[:MOST_QUERY_CHARS],
         asker=asker,
-        path=path[:MOST_QUERY_CHARS],
-        language=language,
+        path=wanted.path[:MOST_QUERY_CHARS],
+        language=wanted.language,
         at=datetime.now(UTC),
         seconds=answer.seconds,
         mode=answer.mode,

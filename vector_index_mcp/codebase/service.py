@@ -109,7 +109,7 @@ class Codebase:
             live_index.vectors.check_model()
         async with live_index.reading() as (index, ledger):
             question = Question(
-                self._embedder, what.text, index, ledger, wait_for_model=wait_for_model
+                self._embedder, what.query.text, index, ledger, wait_for_model=wait_for_model
             )
             where = Place(self.root, index, ledger)
             hits, why_none = await self._best_hits(what, question, where, limit + _SPARE_HITS)
@@ -123,13 +123,14 @@ class Codebase:
             live_index.indexer.look_again(checked.gone | checked.stale | checked.untrue)
         limits = note(question.lack, ledger, backlog, len(checked.untrue))
         answer = Answer(
+            wanted=what,
             hits=checked.hits,
             stale=frozenset(checked.stale),
-            mode="lexical" if question.lack else "hybrid",
+            mode=question.mode,
             note=" ".join(filter(None, (why_none, limits))),
             seconds=time.monotonic() - began,
         )
-        self.recent.note(asked(what.text, asker, path, language, answer))
+        self.recent.note(asked(answer, asker))
         return answer
 
     async def _best_hits(

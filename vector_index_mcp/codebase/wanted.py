@@ -18,6 +18,7 @@ from vector_index_mcp.codebase.limits import (
     LONGEST_PATH_CHARS,
     LONGEST_QUERY_CHARS,
 )
+from vector_index_mcp.engine.query import Query
 from vector_index_mcp.engine.search import search
 from vector_index_mcp.engine.spelling import composed
 from vector_index_mcp.engine.store import Store
@@ -33,7 +34,7 @@ from vector_index_mcp.indexing.ledger import INDEXED, Ledger
 _READINGS = ("[]{}", "[]", "{}")
 
 
-def _checked_query(query: str) -> str:
+def _checked_query(query: str) -> Query:
     """What is to be looked for.
 
     Raises:
@@ -48,7 +49,7 @@ def _checked_query(query: str) -> str:
             "the query has no word that could be looked for, only punctuation or what has more "
             f"than {MAX_WORD_CHARS} characters; say in words what it is about, or use grep"
         )
-    return text
+    return Query(text)
 
 
 def _languages_of(language: str) -> tuple[str, ...]:
@@ -71,9 +72,13 @@ def _languages_of(language: str) -> tuple[str, ...]:
 class Wanted:
     """What to look for and where; made by `wanted`."""
 
-    text: str
+    query: Query
     path: str
+    """The file, folder or glob that was asked for; empty for all."""
+    language: str
+    """As it was asked for; empty for all."""
     languages: tuple[str, ...]
+    """The languages that it means; empty for all."""
 
     async def find(
         self,
@@ -90,7 +95,7 @@ class Wanted:
             StoreError: If the index cannot be read.
         """
         filters = replace(await _files_of(self.path, root, store, ledger), languages=self.languages)
-        hits = await search(store, self.text, embed, limit, filters)
+        hits = await search(store, self.query, embed, limit, filters)
         return hits, "" if hits else await _why_nothing(filters, self.path, store, ledger)
 
     async def raise_if_path_fails(
@@ -104,7 +109,7 @@ class Wanted:
         if not self.path.strip():
             return
         with suppress(StoreError):
-            await search(store, self.text, embed, 1)
+            await search(store, self.query, embed, 1)
             raise QueryError(
                 f"path={shown(self.path)} is too long or has too many alternatives to be searched "
                 'for; examples: "src/**", "*.py", "tests/", "src/*.{ts,tsx}"'
@@ -118,7 +123,7 @@ def wanted(query: str, path: str, language: str) -> Wanted:
         QueryError: If there is nothing to look for, too much, or no such language.
     """
     _check_length("path", path, LONGEST_PATH_CHARS)
-    return Wanted(_checked_query(query), path, _languages_of(language))
+    return Wanted(_checked_query(query), path, language, _languages_of(language))
 
 
 async def _files_of(path: str, root: Path, store: Store, ledger: Ledger) -> Filters:

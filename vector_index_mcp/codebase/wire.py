@@ -10,6 +10,7 @@ import psutil
 from pydantic import BaseModel, Field
 
 from vector_index_mcp.codebase import budget
+from vector_index_mcp.codebase.recent import Mode
 from vector_index_mcp.indexing.run import Run
 
 if TYPE_CHECKING:  # tools.py needs the models at once, and the service imports lancedb
@@ -54,9 +55,7 @@ class SearchResult(BaseModel):
     """The answer of `search_index`, best hit first."""
 
     results: list[SearchHit]
-    mode: Literal["hybrid", "lexical"] = Field(
-        description="hybrid: by words and by meaning; lexical: by words only"
-    )
+    mode: Mode = Field(description="hybrid: by words and by meaning; lexical: by words only")
     note: str | None = Field(
         None, description="What limits this answer, such as vectors that are not ready yet"
     )
@@ -181,7 +180,7 @@ def search_result(answer: "Answer", max_tokens: int) -> SearchResult:
         notes.append(f"{left_out} more results did not fit max_tokens.")
     return SearchResult(
         results=[_hit(one, one.hit.chunk.key in answer.stale) for one in shown],
-        mode="hybrid" if answer.mode == "hybrid" else "lexical",
+        mode=answer.mode,
         note=" ".join(notes) or None,
     )
 

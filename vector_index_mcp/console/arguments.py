@@ -1,8 +1,9 @@
 """The grammar of the command line: which commands there are, and what each of them takes."""
 
 import argparse
-from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 from vector_index_mcp import __version__
 from vector_index_mcp.codebase.limits import (
@@ -15,30 +16,31 @@ from vector_index_mcp.codebase.limits import (
     TOP_K,
 )
 
-_Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
-
-COMMANDS = "serve index search status verify doctor ui ps stop logs host install uninstall".split()
+Run: TypeAlias = Callable[[argparse.Namespace], int]
+"""Runs a command that was parsed; returns the exit status."""
+_Add: TypeAlias = Callable[..., argparse.ArgumentParser]
+"""Adds a command: its name, then what `argparse.ArgumentParser` takes."""
 
 _DESCRIPTION = """\
 Keeps a software project indexed and searchable by meaning and by identifier.
 
   vector-index-mcp PATH                  MCP server on stdio: what an MCP client runs
   vector-index-mcp install [PATH]        add the project to your MCP clients
-  vector-index-mcp uninstall [PATH]      take it out of them again
+  vector-index-mcp uninstall [PATH]      take the project out of them again
   vector-index-mcp index PATH            index the project once
   vector-index-mcp search PATH QUERY     search from the terminal
-  vector-index-mcp status PATH           what the index holds
-  vector-index-mcp verify PATH           whether the index is true, file by file
-  vector-index-mcp doctor PATH           whether everything is as it should be, and what to do
+  vector-index-mcp status PATH           show what the index holds
+  vector-index-mcp verify PATH           compare the index with the files, one by one
+  vector-index-mcp doctor PATH           examine the machine, the model and the index
   vector-index-mcp ui PATH               search, progress and a map in a browser
-  vector-index-mcp ps                    the background services that run
+  vector-index-mcp ps                    list the background services that run
   vector-index-mcp stop PATH | --all     end a project's service, or all
-  vector-index-mcp logs PATH             what a project's service has logged
+  vector-index-mcp logs PATH             show what a project's service has logged
 
-The first client of a project starts a background service, which keeps the index fresh, serves
-every further client and ends by itself when it is not needed. PATH is the folder of one project;
-its index is kept in PATH/.lancedb, and everything stays on this machine. There is one server entry
-per repository in your MCP client; `install` writes it, or you:
+The first client of a project starts a background service. It keeps the index fresh, serves every
+further client and ends by itself when nobody needs it. PATH is the folder of one project; its index
+lies in PATH/.lancedb, and everything stays on this machine. Your MCP client needs one server entry
+per project; `install` writes it, or you do:
 
   {"mcpServers": {"my-project": {"command": "vector-index-mcp", "args": ["/path/to/my-project"]}}}
 """
@@ -48,26 +50,66 @@ VECTOR_INDEX_ENV_FILE; the project's own .env is never read. The README lists th
 """
 
 
-def parse(arguments: Sequence[str]) -> argparse.Namespace:
-    """The command and its options; exits with status 2 and a usage line if they make no sense."""
-    return _parser().parse_args(_with_command(arguments))
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What the command `search` was given."""
+
+    query: str
+    top_k: int
+    glob: str
+    language: str
+    max_tokens: int
+    folder: str
+    """The project's folder as it was typed: printed paths begin with it."""
+    format: str
+    """`text`, `json` or `grep`."""
+    color: str
+    """`auto`, `always` or `never`."""
+
+    @classmethod
+    def of(cls, parsed: argparse.Namespace) -> "Search":
+        """The options that were parsed."""
+        return cls(
+            query=parsed.query,
+            top_k=parsed.top_k,
+            glob=parsed.glob,
+            language=parsed.language,
+            max_tokens=parsed.max_tokens,
+            folder=parsed.path,
+            format=parsed.format,
+            color=parsed.color,
+        )
 
 
-def _with_command(arguments: Sequence[str]) -> list[str]:
-    """`vector-index-mcp PATH` is short for `vector-index-mcp serve PATH`."""
+def parse(arguments: Sequence[str], runs: Mapping[str, Run]) -> argparse.Namespace:
+    """The options of a command; exits with status 2 and a usage line if they make no sense.
+
+    Args:
+        arguments: The command line's.
+        runs: What runs each command, by the command's name.
+
+    Returns:
+        Besides the options, `run`, which runs the command, and `speaks_mcp`: whether standard
+        input and output belong to an MCP client.
+    """
+    return _parser(runs).parse_args(_with_command(arguments, runs))
+
+
+def _with_command(arguments: Sequence[str], commands: Mapping[str, Run]) -> list[str]:
+    """The arguments with a command: `vector-index-mcp PATH` is short for `... serve PATH`."""
     previous = ""
     for position, argument in enumerate(arguments):
         is_value, previous = previous == "--env-file", argument
         if is_value:
             continue
-        if argument in COMMANDS or argument in {"-h", "--help", "--version"}:
+        if argument in commands or argument in {"-h", "--help", "--version"}:
             return list(arguments)
         if not argument.startswith("-"):
             return [*arguments[:position], "serve", *arguments[position:]]
     return list(arguments)
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(runs: Mapping[str, Run]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="vector-index-mcp",
         usage="vector-index-mcp [--env-file FILE] [COMMAND] PATH ...",
@@ -78,37 +120,46 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--env-file", metavar="FILE", help="read settings from this .env file")
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    parser.set_defaults(speaks_mcp=False)
+    commands = parser.add_subparsers(
+        dest="command", required=True, metavar="COMMAND", prog=parser.prog
+    )
 
-    _add_commands_of_the_index(commands)
-    _add_commands_of_services(commands)
-    _add_commands_of_clients(commands)
+    def add(name: str, **texts: Any) -> argparse.ArgumentParser:
+        command = commands.add_parser(name, **texts)
+        command.set_defaults(run=runs[name])
+        return command
+
+    _add_commands_of_the_index(add)
+    _add_commands_of_services(add)
+    _add_commands_of_clients(add)
     return parser
 
 
-def _add_commands_of_the_index(commands: _Commands) -> None:
-    serve = commands.add_parser(
+def _add_commands_of_the_index(add: _Add) -> None:
+    serve = add(
         "serve",
         help="serve MCP on stdio (the default when only PATH is given)",
         description="Serve the project to an MCP client on standard input and output.",
     )
+    serve.set_defaults(speaks_mcp=True)
     serve.add_argument(
         "--foreground",
         action="store_true",
         help="without a background service: for containers and debuggers",
     )
-    index = commands.add_parser(
+    index = add(
         "index",
         help="index the project once and exit",
         description="Bring the index up to date and exit. Status 1 when files failed.",
     )
     index.add_argument("--force", action="store_true", help="read every file again")
-    search = commands.add_parser(
+    search = add(
         "search",
         help="search the project",
         description="Bring the index up to date and search it, by words and by meaning.",
     )
-    status = commands.add_parser(
+    status = add(
         "status", help="show what the index holds", description="Show what the index holds."
     )
     kinds = status.add_mutually_exclusive_group()
@@ -117,13 +168,16 @@ def _add_commands_of_the_index(commands: _Commands) -> None:
         "--skipped", action="store_true", help="list the files that are not indexed, and why"
     )
     kinds.add_argument("--json", action="store_true", help="print what the MCP tool returns")
-    verify = commands.add_parser(
+    verify = add(
         "verify",
         help="compare the index with the files, one by one",
-        description="Read and cut every file and compare. Status 1 when the index is not true.",
+        description="Read and cut every file and compare it with the index. Status 1 when they "
+        "differ.",
     )
-    verify.add_argument("--repair", action="store_true", help="if not, build it anew")
-    doctor = commands.add_parser(
+    verify.add_argument(
+        "--repair", action="store_true", help="if they differ, build the index anew"
+    )
+    doctor = add(
         "doctor",
         help="examine the machine, the model and the index",
         description="Examine everything the program needs. Status 1 when a check failed.",
@@ -161,14 +215,14 @@ def _add_search_options(search: argparse.ArgumentParser) -> None:
         type=_text(LONGEST_LANGUAGE_CHARS),
         default="",
         metavar="NAME",
-        help="only files in it: python",
+        help="only files in this language: python",
     )
     search.add_argument(
         "--max-tokens",
         type=_number(*MAX_TOKENS),
         default=DEFAULT_MAX_TOKENS,
         metavar="N",
-        help="about how long the answer may be (8000)",
+        help="about how long the answer may be, in tokens (8000)",
     )
     search.add_argument(
         "--format",
@@ -188,27 +242,27 @@ def _add_search_options(search: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_commands_of_services(commands: _Commands) -> None:
-    commands.add_parser(
+def _add_commands_of_services(add: _Add) -> None:
+    add(
         "ps",
         help="list the background services that run",
         description="List the background services that run.",
     )
-    stop = commands.add_parser(
+    stop = add(
         "stop",
         help="end background services",
-        description="End the service of a project, or all. An index is never lost by that.",
+        description="End the service of a project, or all. The indexes stay.",
     )
     stop.add_argument("path", metavar="PATH", nargs="?", help="the project's folder")
     stop.add_argument("--all", action="store_true", help="end all services of yours")
-    logs = commands.add_parser(
+    logs = add(
         "logs",
         help="show what a service has logged",
         description="Show what the background service of a project has logged.",
     )
     logs.add_argument("path", metavar="PATH", help="the project's folder")
     logs.add_argument("--follow", action="store_true", help="go on until Ctrl+C")
-    ui = commands.add_parser(
+    ui = add(
         "ui",
         help="open the project's page in a browser",
         description="Print a link to the project's page, and open it. The link works once.",
@@ -216,18 +270,18 @@ def _add_commands_of_services(commands: _Commands) -> None:
     ui.add_argument("path", metavar="PATH", help="the project's folder")
     ui.add_argument("--no-open", action="store_true", help="print the link only")
     # Started by a front end, not by people.
-    host = commands.add_parser("host", description="Be the background service of a project.")
+    host = add("host", description="Be the background service of a project.")
     host.add_argument("path", metavar="PATH", help="the project's folder")
 
 
-def _add_commands_of_clients(commands: _Commands) -> None:
-    install = commands.add_parser(
+def _add_commands_of_clients(add: _Add) -> None:
+    install = add(
         "install",
         help="add the project to your MCP clients",
         description="Add an entry that serves the project to the configuration of MCP clients, "
         "after showing the change and asking.",
     )
-    uninstall = commands.add_parser(
+    uninstall = add(
         "uninstall",
         help="take the project out of your MCP clients",
         description="Take the project's entry out of the configuration of MCP clients, after "
@@ -246,13 +300,13 @@ def _add_commands_of_clients(commands: _Commands) -> None:
         command.add_argument(
             "--scope",
             choices=("project", "user"),
-            help="in a file of the project, or of yours for all projects",
+            help="in a file of the project, or in one of yours for all projects",
         )
         command.add_argument("--yes", action="store_true", help="write without asking")
         command.add_argument(
             "--agents-md",
             action="store_true",
-            help="also the section of AGENTS.md or CLAUDE.md that says when to search",
+            help="also change the section of AGENTS.md or CLAUDE.md that says when to search",
         )
 
 

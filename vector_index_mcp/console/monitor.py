@@ -1,6 +1,6 @@
-"""`status --watch`: looks at a project's background service now and then until Ctrl+C.
+"""`status --watch`: shows the status of a project's background service until Ctrl+C.
 
-Starts no service: it waits for one, and when that has ended for the next.
+It starts no service: it waits for one, and when that has ended, for the next.
 """
 
 import socket
@@ -20,18 +20,19 @@ from vector_index_mcp.background.endpoint import endpoint_of
 from vector_index_mcp.codebase.wire import IndexStatus
 from vector_index_mcp.console import remote, view
 from vector_index_mcp.console.output import visible_status
-from vector_index_mcp.console.terminal import prepared, visible, write
+from vector_index_mcp.console.terminal import prepared, write
 from vector_index_mcp.errors import ServiceEndedError
+from vector_index_mcp.foreign import visible
 
 Show = Callable[[IndexStatus | None], None]
 """Shows a status, or that there is no service."""
 
-_IDLE_SECONDS = 1.0  # between two looks, of which each costs the service some 5 ms
+_IDLE_SECONDS = 1.0  # between two looks; each costs the service some 5 ms
 _BUSY_SECONDS = 0.5
 
 
 async def run(project: Path) -> int:
-    """Show the status of the service of `project`; ends by being interrupted."""
+    """Show the status of the service of `project` until somebody interrupts it."""
     endpoint = endpoint_of(project)
     with _shown(project) as show:
         while True:
@@ -80,17 +81,17 @@ def _picture(project: str, console: Console) -> Iterator[Show]:
 
 def _lines() -> Show:
     before: IndexStatus | None = None
-    told = ""
+    shown = ""
 
     def show(status: IndexStatus | None) -> None:
-        nonlocal before, told
+        nonlocal before, shown
         if status is not None:
             for line in view.change_lines(before, status):
                 write(line)
         before = status
         summary = view.summary(status) if status is not None else view.NO_SERVICE
-        if summary != told:
+        if summary != shown:
             write(summary)
-            told = summary
+            shown = summary
 
     return show

@@ -1,28 +1,36 @@
 """What a command prints on stdout, and the exit status that goes with it."""
 
-import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from vector_index_mcp.codebase import text
 from vector_index_mcp.codebase.wire import IndexStatus, RunReport, SearchResult
 from vector_index_mcp.console import results
-from vector_index_mcp.console.terminal import visible, visible_values, write
+from vector_index_mcp.console.arguments import Search
+from vector_index_mcp.console.terminal import write
+from vector_index_mcp.engine.query import Query
 from vector_index_mcp.engine.types import FileRecord
+from vector_index_mcp.foreign import visible, visible_values
 
 if TYPE_CHECKING:  # a command that asks a running service needs no LanceDB
     from vector_index_mcp.indexing.verify import Report
 
 
-def of_search(result: SearchResult, parsed: argparse.Namespace) -> int:
-    """Print hits in the format that was asked for."""
-    if parsed.format == "json":
+def of_search(result: SearchResult, query: Query, wanted: Search) -> int:
+    """Print hits in the format that is wanted.
+
+    Args:
+        result: What was found.
+        query: What was looked for.
+        wanted: How to print it.
+    """
+    if wanted.format == "json":
         write(result.model_dump_json(indent=2))
-    elif parsed.format == "text":
-        console = results.console_for(parsed.color)
-        write(results.readable(result, parsed.path, console))
+    elif wanted.format == "text":
+        console = results.console_for(wanted.color)
+        write(results.readable(result, wanted.folder, console))
     else:
-        for line in results.grep_lines(result, parsed.query, parsed.path):
+        for line in results.grep_lines(result, query, wanted.folder):
             write(line)
     return 0
 
@@ -34,7 +42,7 @@ def of_status(status: IndexStatus, *, as_json: bool) -> int:
 
 
 def of_index(report: RunReport, status: IndexStatus) -> int:
-    """Print what a run did and what the index holds now; 1 if it lacks files it should have."""
+    """Print what a run did and what the index holds now; 1 if something failed."""
     write(f"{text.of_run(report)} in {report.seconds:.1f} s")
     write(_readable(status))
     return 1 if report.error or status.failed or status.unreadable_folders else 0
@@ -48,7 +56,7 @@ def of_skipped(records: Sequence[FileRecord]) -> int:
 
 
 def of_verify(report: "Report") -> int:
-    """Print what a comparison with the files found; 1 if the index is not true."""
+    """Print how the index differs from the files; 1 if it does."""
     for key, fault in sorted(report.faults.items()):
         write(f"{visible(key)} {fault}")
     counts = f"{report.files} files, {report.chunks} chunks, {report.vectors} vectors"
@@ -61,7 +69,7 @@ def of_verify(report: "Report") -> int:
 
 
 def visible_status(status: IndexStatus) -> IndexStatus:
-    """The same with all names and messages fit for a terminal."""
+    """`status` with all names and messages fit for a terminal."""
     return IndexStatus.model_validate(visible_values(status.model_dump()))
 
 

@@ -22,7 +22,7 @@ _SECONDS_BETWEEN_LINES = 2.0
 
 @contextmanager
 def shown() -> Iterator[Show]:
-    """Something that shows progress for as long as it lasts."""
+    """A function that shows progress, until the context ends."""
     if sys.stderr.isatty():
         yield from _bar()
     else:

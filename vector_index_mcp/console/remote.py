@@ -1,6 +1,5 @@
-"""The same commands, asked of the project's background service through its own three tools."""
+"""A command about one index, answered by the project's background service, over MCP."""
 
-import argparse
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -13,6 +12,8 @@ from mcp_types import TextContent
 
 from vector_index_mcp.codebase.wire import IndexStatus, RunReport, SearchResult, TriggerResult
 from vector_index_mcp.console import output, progress
+from vector_index_mcp.console.arguments import Search
+from vector_index_mcp.engine.query import Query
 from vector_index_mcp.errors import BackgroundError, ServiceEndedError
 from vector_index_mcp.serving import transport
 
@@ -21,20 +22,29 @@ _ASK_AGAIN_SECONDS = 0.5
 _LOADING_PATIENCE_SECONDS = 120.0
 
 
-async def run(parsed: argparse.Namespace, connection: socket.socket) -> int:
-    """Run the command that was parsed over `connection`; returns the exit status."""
+# Each command prints after its session has ended: a reader like `head` may break off there.
+
+
+async def index(connection: socket.socket, *, force: bool) -> int:
+    """Bring the index up to date; returns the exit status."""
     async with session(connection) as client:
-        if parsed.command == "index":
-            report = await _index(client, parsed.force)
-        elif parsed.command == "search":
-            result = await _search(client, parsed)
+        report = await _index(client, force)
         current = await status(client)
-    # Printed after the session has ended: a reader like `head` may break off here.
-    if parsed.command == "index":
-        return output.of_index(report, current)
-    if parsed.command == "search":
-        return output.of_search(result, parsed)
-    return output.of_status(current, as_json=parsed.json)
+    return output.of_index(report, current)
+
+
+async def search(connection: socket.socket, wanted: Search) -> int:
+    """Search and print what is found; returns the exit status."""
+    async with session(connection) as client:
+        result = await _search(client, wanted)
+    return output.of_search(result, Query(wanted.query), wanted)
+
+
+async def show_status(connection: socket.socket, *, as_json: bool) -> int:
+    """Print what the index holds; returns the exit status."""
+    async with session(connection) as client:
+        current = await status(client)
+    return output.of_status(current, as_json=as_json)
 
 
 async def _index(client: Client, force: bool) -> RunReport:
@@ -45,20 +55,20 @@ async def _index(client: Client, force: bool) -> RunReport:
 
         arguments = {"force_reindex": force}
         first = result = await _trigger(client, arguments, on_progress)
-        # The tool answers after 45 s at the latest; asking again joins what is under way.
+        # The tool answers after 45 s at the latest; asking again joins the run under way.
         while not result.complete and (await status(client)).model.state != "unavailable":
             result = await _trigger(client, {}, on_progress)
     return result.run if result.run.kind == first.run.kind else first.run
 
 
-async def _search(client: Client, parsed: argparse.Namespace) -> SearchResult:
-    """Search; a person would rather wait for the model than be answered by words alone."""
+async def _search(client: Client, wanted: Search) -> SearchResult:
+    """Search, and wait for the model: a person prefers that to an answer by words alone."""
     arguments = {
-        "query": parsed.query,
-        "top_k": parsed.top_k,
-        "path": parsed.glob,
-        "language": parsed.language,
-        "max_tokens": parsed.max_tokens,
+        "query": wanted.query,
+        "top_k": wanted.top_k,
+        "path": wanted.glob,
+        "language": wanted.language,
+        "max_tokens": wanted.max_tokens,
     }
     result = SearchResult.model_validate(await call(client, "search_index", arguments))
     with anyio.move_on_after(_LOADING_PATIENCE_SECONDS):
@@ -84,12 +94,12 @@ async def session(connection: socket.socket) -> AsyncIterator[Client]:
             yield client
     except* MCPError as group:
         raise ServiceEndedError(
-            "the background service ended in the middle; its index is kept, try again"
+            "the background service ended before it answered; its index is kept, try again"
         ) from group
 
 
 async def status(client: Client) -> IndexStatus:
-    """What the service tells of its index."""
+    """What the service reports of its index."""
     return IndexStatus.model_validate(await call(client, "get_status", {}))
 
 

@@ -8,13 +8,15 @@ from rich.style import Style
 from rich.text import Text
 
 from vector_index_mcp.codebase import colours
+from vector_index_mcp.codebase.recent import Mode
 from vector_index_mcp.codebase.text import nothing_found
 from vector_index_mcp.codebase.wire import SearchHit, SearchResult
-from vector_index_mcp.console.terminal import visible
-from vector_index_mcp.engine.words import query_words, words
+from vector_index_mcp.engine.query import Query
+from vector_index_mcp.engine.words import words
+from vector_index_mcp.foreign import visible
 
 _TAB_COLUMNS = 4
-_MODES = {"hybrid": "by words and by meaning", "lexical": "by words only"}
+_MODES: dict[Mode, str] = {"hybrid": "by words and by meaning", "lexical": "by words only"}
 # Only what reads on a dark and on a light background: no yellow, no blue, no bright colour.
 _STYLES = {
     colours.COMMENT: Style(dim=True),
@@ -28,7 +30,7 @@ _STYLES = {
 
 
 def console_for(color: str) -> Console | None:
-    """What paints for standard output; None if it is to be plain.
+    """What colours the text for standard output; None if it is to be plain.
 
     Args:
         color: `always`, `never`, or `auto`: on a terminal that knows colours, unless NO_COLOR is
@@ -50,8 +52,8 @@ def readable(result: SearchResult, folder: str, console: Console | None) -> str:
 
     Args:
         result: What was found.
-        folder: How the project's folder was called: the places are told from there.
-        console: What paints; None for plain text.
+        folder: The project's folder as it was typed; printed paths begin with it.
+        console: What colours it; None for plain text.
     """
     blocks = []
     for number, hit in enumerate(result.results, start=1):
@@ -68,24 +70,24 @@ def readable(result: SearchResult, folder: str, console: Console | None) -> str:
     return capture.get()
 
 
-def grep_lines(result: SearchResult, query: str, folder: str) -> list[str]:
+def grep_lines(result: SearchResult, query: Query, folder: str) -> list[str]:
     """One line `path:line:text` for each result, as grep writes it and editors read it.
 
-    The line is the result's first among those that have most of the query's words.
+    It is the line of the result with most words of the query; of several, the first.
     """
-    asked = set(query_words(query))
+    asked = set(query.words)
     return [_grep_line(hit, asked, folder) for hit in result.results]
 
 
 def _grep_line(hit: SearchHit, asked: set[str], folder: str) -> str:
     lines = visible(hit.extracted_text_chunk, keep="\n\t").split("\n")
-    told = [len(asked.intersection(words(line))) for line in lines]
+    scores = [len(asked.intersection(words(line))) for line in lines]
     names = {word for symbol in hit.symbols for word in words(symbol)}
-    if not any(told):  # found by meaning
-        told = [bool(names.intersection(words(line))) for line in lines]
-    if not any(told):
-        told = [bool(line.strip()) for line in lines]
-    best = told.index(max(told))
+    if not any(scores):  # found by meaning
+        scores = [bool(names.intersection(words(line))) for line in lines]
+    if not any(scores):
+        scores = [bool(line.strip()) for line in lines]
+    best = scores.index(max(scores))
     return f"{_place(hit, folder)}:{hit.start_line + best}:{lines[best].rstrip()}"
 
 

@@ -1,6 +1,5 @@
 """The commands about background services: ps, stop and logs."""
 
-import argparse
 import sys
 import time
 from pathlib import Path
@@ -9,24 +8,17 @@ from typing import Any
 from vector_index_mcp.background import contact, greeting
 from vector_index_mcp.background.endpoint import Endpoint, all_endpoints, endpoint_of
 from vector_index_mcp.codebase.project import resolve_project
-from vector_index_mcp.console.terminal import visible, write
+from vector_index_mcp.console.terminal import write
 from vector_index_mcp.errors import BackgroundError, SettingsError
+from vector_index_mcp.foreign import visible
 
 _FOLLOW_SECONDS = 0.2
 _ANSWER_SECONDS = 3.0  # a service takes milliseconds; `ps` asks one after the other
 _COLUMNS = "{:>7}  {:<13}  {:>7}  {:>9}  {:>9}  {}"
 
 
-def run(parsed: argparse.Namespace) -> int:
-    """Run the command that was parsed; returns the exit status."""
-    if parsed.command == "ps":
-        return _ps()
-    if parsed.command == "stop":
-        return _stop(parsed.path, everything=parsed.all)
-    return _logs(endpoint_of(_project(parsed.path)).log, follow=parsed.follow)
-
-
-def _ps() -> int:
+def ps() -> int:
+    """List the services that run; returns the exit status."""
     rows = [row for endpoint in all_endpoints() if (row := _row(endpoint))]
     if not rows:
         write("no background service is running")
@@ -42,25 +34,31 @@ def _ps() -> int:
 
 
 def _row(endpoint: Endpoint) -> dict[str, Any]:
-    """What is told of a service; empty if there is none."""
+    """What a service reports of itself; empty if there is none."""
     if report := contact.ask(endpoint, greeting.REPORT, _ANSWER_SECONDS):
         return report
-    # The record is read first: one that is about to end removes it.
+    # First the record: a service that is about to end removes it.
     record = endpoint.read_record()
     return {**record, "state": "not answering"} if endpoint.keeper else {}
 
 
-def _stop(path: str | None, *, everything: bool) -> int:
+def stop(path: str | None, *, everything: bool) -> int:
+    """End the service of the project at `path`, or all; returns the exit status.
+
+    Raises:
+        SettingsError: If neither is asked for, or both.
+        ProjectError: If there is no such project.
+    """
     if (path is None) == (not everything):
-        raise SettingsError("say which service to end: give a PATH, or --all")
+        raise SettingsError("give either a PATH or --all, to say which services end")
     endpoints = list(all_endpoints()) if path is None else [endpoint_of(_project(path))]
     failed = 0
     for endpoint in endpoints:
-        failed += not _stop_one(endpoint, tell_absence=path is not None)
+        failed += not _stop_one(endpoint, reports_absence=path is not None)
     return 1 if failed else 0
 
 
-def _stop_one(endpoint: Endpoint, *, tell_absence: bool) -> bool:
+def _stop_one(endpoint: Endpoint, *, reports_absence: bool) -> bool:
     project = visible(endpoint.read_record().get("project", "this project"))
     try:
         stopped = contact.stop(endpoint)
@@ -69,12 +67,19 @@ def _stop_one(endpoint: Endpoint, *, tell_absence: bool) -> bool:
         return False
     if stopped:
         write(f"ended the service of {project}")
-    elif tell_absence:
+    elif reports_absence:
         write("no background service is running for this project")
     return True
 
 
-def _logs(log: Path, *, follow: bool) -> int:
+def logs(path: str, *, follow: bool) -> int:
+    """Print what the service of the project at `path` has logged; returns the exit status.
+
+    Raises:
+        BackgroundError: If it has logged nothing yet.
+        ProjectError: If there is no such project.
+    """
+    log = endpoint_of(_project(path)).log
     if not log.is_file():
         raise BackgroundError(f"there is no log yet: no service has run for this project ({log})")
     with log.open(encoding="utf-8", errors="replace") as lines:

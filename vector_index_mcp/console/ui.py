@@ -1,7 +1,7 @@
 """The command `ui`: a link to the page of a project's background service, and a browser for it.
 
-The link is a secret for a few minutes: it is printed for the user's own terminal, and handed to the
-browser in a file, since every user of the machine can read a browser's arguments.
+The link is a secret for a few minutes. It is printed in the user's own terminal, and the browser
+gets it in a file: every user of the machine can read the arguments of a browser.
 """
 
 import os
@@ -15,23 +15,23 @@ from vector_index_mcp.background import contact, greeting
 from vector_index_mcp.background.endpoint import endpoint_of
 from vector_index_mcp.errors import BackgroundError
 
-# Without any of them a Unix has text browsers at best, which would take the terminal.
+# A Unix with none of them has at most text browsers, which would take over the terminal.
 _SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
-# Set in a terminal of VS Code whose window is on another machine, with a browser that finds no file
-# of this one. A click on the printed link works there.
+# Set in a terminal of VS Code whose window is on another machine: the browser there cannot read our
+# file. A click on the printed link works.
 _ELSEWHERE = "VSCODE_IPC_HOOK_CLI"
 
 
 def run(project: Path, host_arguments: Sequence[str], *, opens_browser: bool) -> int:
-    """Print a link that works once, and open it if there is where to; returns the exit status.
+    """Print a link that works once, and open it if there is a screen; returns the exit status.
 
     Raises:
         BackgroundError: If there is no service, and none can be started.
     """
     is_opened = opens_browser and _has_screen()
-    wish = greeting.PAGE_IN_A_FILE if is_opened else greeting.PAGE
+    request = greeting.PAGE_IN_A_FILE if is_opened else greeting.PAGE
     with contact.connected(project, host_arguments):  # a client meanwhile, so that it does not end
-        answer = contact.ask(endpoint_of(project), wish)
+        answer = contact.ask(endpoint_of(project), request)
     if answer is None:
         raise BackgroundError("the background service has just ended; try again")
     sys.stdout.write(f"{answer['url']}\n")
@@ -48,7 +48,7 @@ def run(project: Path, host_arguments: Sequence[str], *, opens_browser: bool) ->
 
 
 def _has_screen() -> bool:
-    """Whether there is a browser that can be shown one of our files."""
+    """Whether a browser can run here that can read our files."""
     if os.environ.get(_ELSEWHERE) or "microsoft" in platform.release().lower():  # or of Windows
         return False
     return sys.platform in {"win32", "darwin"} or any(map(os.environ.get, _SCREENS))

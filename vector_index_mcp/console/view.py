@@ -1,6 +1,6 @@
 """What `status --watch` shows: a picture of a status for a terminal, lines for anything else. Pure.
 
-Its colours read on a dark and on a light background. Whoever calls has made all names visible.
+Its colours can be read on dark and light backgrounds. The caller makes all names visible first.
 """
 
 from collections import deque
@@ -20,19 +20,19 @@ _LABEL_COLUMNS = 9  # the longest label and a space
 _WIDEST_BAR_COLUMNS = 60
 _MOST_FAILED_SHOWN = 5
 _MOST_CHANGES_SHOWN = 6  # with all the rest, that fits into 24 lines
-_RATE_SECONDS = 20.0  # over which a rate is taken: a batch of vectors takes several
+_RATE_SECONDS = 20.0  # that a rate is measured over; a batch of vectors takes several
 NO_SERVICE = "no background service runs for this project"
 _TO_START_ONE = "Waiting for one. An MCP client starts it, and so does `vector-index-mcp PATH`."
 
 
 class Rate:
-    """How fast a count grows, from looks at it now and then."""
+    """How fast a count grows, measured by looking at it now and then."""
 
     def __init__(self) -> None:
         self._looks: deque[tuple[float, int]] = deque()
 
     def note(self, now: float, count: int) -> None:
-        """Note that it was `count` at `now`, in seconds. One that shrinks is counted anew."""
+        """Note that it was `count` at `now`, in seconds. If it shrinks, the measuring restarts."""
         if self._looks and count < self._looks[-1][1]:
             self._looks.clear()
         self._looks.append((now, count))
@@ -41,7 +41,7 @@ class Rate:
 
     @property
     def per_second(self) -> float:
-        """0 while it does not grow, or there is nothing to go by."""
+        """The growth per second; 0 if it does not grow or was seen only once."""
         (began, first), (ended, last) = self._looks[0], self._looks[-1]
         return (last - first) / (ended - began) if ended > began else 0.0
 
@@ -55,14 +55,14 @@ class Picture:
         self._vectors_per_second = vectors_per_second
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """The project's name, and a row for everything there is to tell."""
+        """The project's name, and a row for each fact."""
         room = max(options.max_width - _LABEL_COLUMNS, 1)
         yield Text(_end_of(self._project, options.max_width), style="bold")
         table = Table.grid()
         table.add_column(width=_LABEL_COLUMNS, no_wrap=True, style="dim")
         table.add_column(width=room, overflow="fold")
         for label, value in self._rows(room):
-            # As it is: of a plain string, rich would take [bold] for markup.
+            # As a Text: in a plain string, rich would take [bold] for markup.
             table.add_row(label, Text(value) if isinstance(value, str) else value)
         yield table
         yield Text("Ctrl+C ends the view", style="dim")
@@ -173,14 +173,15 @@ def _lacking(status: IndexStatus, room: int) -> Iterator[tuple[str, RenderableTy
 
 def _changes(status: IndexStatus, room: int) -> Iterator[tuple[str, RenderableType]]:
     for number, change in enumerate(status.last_changes[:_MOST_CHANGES_SHOWN]):
-        told = f"{_clock(change)} "
-        line = Text(told, style="dim").append(f"{change.change} ", _CHANGES[change.change])
+        line = Text(f"{_clock(change)} ", style="dim").append(
+            f"{change.change} ", _CHANGES[change.change]
+        )
         line.append(_end_of(change.file_path, room - cell_len(line.plain)))
         yield "" if number else "changed", line
 
 
 def summary(status: IndexStatus) -> str:
-    """The status in one line that changes when something has happened."""
+    """The status in one line, which changes when something has happened."""
     parts = [f"{status.indexed_file_count} files, {status.indexed_chunk_count} chunks"]
     if status.embedded_chunk_count < status.indexed_chunk_count:
         parts.append(f"{status.embedded_chunk_count} with vectors")
@@ -196,7 +197,7 @@ def summary(status: IndexStatus) -> str:
 
 
 def change_lines(before: IndexStatus | None, after: IndexStatus) -> list[str]:
-    """A line for every file that changed between two looks, in that order."""
+    """A line for every file that changed between two looks, oldest first."""
     known = before.last_changes if before is not None else after.last_changes
     new = [change for change in after.last_changes if change not in known]
     return [f"{_clock(change)} {change.change} {change.file_path}" for change in reversed(new)]
@@ -211,7 +212,7 @@ def _megabytes(size: int) -> str:
 
 
 def _end_of(path: str, columns: int) -> str:
-    """A path that takes at most `columns`: its end is what tells one from another."""
+    """A path cut to `columns`; its end stays, which distinguishes one path from another."""
     if cell_len(path) <= columns:
         return path
     while path and cell_len(path) > max(columns - 2, 0):

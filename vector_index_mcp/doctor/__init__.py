@@ -1,4 +1,4 @@
-"""Whether everything is as the program needs it, and what to do where it is not.
+"""The checks of `doctor`: what is wrong on this machine, and what to do about it.
 
 Must not change anything.
 """

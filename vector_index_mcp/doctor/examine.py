@@ -1,7 +1,7 @@
-"""All checks, one after the other, and what is printed of them.
+"""Runs all checks, one after the other, and prints what they find.
 
-A check that raises, or does not come to an end, is a finding like any other and stops no other
-check. Therefore each has a thread of its own, which is left behind if it hangs.
+A check that raises or hangs is a finding like any other, and stops no other check: each runs in a
+thread of its own, which is abandoned if it hangs.
 """
 
 import json
@@ -15,17 +15,18 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from vector_index_mcp.console.terminal import prepared, visible_values, write
+from vector_index_mcp.console.terminal import prepared, write
 from vector_index_mcp.doctor import index, machine, model, places
 from vector_index_mcp.doctor.finding import Case, Finding, Verdict, failed, failed_by, not_tried
 from vector_index_mcp.errors import VectorIndexError
+from vector_index_mcp.foreign import visible_values
 from vector_index_mcp.indexing.place import index_uri
 from vector_index_mcp.serving.loading import cache_folder, state_folder
 from vector_index_mcp.settings import Settings
 
 Check = Callable[[Case], Finding]
 Checks = Sequence[tuple[str, Check, float]]
-"""By name, and how many seconds each may take."""
+"""Each check with its name and how many seconds it may take."""
 
 _SECONDS = 30.0  # for a check that reads a few files
 _LONG_SECONDS = 180.0  # for one that walks a large project, loads a model or perhaps downloads it
@@ -75,8 +76,8 @@ def run(
             show(console, name, finding)
     verdicts = [finding.verdict for finding in found.values()]
     if as_json:
-        told = [{"name": name, **asdict(finding)} for name, finding in found.items()]
-        write(json.dumps({"ok": Verdict.FAILED not in verdicts, "checks": told}, indent=2))
+        listed = [{"name": name, **asdict(finding)} for name, finding in found.items()]
+        write(json.dumps({"ok": Verdict.FAILED not in verdicts, "checks": listed}, indent=2))
     else:
         counts = [f"{n} {verdict}" for verdict in Verdict if (n := verdicts.count(verdict))]
         write(f"{len(found)} checks: {', '.join(counts)}")
@@ -97,7 +98,7 @@ def findings(case: Case, checks: Checks) -> Iterator[tuple[str, Finding]]:
 
 
 def _bounded(check: Check, case: Case, seconds: float) -> Finding:
-    """What `check` finds within `seconds`, whatever becomes of it."""
+    """What `check` finds within `seconds`; if it raises or hangs, that is the finding."""
     outcome: list[Finding] = []
 
     def examine() -> None:
@@ -106,10 +107,10 @@ def _bounded(check: Check, case: Case, seconds: float) -> Finding:
         except VectorIndexError as error:
             outcome.append(failed_by(error))
         except OSError as error:
-            remedy = "give yourself permission, or look what is wrong with the disk"
+            remedy = "give yourself permission, or examine the disk"
             outcome.append(failed(f"cannot be examined: {error}", remedy))
         except Exception as error:  # noqa: BLE001 - whatever it is, the other checks go on
-            words = f"the check itself broke off: {type(error).__name__}: {error}"
+            words = f"the check itself failed: {type(error).__name__}: {error}"
             outcome.append(failed(words, "please report this, it is a bug"))
 
     thread = threading.Thread(target=examine, daemon=True)
@@ -117,12 +118,12 @@ def _bounded(check: Check, case: Case, seconds: float) -> Finding:
     thread.join(seconds)
     if outcome:
         return outcome[0]
-    remedy = "look at what the machine is waiting for: a disk, a network, too little memory"
-    return failed(f"no end after {seconds:g} s", remedy)
+    remedy = "find out what the machine waits for: a disk, a network, too little memory"
+    return failed(f"the check did not end within {seconds:g} s", remedy)
 
 
 def show(console: Console, name: str, finding: Finding) -> None:
-    """Print a finding; its marks are words, so that they are read without colour, too."""
+    """Print a finding; its verdict is a word, which can be read without colour."""
     lines = [f"{name}: {finding.words}", *finding.details]
     if finding.remedy:
         lines.append(f"do: {finding.remedy}")

@@ -1,4 +1,4 @@
-"""What a check has found, and what a check is told."""
+"""What a check examines, and what it finds."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -9,7 +9,7 @@ from vector_index_mcp.settings import Settings
 
 
 class Verdict(StrEnum):
-    """How it stands; the values are the marks that people see."""
+    """The result of a check; the values are printed."""
 
     OK = "ok"
     WARNING = "warning"
@@ -24,9 +24,9 @@ class Case:
     project: Path
     settings: Settings
     origins: dict[str, str]
-    """By field, where the settings that are not at their defaults come from."""
+    """Where each setting that is not at its default comes from, by field."""
     uri: str
-    """Of the index."""
+    """Where the index lies: a folder, or a LanceDB URI."""
     cache_folder: Path
     state_folder: Path
 
@@ -63,11 +63,11 @@ def failed(words: str, remedy: str) -> Finding:
 
 
 def not_tried(words: str) -> Finding:
-    """Another check's failure stands in the way."""
+    """The check could not run, `words` says why."""
     return Finding(Verdict.NOT_TRIED, words)
 
 
 def failed_by(error: VectorIndexError) -> Finding:
-    """An error of ours, whose message ends with what to do."""
+    """One of our errors; its message ends with what to do."""
     words, separator, remedy = str(error).partition("; ")
     return failed(words, remedy if separator else "look at `vector-index-mcp logs`")

@@ -31,7 +31,7 @@ _REMOTE_FILE_SYSTEMS = {
 
 
 def versions(case: Case) -> Finding:
-    """Whether what we are built on is installed."""
+    """Whether the packages that the program needs are installed."""
     found = [f"vector-index-mcp {__version__}", f"Python {platform.python_version()}"]
     missing = []
     for package in PACKAGES:
@@ -48,7 +48,7 @@ def versions(case: Case) -> Finding:
 
 
 def processor(case: Case) -> Finding:
-    """Whether LanceDB runs on this processor; on one that lacks something it crashes."""
+    """Whether LanceDB runs on this processor; without AVX2 or FMA it crashes."""
     kind = platform.machine()
     if kind.lower() not in _X86 or not _CPU_INFO.is_file():
         return ok(f"{kind}, {os.cpu_count()} processors")
@@ -56,33 +56,33 @@ def processor(case: Case) -> Finding:
 
 
 def runs_lancedb(kind: str, cpu_info: str) -> Finding:
-    """Whether a processor of x86 does, by the text of /proc/cpuinfo."""
+    """Whether LanceDB runs on an x86 processor, by the text of /proc/cpuinfo."""
     flags = next((line for line in cpu_info.splitlines() if line.startswith("flags")), "")
     missing = _NEEDED_FEATURES - set(flags.partition(":")[2].split())
     if missing:
         return failed(
             f"{kind} without {' and '.join(sorted(missing))}, which LanceDB needs",
-            "use a machine with a processor of 2013 or later; of a virtual machine, let it see "
-            "the host's processor (CPU type `host`)",
+            "use a machine with a processor of 2013 or later; in a virtual machine, choose the CPU "
+            "type `host`",
         )
     return ok(f"{kind} with {' and '.join(sorted(_NEEDED_FEATURES))}, {os.cpu_count()} processors")
 
 
 def file_system(case: Case) -> Finding:
-    """Whether the project lies where the system tells of changes."""
+    """Whether the project lies on a file system that reports changes."""
     mounts = [(part.mountpoint, part.fstype) for part in psutil.disk_partitions(all=True)]
-    return tells_of_changes(kind_of_mount(case.project, mounts), case.settings.rescan_seconds)
+    return reports_changes(kind_of_mount(case.project, mounts), case.settings.rescan_seconds)
 
 
-def tells_of_changes(kind: str, rescan_seconds: int) -> Finding:
-    """Whether a file system of that kind tells of changes that are made elsewhere."""
+def reports_changes(kind: str, rescan_seconds: int) -> Finding:
+    """Whether a file system of that kind reports changes made on another machine."""
     if kind in _REMOTE_FILE_SYSTEMS or kind.startswith("fuse."):
         return warning(
-            f"{kind}: of changes made elsewhere the system may not tell; they are found by a scan "
-            f"every {rescan_seconds} s",
-            "set VECTOR_INDEX_RESCAN_SECONDS lower if that is too seldom",
+            f"{kind}: may not report changes made on another machine; a scan finds them every "
+            f"{rescan_seconds} s",
+            "set VECTOR_INDEX_RESCAN_SECONDS lower if that is too slow",
         )
-    return ok(kind or "of a kind that the system does not tell")
+    return ok(kind or "of an unknown kind")
 
 
 def kind_of_mount(folder: Path, mounts: list[tuple[str, str]]) -> str:
@@ -131,7 +131,7 @@ def _may_begin_to_watch() -> bool:
 
 
 def descriptors(case: Case) -> Finding:
-    """Whether enough files may be open."""
+    """Whether a process may have enough files open."""
     if sys.platform == "win32":
         return ok("not limited")
     import resource
@@ -158,5 +158,5 @@ def disk(case: Case) -> Finding:
 
 
 def existing(path: Path) -> Path:
-    """`path`, or else the nearest folder above it that is there."""
+    """`path` if it exists, otherwise the nearest folder above it that does."""
     return next(place for place in (path, *path.parents) if os.path.exists(place))

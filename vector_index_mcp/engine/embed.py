@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Literal, Protocol, Self, TypeAlias
 
 import anyio
 import anyio.abc
@@ -29,6 +29,7 @@ _LONGEST_HEADER_BYTES = 65_536
 _PATIENCE_SECONDS = 120.0
 _CRASHES_IN_A_ROW = 3  # after so many without an answer in between, starting again is pointless
 
+EmbedderState: TypeAlias = Literal["off", "loading", "ready", "unavailable"]
 StartWorker = Callable[..., Awaitable[anyio.abc.Process]]
 """`processes.children.start`: this package's `engine` knows no processes but its worker."""
 
@@ -37,8 +38,8 @@ class Embedder(Protocol):
     """What turns texts into vectors: the worker, or a fake in tests."""
 
     @property
-    def state(self) -> str:
-        """`off`, `loading`, `ready` or `unavailable`."""
+    def state(self) -> EmbedderState:
+        """`off` until it is needed, and after it has rested."""
 
     @property
     def reason(self) -> str:
@@ -131,7 +132,7 @@ class WorkerEmbedder:
         self._sending = anyio.Lock()
         self._changed = anyio.Event()
         self._crashes = 0
-        self.state = "off"
+        self.state: EmbedderState = "off"
         self.reason = ""
         self.precision = ""
 
@@ -321,7 +322,7 @@ class WorkerEmbedder:
         else:
             self._set_state("off")
 
-    def _set_state(self, state: str, reason: str = "") -> None:
+    def _set_state(self, state: EmbedderState, reason: str = "") -> None:
         self.state, self.reason = state, reason
         self._changed.set()
         self._changed = anyio.Event()

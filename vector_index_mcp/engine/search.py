@@ -23,16 +23,16 @@ _T = TypeVar("_T")
 
 async def search(
     store: Store,
-    text: str,
+    query: Query,
     embed: Callable[[], Awaitable[Vector | None]],
     limit: int,
     filters: Filters = NO_FILTERS,
 ) -> list[Hit]:
-    """The best `limit` chunks for `text`.
+    """The best `limit` chunks for `query`.
 
     Args:
         store: Where to look.
-        text: Words, identifiers or a sentence.
+        query: Words, identifiers or a sentence.
         embed: Gives the query's embedding; None searches the full text alone. It is awaited while
             the full text is being searched.
         limit: How many hits at most.
@@ -41,8 +41,7 @@ async def search(
     Raises:
         StoreError: If the index cannot be read.
     """
-    query = Query(text)
-    is_long = len(text) > _SHORT_CHARS
+    is_long = len(query.text) > _SHORT_CHARS
     candidates = max(FEWEST_CANDIDATES, OVERFETCH * limit)
     lexical: list[Candidate] = []
     semantic: list[Candidate] = []

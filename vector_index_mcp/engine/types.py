@@ -15,9 +15,6 @@ else:  # `initialize` and the crew do without numpy: a third of their start
 # Vector: one embedding, float32, shape (dimension,), unit length.
 # Vectors: embeddings, float32, shape (n, dimension), rows of unit length.
 
-Stamp = tuple[int, int, int]
-"""What tells one state of a file from another: (bytes, mtime_ns, ctime_ns)."""
-
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
@@ -67,7 +64,8 @@ class FileRecord:
     """One row of the table `files`: what the index knows of a file, indexed or not."""
 
     key: str
-    stamp: Stamp
+    stamp: tuple[int, int, int]
+    """(bytes, mtime_ns, ctime_ns), as `files.scan` makes it; the engine only stores it."""
     content_hash: str
     """Empty when the file was never read whole."""
     chunk_count: int

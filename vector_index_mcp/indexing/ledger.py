@@ -4,7 +4,8 @@ from bisect import bisect_left, insort
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 
-from vector_index_mcp.engine.types import FileRecord, Holding, Stamp
+from vector_index_mcp.engine.types import FileRecord, Holding
+from vector_index_mcp.files.scan import Stamp
 
 INDEXED, SKIPPED, FAILED = "indexed", "skipped", "failed"
 GIVEN_UP = "given up"

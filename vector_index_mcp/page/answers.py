@@ -1,4 +1,4 @@
-"""What the page is told: the tools' own answers, and what only eyes need."""
+"""What the page shows: the answers of the tools, with colours and marks added."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -7,9 +7,9 @@ import anyio.to_thread
 from vector_index_mcp.codebase import wire
 from vector_index_mcp.codebase.limits import MAX_TOKENS
 from vector_index_mcp.codebase.recent import Asked, Asker
-from vector_index_mcp.engine.query import Query
 from vector_index_mcp.engine.words import words
 from vector_index_mcp.errors import QueryError
+from vector_index_mcp.foreign import visible
 from vector_index_mcp.page import folders, highlight
 
 if TYPE_CHECKING:  # the link is there before LanceDB is imported
@@ -32,22 +32,22 @@ async def of_search(codebase: "Codebase", query: str, path: str, language: str) 
             f"the query is longer than {LONGEST_QUERY_CHARS:,} characters; ask for less at once"
         )
     answer = await codebase.search(query, TOP_K, path=path, language=language, asker=Asker.PAGE)
-    return await anyio.to_thread.run_sync(_searched, query, answer)
+    return await anyio.to_thread.run_sync(_searched, answer)
 
 
-def _searched(query: str, answer: "Answer") -> dict[str, Any]:
-    subject = Query(query).subject
+def _searched(answer: "Answer") -> dict[str, Any]:
+    subject = answer.wanted.query.subject
     result = wire.search_result(answer, MAX_TOKENS[1])  # an eye has no budget
     hits = [_hit(hit, subject) for hit in result.results]
-    told = result.model_dump(mode="json", include={"mode", "note"})
-    return told | {"seconds": answer.seconds, "words": subject, "results": hits}
+    values = result.model_dump(mode="json", include={"mode", "note"})
+    return values | {"seconds": answer.seconds, "words": subject, "results": hits}
 
 
 def _hit(hit: wire.SearchHit, subject: list[str]) -> dict[str, Any]:
-    text = hit.extracted_text_chunk.rstrip()
+    text = visible(hit.extracted_text_chunk, keep="\n\t").rstrip()
     seen = set(words(f"{hit.file_path} {hit.scope} {text}"))
-    told = hit.model_dump(mode="json", exclude={"extracted_text_chunk"})
-    return told | {
+    values = hit.model_dump(mode="json", exclude={"extracted_text_chunk"})
+    return values | {
         "spans": highlight.spans(text, hit.language, frozenset(subject)),
         "matched": [word for word in subject if word in seen],
     }
@@ -62,7 +62,7 @@ async def of_map(codebase: "Codebase", folder: str) -> dict[str, Any]:
     async with codebase.index.reading() as (_, ledger):
         records = ledger.all()
     part = await anyio.to_thread.run_sync(folders.look_into, folder, records)
-    return part.told() | {"folder": folder}
+    return part.values() | {"folder": folder}
 
 
 def of_recent(codebase: "Codebase") -> list[dict[str, Any]]:

@@ -1,17 +1,17 @@
-"""Who may come in: links that work once, sessions, and which requests are refused. No I/O.
+"""Who may see the page: links that work once, sessions, and which requests are refused. No I/O.
 
-The page shows a project's sources, so nobody but the user whose service it is may see it, although
-every process of the machine, and every site the user's browser is on, can reach its port:
+The page shows a project's sources, so only the service's own user may see it. But every process of
+the machine, and every site that the user's browser visits, can reach its port:
 
-- A link holds a token, which works once and for a few minutes. Only the service's own socket hands
-  it out. It is exchanged for a session. A browser that we open finds it in a file of the user's and
-  sends it from there (`handover`), so that no process has it among its arguments.
+- A link holds a token, which works once, for a few minutes, and is exchanged for a session. Only
+  the service's own socket hands it out. A browser that we open gets it in a file of the user's
+  (`handover`), so that it is in no process's arguments.
 - A session is a room, which is the first part of the page's path, and a key, which is a cookie. A
-  browser sends cookies to every port of a host, so the cookie is limited to the room's path, and a
-  server on another port, whose pages have other paths, never gets it.
-- A request must name this listener as its host (no name that somebody else's DNS points here), must
-  come from the page itself (no other origin) and may only read. Only a token may come from a file,
-  which has no origin: whoever has one may come in.
+  browser sends cookies to every port of a host; so the cookie is limited to the room's path, and a
+  server on another port, which has other paths, never gets it.
+- A request must name this listener as its host (no DNS name that somebody points here), must come
+  from the page itself (no other origin) and may only read. One exception: a token may come from a
+  file, which has no origin, because whoever holds a token may enter.
 """
 
 import secrets
@@ -71,14 +71,14 @@ class Door:
         self._sessions: dict[str, Session] = {}  # by room, oldest first
 
     def issue(self, now: float) -> str:
-        """A token that can be exchanged once; of too many the oldest is void."""
+        """A new token, which can be exchanged once; if too many are out, the oldest is void."""
         _keep_newest(self._tokens, _MOST_TOKENS - 1)
         token = secrets.token_urlsafe(_SECRET_BYTES)
         self._tokens[token] = now + TOKEN_SECONDS
         return token
 
     def admit(self, token: str, now: float) -> Session | None:
-        """The session that `token` is exchanged for; None if it is not good, or no longer."""
+        """The session that `token` is exchanged for; None if it is wrong, used or too old."""
         known = [issued for issued in self._tokens if _is_same(issued, token)]
         if not known or self._tokens.pop(known[0]) < now:
             return None
@@ -88,11 +88,11 @@ class Door:
         return session
 
     def is_good(self, token: str, now: float) -> bool:
-        """Whether a token that was issued can still be exchanged."""
+        """Whether this token can still be exchanged."""
         return self._tokens.get(token, now - 1) >= now
 
     def is_awaited(self, now: float) -> bool:
-        """Whether a token is out that can still be exchanged."""
+        """Whether any token can still be exchanged."""
         return any(until >= now for until in self._tokens.values())
 
     def knows(self, room: str, cookies: Mapping[str, str]) -> bool:
@@ -102,13 +102,13 @@ class Door:
 
 
 def refusal(method: str, path: str, headers: Mapping[str, str], port: int) -> Refusal | None:
-    """Why a request is refused whatever it asks for; None if it is not.
+    """Why a request is refused, whatever it asks for; None if it may be answered.
 
     Args:
         method: Its method.
         path: Its path.
         headers: Its headers, by names in lower case.
-        port: Where the page is listened for.
+        port: The port of the page.
     """
     host = headers.get("host", "")
     if host not in {f"127.0.0.1:{port}", f"localhost:{port}"}:
@@ -126,7 +126,7 @@ def refusal(method: str, path: str, headers: Mapping[str, str], port: int) -> Re
 
 
 def _takes_the_whole_tab(headers: Mapping[str, str]) -> bool:
-    """Whether a person sees what a request is answered with: no script asks, and no frame."""
+    """Whether the answer becomes a page of its own: the request is not of a script or a frame."""
     wanted = {"sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
     return all(headers.get(name, value) == value for name, value in wanted.items())
 

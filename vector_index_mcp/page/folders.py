@@ -1,7 +1,7 @@
 """The map of a project: what lies in a folder, and how much of it is indexed. Pure.
 
-A folder is told with what lies in it and, for each folder in it, with what lies in that: two levels
-are drawn at a time. What is too small to be seen is told as one.
+The map of a folder has two levels: what lies in the folder, and what lies in the folders in it. The
+parts that are too small to be seen are put together as one.
 """
 
 from collections import Counter
@@ -46,8 +46,8 @@ class Part:
         """How much room it takes: its chunks, and one for every file that is not indexed."""
         return self.chunks + self.missing.total()
 
-    def told(self) -> dict[str, Any]:
-        """What goes out, the largest parts first."""
+    def values(self) -> dict[str, Any]:
+        """What the browser gets, the largest parts first."""
         ordered = sorted(self.parts.values(), key=lambda part: (-part.weight, part.name))
         return {
             "name": self.name,
@@ -56,7 +56,7 @@ class Part:
             "vectors": self.vectors,
             "files": self.files,
             "missing": dict(self.missing.most_common()),
-            "parts": [part.told() for part in _with_rest(ordered)],
+            "parts": [part.values() for part in _with_rest(ordered)],
         }
 
 

@@ -1,8 +1,8 @@
-"""A link that is handed to a browser in a file, which nobody but the user can read.
+"""Hands a link to a browser in a file that only the user can read.
 
-Every user of a machine sees the arguments of every process, so a link in those of a browser could
-be used by somebody else first. The browser is told the path of a file instead; the page in it sends
-the link's token to us, in the body of a request, so that no history and no log keeps it.
+Every user of a machine sees the arguments of every process, so somebody else could use a link in
+the browser's arguments first. The browser gets the path of a file instead. The page in it sends us
+the link's token in the body of a request, so that no history and no log keeps it.
 """
 
 import os
@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 _PREFIX = "vector-index-mcp-"
-_RANDOM_BYTES = 8  # nobody may read the file: this only keeps two apart
+_RANDOM_BYTES = 8  # they need not be secret, only different for every file
 _SNAPS = Path("/var/lib/snapd")
 _PAGE = """\
 <!doctype html>
@@ -36,7 +36,7 @@ class Handover:
         """Prepare; nothing is written yet.
 
         Args:
-            name: Of the service, as no other one has it.
+            name: Of the service; no other one has it.
             folders: Where the files may lie; the first one is used.
         """
         self._name = f"{_PREFIX}{name}-"
@@ -49,7 +49,7 @@ class Handover:
             OSError: If it cannot be written.
         """
         path = self._folders[0] / f"{self._name}{secrets.token_hex(_RANDOM_BYTES)}.html"
-        import html  # and its list of characters, which few services need
+        import html  # has a large table of characters, and few services need it
 
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
         with open(os.open(path, flags, 0o600), "w", encoding="utf-8") as file:  # noqa: PTH123
@@ -67,7 +67,7 @@ class Handover:
 
 
 def remove(path: Path) -> None:
-    """Remove such a file; it may be gone already."""
+    """Remove a file that `write` made; it may be gone already."""
     with suppress(OSError):
         path.unlink()
 

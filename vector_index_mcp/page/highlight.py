@@ -1,6 +1,6 @@
-"""Code as coloured spans: which class each piece has and whether it is what was asked for. Pure.
+"""Code as coloured spans: each piece with its class and whether the query asked for it. Pure.
 
-What comes out is data, not HTML, and its pieces joined are the text.
+The result is data, not HTML; its pieces joined are the text.
 """
 
 from collections.abc import Iterator, Set
@@ -10,10 +10,10 @@ from vector_index_mcp.codebase.colours import pieces
 from vector_index_mcp.engine.words import places
 
 Span = tuple[str, str, int]
-"""(class, text, 1 if it is what was asked for); the class is a letter of the style sheet, or none.
+"""(class, text, 1 if the query asked for it); the class is a letter of the style sheet, or empty.
 """
 
-_LONGEST_CHARS = 20_000  # as long as a chunk may be; what is longer stays plain
+_LONGEST_CHARS = 20_000  # as long as a chunk may be; longer texts stay plain
 
 
 def spans(text: str, language: str, wanted: Set[str]) -> list[Span]:

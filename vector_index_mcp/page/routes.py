@@ -21,6 +21,7 @@ from starlette.responses import (
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from vector_index_mcp import foreign
 from vector_index_mcp.errors import QueryError, VectorIndexError
 from vector_index_mcp.page import answers, door, news
 
@@ -34,9 +35,10 @@ _TYPES = {
     ".svg": "image/svg+xml",
 }
 _INDEX = "index.html"
+_OBEYED = "obeyed.js"
 _LONGEST_FORM_BYTES = 1_000
-# Nothing but our own files is loaded, and no text of the project can become markup: Chromium
-# refuses every assignment of a string to a part of the document that would be parsed.
+# The browser loads only our own files, and no text of the project can become markup: Chromium
+# refuses to parse a string as HTML (trusted types).
 _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
     "img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; "
@@ -53,22 +55,22 @@ GetService = Callable[[], Awaitable["Codebase"]]
 
 
 class Visits:
-    """Who looks at the page now, and when somebody last did. Times are of the monotonic clock."""
+    """How many pages are open, and when one was last used. Times are of the monotonic clock."""
 
     def __init__(self) -> None:
         self.viewers = 0
-        """Pages that are open: each listens to the news."""
+        """How many pages are open: each listens to the news."""
         self.last = time.monotonic()
         self.ending = anyio.Event()
-        """Set when the news are to stop."""
+        """Set when the news must stop."""
 
     def note(self) -> None:
-        """Somebody asks for something."""
+        """Note a request."""
         self.last = time.monotonic()
 
     @contextmanager
     def viewing(self) -> Iterator[None]:
-        """The time in which a page is open."""
+        """Counts a page that is open, until the context ends."""
         self.viewers += 1
         try:
             yield
@@ -97,10 +99,10 @@ def application(
     Args:
         get_service: Waits for the running service.
         doorkeeper: Knows who may come in.
-        visits: Told of everybody who does.
-        port: Where it is listened for.
+        visits: Counts those who do.
+        port: The port of the page.
     """
-    static = {file.name: file.read_bytes() for file in _static_files()}
+    static = {file.name: file.read_bytes() for file in _static_files()} | {_OBEYED: _obeyed()}
 
     async def enter(request: Request) -> Response:
         is_sent = request.method == "POST"
@@ -111,8 +113,8 @@ def application(
         room = f"/{session.room}/"
         response: Response = RedirectResponse(room, status_code=303)
         if is_sent:
-            # A browser keeps our cookie back from where a foreign page redirects it, which a file
-            # is; but it is we who lead on from here.
+            # After a redirect that a foreign page began, and a file is one, a browser holds our
+            # cookie back. After a refresh, which is ours, it sends it.
             response = PlainTextResponse("The page opens.", headers={"Refresh": f"0; url={room}"})
         response.set_cookie(
             session.cookie, session.key, path=room, httponly=True, samesite="strict"
@@ -149,7 +151,7 @@ def application(
 
 
 class _Guard:
-    """Lets only those requests through that may be answered, and says so in every answer."""
+    """Refuses requests that may not be answered, and adds the security headers to every answer."""
 
     def __init__(self, app: ASGIApp, doorkeeper: door.Door, visits: Visits, port: int) -> None:
         self._app = app
@@ -202,12 +204,18 @@ async def _answered(answer: Awaitable[Any]) -> Response:
 
 
 def _json(values: Any, status: int = 200) -> Response:
-    # In ASCII: names on disk may hold what UTF-8 lacks.
+    # In ASCII: names on disk may hold bytes that UTF-8 cannot express.
     return Response(json.dumps(values), status, media_type="application/json")
 
 
 def _refused(refusal: door.Refusal) -> Response:
     return PlainTextResponse(refusal.words, refusal.status)
+
+
+def _obeyed() -> bytes:
+    """A script that exports which characters of foreign texts are not shown as they are."""
+    ranges = "".join(f"\\u{{{first:x}}}-\\u{{{last:x}}}" for first, last in foreign.OBEYED)
+    return f"export const OBEYED = /[{ranges}]/gu;\n".encode()
 
 
 def _static_files() -> Iterator[Any]:

@@ -167,7 +167,7 @@ def test_what_a_client_does_not_read_is_wrong():
 
 @pytest.mark.parametrize("text", ['{"servers": []}', '{"servers": null}', '{"servers": "x"}'])
 def test_servers_that_are_none_are_not_replaced(text):
-    with pytest.raises(EditError, match="`servers` is there"):
+    with pytest.raises(EditError, match="`servers` is not a table"):
         edits.added(Json(), text, ("servers", "web"), ENTRY)
 
 

@@ -210,7 +210,7 @@ def test_a_malformed_file_is_told_and_not_touched(machine, client, scope):
 def test_servers_that_are_no_table_are_told_and_not_touched(machine, client):
     text = f"{client.servers} = 1\n" if client.name == "codex" else f'{{"{client.servers}": 1}}'
     path = machine.path(client, USER, text.encode())
-    with pytest.raises(ConfigFileError, match="no table of servers"):
+    with pytest.raises(ConfigFileError, match="not a table of servers"):
         machine.install(client, USER)
     assert path.read_text() == text
 

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from vector_index_mcp import cli
 from vector_index_mcp.console import arguments as grammar
 
 COMMANDS = ["serve", "index", "status", "verify"]
@@ -15,32 +16,45 @@ words = st.text() | st.sampled_from([
 ])  # fmt: skip
 
 
+def parse(arguments):
+    return grammar.parse(arguments, cli.COMMANDS)
+
+
 @given(st.lists(words, max_size=6))
 def test_any_arguments_make_a_command_or_are_refused(arguments):
     try:
-        parsed = grammar.parse(arguments)
+        parsed = parse(arguments)
     except SystemExit as exit_:
         assert exit_.code in {0, 2}
     else:
-        assert parsed.command in grammar.COMMANDS
+        assert parsed.run is cli.COMMANDS[parsed.command]
+        assert parsed.speaks_mcp == (parsed.command == "serve")
 
 
 @given(paths | st.sampled_from(COMMANDS), st.sampled_from(COMMANDS), paths)
 def test_an_env_file_may_have_any_name(env_file, command, path):
-    parsed = grammar.parse(["--env-file", env_file, command, path])
+    parsed = parse(["--env-file", env_file, command, path])
     assert (parsed.env_file, parsed.command, parsed.path) == (env_file, command, path)
 
 
-@given(paths, paths.filter(lambda path: path not in grammar.COMMANDS))
+@given(paths, paths.filter(lambda path: path not in cli.COMMANDS))
 def test_a_path_alone_is_served_with_any_env_file(env_file, path):
-    parsed = grammar.parse(["--env-file", env_file, path])
+    parsed = parse(["--env-file", env_file, path])
     assert (parsed.env_file, parsed.command, parsed.path) == (env_file, "serve", path)
+
+
+@pytest.mark.parametrize("command", cli.COMMANDS)
+def test_every_command_that_can_be_run_has_a_grammar(command, capsys):
+    with pytest.raises(SystemExit) as exit_:
+        parse([command, "--help"])
+    assert exit_.value.code == 0
+    assert f"vector-index-mcp {command} " in capsys.readouterr().out.replace("\n", " ")
 
 
 @pytest.mark.parametrize("path", ["index", "--", "-x"])
 def test_what_is_no_path_is_not_served(path):
     with pytest.raises(SystemExit):
-        grammar.parse([path])
+        parse([path])
 
 
 @pytest.mark.parametrize(
@@ -53,7 +67,7 @@ def test_what_is_no_path_is_not_served(path):
 )
 def test_what_is_too_long_to_ask_is_refused_in_a_sentence(arguments, option, capsys):
     with pytest.raises(SystemExit):
-        grammar.parse(["search", ".", *arguments])
+        parse(["search", ".", *arguments])
     told = capsys.readouterr().err.splitlines()[-1]
     assert option in told
     assert "is the most" in told
@@ -61,5 +75,5 @@ def test_what_is_too_long_to_ask_is_refused_in_a_sentence(arguments, option, cap
 
 
 def test_what_is_no_text_is_asked_as_far_as_it_is_one():
-    parsed = grammar.parse(["search", ".", "caf\udce9 au lait"])
+    parsed = parse(["search", ".", "caf\udce9 au lait"])
     assert parsed.query == "caf? au lait"

@@ -7,6 +7,7 @@ from rich.ansi import AnsiDecoder
 
 from vector_index_mcp.codebase.wire import FileMetadata, SearchHit, SearchResult
 from vector_index_mcp.console.results import console_for, grep_lines, readable
+from vector_index_mcp.engine.query import Query
 
 LOADER = 'class Loader:\n\n    # reads\n    def parse_config(self):\n\treturn "x" * 42\n'
 
@@ -66,7 +67,7 @@ def test_a_header_tells_the_definitions_around_and_whether_it_is_stale():
 def test_places_are_told_from_where_the_project_was_called():
     for folder, place in [("../p", "../p/src/load.py"), ("/p", "/p/src/load.py")]:
         assert readable(result(hit()), folder, None).startswith(f"1. {place}:10-14 ")
-        assert grep_lines(result(hit()), "x", folder)[0].startswith(f"{place}:")
+        assert grep_lines(result(hit()), Query("x"), folder)[0].startswith(f"{place}:")
 
 
 def test_the_last_lines_tell_how_many_there_are_and_what_limits_them():
@@ -111,7 +112,7 @@ HOSTILE = "\x1b]52;c;aGk=\x07\x9b2J\r\u202e"
 
 def test_what_a_terminal_would_obey_is_shown_wherever_it_stands():
     found = result(hit(f"a = '{HOSTILE}'\n", f"e{HOSTILE}\n.py", scope=HOSTILE), note=HOSTILE)
-    plain = readable(found, ".", None) + "\n".join(grep_lines(found, HOSTILE, "."))
+    plain = readable(found, ".", None) + "\n".join(grep_lines(found, Query(HOSTILE), "."))
     assert plain.count("\\x1b]52;c;aGk=\\x07\\x9b2J\\r\\u202e") == 6
     assert "e\\x1b]52;c;aGk=\\x07\\x9b2J\\r\\u202e\\n.py:10" in plain
     colours = re.sub(r"\x1b\[[\d;]*m", "", painted(found))
@@ -137,5 +138,5 @@ def test_nothing_is_painted_unless_on_a_terminal_or_wanted(color, capsys):
     ],
 )
 def test_an_editor_is_led_to_the_most_telling_line(text, symbols, query, line):
-    [told] = grep_lines(result(hit(text, symbols=symbols)), query, ".")
+    [told] = grep_lines(result(hit(text, symbols=symbols)), Query(query), ".")
     assert told == f"src/load.py:{line}"

@@ -27,7 +27,7 @@ def parts(told):
 
 
 def test_the_project_is_told_with_two_levels():
-    told = look_into("", RECORDS).told()
+    told = look_into("", RECORDS).values()
     assert (told["chunks"], told["vectors"], told["files"]) == (15, 9, 5)
     assert told["missing"] == {"binary": 1, "cannot be read": 1}
     assert [part["name"] for part in told["parts"]] == ["src", "README.md", "srcs.py"]
@@ -39,7 +39,7 @@ def test_the_project_is_told_with_two_levels():
 
 
 def test_a_folder_is_told_without_its_neighbours():
-    told = look_into("src/deep", RECORDS).told()
+    told = look_into("src/deep", RECORDS).values()
     assert told["name"] == "deep"
     assert set(parts(told)) == {"b.py", "deeper", "logo.png", "odd.py"}
     assert parts(told)["logo.png"]["missing"] == {"binary": 1}
@@ -48,13 +48,13 @@ def test_a_folder_is_told_without_its_neighbours():
 
 @pytest.mark.parametrize("folder", ["sr", "src/", "nowhere", "../etc", "src/a.py"])
 def test_what_is_no_folder_is_empty(folder):
-    told = look_into(folder, RECORDS).told()
+    told = look_into(folder, RECORDS).values()
     assert (told["chunks"], told["parts"]) == (0, [])
 
 
 def test_the_small_ones_of_many_are_told_as_one():
     many = [record(f"{number}.py", number + 1, unembedded=1) for number in range(1_000)]
-    told = look_into("", many).told()
+    told = look_into("", many).values()
     rest = told["parts"][-1]
     assert rest["kind"] == "rest"
     assert rest["name"] == f"{1_001 - len(told['parts'])} more"

@@ -1,15 +1,22 @@
 // Elements from data. Text of the project only ever becomes text nodes.
 
-// Control characters and those that reorder text are shown, not obeyed.
-const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
+import { OBEYED } from "./obeyed.js"; // made of the table in foreign.py
 
+const SHORT = { "\t": "\\t", "\n": "\\n", "\r": "\\r" };
+
+// A name or a message with everything visible that would be obeyed or not be seen: what
+// `foreign.visible` gives.
 export function visible(text) {
-  return String(text).replace(UNSEEN, (character) => {
-    const code = character.codePointAt(0);
-    if (code === 0x0d) return "";
-    return code < 0x20 ? String.fromCodePoint(0x2400 + code) : `<U+${code.toString(16).toUpperCase().padStart(4, "0")}>`;
-  });
+  return String(text).replace(OBEYED, (character) => SHORT[character] || escaped(character.codePointAt(0)));
 }
+
+function escaped(code) {
+  const [letter, digits] = code < 0x100 ? ["x", 2] : code < 0x10000 ? ["u", 4] : ["U", 8];
+  return `\\${letter}${code.toString(16).padStart(digits, "0")}`;
+}
+
+// A text of several lines that is visible already.
+export const lines = (text) => document.createTextNode(text);
 
 export function el(tag, properties, ...children) {
   const element = document.createElement(tag);

@@ -1,6 +1,6 @@
 // The map: a folder as areas, and the same as a table for those who rather read.
 
-import { Refused, ask, byId, el, number, percent, plural } from "./dom.js";
+import { Refused, ask, byId, el, number, percent, plural, visible } from "./dom.js";
 
 const REFRESH_MS = 2000; // at most so often while the index changes
 const HEADER_PX = 22; // of a folder's name above what lies in it
@@ -32,9 +32,9 @@ export async function show(wanted) {
     if (wanted !== folder) return;
     data = answer;
   } catch (error) {
-    if (!(error instanceof Refused)) return; // the service is gone, which is told elsewhere
+    if (!(error instanceof Refused)) return; // the service is gone; page.js shows that
     data = null;
-    byId("crumbs").replaceChildren(error.message);
+    byId("crumbs").replaceChildren(visible(error.message));
   }
   draw();
   fillTable();

@@ -2,7 +2,7 @@
 // that reloading and going back do what they should.
 
 import * as activity from "./activity.js";
-import { byId, el } from "./dom.js";
+import { byId, el, visible } from "./dom.js";
 import * as map from "./map.js";
 import * as search from "./search.js";
 
@@ -24,17 +24,17 @@ function showView() {
 }
 
 function keepInAddress(values) {
-  const told = Object.entries(values).filter(([, value]) => value.trim());
-  const address = told.length ? `#/search?${new URLSearchParams(told)}` : "#/search";
+  const given = Object.entries(values).filter(([, value]) => value.trim());
+  const address = given.length ? `#/search?${new URLSearchParams(given)}` : "#/search";
   history.replaceState(null, "", address);
   for (const link of document.querySelectorAll('.tabs a[data-view="search"]')) link.href = address;
 }
 
 function onStatus(status) {
   const name = status.project_path.split(/[\\/]/).filter(Boolean).at(-1) || status.project_path;
-  byId("project").textContent = name;
-  byId("location").textContent = status.project_path;
-  document.title = `${name} – vector index`;
+  byId("project").textContent = visible(name);
+  byId("location").textContent = visible(status.project_path);
+  document.title = `${visible(name)} – vector index`;
   activity.onStatus(status);
   search.onStatus(status);
   map.onStatus(status, name);

@@ -1,6 +1,6 @@
 // Search as you type: the form, the results and the keys that walk through them.
 
-import { Refused, ask, byId, el, number, plural } from "./dom.js";
+import { Refused, ask, byId, el, lines, number, plural, visible } from "./dom.js";
 
 const TYPING_MS = 120; // a pause after which somebody may want to see results
 const FOLDED_LINES = 14;
@@ -93,7 +93,7 @@ function clear(words) {
   results.replaceChildren();
   empty.replaceChildren();
   note.hidden = true;
-  summary.textContent = words;
+  summary.textContent = visible(words);
 }
 
 function show(found, wanted) {
@@ -102,7 +102,7 @@ function show(found, wanted) {
   const way = found.mode === "hybrid" ? "by words and by meaning" : "by words only";
   summary.textContent = `${plural(found.results.length, "result", "results")}, ${way}, ${number(Math.ceil(found.seconds * 1000))} ms`;
   note.hidden = !found.note;
-  note.textContent = found.note || "";
+  note.textContent = visible(found.note || "");
   if (!found.results.length) showNothingFound(wanted, found.note);
   results.append(...found.results.map((hit) => resultOf(hit, found.words)));
 }
@@ -172,13 +172,13 @@ function matchesOf(hit, wanted) {
 
 function codeOf(hit) {
   const text = el("code", {}, hit.spans.map(([kind, piece, isMarked]) => {
-    const span = kind ? el("span", { class: `t-${kind}` }, piece) : piece;
+    const span = kind ? el("span", { class: `t-${kind}` }, lines(piece)) : lines(piece);
     return isMarked ? el("mark", {}, span) : span;
   }));
   const count = text.textContent.split("\n").length;
   const numbers = Array.from({ length: count }, (_, index) => hit.start_line + index).join("\n");
   const body = el("div", { class: "code" },
-    el("pre", { class: "numbers", "aria-hidden": "true" }, numbers),
+    el("pre", { class: "numbers", "aria-hidden": "true" }, lines(numbers)),
     el("pre", { class: "text", tabindex: "-1" }, text));
   if (count <= FOLDED_LINES) return body;
   body.classList.add("folded");
