@@ -359,10 +359,10 @@ async def build_vectors(index: Index, sources: Iterable[Source]) -> Figures:
     filling: list[float] = []
     for keys in _keys_of_fills(sources):
         with timed(reading):
-            rows = await index.store.unembedded(keys)
-        vectors = vectors_of(rows.column("chunk_hash").to_pylist())
+            chunks = await index.store.unembedded(keys)
+        vectors = vectors_of(chunk.chunk_hash for chunk in chunks)
         with timed(filling):
-            await index.store.fill(rows, vectors)
+            await index.store.fill(keys, vectors)
         await upkeep.maintain_if(index.store.upkeep.is_due)
     await upkeep.maintain_if(True)
     return {

@@ -43,6 +43,7 @@ from vector_index_mcp.indexing.pipeline import Pipeline
 from vector_index_mcp.indexing.preparing.crew import Crew
 from vector_index_mcp.indexing.run import Kind, Run
 from vector_index_mcp.indexing.state import StateMachine
+from vector_index_mcp.indexing.vectors import CachedEmbedder
 from vector_index_mcp.indexing.verify import Report, verify
 
 # How long a search waits for the scan that follows opening: an empty index has nothing to say,
@@ -69,11 +70,14 @@ class Codebase:
         self.embedder = embedder
         self.state = StateMachine()
         self.activity = Activity()
-        self.pipeline = Pipeline(crew, embedder, cache, self.activity)
+        self.pipeline = Pipeline(crew, cache, self.activity)
+        self.cached_embedder = CachedEmbedder(embedder, cache, self.activity)
         self.recent = RecentQueries()
         self._options = options
         self._cache = cache
-        self._keeper = Keeper(root, options, self.pipeline, embedder, self.activity, self.state)
+        self._keeper = Keeper(
+            root, options, self.pipeline, self.cached_embedder, self.activity, self.state
+        )
 
     # -- lifetime --------------------------------------------------------------------------
 

@@ -269,7 +269,7 @@ async def index_status(codebase: "Codebase") -> IndexStatus:
             state=embedder.state,
             reason=embedder.reason or None,
             precision=embedder.precision or None,
-            chunks_embedded=codebase.pipeline.embedded,
+            chunks_embedded=codebase.cached_embedder.embedded,
         ),
         watcher=WatcherStatus(
             mode=codebase.freshness.mode if codebase.freshness else "off",

@@ -113,6 +113,16 @@ class StoredChunk:
 
 
 @dataclass(frozen=True, slots=True)
+class UnembeddedChunk:
+    """What of a stored chunk without a vector is needed to embed it."""
+
+    key: str
+    chunk_hash: str
+    scope: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Filters:
     """Which chunks a search is limited to; empty values limit nothing."""
 

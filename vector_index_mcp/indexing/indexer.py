@@ -19,7 +19,6 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 
-from vector_index_mcp.engine.embed import Embedder
 from vector_index_mcp.engine.portions import portions
 from vector_index_mcp.errors import ProjectError, StoreError
 from vector_index_mcp.files.ignore import Ignore
@@ -34,7 +33,7 @@ from vector_index_mcp.indexing.pipeline import Pipeline
 from vector_index_mcp.indexing.queue import DirtyQueue
 from vector_index_mcp.indexing.run import Kind, Run
 from vector_index_mcp.indexing.state import State, StateMachine
-from vector_index_mcp.indexing.vectors import Vectors
+from vector_index_mcp.indexing.vectors import CachedEmbedder, Vectors
 
 _log = logging.getLogger(__name__)
 # Few enough that a change waits at most for about half a second, many enough that the commits
@@ -63,7 +62,7 @@ class Indexer:
         *,
         chunker: str,
         pipeline: Pipeline,
-        embedder: Embedder,
+        embedder: CachedEmbedder,
         activity: Activity,
         queue: DirtyQueue,
         state: StateMachine,
@@ -83,7 +82,7 @@ class Indexer:
             make_ignore: The ignore rules as they are on disk now.
         """
         self.live = Live(opened.index, opened.ledger, activity, opened.check, queue.wake)
-        self.vectors = Vectors(self.live, pipeline, embedder, self._is_text_first)
+        self.vectors = Vectors(self.live, embedder, self._is_text_first)
         self.outlook = Outlook(make_ignore)
         self.run: Run | None = None
         self.last_run: Run | None = None

@@ -13,7 +13,6 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 
-from vector_index_mcp.engine.embed import Embedder
 from vector_index_mcp.engine.store.index import is_local
 from vector_index_mcp.errors import ProjectError, StoreError
 from vector_index_mcp.files.ignore import Ignore
@@ -28,6 +27,7 @@ from vector_index_mcp.indexing.preparing.file import Recipe
 from vector_index_mcp.indexing.queue import DirtyQueue
 from vector_index_mcp.indexing.run import Kind
 from vector_index_mcp.indexing.state import State, StateMachine
+from vector_index_mcp.indexing.vectors import CachedEmbedder
 
 _log = logging.getLogger(__name__)
 
@@ -69,7 +69,7 @@ class Keeper:
         root: Path,
         options: Options,
         pipeline: Pipeline,
-        embedder: Embedder,
+        embedder: CachedEmbedder,
         activity: Activity,
         state: StateMachine,
     ) -> None:
