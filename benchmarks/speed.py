@@ -170,7 +170,7 @@ async def _texts(project: Project) -> list[str]:
 
 async def _embedded(texts: list[str]) -> tuple[Vectors, float]:
     """Their vectors, and the seconds a warm worker took for them."""
-    embedder = WorkerEmbedder(MODEL, start_worker=children.start)
+    embedder = WorkerEmbedder(MODEL, start_worker=children.start, remedy_of=str)
     async with embedder.running():
         await embedder.embed(texts[:8])
         watch = Stopwatch()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent / "vector_index_mcp"
-PACKAGE = ROOT.name
+PACKAGE, PRODUCT = ROOT.name, "vector-index-mcp"
 MODULES = sorted(ROOT.rglob("*.py"))
 MOST_LINES_OF_A_MODULE = 400
 MOST_LINES_OF_A_FUNCTION = 60
@@ -90,6 +90,8 @@ HOMES = {
     "starlette": {"page/routes.py"},
     "uvicorn": {"serving/listener.py"},
 }
+# What the engine must not speak of: it says what is wrong, and who uses it what to do.
+NOT_THE_ENGINES = ("VECTOR_INDEX_", "trigger_index", "get_status", "search_index", PRODUCT)
 # Who may catch everything, and how often: a batch must survive one bad file, and a panic inside
 # lance is not an Exception.
 BROAD_EXCEPTS = {
@@ -319,6 +321,13 @@ def test_the_environment_is_read_in_the_listed_places_only() -> None:
         )
     }
     assert readers == READS_ENVIRONMENT
+
+
+@pytest.mark.parametrize("module", (ROOT / "engine").rglob("*.py"), ids=name_of)
+def test_the_engine_names_no_setting_tool_or_command(module: Path) -> None:
+    constants = [node.value for node in ast.walk(parse(module)) if isinstance(node, ast.Constant)]
+    texts = [value for value in constants if isinstance(value, str)]
+    assert [text for text in texts if any(name in text for name in NOT_THE_ENGINES)] == []
 
 
 @every_module

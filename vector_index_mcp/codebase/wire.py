@@ -13,6 +13,7 @@ from pydantic import BaseModel, Field
 from vector_index_mcp.codebase import budget
 from vector_index_mcp.errors import StoreError
 from vector_index_mcp.indexing.ledger import INDEXED, SKIPPED, Ledger
+from vector_index_mcp.indexing.remedies import with_remedy
 from vector_index_mcp.indexing.run import Run
 
 if TYPE_CHECKING:  # tools.py needs the models at once, and the service imports lancedb
@@ -244,7 +245,7 @@ async def index_status(codebase: "Codebase") -> IndexStatus:
         async with codebase.reading() as (index, current):
             ledger, size, model = current, await index.size_bytes(), index.manifest.model
     except StoreError as error:
-        index_error = str(error)
+        index_error = with_remedy(error)
     indexer, embedder, state = codebase.indexer, codebase.embedder, codebase.state
     if indexer is not None:  # a rebuild may have been swapped in while the size was measured
         ledger = indexer.live.ledger

@@ -31,6 +31,7 @@ from vector_index_mcp.indexing.outlook import Outlook
 from vector_index_mcp.indexing.passage import Passage
 from vector_index_mcp.indexing.pipeline import Pipeline
 from vector_index_mcp.indexing.queue import DirtyQueue
+from vector_index_mcp.indexing.remedies import with_remedy
 from vector_index_mcp.indexing.run import Kind, Run
 from vector_index_mcp.indexing.state import State, StateMachine
 from vector_index_mcp.indexing.vectors import CachedEmbedder, Vectors
@@ -240,8 +241,8 @@ class Indexer:
     async def _pause(self, error: StoreError) -> None:
         delay = _RETRY_SECONDS[min(self._failures, len(_RETRY_SECONDS) - 1)]
         self._failures += 1
-        _log.warning("%s; next try in %s s", error, delay)
-        self._state.enter(State.ERROR, str(error))
+        _log.warning("%s; next try in %s s", with_remedy(error), delay)
+        self._state.enter(State.ERROR, with_remedy(error))
         await anyio.sleep(delay)
         self.queue.wake()
 
@@ -349,7 +350,7 @@ class Indexer:
                 into = Passage(self._pipeline, store, Ledger(), lambda: Changes(next(waiting, [])))
                 self._rebuild = _Rebuild(into)
         except StoreError as error:
-            self._end_run(f"the new index could not be built: {error}")
+            self._end_run(f"the new index could not be built: {with_remedy(error)}")
             raise
         run.plan(len(files), len(files))
 
@@ -365,7 +366,7 @@ class Indexer:
         except StoreError as error:
             # What is current stays current; the tables left behind are dropped by the next start.
             self._rebuild = None
-            self._end_run(f"the new index could not be built: {error}")
+            self._end_run(f"the new index could not be built: {with_remedy(error)}")
             raise
 
     async def _swap(self, rebuild: _Rebuild) -> None:
@@ -390,7 +391,7 @@ class Indexer:
                 self.live.damage = None
                 self._aim_scanned()
         except StoreError as still:
-            self._end_run(str(still))
+            self._end_run(with_remedy(still))
             await anyio.sleep(_RETRY_SECONDS[-1])
             return
         run = self.begin_run(Kind.START)

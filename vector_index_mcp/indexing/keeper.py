@@ -25,6 +25,7 @@ from vector_index_mcp.indexing.pipeline import Pipeline
 from vector_index_mcp.indexing.place import index_uri
 from vector_index_mcp.indexing.preparing.file import Recipe
 from vector_index_mcp.indexing.queue import DirtyQueue
+from vector_index_mcp.indexing.remedies import with_remedy
 from vector_index_mcp.indexing.run import Kind
 from vector_index_mcp.indexing.state import State, StateMachine
 from vector_index_mcp.indexing.vectors import CachedEmbedder
@@ -187,7 +188,7 @@ class Keeper:
             except ProjectError as error:  # it may come back at any time
                 self._state.enter(State.ERROR, str(error))
             except StoreError as error:
-                self._state.enter(State.ERROR, str(error))
+                self._state.enter(State.ERROR, with_remedy(error))
                 delay = _REOPEN_SECONDS
             self.opened.set()
             if role is not Role.KEEPER:

@@ -16,6 +16,7 @@ from vector_index_mcp.engine.types import ModelIdentity, Vector
 from vector_index_mcp.errors import EmbeddingError, ModelNotFoundError, StoreError
 from vector_index_mcp.indexing.activity import Activity
 from vector_index_mcp.indexing.live import Live
+from vector_index_mcp.indexing.remedies import with_remedy
 
 _log = logging.getLogger(__name__)
 
@@ -159,7 +160,7 @@ class Vectors:
                 if model is not None and live.index.manifest.model is None:
                     await self._use_model(model)
             except StoreError as error:
-                _log.warning("%s", error)
+                _log.warning("%s", with_remedy(error))
                 live.report(error)
 
     async def embed_forever(self) -> None:
@@ -178,7 +179,7 @@ class Vectors:
                 self._model_wanted = anyio.Event()
                 self._embedder.retry()
             except (EmbeddingError, StoreError) as error:
-                _log.warning("%s", error)
+                _log.warning("%s", with_remedy(error))
                 if isinstance(error, StoreError):
                     self._live.report(error)
                 await anyio.sleep(_RETRY_SECONDS)
