@@ -48,11 +48,11 @@ from served import (
     stop,
 )
 
-from vector_index_mcp.engine.batches import batches
 from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.engine.embed import WorkerEmbedder
+from vector_index_mcp.engine.embedding_requests import requests_of_equal_work
+from vector_index_mcp.engine.fields import embedded_text
 from vector_index_mcp.engine.model import find_model
-from vector_index_mcp.engine.texts import embedded_text
 from vector_index_mcp.engine.types import Document, Vectors
 from vector_index_mcp.files.ignore import Ignore
 from vector_index_mcp.files.scan import walk
@@ -175,7 +175,7 @@ async def _embedded(texts: list[str]) -> tuple[Vectors, float]:
         await embedder.embed(texts[:8])
         watch = Stopwatch()
         vectors = np.empty((len(texts), 384), dtype="f4")
-        for batch in batches(dict(enumerate(texts))):
+        for batch in requests_of_equal_work(dict(enumerate(texts))):
             vectors[batch] = await embedder.embed([texts[number] for number in batch])
         return vectors, watch.seconds
 

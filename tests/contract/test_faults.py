@@ -5,10 +5,10 @@ import shutil
 
 import pytest
 
+from vector_index_mcp.engine.fields import entries
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.store.faults import translated
 from vector_index_mcp.engine.store.index import Manifest
-from vector_index_mcp.engine.texts import entries
 from vector_index_mcp.engine.types import Chunk, Document, FileRecord, Holding
 from vector_index_mcp.errors import DamagedIndexError, Problem, StorageError, StoreError
 

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from vector_index_mcp.engine.fields import entries
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.store.index import Manifest, discard, is_local, manifest_of
 from vector_index_mcp.engine.store.schema import FORMAT
-from vector_index_mcp.engine.texts import entries
 from vector_index_mcp.engine.types import Chunk, Document, FileRecord, ModelIdentity
 from vector_index_mcp.errors import DamagedIndexError, Problem, StoreError
 

@@ -8,11 +8,11 @@ import lancedb
 import numpy as np
 import pytest
 
+from vector_index_mcp.engine.fields import chunk_hash, entries
 from vector_index_mcp.engine.query import Query
 from vector_index_mcp.engine.rank import rank
 from vector_index_mcp.engine.store import Index, Store, schema
 from vector_index_mcp.engine.store.upkeep import Upkeep, unindexed_rows
-from vector_index_mcp.engine.texts import chunk_hash, entries
 from vector_index_mcp.engine.types import (
     NO_FILTERS,
     Chunk,

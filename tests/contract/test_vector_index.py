@@ -5,9 +5,9 @@ import hashlib
 import numpy as np
 import pytest
 
+from vector_index_mcp.engine.fields import chunk_hash, entries
 from vector_index_mcp.engine.store import Store, upkeep
 from vector_index_mcp.engine.store.upkeep import vectors_index
-from vector_index_mcp.engine.texts import chunk_hash, entries
 from vector_index_mcp.engine.types import Chunk, Document
 
 DIMENSION = 64

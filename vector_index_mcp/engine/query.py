@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from vector_index_mcp.engine.fields import symbol_word
 from vector_index_mcp.engine.kinds import kinds_asked_for
 from vector_index_mcp.engine.spelling import composed
-from vector_index_mcp.engine.texts import symbol_word
 from vector_index_mcp.engine.words import joined, last_name, query_words, words
 
 # Somebody may paste a log. Of what is compared with every candidate, or looked up in the index,

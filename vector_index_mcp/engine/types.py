@@ -37,7 +37,7 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A chunk with what the two searches see of it; made by `texts.entries`."""
+    """A chunk with what the two searches see of it; made by `fields.entries`."""
 
     chunk: Chunk
     chunk_hash: str

@@ -19,7 +19,7 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 
-from vector_index_mcp.engine.portions import portions
+from vector_index_mcp.engine.batched import batched
 from vector_index_mcp.errors import ProjectError, StoreError
 from vector_index_mcp.files.ignore import Ignore
 from vector_index_mcp.files.scan import UNKNOWN, Changes, Stamp, compare, look, walk
@@ -343,7 +343,7 @@ class Indexer:
     # -- rebuilding ------------------------------------------------------------------------
 
     async def _begin_rebuild(self, run: Run, files: list[str]) -> None:
-        waiting = portions(files, _FILES_PER_BATCH)
+        waiting = map(list, batched(files, _FILES_PER_BATCH))
         try:
             async with self.live.writing():  # the model stays from here on, see `Vectors`
                 store = await self.live.index.begin_rebuild()

@@ -7,11 +7,11 @@ from itertools import islice
 import anyio
 import anyio.to_thread
 
-from vector_index_mcp.engine.batches import batches
 from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.engine.embed import Embedder
+from vector_index_mcp.engine.embedding_requests import requests_of_equal_work
+from vector_index_mcp.engine.fields import embedded_text
 from vector_index_mcp.engine.store import Store
-from vector_index_mcp.engine.texts import embedded_text
 from vector_index_mcp.engine.types import ModelIdentity, Vector
 from vector_index_mcp.errors import EmbeddingError, ModelNotFoundError, StoreError
 from vector_index_mcp.indexing.activity import Activity
@@ -70,18 +70,18 @@ class CachedEmbedder:
         self, texts: dict[str, str], is_newest: Callable[[], bool]
     ) -> dict[str, Vector]:
         vectors: dict[str, Vector] = {}
-        for portion in batches(texts):
+        for hashes in requests_of_equal_work(texts):
             if not is_newest():
                 break
             try:
                 with self._activity.of("the embedding of chunks"):
-                    computed = await self.embedder.embed([texts[h] for h in portion])
-                vectors.update(zip(portion, computed, strict=True))
+                    computed = await self.embedder.embed([texts[h] for h in hashes])
+                vectors.update(zip(hashes, computed, strict=True))
             except ModelNotFoundError:
                 raise
             except EmbeddingError as error:
                 _log.warning("%s; trying them one by one", error)
-                vectors |= await self._embed_singly({h: texts[h] for h in portion})
+                vectors |= await self._embed_singly({h: texts[h] for h in hashes})
         self.embedded += len(vectors)
         return vectors
 

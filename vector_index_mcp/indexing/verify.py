@@ -11,7 +11,7 @@ import anyio
 import anyio.to_thread
 import numpy as np
 
-from vector_index_mcp.engine.portions import portions
+from vector_index_mcp.engine.batched import batched
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.types import Entry, FileRecord, StoredChunk, Vector
 from vector_index_mcp.files.ignore import Ignore
@@ -58,7 +58,7 @@ async def verify(root: Path, index: Index, ignore: Ignore, recipe: Recipe) -> Re
     report.faults.update(dict.fromkeys(stored.keys() - records.keys(), STRAY_ROWS))
     crew = Crew(root, recipe)
     try:
-        for keys in portions(sorted(on_disk.keys() & records.keys()), _FILES_PER_PORTION):
+        for keys in batched(sorted(on_disk.keys() & records.keys()), _FILES_PER_PORTION):
             by_lines = {key: records[key].reason for key in keys if is_cut_by_lines(records[key])}
             prepared = await crew.prepare([(key, None) for key in keys if key not in by_lines])
             prepared += [await crew.by_lines((key, None), why) for key, why in by_lines.items()]

@@ -25,7 +25,7 @@ import pyarrow.compute as pc
 from lancedb.index import FTS, BTree
 from lancedb.query import MatchQuery
 
-from vector_index_mcp.engine.portions import portions
+from vector_index_mcp.engine.batched import batched
 from vector_index_mcp.engine.store import schema
 from vector_index_mcp.engine.store.faults import translated
 from vector_index_mcp.engine.store.predicates import is_among, predicate_of
@@ -260,7 +260,7 @@ class Store:
         if self.dimension is not None:
             rows = schema.with_vectors(rows, vectors, self.dimension)
         await self._add(rows)
-        for keys in portions((d.key for d in documents), _KEYS_PER_PREDICATE):
+        for keys in batched((d.key for d in documents), _KEYS_PER_PREDICATE):
             await self._delete(f"{is_among('file_path', keys)} AND revision < {revision}")
 
     async def fill(
@@ -293,18 +293,18 @@ class Store:
     async def _replace_by_embedded(self, rows: pa.Table) -> None:
         await self._add(rows)
         for start in range(0, rows.num_rows, _KEYS_PER_PREDICATE):
-            portion = rows.slice(start, _KEYS_PER_PREDICATE)
+            batch = rows.slice(start, _KEYS_PER_PREDICATE)
             # The key's index finds the rows; document_id alone would do as well, but slower.
-            keys = is_among("file_path", sorted(set(portion.column("file_path").to_pylist())))
-            ids = is_among("document_id", portion.column("document_id").to_pylist())
+            keys = is_among("file_path", sorted(set(batch.column("file_path").to_pylist())))
+            ids = is_among("document_id", batch.column("document_id").to_pylist())
             await self._delete(f"{keys} AND {ids} AND NOT embedded")
 
     async def delete(self, keys: Iterable[str]) -> None:
         """Forget these files: rows first, records after."""
-        for portion in portions(keys, _KEYS_PER_PREDICATE):
-            await self._delete(is_among("file_path", portion))
+        for batch in batched(keys, _KEYS_PER_PREDICATE):
+            await self._delete(is_among("file_path", batch))
             with self._committing("writing"):
-                await self._handles.files.delete(is_among("file_path", portion))
+                await self._handles.files.delete(is_among("file_path", batch))
             self.upkeep.note_commit()
 
     async def put_records(self, records: Sequence[FileRecord]) -> None:

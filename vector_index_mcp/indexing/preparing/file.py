@@ -9,7 +9,7 @@ import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from vector_index_mcp.engine import chunk, texts
+from vector_index_mcp.engine import chunk, fields
 from vector_index_mcp.engine.types import Document, FileRecord
 from vector_index_mcp.files import read, secrets
 from vector_index_mcp.files.language import language_of
@@ -37,7 +37,7 @@ class Recipe:
     def version(self) -> str:
         """Differs whenever the same file would become other chunks."""
         limits = f"chars={self.chunk_max_chars} bytes={self.max_file_bytes}"
-        return f"{chunk.VERSION} {texts.VERSION} {secrets.VERSION} {limits}"
+        return f"{chunk.VERSION} {fields.VERSION} {secrets.VERSION} {limits}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +166,6 @@ def _document(key: str, text: read.Text, max_chars: int, by_lines: str) -> tuple
         content_hash=text.content_hash,
         modified=text.stamp[1] / 1e9,
         language=language,
-        entries=texts.entries(key, chunks),
+        entries=fields.entries(key, chunks),
     )
     return document, by_lines or problem
