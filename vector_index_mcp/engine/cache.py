@@ -99,7 +99,7 @@ class EmbeddingCache:
 
 def _connect(path: Path) -> sqlite3.Connection:
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    # Vectors tell something about the texts they were made of: for the user's eyes only.
+    # Vectors give away something of the texts they were made of: only the user may read them.
     path.touch(mode=0o600)
     connection = sqlite3.connect(path, timeout=_WAIT_FOR_OTHERS_SECONDS, check_same_thread=False)
     lock = filelock.FileLock(f"{path}.lock", timeout=_WAIT_FOR_OTHERS_SECONDS, mode=0o600)

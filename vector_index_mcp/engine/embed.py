@@ -63,7 +63,7 @@ class Embedder(Protocol):
         """
 
     async def identity_at_hand(self) -> ModelIdentity | None:
-        """Which model it is, if that can be told without starting anything; never raises."""
+        """Which model it is; None unless known without starting anything. Never raises."""
 
     async def embed(self, texts: Sequence[str], *, urgent: bool = False) -> Vectors:
         """Embed `texts`, before all others if `urgent`.

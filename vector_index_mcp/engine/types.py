@@ -16,7 +16,7 @@ else:  # `initialize` and the crew do without numpy: a third of their start
 # Vectors: embeddings, float32, shape (n, dimension), rows of unit length.
 
 Stamp = tuple[int, int, int]
-"""What tells one state of a file from another: (bytes, mtime_ns, ctime_ns)."""
+"""What differs between two states of a file: (bytes, mtime_ns, ctime_ns)."""
 
 
 @dataclass(frozen=True, slots=True)

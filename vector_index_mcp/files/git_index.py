@@ -164,7 +164,7 @@ def _hash_bytes(data: bytes) -> int:
         found.update(memoryview(data)[:-size])
         if found.digest() == data[-size:]:
             return size
-    if not any(data[-20:]):  # `index.skipHash`; with SHA-256, too, nobody can tell which it is
+    if not any(data[-20:]):  # `index.skipHash`; an index with SHA-256 then makes no sense
         return 20
     raise ValueError("damaged")
 

@@ -1,10 +1,10 @@
 """LanceDB's errors as ours.
 
 LanceDB raises ValueError for arguments and schemas and a bare RuntimeError for everything that
-happens on disk, so the kind of a fault can only be read off its text. What the system said is
-certain, because its number is in the text; of everything else, words can only tell that it is
-damage, not that it is none. So an error that is neither is an open question, which whoever meets it
-twice answers (`codebase.live`).
+happens on disk, so only the text of an error shows its kind. An error of the operating system is
+certain: its number is in the text. Certain words prove damage, but their absence does not disprove
+it. An error that is neither stays an open question; a second one in a row answers it
+(`indexing.live`).
 """
 
 import errno

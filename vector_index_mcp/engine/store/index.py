@@ -122,7 +122,7 @@ class Index:
         db.close()
 
     async def size_bytes(self) -> int | None:
-        """Bytes on disk; None where that cannot be told cheaply (a remote URI)."""
+        """Bytes on disk; None where that cannot be measured cheaply (a remote URI)."""
         if not is_local(self.uri):
             return None
         return await anyio.to_thread.run_sync(_folder_size, Path(self.uri))

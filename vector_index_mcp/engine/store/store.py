@@ -80,7 +80,7 @@ class Store:
         self._uri = uri
         self._handles = handles
         self.upkeep = Upkeep()
-        """Tells when `maintain` is worth its cost."""
+        """Knows when `maintain` is worth its cost."""
         self._left = self._versions()
 
     @classmethod
@@ -359,7 +359,7 @@ def table_names(generation: int) -> tuple[str, str]:
 
 
 def _state_of(table: Path) -> tuple[int, int] | None:
-    """What tells one version of a local table from another; None if it is not there."""
+    """What differs between any two versions of a local table; None if there is no table."""
     try:
         status = (table / "_versions").stat()
     except OSError:
