@@ -27,12 +27,12 @@ import anyio
 from kept import keep
 from projects import Project, make
 
-from vector_index_mcp.engine import texts
-from vector_index_mcp.engine.batches import batches
+from vector_index_mcp.engine import fields
+from vector_index_mcp.engine.batched import batched
 from vector_index_mcp.engine.chunk import chunk_text
 from vector_index_mcp.engine.chunk.outline import outline
+from vector_index_mcp.engine.embedding_requests import requests_of_equal_work
 from vector_index_mcp.engine.model import find_model
-from vector_index_mcp.engine.portions import portions
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.store.index import Manifest
 from vector_index_mcp.engine.types import Document, FileRecord
@@ -115,14 +115,14 @@ def _prepared(root: Path, key: str, steps: Steps) -> Document | None:
     with steps.of("cut"):  # which asks for the outline again
         chunks = chunk_text(text, language, RECIPE.chunk_max_chars)
     with steps.of("split words, hash chunks"):
-        entries = texts.entries(key, chunks)
+        entries = fields.entries(key, chunks)
     return Document(key, key, content_hash, 0.0, language, entries)
 
 
 async def _store(documents: list[Document], uri: str, steps: Steps) -> None:
     """Commit them as the service does."""
     index = await Index.create(uri, Manifest(owner="", chunker=""))
-    for number, batch in enumerate(portions(documents, FILES_PER_COMMIT)):
+    for number, batch in enumerate(batched(documents, FILES_PER_COMMIT)):
         records = [
             FileRecord(d.key, (0, 0, 0), d.content_hash, len(d.entries), "indexed", "")
             for d in batch
@@ -150,7 +150,9 @@ def vector_costs(project: Project) -> Figures:
     tokenizer = encoder._model.tokenizer  # as it is set up for this model
     lengths = [len(tokenizer(text, truncation=True).input_ids) for text in wanted]
     work = sum(n * WEIGHTS + LAYERS * 2 * n * n * WIDTH for n in lengths)
-    groups = [[wanted[i] for i in group] for group in batches(dict(enumerate(wanted)))]
+    groups = [
+        [wanted[i] for i in group] for group in requests_of_equal_work(dict(enumerate(wanted)))
+    ]
 
     def embed() -> None:
         for group in groups:
@@ -184,7 +186,7 @@ def _texts(project: Project) -> list[str]:
     some = keys[:: len(keys) // 300 or 1]
     found = [prepare(RECIPE, Task(Folder(project.root), key)) for key in some]
     embedded = [
-        texts.embedded_text(one.key, entry.chunk.scope, entry.chunk.text)
+        fields.embedded_text(one.key, entry.chunk.scope, entry.chunk.text)
         for one in found
         if one.document
         for entry in one.document.entries

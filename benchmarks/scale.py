@@ -24,7 +24,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
@@ -38,14 +38,14 @@ import psutil
 from corpora import CORPORA, fetch, labels_of
 from kept import keep, latest
 
+from vector_index_mcp.engine.batched import batched
 from vector_index_mcp.engine.chunk import chunk_text
-from vector_index_mcp.engine.portions import portions
+from vector_index_mcp.engine.fields import entries
 from vector_index_mcp.engine.query import Query
 from vector_index_mcp.engine.search import FEWEST_CANDIDATES, search
 from vector_index_mcp.engine.store import Index, Store
 from vector_index_mcp.engine.store.index import Manifest
 from vector_index_mcp.engine.store.store import connect, table_names
-from vector_index_mcp.engine.texts import entries
 from vector_index_mcp.engine.types import (
     NO_FILTERS,
     Chunk,
@@ -322,7 +322,7 @@ class Writer:
     taken: list[float] = field(default_factory=list)
     """Milliseconds of each commit of files."""
 
-    async def write(self, sources: list[Source], *, with_vectors: bool = True) -> None:
+    async def write(self, sources: Sequence[Source], *, with_vectors: bool = True) -> None:
         """Commit these files."""
         self.revision += 1
         documents, vectors = await anyio.to_thread.run_sync(_prepared, sources, with_vectors)
@@ -333,7 +333,7 @@ class Writer:
 
 
 def _prepared(
-    sources: list[Source], with_vectors: bool
+    sources: Sequence[Source], with_vectors: bool
 ) -> tuple[list[Document], dict[str, Vector]]:
     documents = list(map(document_of, sources))
     digests = (e.chunk_hash for document in documents for e in document.entries)
@@ -342,7 +342,7 @@ def _prepared(
 
 async def build_text(index: Index, writer: Writer, sources: Iterable[Source]) -> Figures:
     written, upkeep = megabytes_written(), Upkeep(index.store)
-    for batch in portions(sources, FILES_PER_BATCH):
+    for batch in batched(sources, FILES_PER_BATCH):
         await writer.write(batch, with_vectors=False)
         await upkeep.maintain_if(index.store.upkeep.is_overdue)
     await upkeep.maintain_if(True)
@@ -360,10 +360,10 @@ async def build_vectors(index: Index, sources: Iterable[Source]) -> Figures:
     filling: list[float] = []
     for keys in _keys_of_fills(sources):
         with timed(reading):
-            rows = await index.store.unembedded(keys)
-        vectors = vectors_of(rows.column("chunk_hash").to_pylist())
+            chunks = await index.store.unembedded(keys)
+        vectors = vectors_of(chunk.chunk_hash for chunk in chunks)
         with timed(filling):
-            await index.store.fill(rows, vectors)
+            await index.store.fill(keys, vectors)
         await upkeep.maintain_if(index.store.upkeep.is_due)
     await upkeep.maintain_if(True)
     return {

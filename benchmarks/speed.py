@@ -48,11 +48,11 @@ from served import (
     stop,
 )
 
-from vector_index_mcp.engine.batches import batches
 from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.engine.embed import WorkerEmbedder
+from vector_index_mcp.engine.embedding_requests import requests_of_equal_work
+from vector_index_mcp.engine.fields import embedded_text
 from vector_index_mcp.engine.model import find_model
-from vector_index_mcp.engine.texts import embedded_text
 from vector_index_mcp.engine.types import Document, Vectors
 from vector_index_mcp.files.folder import Folder
 from vector_index_mcp.files.ignore import Ignore
@@ -171,12 +171,12 @@ async def _texts(project: Project) -> list[str]:
 
 async def _embedded(texts: list[str]) -> tuple[Vectors, float]:
     """Their vectors, and the seconds a warm worker took for them."""
-    embedder = WorkerEmbedder(MODEL, start_worker=children.start)
+    embedder = WorkerEmbedder(MODEL, start_worker=children.start, remedy_of=str)
     async with embedder.running():
         await embedder.embed(texts[:8])
         watch = Stopwatch()
         vectors = np.empty((len(texts), 384), dtype="f4")
-        for batch in batches(dict(enumerate(texts))):
+        for batch in requests_of_equal_work(dict(enumerate(texts))):
             vectors[batch] = await embedder.embed([texts[number] for number in batch])
         return vectors, watch.seconds
 

@@ -24,6 +24,7 @@ from vector_index_mcp.errors import (
     sentence,
 )
 from vector_index_mcp.foreign import visible
+from vector_index_mcp.indexing.remedies import with_remedy
 from vector_index_mcp.processes import streams
 
 if TYPE_CHECKING:  # imports pydantic
@@ -59,7 +60,7 @@ def run(arguments: Sequence[str], closed: Collection[str] = ()) -> int:
     except (SettingsError, ProjectError) as error:
         return _fail(parsed, str(error), 2)
     except VectorIndexError as error:
-        return _fail(parsed, str(error), 1)
+        return _fail(parsed, with_remedy(error), 1)
     except KeyboardInterrupt:
         return 130  # what a shell gives a command ended by Ctrl+C
     except BrokenPipeError:

@@ -1,6 +1,7 @@
 """The errors this package raises on purpose.
 
-Every message may be shown to a person or an agent, and ends with what to do.
+Every message may be shown to a person or an agent, and ends with what to do. Only errors with a
+`Problem` leave that out: `indexing.remedies` adds it.
 
     VectorIndexError
     |- SettingsError         a setting or an argument is wrong; names it
@@ -25,6 +26,7 @@ is left.
 """
 
 import errno
+from enum import StrEnum, auto
 
 _MEMORY = "end other programs, or raise the limit of memory (`ulimit -v`) where it is started"
 _SPACE = "free some space there"
@@ -49,8 +51,36 @@ SYSTEM_ERRORS = (OSError, MemoryError, ImportError, RuntimeError)
 """What the system may raise anywhere: no memory, no open file, no thread, no library."""
 
 
+class Problem(StrEnum):
+    """What is wrong in the engine, where the remedy is a setting, a tool or a command."""
+
+    INDEX_DAMAGED = auto()
+    """The index cannot be read, or something is wrong with it that nobody can classify."""
+    INDEX_UNWRITABLE = auto()
+    """The index's folder cannot be made or written."""
+    INDEX_UNREADABLE = auto()
+    """An index that is not in a local folder cannot be read."""
+    MODEL_NOWHERE = auto()
+    """The embedding model is not on this machine and cannot be downloaded."""
+    MODEL_FOLDER_MISSING = auto()
+    MODEL_UNSAFE = auto()
+    """The model's folder holds no safetensors weights."""
+    MODEL_INVALID = auto()
+    """The folder holds no sentence-transformers model."""
+    MODEL_UNLOADABLE = auto()
+    WORKER_NOT_STARTED = auto()
+    """The system does not start the embedding worker."""
+    WORKER_DIES = auto()
+    """The embedding worker dies whenever it is started."""
+
+
 class VectorIndexError(Exception):
     """The root of the tree. Only its subclasses are raised."""
+
+    def __init__(self, message: str = "", problem: Problem | None = None) -> None:
+        super().__init__(message)
+        self.problem = problem
+        """What is wrong, if the message does not say what to do about it."""
 
 
 class SettingsError(VectorIndexError):

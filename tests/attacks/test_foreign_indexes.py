@@ -20,9 +20,9 @@ from serving import (
     write,
 )
 
+from vector_index_mcp.engine.fields import entries
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.store.index import Manifest
-from vector_index_mcp.engine.texts import entries
 from vector_index_mcp.engine.types import Chunk, Document, FileRecord
 from vector_index_mcp.errors import StoreError
 from vector_index_mcp.indexing.keeper import Role

@@ -23,7 +23,9 @@ needs_model = pytest.mark.skipif(
     find_spec(OFFLINE_PACKAGE) is None, reason="the extra `offline` is not installed"
 )
 pytestmark = [pytest.mark.anyio]
-worker_embedder = partial(WorkerEmbedder, start_worker=children.start)
+worker_embedder = partial(
+    WorkerEmbedder, start_worker=children.start, remedy_of=lambda problem: f"remedy of {problem}"
+)
 
 MODEL = "all-MiniLM-L6-v2"
 LONG = "where is the configuration of the server read and checked? " * 30
@@ -239,9 +241,11 @@ SERVICE = """
 import json, sys
 import anyio
 from vector_index_mcp.engine.embed import WorkerEmbedder
+from vector_index_mcp.processes import children
 
 async def main():
-    async with worker_embedder("all-MiniLM-L6-v2").running() as embedder:
+    worker = WorkerEmbedder("all-MiniLM-L6-v2", start_worker=children.start, remedy_of=str)
+    async with worker.running() as embedder:
         vectors = await embedder.embed(["text"])
         imported = sorted(sys.modules)
         async with anyio.create_task_group() as tasks:
@@ -302,10 +306,12 @@ async def test_a_service_that_ends_does_not_wait_for_the_model(monkeypatch):
 async def test_a_model_that_is_missing_is_told_with_the_remedy(offline):
     async with worker_embedder("nobody/no-such-model").running() as embedder:
         for ask in (embedder.identity(), embedder.embed(["text"]), embedder.embed([], urgent=True)):
-            with pytest.raises(ModelNotFoundError, match=r"nobody/no-such-model.*pip install"):
+            with pytest.raises(
+                ModelNotFoundError, match=r"nobody/no-such.*; remedy of model_nowhere$"
+            ):
                 await ask
         assert embedder.state == "unavailable"
-        assert "VECTOR_INDEX_EMBEDDING_MODEL" in embedder.reason
+        assert embedder.reason.endswith("; remedy of model_nowhere")
 
 
 async def test_nobody_waits_for_a_model_that_turns_out_to_be_missing(offline):
@@ -338,7 +344,7 @@ async def test_a_folder_that_cannot_be_loaded_is_told_with_the_remedy(offline, t
     (tmp_path / "model.safetensors").write_text("not weights", encoding="utf-8")
     async with worker_embedder(str(tmp_path)).running() as embedder:
         assert (await embedder.identity()).dimension == 4
-        with pytest.raises(ModelNotFoundError, match="VECTOR_INDEX_EMBEDDING_MODEL"):
+        with pytest.raises(ModelNotFoundError, match="loaded .*; remedy of model_unloadable$"):
             await embedder.embed(["text"])
         assert embedder.pid is None
 
@@ -357,7 +363,7 @@ async def test_a_worker_that_talks_nonsense_is_given_up(monkeypatch, tmp_path):
     (tmp_path / "sitecustomize.py").write_text("print('nonsense')", encoding="utf-8")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
     async with worker_embedder(MODEL).running() as embedder:
-        with pytest.raises(ModelNotFoundError, match="3 times in a row"):
+        with pytest.raises(ModelNotFoundError, match="3 times in a row .*; remedy of worker_dies$"):
             await embedder.embed(["text"])
         assert embedder.pid is None
 
@@ -367,9 +373,11 @@ import os, resource, sys
 import anyio
 from vector_index_mcp.engine.embed import WorkerEmbedder
 from vector_index_mcp.errors import ModelNotFoundError
+from vector_index_mcp.processes import children
 
 async def main():
-    async with worker_embedder("all-MiniLM-L6-v2").running() as embedder:
+    worker = WorkerEmbedder("all-MiniLM-L6-v2", start_worker=children.start, remedy_of=str)
+    async with worker.running() as embedder:
         used = max(map(int, os.listdir("/proc/self/fd"))) + 1
         limits = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (used, limits[1]))
@@ -387,4 +395,4 @@ async def test_a_worker_that_cannot_be_started_is_told_and_ends_nothing():
     command = [sys.executable, "-c", NO_DESCRIPTORS]
     done = await anyio.run_process(command, check=True)
     assert done.stdout.startswith(b"unavailable: the embedding worker cannot be started")
-    assert b"Too many open files" in done.stdout
+    assert done.stdout.endswith(b"(Too many open files); worker_not_started")

@@ -5,12 +5,12 @@ import shutil
 
 import pytest
 
+from vector_index_mcp.engine.fields import entries
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.store.faults import translated
 from vector_index_mcp.engine.store.index import Manifest
-from vector_index_mcp.engine.texts import entries
 from vector_index_mcp.engine.types import Chunk, Document, FileRecord, Holding
-from vector_index_mcp.errors import DamagedIndexError, StorageError, StoreError
+from vector_index_mcp.errors import DamagedIndexError, Problem, StorageError, StoreError
 
 
 class RustPanic(BaseException):
@@ -21,7 +21,7 @@ class PanicException(BaseException):
     """Named like what a panic inside pyo3 reaches Python as."""
 
 
-REBUILD = "force_reindex=true"
+REBUILD = Problem.INDEX_DAMAGED
 FAULTS = [
     (
         RuntimeError("lance error: LanceError(IO): No space left on device (os error 28)"),
@@ -31,12 +31,12 @@ FAULTS = [
     (
         RuntimeError("lance error: Read-only file system (os error 30)"),
         StorageError,
-        "set VECTOR_INDEX_LANCEDB_URI",
+        Problem.INDEX_UNWRITABLE,
     ),
     (
         PermissionError(13, "Permission denied", "/index"),
         StorageError,
-        "VECTOR_INDEX_LANCEDB_URI to a folder you may write",
+        Problem.INDEX_UNWRITABLE,
     ),
     (RuntimeError("Too many open files (os error 24)"), StorageError, "ulimit -n"),
     (RuntimeError("Disk quota exceeded (os error 122)"), StorageError, "free some space"),
@@ -59,12 +59,15 @@ FAULTS = [
 
 
 @pytest.mark.parametrize(("fault", "kind", "remedy"), FAULTS, ids=lambda value: str(value)[:30])
-def test_a_fault_becomes_our_error_with_its_remedy_and_its_cause(fault, kind, remedy):
+def test_a_fault_becomes_our_error_with_its_cause_and_a_remedy_or_a_problem(fault, kind, remedy):
     with pytest.raises(StoreError) as caught, translated("writing"):
         raise fault
     assert type(caught.value) is kind
     assert str(caught.value).startswith("writing the index failed")
-    assert remedy in str(caught.value)
+    if isinstance(remedy, Problem):
+        assert caught.value.problem is remedy
+    else:
+        assert (caught.value.problem, remedy in str(caught.value)) == (None, True)
     assert caught.value.__cause__ is fault
 
 

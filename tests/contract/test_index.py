@@ -11,12 +11,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from vector_index_mcp.engine.fields import entries
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.store.index import Manifest, discard, is_local, manifest_of
 from vector_index_mcp.engine.store.schema import FORMAT
-from vector_index_mcp.engine.texts import entries
 from vector_index_mcp.engine.types import Chunk, Document, FileRecord, ModelIdentity
-from vector_index_mcp.errors import DamagedIndexError, StoreError
+from vector_index_mcp.errors import DamagedIndexError, Problem, StoreError
 
 pytestmark = pytest.mark.anyio
 
@@ -273,8 +273,9 @@ async def test_an_index_of_another_format_is_none(index, uri, number, fields):
 )
 async def test_a_manifest_that_makes_no_sense_is_damage(index, uri, rows):
     await write_manifest(uri, *rows)
-    with pytest.raises(DamagedIndexError, match="force_reindex"):
+    with pytest.raises(DamagedIndexError) as caught:
         await Index.open(uri)
+    assert caught.value.problem is Problem.INDEX_DAMAGED
 
 
 anything = st.recursive(
@@ -331,8 +332,9 @@ def _remove(path):
 @pytest.mark.parametrize("table", ["manifest", "chunks", "files"])
 async def test_a_damaged_table_is_recognised_and_discarding_makes_room(index, uri, table, damage):
     damage(newest(uri, f"{table}.lance/_versions/*.manifest"))
-    with pytest.raises(DamagedIndexError, match="force_reindex"):
+    with pytest.raises(DamagedIndexError) as caught:
         await read_everything(uri)
+    assert caught.value.problem is Problem.INDEX_DAMAGED
     await discard(uri)
     assert await Index.open(uri) is None
     (await Index.create(uri, MANIFEST)).close()
@@ -345,8 +347,9 @@ async def test_damaged_rows_are_recognised_when_they_are_read(index, uri, table,
     for name, path in below(uri).items():
         if name.startswith(f"{table}.lance/data/"):
             damage(path)
-    with pytest.raises(DamagedIndexError, match="force_reindex"):
+    with pytest.raises(DamagedIndexError) as caught:
         await read_everything(uri)
+    assert caught.value.problem is Problem.INDEX_DAMAGED
 
 
 @pytest.mark.parametrize("table", ["chunks", "files"])
@@ -383,18 +386,22 @@ async def test_discarding_leaves_the_files_of_others_alone(index, uri):
 
 @pytest.mark.parametrize("uri", ["s3://bucket/index", "db://index"])
 async def test_only_a_local_index_is_discarded(uri):
-    with pytest.raises(StoreError, match="VECTOR_INDEX_LANCEDB_URI"):
+    with pytest.raises(StoreError) as caught:
         await discard(uri)
+    assert caught.value.problem is Problem.INDEX_UNREADABLE
 
 
-async def test_a_place_that_cannot_be_a_folder_is_an_error_that_names_the_remedy(tmp_path):
+@pytest.mark.parametrize("place", ["file", "file/index"])
+async def test_a_place_that_cannot_be_a_folder_is_an_error_that_says_so(tmp_path, place):
     (tmp_path / "file").touch()
-    below = str(tmp_path / "file" / "index")
-    assert await Index.open(below) is None
-    with pytest.raises(StoreError, match="VECTOR_INDEX_LANCEDB_URI to a folder you may write"):
-        await Index.create(below, MANIFEST)
-    with pytest.raises(StoreError, match="VECTOR_INDEX_LANCEDB_URI to a folder you may write"):
-        await Index.create(str(tmp_path / "file"), MANIFEST)
+    with pytest.raises(StoreError, match="cannot be written") as caught:
+        await Index.create(str(tmp_path / place), MANIFEST)
+    assert caught.value.problem is Problem.INDEX_UNWRITABLE
+
+
+async def test_below_a_file_there_is_no_index(tmp_path):
+    (tmp_path / "file").touch()
+    assert await Index.open(str(tmp_path / "file" / "index")) is None
 
 
 async def test_a_remote_place_that_does_not_exist_is_an_error_of_ours():

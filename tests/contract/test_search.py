@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from vector_index_mcp.engine import search as searching
+from vector_index_mcp.engine.fields import entries
 from vector_index_mcp.engine.query import Query
 from vector_index_mcp.engine.search import FEWEST_CANDIDATES, search
 from vector_index_mcp.engine.store import Store
-from vector_index_mcp.engine.texts import entries
 from vector_index_mcp.engine.types import NO_FILTERS, Chunk, Document, Filters
 from vector_index_mcp.errors import StoreError
 

@@ -8,11 +8,11 @@ import lancedb
 import numpy as np
 import pytest
 
+from vector_index_mcp.engine.fields import chunk_hash, entries
 from vector_index_mcp.engine.query import Query
 from vector_index_mcp.engine.rank import rank
-from vector_index_mcp.engine.store import Store, schema
+from vector_index_mcp.engine.store import Index, Store, schema
 from vector_index_mcp.engine.store.upkeep import Upkeep, unindexed_rows
-from vector_index_mcp.engine.texts import chunk_hash, entries
 from vector_index_mcp.engine.types import (
     NO_FILTERS,
     Chunk,
@@ -20,6 +20,7 @@ from vector_index_mcp.engine.types import (
     FileRecord,
     Filters,
     Holding,
+    UnembeddedChunk,
 )
 from vector_index_mcp.errors import StoreError
 from vector_index_mcp.files.glob import regex_of
@@ -127,6 +128,15 @@ async def test_replacing_leaves_only_the_new_rows_of_a_file(store):
     assert [chunk.text for chunk in await matched(store, ["new"], 10)] == ["new"]
 
 
+@pytest.mark.parametrize("owner", [Store, Index])
+def test_no_value_of_a_library_goes_in_or_out(owner):
+    public = {name: method for name, method in vars(owner).items() if name[0] != "_"}
+    functions = [getattr(m, "fget", None) or getattr(m, "__func__", m) for m in public.values()]
+    hints = [hint for f in functions if callable(f) for hint in f.__annotations__.values()]
+    assert hints
+    assert [hint for hint in hints if re.search("pyarrow|lancedb", str(hint))] == []
+
+
 async def test_replacing_a_file_that_is_empty_now_leaves_no_rows(store):
     await store.replace([document("a", "old")], 1, {})
     await store.replace([document("a")], 2, {})
@@ -148,8 +158,7 @@ async def test_any_key_is_stored_found_replaced_and_deleted(store, key):
     await store.put_records([record(key, "two")])
     assert (await store.holdings())[key] == Holding("two", 1, 1)
     assert {r.key: r.content_hash for r in await store.records()} == {key: "two", "other": "one"}
-    rows = await store.unembedded([key])
-    await store.fill(rows, vectors_of(document(key, "new")))
+    await store.fill([key], vectors_of(document(key, "new")))
     assert (await store.holdings())[key] == Holding("two", 1, 0)
     await store.delete([key])
     assert set(await store.holdings()) == {"other"}
@@ -164,7 +173,7 @@ async def test_any_number_of_files_is_replaced_filled_and_deleted_at_once(store,
     await store.replace(documents, 2, {})
     await store.put_records([record(key) for key in keys])
     assert await store.count() == count
-    await store.fill(await store.unembedded(keys), vectors_of(*documents))
+    await store.fill(keys, vectors_of(*documents))
     holdings = await store.holdings()
     assert len(holdings) == count
     assert {(h.rows, h.unembedded) for h in holdings.values()} == {(1, 0)}
@@ -249,42 +258,58 @@ async def test_filling_gives_vectors_and_keeps_everything_else(store):
     stored = document("a", "one", "two")
     await store.replace([stored], 4, {})
     before = sorted(await matched(store, ["one", "two"], 5), key=lambda c: c.chunk_index)
-    await store.fill(await store.unembedded(["a"]), vectors_of(stored))
+    await store.fill(["a"], vectors_of(stored))
     after = sorted(await matched(store, ["one", "two"], 5), key=lambda c: c.chunk_index)
     assert after == before
     assert await store.holdings() == {"a": Holding("one", 2, 0)}
-    assert (await store.unembedded(["a"])).num_rows == 0
+    assert await store.unembedded(["a"]) == []
     assert len(await near(store, np.ones(DIMENSION, "f4"), 5)) == 2
+
+
+async def test_filling_returns_what_lacked_a_vector_by_file(store):
+    documents = document("a", "same", "same", "one"), document("b", "two"), document("c", "three")
+    await store.replace(documents, 1, vectors_of(documents[2]))
+    lacked = await store.fill(["a", "b", "c", "nowhere"], vectors_of(documents[1]))
+    assert {key: sorted(hashes) for key, hashes in lacked.items()} == {
+        d.key: sorted(entry.chunk_hash for entry in d.entries) for d in documents[:2]
+    }
+
+
+async def test_what_is_to_be_embedded_is_returned_with_its_hash(store):
+    await store.replace([document("src/a.py", "x = 1", scope="class Foo")], 1, {})
+    [chunk] = await store.unembedded(["src/a.py"])
+    assert chunk == UnembeddedChunk(
+        "src/a.py", chunk_hash("src/a.py", "class Foo", "x = 1"), "class Foo", "x = 1"
+    )
 
 
 async def test_filling_some_of_the_vectors_loses_no_row(store):
     stored = document("a", "one", "two", "three")
     await store.replace([stored], 1, {})
     first = dict(list(vectors_of(stored).items())[:1])
-    await store.fill(await store.unembedded(["a"]), first)
+    await store.fill(["a"], first)
     assert await store.holdings() == {"a": Holding("one", 3, 2)}
-    await store.fill(await store.unembedded(["a"]), {})
+    await store.fill(["a"], {})
     assert await store.holdings() == {"a": Holding("one", 3, 2)}
 
 
 async def test_filling_touches_no_other_file_with_the_same_text(store):
     await store.replace([document("a", "same"), document("b", "same")], 1, {})
-    rows = await store.unembedded(["a"])
-    await store.fill(rows, vectors_of(document("a", "same")))
+    await store.fill(["a"], vectors_of(document("a", "same")))
     holdings = await store.holdings()
     assert (holdings["a"].unembedded, holdings["b"].unembedded) == (0, 1)
 
 
 async def test_only_the_named_files_are_asked_for_vectors(store):
     await store.replace([document("a", "x"), document("b", "y", "z")], 1, {})
-    assert (await store.unembedded(["b"])).num_rows == 2
-    assert (await store.unembedded(["nowhere"])).num_rows == 0
+    assert sorted(chunk.text for chunk in await store.unembedded(["b"])) == ["y", "z"]
+    assert await store.unembedded(["nowhere"]) == []
 
 
 async def test_without_a_dimension_the_words_are_searched_all_the_same(vectorless):
     stored = document("a", "text")
     await vectorless.replace([stored], 1, vectors_of(stored))
-    await vectorless.fill(await vectorless.unembedded(["a"]), vectors_of(stored))
+    await vectorless.fill(["a"], vectors_of(stored))
     assert vectorless.dimension is None
     assert [c.key for c in await matched(vectorless, ["text"], 5)] == ["a"]
     assert await near(vectorless, np.ones(DIMENSION, "f4"), 5) == []
@@ -295,17 +320,8 @@ async def test_vectors_are_filled_in_once_the_dimension_is_known(vectorless):
     stored = document("a", "text")
     await vectorless.replace([stored], 1, {})
     await vectorless.set_dimension(DIMENSION)
-    await vectorless.fill(await vectorless.unembedded(["a"]), vectors_of(stored))
+    await vectorless.fill(["a"], vectors_of(stored))
     assert [c.key for c in await near(vectorless, np.ones(DIMENSION, "f4"), 5)] == ["a"]
-
-
-async def test_rows_read_before_the_dimension_was_known_can_be_filled(vectorless):
-    stored = document("a", "text")
-    await vectorless.replace([stored], 1, {})
-    rows = await vectorless.unembedded(["a"])
-    await vectorless.set_dimension(DIMENSION)
-    await vectorless.fill(rows, vectors_of(stored))
-    assert await vectorless.holdings() == {"a": Holding("one", 1, 0)}
 
 
 @pytest.mark.parametrize("dimension", [DIMENSION, 7])
@@ -338,7 +354,7 @@ async def test_after_a_failure_in_the_middle_of_that_all_goes_on(store, monkeypa
     await store.replace([stored], 2, vectors_of(stored))
     assert await store.holdings() == {"a": Holding("one", 1, 1)}
     await store.set_dimension(DIMENSION)
-    await store.fill(await store.unembedded(["a"]), vectors_of(stored))
+    await store.fill(["a"], vectors_of(stored))
     assert await store.holdings() == {"a": Holding("one", 1, 0)}
 
 
@@ -413,7 +429,7 @@ async def test_an_interrupted_replace_by_the_same_text_shows_in_the_number_of_ro
 async def test_an_interrupted_fill_shows_and_is_healed_by_the_next_replace(store):
     stored = document("a", "text")
     await store.replace([stored], 1, {})
-    rows = await store.unembedded(["a"])
+    rows = schema.chunk_rows([stored], 1)
     await store._add(schema.with_vectors(rows, vectors_of(stored), DIMENSION))
     assert (await store.holdings())["a"].rows == 2
     await store.replace([stored], 2, vectors_of(stored))

@@ -5,9 +5,9 @@ import hashlib
 import numpy as np
 import pytest
 
+from vector_index_mcp.engine.fields import chunk_hash, entries
 from vector_index_mcp.engine.store import Store, upkeep
 from vector_index_mcp.engine.store.upkeep import vectors_index
-from vector_index_mcp.engine.texts import chunk_hash, entries
 from vector_index_mcp.engine.types import Chunk, Document
 
 DIMENSION = 64
@@ -74,7 +74,7 @@ async def test_vectors_are_indexed_once_nearly_all_are_there(store, documents):
     await store.replace(documents, 1, known)
     await store.maintain()
     assert "vector" not in await indexed_columns(store)
-    await store.fill(await store.unembedded([d.key for d in documents]), vectors)
+    await store.fill([d.key for d in documents], vectors)
     await store.maintain()
     assert "vector" in await indexed_columns(store)
 
@@ -117,7 +117,7 @@ async def test_what_a_maintenance_has_replaced_is_left_to_the_next(store, docume
     await store.maintain()
     for number in range(2):
         portion = [document.key for document in documents[number::2]]
-        await store.fill(await store.unembedded(portion), vectors)
+        await store.fill(portion, vectors)
         await store.maintain()
     await store.maintain()  # merges what the index's building kept apart; the old is too young
     assert store.upkeep.is_worthwhile

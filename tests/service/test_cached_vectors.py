@@ -25,9 +25,10 @@ def fills(monkeypatch):
     """How many rows lacked a vector whenever vectors were filled in."""
     found = []
 
-    async def counting(self, rows, vectors, fill=Store.fill):
-        found.append(rows.num_rows)
-        await fill(self, rows, vectors)
+    async def counting(self, keys, vectors, fill=Store.fill):
+        lacked = await fill(self, keys, vectors)
+        found.append(sum(map(len, lacked.values())))
+        return lacked
 
     monkeypatch.setattr(Store, "fill", counting)
     return found

@@ -1,6 +1,5 @@
 import anyio
 import pytest
-from fakes import FakeEmbedder
 from serving import eventually
 
 from vector_index_mcp.engine.cache import EmbeddingCache
@@ -34,7 +33,7 @@ def root(tmp_path):
 async def pipeline(root, tmp_path):
     cache = EmbeddingCache(tmp_path / "cache", 0)
     crew = Crew(Recipe(1_200))
-    yield Pipeline(Folders([Folder(root)]), crew, FakeEmbedder(), cache, Activity())
+    yield Pipeline(Folders([Folder(root)]), crew, cache, Activity())
     await crew.end()
 
 
@@ -66,8 +65,8 @@ async def step(passage):
 
 
 async def texts(store):
-    rows = await store.unembedded(["a.py", "b.py", "c.py", "d.py"])
-    return {row["file_path"]: row["extracted_text_chunk"] for row in rows.to_pylist()}
+    chunks = await store.unembedded(["a.py", "b.py", "c.py", "d.py"])
+    return {chunk.key: chunk.text for chunk in chunks}
 
 
 async def test_every_step_commits_one_batch_until_nothing_is_left(pipeline, store):

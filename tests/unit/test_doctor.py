@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import numpy as np
 import psutil
@@ -25,6 +26,8 @@ from vector_index_mcp.doctor.finding import (
     warning,
 )
 from vector_index_mcp.errors import StoreError
+from vector_index_mcp.files import mounts
+from vector_index_mcp.indexing import freshness
 from vector_index_mcp.settings import Settings, origins
 
 OK, WARNING, FAILED = Verdict.OK, Verdict.WARNING, Verdict.FAILED
@@ -79,25 +82,18 @@ def test_this_processor_is_fine_since_lancedb_runs_in_the_other_tests(case):
     assert machine.processor(case).verdict is OK
 
 
-@pytest.mark.parametrize(
-    ("folder", "kind"),
-    [("/home/me/p", "ext4"), ("/mnt/share/p", "nfs"), ("/mnt/shared", "ext4"), ("/tmp/a", "tmpfs")],
-)
-def test_the_innermost_mount_counts_and_of_two_the_later(tmp_path, folder, kind):
-    mounts = [("/", "ext4"), ("/mnt/share", "nfs"), ("/tmp", "ext3"), ("/tmp", "tmpfs")]
-    assert machine.kind_of_mount(tmp_path.__class__(folder), mounts) == kind
-
-
-@pytest.mark.parametrize("kind", ["nfs4", "cifs", "9p", "fuse.sshfs", "drvfs"])
-def test_of_a_file_system_without_events_is_warned(kind):
-    finding = machine.reports_changes(kind, 300)
-    assert (finding.verdict, "every 300 s" in finding.words) == (WARNING, True)
+def test_a_file_system_that_hides_changes_is_a_warning(case, monkeypatch):
+    monkeypatch.setattr(mounts, "_mounts", lambda: {Path("/"): "nfs4"})
+    finding = machine.file_system(case)
+    assert (finding.verdict, finding.words.split()[0]) == (WARNING, "nfs4")
     assert "VECTOR_INDEX_RESCAN_SECONDS" in finding.remedy
 
 
-@pytest.mark.parametrize("kind", ["ext4", "fuseblk", "overlay", ""])
-def test_of_another_file_system_is_not(kind):
-    assert machine.reports_changes(kind, 300).verdict is OK
+def test_how_often_is_scanned_is_what_really_happens():
+    shortest, longest = freshness._POLLING_LEAST_SECONDS, 600
+    words = machine.scanned("nfs4", longest).words
+    assert f"every {shortest:.0f} s in a small project" in words
+    assert f"at least every {longest} s" in words
 
 
 def test_a_small_disk_is_told_by_its_kind_and_by_what_is_free(small_disk):

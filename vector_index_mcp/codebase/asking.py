@@ -21,6 +21,7 @@ from vector_index_mcp.files import read
 from vector_index_mcp.indexing.indexer import Indexer
 from vector_index_mcp.indexing.ledger import FAILED, Ledger
 from vector_index_mcp.indexing.live import Live
+from vector_index_mcp.indexing.remedies import with_remedy
 from vector_index_mcp.indexing.run import Kind, Run
 from vector_index_mcp.indexing.service import LiveIndex
 from vector_index_mcp.indexing.state import State
@@ -116,7 +117,7 @@ class Question:
                 [vector] = await embedder.embed([self.text], urgent=True)
                 identity = await embedder.identity()
         except EmbeddingError as error:
-            return None, str(error)
+            return None, with_remedy(error)
         except TimeoutError:
             return None, "the embedding model is busy"
         if identity.digest != model.digest:
@@ -157,7 +158,7 @@ async def best_hits(
             if not isinstance(error, DamagedIndexError):
                 await what.raise_if_path_fails(store, question.embed, error)
             if live is not None and live.is_damage(error):
-                raise DamagedIndexError(str(error)) from error
+                raise DamagedIndexError(str(error), error.problem) from error
             if is_last:
                 raise
         else:

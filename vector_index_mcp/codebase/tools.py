@@ -21,6 +21,7 @@ from vector_index_mcp.codebase.limits import (
     TOP_K,
 )
 from vector_index_mcp.errors import VectorIndexError
+from vector_index_mcp.indexing.remedies import with_remedy
 from vector_index_mcp.indexing.run import Run
 
 if TYPE_CHECKING:  # the service imports lancedb, which takes a second
@@ -185,7 +186,7 @@ def _tool_errors() -> Iterator[None]:
     try:
         yield
     except VectorIndexError as error:
-        raise ToolError(str(error)) from error
+        raise ToolError(with_remedy(error)) from error
 
 
 def _answer(readable: str, result: BaseModel) -> CallToolResult:

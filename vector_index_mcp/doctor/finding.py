@@ -5,6 +5,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from vector_index_mcp.errors import VectorIndexError
+from vector_index_mcp.indexing.remedies import with_remedy
 from vector_index_mcp.settings import Settings
 
 
@@ -68,6 +69,6 @@ def not_tried(words: str) -> Finding:
 
 
 def failed_by(error: VectorIndexError) -> Finding:
-    """One of our errors; its message ends with what to do."""
-    words, separator, remedy = str(error).partition("; ")
+    """An error of ours, whose message ends with what to do."""
+    words, separator, remedy = with_remedy(error).partition("; ")
     return failed(words, remedy if separator else "look at `vector-index-mcp logs`")

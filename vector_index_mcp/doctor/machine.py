@@ -8,11 +8,10 @@ import sys
 from importlib import metadata
 from pathlib import Path
 
-import psutil
-
 from vector_index_mcp import __version__
 from vector_index_mcp.doctor.finding import Case, Finding, failed, ok, warning
 from vector_index_mcp.files.ignore import Ignore
+from vector_index_mcp.files.mounts import file_system_of, silent_file_system
 from vector_index_mcp.files.scan import walk
 from vector_index_mcp.serving.loading import folder_of
 
@@ -23,11 +22,8 @@ _CPU_INFO = Path("/proc/cpuinfo")
 _INOTIFY = Path("/proc/sys/fs/inotify")
 _WATCHES_TIGHT_SHARE = 0.5  # other programs of the user draw on the same number
 _FEW_DESCRIPTORS, _TOO_FEW_DESCRIPTORS = 256, 64  # a service at rest holds 22 to 30 (measured)
+_SCAN_SECONDS = 2  # while a scan takes less than 0.1 s (`indexing.freshness`)
 _LITTLE_BYTES, _TOO_LITTLE_BYTES = 1_000_000_000, 100_000_000
-_REMOTE_FILE_SYSTEMS = {
-    "9p", "afpfs", "afs", "beegfs", "ceph", "cifs", "davfs", "drvfs", "glusterfs", "gpfs", "lustre",
-    "ncpfs", "nfs", "nfs4", "prl_fs", "smb2", "smb3", "smbfs", "vboxsf", "virtiofs", "vmhgfs",
-}  # fmt: skip
 
 
 def versions(case: Case) -> Finding:
@@ -69,27 +65,20 @@ def runs_lancedb(kind: str, cpu_info: str) -> Finding:
 
 
 def file_system(case: Case) -> Finding:
-    """Whether the project lies on a file system that reports changes."""
-    mounts = [(part.mountpoint, part.fstype) for part in psutil.disk_partitions(all=True)]
-    return reports_changes(kind_of_mount(case.project, mounts), case.settings.rescan_seconds)
+    """Whether the file systems of the project report every change."""
+    if kind := silent_file_system(case.project):
+        return scanned(kind, case.settings.rescan_seconds)
+    return ok(file_system_of(case.project) or "of a kind that the system does not show")
 
 
-def reports_changes(kind: str, rescan_seconds: int) -> Finding:
-    """Whether a file system of that kind reports changes made on another machine."""
-    if kind in _REMOTE_FILE_SYSTEMS or kind.startswith("fuse."):
-        return warning(
-            f"{kind}: may not report changes made on another machine; a scan finds them every "
-            f"{rescan_seconds} s",
-            "set VECTOR_INDEX_RESCAN_SECONDS lower if that is too slow",
-        )
-    return ok(kind or "of an unknown kind")
-
-
-def kind_of_mount(folder: Path, mounts: list[tuple[str, str]]) -> str:
-    """The kind of file system that `folder` lies on, of `mounts` (where, kind); empty if none."""
-    above = [(where, kind) for where, kind in mounts if folder.is_relative_to(where)]
-    # Of two at one place, the later one covers the other.
-    return max(enumerate(above), key=lambda m: (len(m[1][0]), m[0]))[1][1] if above else ""
+def scanned(kind: str, rescan_seconds: int) -> Finding:
+    """What a file system of that kind means for changes that other machines make."""
+    return warning(
+        f"{kind} does not report changes that other machines make; scans find them, every "
+        f"{_SCAN_SECONDS} s in a small project, less often in a large one, but at least every "
+        f"{rescan_seconds} s",
+        "set VECTOR_INDEX_RESCAN_SECONDS lower if that is too seldom for a large project",
+    )
 
 
 def watches(case: Case) -> Finding:

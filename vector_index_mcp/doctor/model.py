@@ -11,6 +11,7 @@ from vector_index_mcp.engine.embed import WorkerEmbedder
 from vector_index_mcp.engine.model import find_model
 from vector_index_mcp.engine.types import Vectors
 from vector_index_mcp.errors import EmbeddingError
+from vector_index_mcp.indexing.remedies import remedy_of
 from vector_index_mcp.processes import children
 
 _TEXTS = (
@@ -33,7 +34,8 @@ def model(case: Case) -> Finding:
 
 async def _model(name: str, device: str) -> Finding:
     began = time.monotonic()
-    async with WorkerEmbedder(name, device, start_worker=children.start).running() as embedder:
+    worker = WorkerEmbedder(name, device, start_worker=children.start, remedy_of=remedy_of)
+    async with worker.running() as embedder:
         try:
             vectors = await embedder.embed(_TEXTS)
         except EmbeddingError as error:

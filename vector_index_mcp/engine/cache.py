@@ -9,7 +9,7 @@ import logging
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -17,7 +17,7 @@ from typing import TypeVar
 import filelock
 import numpy as np
 
-from vector_index_mcp.engine.portions import portions
+from vector_index_mcp.engine.batched import batched
 from vector_index_mcp.engine.types import ModelIdentity, Vector
 
 _log = logging.getLogger(__name__)
@@ -57,9 +57,9 @@ class EmbeddingCache:
         """The vectors known for `hashes` (hex), by hash."""
         wanted = dict.fromkeys(hashes)
         found: dict[str, Vector] = {}
-        for portion in portions(wanted, _HASHES_PER_QUERY):
+        for batch in batched(wanted, _HASHES_PER_QUERY):
             nothing: dict[str, Vector] = {}
-            found |= self._transact(partial(_select, model=model, hashes=portion), nothing)
+            found |= self._transact(partial(_select, model=model, hashes=batch), nothing)
         return found
 
     def put(self, model: ModelIdentity, vectors: Mapping[str, Vector]) -> None:
@@ -99,7 +99,7 @@ class EmbeddingCache:
 
 def _connect(path: Path) -> sqlite3.Connection:
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    # Vectors tell something about the texts they were made of: for the user's eyes only.
+    # Vectors give away something of the texts they were made of: only the user may read them.
     path.touch(mode=0o600)
     connection = sqlite3.connect(path, timeout=_WAIT_FOR_OTHERS_SECONDS, check_same_thread=False)
     lock = filelock.FileLock(f"{path}.lock", timeout=_WAIT_FOR_OTHERS_SECONDS, mode=0o600)
@@ -118,7 +118,7 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 
 def _select(
-    connection: sqlite3.Connection, model: ModelIdentity, hashes: list[str]
+    connection: sqlite3.Connection, model: ModelIdentity, hashes: Sequence[str]
 ) -> dict[str, Vector]:
     marks = ",".join("?" * len(hashes))
     key = (bytes.fromhex(model.digest), *map(bytes.fromhex, hashes))

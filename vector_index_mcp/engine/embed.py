@@ -22,7 +22,7 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 
 from vector_index_mcp.engine.model import looks_like_folder, model_at_hand
 from vector_index_mcp.engine.types import ModelIdentity, Vectors
-from vector_index_mcp.errors import EmbeddingError, ModelNotFoundError
+from vector_index_mcp.errors import EmbeddingError, ModelNotFoundError, Problem
 
 _LONGEST_HEADER_BYTES = 65_536
 # For one request, which is a fifth of a second's work here; a worker that takes longer hangs.
@@ -64,7 +64,7 @@ class Embedder(Protocol):
         """
 
     async def identity_at_hand(self) -> ModelIdentity | None:
-        """Which model it is, if that can be told without starting anything; never raises."""
+        """Which model it is; None unless known without starting anything. Never raises."""
 
     async def embed(self, texts: Sequence[str], *, urgent: bool = False) -> Vectors:
         """Embed `texts`, before all others if `urgent`.
@@ -104,6 +104,7 @@ class WorkerEmbedder:
         patience_seconds: float = _PATIENCE_SECONDS,
         *,
         start_worker: StartWorker,
+        remedy_of: Callable[[Problem], str],
     ) -> None:
         """Prepare; the worker starts when it is needed.
 
@@ -114,6 +115,7 @@ class WorkerEmbedder:
             patience_seconds: A request that takes longer ends the worker.
             start_worker: Starts a module of this package as a child process, given its name, the
                 arguments of its `main` and what to add to its environment.
+            remedy_of: What to do about a problem with the model or the worker.
         """
         # The worker has another working folder than the caller who wrote a relative path.
         folder = Path(model_name).expanduser()
@@ -121,7 +123,7 @@ class WorkerEmbedder:
         self._device = device
         self._idle_seconds = idle_seconds
         self._patience_seconds = patience_seconds
-        self._start_worker = start_worker
+        self._start_worker, self._remedy_of = start_worker, remedy_of
         self._last_use = 0.0
         self._is_resting = False
         self._tasks: anyio.abc.TaskGroup | None = None
@@ -241,14 +243,11 @@ class WorkerEmbedder:
                 _WORKER_MODULE, self._model_name, self._device, environment=_WORKER_ENVIRONMENT
             )
         except OSError as error:  # no descriptors, no memory, no such interpreter any more
-            reason = (
-                f"the embedding worker cannot be started ({error.strerror}); "
-                "look at the machine's limits, then call trigger_index"
-            )
-            self._set_state("unavailable", reason)
+            reason = f"the embedding worker cannot be started ({error.strerror})"
+            self._give_up(Problem.WORKER_NOT_STARTED, reason)
             return
         self._process = process
-        unavailable = ""
+        unavailable: tuple[Problem, str] | None = None
         try:
             if process.stdout is not None:
                 unavailable = await self._deliver(BufferedByteReceiveStream(process.stdout))
@@ -256,23 +255,23 @@ class WorkerEmbedder:
             with anyio.CancelScope(shield=True):
                 await self._end(process, unavailable)
 
-    async def _deliver(self, frames: BufferedByteReceiveStream) -> str:
+    async def _deliver(self, frames: BufferedByteReceiveStream) -> tuple[Problem, str] | None:
         """Hand out answers until the worker ends; why there can be no model, if it says so."""
         while True:
             try:
                 line = await frames.receive_until(b"\n", _LONGEST_HEADER_BYTES)
                 header = json.loads(line)
                 if header.get("event") == "unavailable":
-                    return str(header["reason"])
+                    return Problem(header["problem"]), str(header["reason"])
                 if "event" in header:
                     self._note_event(header)
                     continue
                 size = 4 * header.get("rows", 0) * header.get("dimension", 0)
                 payload = await frames.receive_exactly(size) if size else b""
             except (anyio.IncompleteRead, anyio.EndOfStream, anyio.BrokenResourceError):
-                return ""
+                return None
             except (anyio.DelimiterNotFound, ValueError):  # not a frame: nothing more can be read
-                return ""
+                return None
             self._crashes = 0
             self._last_use = anyio.current_time()
             reply = self._replies.get(header["id"])
@@ -295,7 +294,9 @@ class WorkerEmbedder:
             self._last_use = anyio.current_time()
             self._set_state("ready")
 
-    async def _end(self, process: anyio.abc.Process, unavailable: str) -> None:
+    async def _end(
+        self, process: anyio.abc.Process, unavailable: tuple[Problem, str] | None
+    ) -> None:
         """After this there is no worker, and nobody waits for its answers."""
         if process.returncode is None:
             process.kill()
@@ -306,7 +307,7 @@ class WorkerEmbedder:
             reply.error = f"the embedding worker died (status {status})"
             reply.done.set()
         if unavailable:  # said only now: a retry must not meet a worker that is still ending
-            self._set_state("unavailable", unavailable)
+            self._give_up(*unavailable)
             return
         if self._is_resting:
             self._is_resting = False
@@ -314,13 +315,13 @@ class WorkerEmbedder:
             return
         self._crashes += 1
         if self._crashes >= _CRASHES_IN_A_ROW:
-            reason = (
-                f"the embedding worker died {self._crashes} times in a row (status {status}); "
-                "look at stderr and at free memory, then call trigger_index"
-            )
-            self._set_state("unavailable", reason)
+            reason = f"the embedding worker died {self._crashes} times in a row (status {status})"
+            self._give_up(Problem.WORKER_DIES, reason)
         else:
             self._set_state("off")
+
+    def _give_up(self, problem: Problem, reason: str) -> None:
+        self._set_state("unavailable", f"{reason}; {self._remedy_of(problem)}")
 
     def _set_state(self, state: EmbedderState, reason: str = "") -> None:
         self.state, self.reason = state, reason

@@ -1,4 +1,4 @@
-"""What kind of file a path names, as far as convention tells: test, example, generated, … Pure."""
+"""What kind of file a path names, as far as convention goes: test, example, generated, … Pure."""
 
 import re
 from functools import lru_cache

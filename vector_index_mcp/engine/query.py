@@ -1,13 +1,13 @@
-"""What a query asks for, as far as its wording tells. Pure."""
+"""What a query asks for, as far as its wording shows. Pure."""
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from vector_index_mcp.engine.fields import symbol_word
 from vector_index_mcp.engine.kinds import kinds_asked_for
 from vector_index_mcp.engine.spelling import composed
-from vector_index_mcp.engine.texts import symbol_word
 from vector_index_mcp.engine.words import joined, last_name, query_words, words
 
 # Somebody may paste a log. Of what is compared with every candidate, or looked up in the index,
@@ -58,7 +58,7 @@ class Query:
     @cached_property
     def words(self) -> list[str]:
         """The words that are compared with those of a chunk, distinct."""
-        return _most_telling(query_words(self.text), _MOST_WORDS)
+        return _most_specific(query_words(self.text), _MOST_WORDS)
 
     @cached_property
     def subject(self) -> list[str]:
@@ -97,7 +97,7 @@ class Query:
     @cached_property
     def matched(self) -> list[str]:
         """What full-text search is asked for."""
-        symbols = _most_telling(sorted(self.symbols), _MOST_SYMBOLS)
+        symbols = _most_specific(sorted(self.symbols), _MOST_SYMBOLS)
         return [*self.words, *map(symbol_word, symbols)]
 
     @cached_property
@@ -119,20 +119,20 @@ class Query:
         return _both_ends(found, _MOST_PHRASES)
 
 
-def _most_telling(words: list[str], most: int) -> list[str]:
+def _most_specific(words: list[str], most: int) -> list[str]:
     """`words` if there are not too many; otherwise the longest, which are the rarest, in order.
 
     Those with digits come last: in a log they are times, addresses and hashes.
     """
     if len(words) <= most:
         return words
-    telling = sorted(words, key=lambda word: (any(map(str.isdigit, word)), -len(word)))
-    kept = frozenset(telling[:most])
+    specific = sorted(words, key=lambda word: (any(map(str.isdigit, word)), -len(word)))
+    kept = frozenset(specific[:most])
     return [word for word in words if word in kept]
 
 
 def _both_ends(found: list[str], most: int) -> list[str]:
-    """`found` if there are not too many; otherwise the first and the last: of a log, both tell."""
+    """`found` if there are not too many; otherwise the first and the last: both matter in a log."""
     if len(found) <= most:
         return found
     return found[: most // 2] + found[-(most // 2) :]

@@ -116,7 +116,7 @@ def _support(scores: dict[str, float], chunks: dict[str, StoredChunk], weight: f
 
 
 def _spread(scores: dict[str, float], chunks: dict[str, StoredChunk], left: float) -> None:
-    """Lower each chunk once for every better one of its file: another file tells more."""
+    """Lower each chunk once for every better one of its file: another file says more."""
     better: Counter[str] = Counter()
     for id_ in sorted(chunks, key=lambda id_: -scores[id_]):
         key = chunks[id_].key

@@ -55,7 +55,7 @@ class Context:
     query: Query
     weights: Weights
     rarity: dict[str, float]
-    """By the stem of each query word: how much it tells."""
+    """By the stem of each query word: how rare it is, and so how much a match means."""
     total: float
     """Of all rarities."""
     held: dict[StoredChunk, list[str]]
@@ -63,8 +63,8 @@ class Context:
 
     def share(self, stems: Iterable[str]) -> float:
         """How much of the query `stems` cover, 0 to 1, rare words counting more."""
-        told = sum(self.rarity.get(s, 0.0) for s in set(stems))
-        return told / self.total if self.total else 0.0
+        matched = sum(self.rarity.get(s, 0.0) for s in set(stems))
+        return matched / self.total if self.total else 0.0
 
 
 Signal = Callable[[Context, StoredChunk], float]

@@ -34,7 +34,7 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A chunk with what the two searches see of it; made by `texts.entries`."""
+    """A chunk with what the two searches see of it; made by `fields.entries`."""
 
     chunk: Chunk
     chunk_hash: str
@@ -108,6 +108,16 @@ class StoredChunk:
     symbols: tuple[str, ...]
     """The names it defines."""
     revision: int
+
+
+@dataclass(frozen=True, slots=True)
+class UnembeddedChunk:
+    """What of a stored chunk without a vector is needed to embed it."""
+
+    key: str
+    chunk_hash: str
+    scope: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)

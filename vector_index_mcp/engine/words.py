@@ -53,7 +53,7 @@ def has_words(text: str) -> bool:
 
 
 def query_words(query: str) -> list[str]:
-    """The distinct words of a query, most telling first.
+    """The distinct words of a query, the most specific first.
 
     Stop words are left out of a sentence, and neighbours are also joined, so that "user name"
     meets `userName`.

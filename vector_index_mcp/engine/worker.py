@@ -6,7 +6,7 @@ vectors as raw little-endian float32.
     parent: {"id": 1, "urgent": false, "texts": [...]}
     worker: {"event": "model", "name": ..., "digest": ..., "dimension": ...}   before it loads
             {"event": "ready", "precision": "bfloat16"}
-            {"event": "unavailable", "reason": ...}                            and ends
+            {"event": "unavailable", "problem": "model_nowhere", "reason": ...}  and ends
             {"id": 1, "rows": 2, "dimension": 384}<bytes>    or    {"id": 1, "error": ...}
 
 Urgent requests (queries) overtake the others. The end of its input, which is also what it sees
@@ -29,7 +29,7 @@ import numpy as np
 from vector_index_mcp.engine import lean_transformers
 from vector_index_mcp.engine.model import Model, find_model
 from vector_index_mcp.engine.types import Vectors
-from vector_index_mcp.errors import ModelNotFoundError
+from vector_index_mcp.errors import ModelNotFoundError, Problem
 
 _MOST_THREADS = 8  # on a large machine, the rest is the user's
 _BATCH_TEXTS = 64  # no limit in practice: requests are of a size to be computed at once
@@ -131,14 +131,12 @@ def main(
         model = find_model(model_name)
         _send(sink, {"event": "model", **asdict(model.identity)})
         encoder = Encoder(model, device)
-    except (ModelNotFoundError, OSError, ValueError, RuntimeError, ImportError) as error:
-        reason = str(error)
-        if not isinstance(error, ModelNotFoundError):
-            reason = (
-                f"the embedding model {model_name} cannot be loaded ({error}); "
-                "check VECTOR_INDEX_EMBEDDING_MODEL and VECTOR_INDEX_EMBEDDING_DEVICE"
-            )
-        _send(sink, {"event": "unavailable", "reason": reason})
+    except ModelNotFoundError as error:
+        _send(sink, {"event": "unavailable", "problem": error.problem, "reason": str(error)})
+        return
+    except (OSError, ValueError, RuntimeError, ImportError) as error:
+        reason = f"the embedding model {model_name} cannot be loaded ({error})"
+        _send(sink, {"event": "unavailable", "problem": Problem.MODEL_UNLOADABLE, "reason": reason})
         return
     _send(sink, {"event": "ready", "precision": encoder.precision})
     _serve(requests, sink, encoder, give_back)

@@ -117,7 +117,7 @@ OTHER = "other"
 
 
 def language_of(path: str) -> str:
-    """The language of the file at `path`, in lower case; `other` when its name does not tell."""
+    """The language of the file at `path`, in lower case; `other` when its name does not show it."""
     name = path.rsplit("/", 1)[-1].lower()
     if name in _NAMES:
         return _NAMES[name]

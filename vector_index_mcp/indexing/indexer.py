@@ -16,7 +16,7 @@ from functools import partial
 
 import anyio
 
-from vector_index_mcp.engine.portions import portions
+from vector_index_mcp.engine.batched import batched
 from vector_index_mcp.errors import ProjectError, StoreError
 from vector_index_mcp.files.scan import Changes, compare
 from vector_index_mcp.indexing.ledger import Stamps
@@ -27,6 +27,7 @@ from vector_index_mcp.indexing.passage import Passage
 from vector_index_mcp.indexing.pipeline import Pipeline
 from vector_index_mcp.indexing.queue import DirtyQueue
 from vector_index_mcp.indexing.rebuild import Rebuild
+from vector_index_mcp.indexing.remedies import with_remedy
 from vector_index_mcp.indexing.run import Kind, Run
 from vector_index_mcp.indexing.runs import Runs
 from vector_index_mcp.indexing.state import State, StateMachine
@@ -279,7 +280,7 @@ class Indexer:
         self.runs.is_walk_due |= self._rebuild is not None
         self._rebuild = None
         with live.activity.of(f"the renaming of the folder {name!r}"):
-            for keys in portions(ledger.below(name), FILES_PER_BATCH):
+            for keys in batched(ledger.below(name), FILES_PER_BATCH):
                 async with live.writing():
                     renamed = {key: new + key[len(name) :] for key in keys}
                     await self._pipeline.rekey(live.index.store, ledger, renamed)
@@ -308,7 +309,7 @@ class Indexer:
             async with self.live.writing():  # the model stays from here on, see `Vectors`
                 self._rebuild = await Rebuild.begin(self.live, self._pipeline, files)
         except StoreError as error:
-            self._end_run(f"the new index could not be built: {error}")
+            self._end_run(f"the new index could not be built: {with_remedy(error)}")
             raise
         run.plan(len(files), len(files))
 
@@ -324,7 +325,7 @@ class Indexer:
         except StoreError as error:
             # What is current stays current; the tables left behind are dropped by the next start.
             self._rebuild = None
-            self._end_run(f"the new index could not be built: {error}")
+            self._end_run(f"the new index could not be built: {with_remedy(error)}")
             raise
         self._rebuild = None
         self._aim_passage()
@@ -345,8 +346,8 @@ class Indexer:
     async def _pause(self, error: StoreError) -> None:
         delay = _RETRY_SECONDS[min(self._failures, len(_RETRY_SECONDS) - 1)]
         self._failures += 1
-        _log.warning("%s; next try in %s s", error, delay)
-        self._state.enter(State.ERROR, str(error))
+        _log.warning("%s; next try in %s s", with_remedy(error), delay)
+        self._state.enter(State.ERROR, with_remedy(error))
         await anyio.sleep(delay)
         self.queue.wake()
 
@@ -362,7 +363,7 @@ class Indexer:
                 self.live.damage = None
                 self._aim_passage()
         except StoreError as still:
-            self._end_run(str(still))
+            self._end_run(with_remedy(still))
             await anyio.sleep(_RETRY_SECONDS[-1])
             return
         self.runs.begin_again()

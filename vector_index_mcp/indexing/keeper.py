@@ -13,7 +13,6 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 
-from vector_index_mcp.engine.embed import Embedder
 from vector_index_mcp.engine.store.index import is_local
 from vector_index_mcp.errors import ProjectError, StoreError
 from vector_index_mcp.files.folder import Folder, Folders, absence_of
@@ -28,10 +27,11 @@ from vector_index_mcp.indexing.pipeline import Pipeline
 from vector_index_mcp.indexing.place import Place
 from vector_index_mcp.indexing.preparing.file import Recipe
 from vector_index_mcp.indexing.queue import DirtyQueue
+from vector_index_mcp.indexing.remedies import with_remedy
 from vector_index_mcp.indexing.run import Kind
 from vector_index_mcp.indexing.signal import Signal
 from vector_index_mcp.indexing.state import State, StateMachine
-from vector_index_mcp.indexing.vectors import Vectors
+from vector_index_mcp.indexing.vectors import CachedEmbedder, Vectors
 
 _log = logging.getLogger(__name__)
 
@@ -72,7 +72,7 @@ class Keeper:
         place: Place,
         options: Options,
         pipeline: Pipeline,
-        embedder: Embedder,
+        embedder: CachedEmbedder,
         activity: Activity,
         state: StateMachine,
     ) -> None:
@@ -132,7 +132,7 @@ class Keeper:
             chunker=self._chunker,
             start_over=opened.start_over,
         )
-        vectors = Vectors(live, self._pipeline, self._embedder, indexer.is_text_first)
+        vectors = Vectors(live, self._embedder, indexer.is_text_first)
         return Kept(indexer, vectors, freshness)
 
     async def _keep(self, role: Role, kept: "Kept") -> None:
@@ -191,7 +191,7 @@ class Keeper:
             except ProjectError as error:  # it may come back at any time
                 self._state.enter(State.ERROR, str(error))
             except StoreError as error:
-                self._state.enter(State.ERROR, str(error))
+                self._state.enter(State.ERROR, with_remedy(error))
                 delay = _REOPEN_SECONDS
             self.opened.set()
             if role is not Role.KEEPER:

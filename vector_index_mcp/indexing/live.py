@@ -18,6 +18,7 @@ from vector_index_mcp.errors import (
 )
 from vector_index_mcp.indexing.activity import Activity
 from vector_index_mcp.indexing.ledger import Ledger
+from vector_index_mcp.indexing.remedies import with_remedy
 from vector_index_mcp.indexing.signal import Signal
 from vector_index_mcp.processes import memory
 
@@ -161,6 +162,6 @@ class Live:
         except (DamagedIndexError, LostIndexError):
             raise
         except StoreError as error:  # a full disk: searches are slower, nothing else is lost
-            _log.warning("%s", error)
+            _log.warning("%s", with_remedy(error))
             self.report(error)
             self._no_maintenance_before = anyio.current_time() + _MAINTENANCE_RETRY_SECONDS

@@ -38,6 +38,7 @@ from vector_index_mcp.indexing.ownership import (
     refusal,
 )
 from vector_index_mcp.indexing.place import Place
+from vector_index_mcp.indexing.remedies import with_remedy
 
 _log = logging.getLogger(__name__)
 
@@ -141,7 +142,7 @@ class Opener:
             try:
                 self._claim.close()
             except StoreError as error:
-                _log.warning("%s", error)
+                _log.warning("%s", with_remedy(error))
         self._is_open, self._claim = False, None
         if self._inner is not None:
             self._inner.release(force=True)  # acquired again by each try to open the index

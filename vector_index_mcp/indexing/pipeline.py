@@ -1,41 +1,30 @@
-"""One batch: dirty files to committed rows, rows without vectors to rows with. The only writer.
+"""One batch: dirty files to committed text. `vectors` gives the committed chunks their vectors.
 
 What is wrong with one file is data, kept in its record; what is wrong with the store is an error
 that leaves the whole batch to be done again.
 """
 
-import logging
 from collections import deque
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from itertools import islice
 
 import anyio.to_thread
 
-from vector_index_mcp.engine.batches import batches
 from vector_index_mcp.engine.cache import EmbeddingCache
-from vector_index_mcp.engine.embed import Embedder
 from vector_index_mcp.engine.store import Store
-from vector_index_mcp.engine.texts import embedded_text
 from vector_index_mcp.engine.types import FileRecord, ModelIdentity, Vector
-from vector_index_mcp.errors import EmbeddingError, ModelNotFoundError, ProjectError
+from vector_index_mcp.errors import ProjectError
 from vector_index_mcp.files.folder import Folder, Folders, absence_of
 from vector_index_mcp.files.scan import Changes
 from vector_index_mcp.indexing.activity import Activity
 from vector_index_mcp.indexing.ledger import FAILED, INDEXED, SKIPPED, Ledger
-from vector_index_mcp.indexing.live import Live
 from vector_index_mcp.indexing.preparing.crew import Crew
 from vector_index_mcp.indexing.preparing.file import Prepared, Task, document_of, is_storable
 from vector_index_mcp.indexing.run import Outcome
 
-_log = logging.getLogger(__name__)
-
-_CHUNKS_PER_FILL = 256  # a commit costs 10 ms and a fragment; a new change ends a fill early
-_CHUNKS_PER_LOOK = 4_096  # of these, those whose vector the cache has are filled in one commit
 _LAST_CHANGES = 10
 _MOST_SECONDS_OF_A_BATCH = 2.0  # saves wait for it; it takes a quarter of a second
-_EMBEDDED = ("file_path", "scope", "extracted_text_chunk")  # as `embedded_text` takes them
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,26 +68,25 @@ class Change:
 
 
 class Pipeline:
-    """The stages between a dirty path and a searchable chunk."""
+    """The stages between a dirty path and a chunk that is found by its words."""
 
     def __init__(
-        self,
-        folders: Folders,
-        crew: Crew,
-        embedder: Embedder,
-        cache: EmbeddingCache,
-        activity: Activity,
+        self, folders: Folders, crew: Crew, cache: EmbeddingCache, activity: Activity
     ) -> None:
+        """Prepare; the two stages are `prepare` and `commit`.
+
+        Args:
+            folders: Where the files lie.
+            crew: Reads and cuts files.
+            cache: Vectors of texts that were embedded before; a commit stores them with the text.
+            activity: Notes what is being done.
+        """
         self.crew = crew
         self._folders = folders
-        self._embedder = embedder
         self._cache = cache
         self._activity = activity
-        self._hopeless: set[str] = set()  # hashes of texts that alone make the worker fail
         self.revision = 0
         """Of the last commit; to be set from the store before the first."""
-        self.embedded = 0
-        """Chunks the model embedded since the start; the cache's are not among them."""
         self.last_changes: deque[Change] = deque(maxlen=_LAST_CHANGES)
         """The newest last."""
 
@@ -229,92 +217,6 @@ class Pipeline:
                 ledger.put(record, sum(h not in vectors for h in hashes[record.key]))
             elif ledger.get(record.key) != record:
                 ledger.put_unchanged(record)
-
-    async def embed_batch(self, live: Live, model: ModelIdentity) -> None:
-        """Give vectors to some of the chunks that lack them, those of the last changes first.
-
-        Args:
-            live: The index, whose vectors are of `model`. Its lock is held for the commit only,
-                not while the model computes.
-            model: The embedder's.
-
-        Raises:
-            ModelNotFoundError: If there is no model any more.
-            StoreError: If a commit fails.
-        """
-        store, ledger = live.index.store, live.ledger
-        keys = ledger.newest_unembedded(_CHUNKS_PER_LOOK)
-        texts = await _texts_by_hash(store, keys)
-        vectors = await anyio.to_thread.run_sync(self._cache.get, model, list(texts))
-        if len(vectors) < min(_CHUNKS_PER_FILL, len(texts)):
-            lacking = (h for h in texts if h not in vectors and h not in self._hopeless)
-            unknown = {h: texts[h] for h in islice(lacking, _CHUNKS_PER_FILL)}
-            computed = await self._embed(unknown, lambda: ledger.newest_waiting in keys)
-            await anyio.to_thread.run_sync(self._cache.put, model, computed)
-            vectors |= computed
-        async with live.writing():
-            if live.index.store is store:  # not replaced meanwhile, by a rebuild or a repair
-                with self._activity.of("the commit of vectors"):
-                    await self._fill(store, ledger, keys, vectors)
-
-    async def _fill(
-        self, store: Store, ledger: Ledger, keys: Sequence[str], vectors: Mapping[str, Vector]
-    ) -> None:
-        # Read again: the files may have changed while the model computed.
-        rows = await store.unembedded(keys)
-        await store.fill(rows, vectors)
-        lacking: dict[str, list[str]] = {key: [] for key in keys}
-        columns = (rows.column(name).to_pylist() for name in ("file_path", "chunk_hash"))
-        for key, hash_ in zip(*columns, strict=True):
-            lacking[key].append(hash_)
-        for key, hashes in lacking.items():
-            embedded = sum(h in vectors for h in hashes)
-            waiting = sum(h not in vectors and h not in self._hopeless for h in hashes)
-            given_up = ledger.waiting_of(key) - embedded - waiting
-            ledger.note_embedded(key, embedded, given_up)
-
-    async def _embed(
-        self, texts: dict[str, str], is_newest: Callable[[], bool]
-    ) -> dict[str, Vector]:
-        """Vectors by hash; without those of texts that the worker cannot embed.
-
-        Stops early when `is_newest` says that a newer change waits.
-        """
-        vectors: dict[str, Vector] = {}
-        for portion in batches(texts):
-            if not is_newest():
-                break
-            try:
-                with self._activity.of("the embedding of chunks"):
-                    computed = await self._embedder.embed([texts[h] for h in portion])
-                vectors.update(zip(portion, computed, strict=True))
-            except ModelNotFoundError:
-                raise
-            except EmbeddingError as error:
-                _log.warning("%s; trying them one by one", error)
-                vectors |= await self._embed_singly({h: texts[h] for h in portion})
-        self.embedded += len(vectors)
-        return vectors
-
-    async def _embed_singly(self, texts: dict[str, str]) -> dict[str, Vector]:
-        vectors: dict[str, Vector] = {}
-        for key, text in texts.items():
-            try:
-                vectors[key] = (await self._embedder.embed([text]))[0]
-            except ModelNotFoundError:
-                raise
-            except EmbeddingError:
-                self._hopeless.add(key)
-        return vectors
-
-
-async def _texts_by_hash(store: Store, keys: Sequence[str]) -> dict[str, str]:
-    """What is to be embedded for `keys`, in their order; of one huge file only so much."""
-    rows = await store.unembedded(keys)
-    order = {key: place for place, key in enumerate(keys)}
-    columns = (rows.column(name).to_pylist() for name in ("chunk_hash", *_EMBEDDED))
-    found = sorted(zip(*columns, strict=True), key=lambda row: order[row[1]])
-    return {hash_: embedded_text(*parts) for hash_, *parts in found[:_CHUNKS_PER_LOOK]}
 
 
 def _files(keys: Sequence[str]) -> str:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Self
 
-from vector_index_mcp.engine.portions import portions
+from vector_index_mcp.engine.batched import batched
 from vector_index_mcp.files.scan import Changes
 from vector_index_mcp.indexing.ledger import Ledger
 from vector_index_mcp.indexing.live import Live
@@ -28,7 +28,7 @@ class Rebuild:
         Raises:
             StoreError: If it cannot be made.
         """
-        waiting = portions(files, _FILES_PER_BATCH)
+        waiting = map(list, batched(files, _FILES_PER_BATCH))
         store = await live.index.begin_rebuild()
         return cls(Passage(pipeline, store, Ledger(), lambda: Changes(next(waiting, []))))
 

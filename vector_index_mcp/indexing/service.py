@@ -23,10 +23,11 @@ from vector_index_mcp.indexing.ledger import Ledger
 from vector_index_mcp.indexing.pipeline import Pipeline
 from vector_index_mcp.indexing.place import Place
 from vector_index_mcp.indexing.preparing.crew import Crew
+from vector_index_mcp.indexing.remedies import with_remedy
 from vector_index_mcp.indexing.run import Kind, Run
 from vector_index_mcp.indexing.state import StateMachine
 from vector_index_mcp.indexing.status import Progress, Status, status_of
-from vector_index_mcp.indexing.vectors import Vectors
+from vector_index_mcp.indexing.vectors import CachedEmbedder, Vectors
 from vector_index_mcp.indexing.verify import Report, verify
 
 # How long a search waits for the scan that follows opening: an empty index has nothing to say,
@@ -66,11 +67,18 @@ class LiveIndex:
         self.state = StateMachine()
         self.activity = Activity()
         crew = crew or Crew(options.recipe)
-        self.pipeline = Pipeline(self.folders, crew, embedder, cache, self.activity)
+        self.pipeline = Pipeline(self.folders, crew, cache, self.activity)
+        self.cached_embedder = CachedEmbedder(embedder, cache, self.activity)
         self._options = options
         self._cache = cache
         self._keeper = Keeper(
-            self.folders, place, options, self.pipeline, embedder, self.activity, self.state
+            self.folders,
+            place,
+            options,
+            self.pipeline,
+            self.cached_embedder,
+            self.activity,
+            self.state,
         )
 
     # -- lifetime --------------------------------------------------------------------------
@@ -276,7 +284,7 @@ class LiveIndex:
             async with self.reading() as (index, ledger):
                 size, model = await index.size_bytes(), index.manifest.model
         except StoreError as error:
-            problem = str(error)
+            problem = with_remedy(error)
         if self.indexer is not None:  # a rebuild may have been swapped in meanwhile
             ledger = self.indexer.live.ledger
         return status_of(
@@ -285,7 +293,7 @@ class LiveIndex:
             self.progress,
             model=model,
             embedder=self.embedder,
-            embedded=self.pipeline.embedded,
+            embedded=self.cached_embedder.embedded,
             last_changes=tuple(reversed(self.pipeline.last_changes)),
             stalls=tuple(self.activity.stalls()),
             problem=problem,

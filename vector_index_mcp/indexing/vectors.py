@@ -1,19 +1,28 @@
 """The second writer: gives every committed chunk its vector, those of the newest change first."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 
 import anyio
+import anyio.to_thread
 
+from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.engine.embed import Embedder
-from vector_index_mcp.engine.types import ModelIdentity
+from vector_index_mcp.engine.embedding_requests import requests_of_equal_work
+from vector_index_mcp.engine.fields import embedded_text
+from vector_index_mcp.engine.store import Store
+from vector_index_mcp.engine.types import ModelIdentity, Vector
 from vector_index_mcp.errors import EmbeddingError, ModelNotFoundError, StoreError
+from vector_index_mcp.indexing.activity import Activity
 from vector_index_mcp.indexing.live import Live
-from vector_index_mcp.indexing.pipeline import Pipeline
+from vector_index_mcp.indexing.remedies import with_remedy
 from vector_index_mcp.indexing.signal import Signal
 
 _log = logging.getLogger(__name__)
 
+_CHUNKS_PER_FILL = 256  # a commit costs 10 ms and a fragment; a new change ends a fill early
+_CHUNKS_PER_LOOK = 4_096  # of these, those whose vector the cache has are filled in one commit
 # Whether there is a model by now: the first time, and at most after doubling. Each look starts a
 # process, half a second of processor time.
 _LOOK_FOR_MODEL_SECONDS = 60.0
@@ -21,29 +30,91 @@ _LONGEST_WITHOUT_A_LOOK_SECONDS = 900.0
 _RETRY_SECONDS = 2.0
 
 
+class CachedEmbedder:
+    """The embedder behind the cache: no text is embedded twice.
+
+    It outlives the indexes that a service opens one after another.
+    """
+
+    def __init__(self, embedder: Embedder, cache: EmbeddingCache, activity: Activity) -> None:
+        self.embedder = embedder
+        self.embedded = 0
+        """Chunks the model embedded since the start; the cache's are not among them."""
+        self.hopeless: set[str] = set()
+        """Hashes of texts that alone make the embedder fail; they are not tried again."""
+        self._cache = cache
+        self._activity = activity
+
+    async def vectors_of(
+        self, model: ModelIdentity, texts: Mapping[str, str], is_newest: Callable[[], bool]
+    ) -> dict[str, Vector]:
+        """Vectors of some of `texts`, both by hash: all that the cache has, else a few new ones.
+
+        Args:
+            model: The embedder's.
+            texts: What is to be embedded, the most urgent first.
+            is_newest: Whether nothing more urgent waits; asked before every request to the model.
+
+        Raises:
+            ModelNotFoundError: If there is no model any more.
+        """
+        vectors = await anyio.to_thread.run_sync(self._cache.get, model, list(texts))
+        if len(vectors) < min(_CHUNKS_PER_FILL, len(texts)):
+            lacking = (h for h in texts if h not in vectors and h not in self.hopeless)
+            unknown = {h: texts[h] for h in islice(lacking, _CHUNKS_PER_FILL)}
+            computed = await self._embed(unknown, is_newest)
+            await anyio.to_thread.run_sync(self._cache.put, model, computed)
+            vectors |= computed
+        return vectors
+
+    async def _embed(
+        self, texts: dict[str, str], is_newest: Callable[[], bool]
+    ) -> dict[str, Vector]:
+        vectors: dict[str, Vector] = {}
+        for hashes in requests_of_equal_work(texts):
+            if not is_newest():
+                break
+            try:
+                with self._activity.of("the embedding of chunks"):
+                    computed = await self.embedder.embed([texts[h] for h in hashes])
+                vectors.update(zip(hashes, computed, strict=True))
+            except ModelNotFoundError:
+                raise
+            except EmbeddingError as error:
+                _log.warning("%s; trying them one by one", error)
+                vectors |= await self._embed_singly({h: texts[h] for h in hashes})
+        self.embedded += len(vectors)
+        return vectors
+
+    async def _embed_singly(self, texts: dict[str, str]) -> dict[str, Vector]:
+        vectors: dict[str, Vector] = {}
+        for key, text in texts.items():
+            try:
+                vectors[key] = (await self.embedder.embed([text]))[0]
+            except ModelNotFoundError:
+                raise
+            except EmbeddingError:
+                self.hopeless.add(key)
+        return vectors
+
+
 class Vectors:
     """Embeds what lacks a vector, as long as there is no text that should be searchable first."""
 
     def __init__(
-        self,
-        live: Live,
-        pipeline: Pipeline,
-        embedder: Embedder,
-        is_text_first: Callable[[], bool],
+        self, live: Live, cached: CachedEmbedder, is_text_first: Callable[[], bool]
     ) -> None:
         """Prepare; `embed_forever` does the work.
 
         Args:
             live: The index to write.
-            pipeline: The stages of a batch.
-            embedder: Makes the vectors.
+            cached: Makes the vectors, or remembers them.
             is_text_first: Whether text waits to be committed, before which nothing is embedded.
         """
         self.progressed = Signal()
         """Sent whenever chunks have got their vectors."""
         self._live = live
-        self._pipeline = pipeline
-        self._embedder = embedder
+        self._cached, self._embedder = cached, cached.embedder
         self._is_text_first = is_text_first
         self._look_seconds = _LOOK_FOR_MODEL_SECONDS
         self._model_wanted = anyio.Event()
@@ -83,7 +154,7 @@ class Vectors:
                 if model is not None and live.index.manifest.model is None:
                     await self._use_model(model)
             except StoreError as error:
-                _log.warning("%s", error)
+                _log.warning("%s", with_remedy(error))
                 live.report(error)
 
     async def embed_forever(self) -> None:
@@ -101,7 +172,7 @@ class Vectors:
                 self._model_wanted = anyio.Event()
                 self._embedder.retry()
             except (EmbeddingError, StoreError) as error:
-                _log.warning("%s", error)
+                _log.warning("%s", with_remedy(error))
                 if isinstance(error, StoreError):
                     self._live.report(error)
                 await anyio.sleep(_RETRY_SECONDS)
@@ -114,9 +185,41 @@ class Vectors:
             return
         self._model_is_checked, self._model_check_wanted = True, False
         if live.ledger.is_waiting:
-            await self._pipeline.embed_batch(live, model)
+            await self.embed_batch(model)
         self.progressed.send()
         await live.maintain_if_due()
+
+    async def embed_batch(self, model: ModelIdentity) -> None:
+        """Give vectors to some of the chunks that lack them, those of the last changes first.
+
+        Args:
+            model: The embedder's, whose vectors the index holds. The index's lock is held for the
+                commit only, not while the model computes.
+
+        Raises:
+            ModelNotFoundError: If there is no model any more.
+            StoreError: If a commit fails.
+        """
+        live, store, ledger = self._live, self._live.index.store, self._live.ledger
+        keys = ledger.newest_unembedded(_CHUNKS_PER_LOOK)
+        texts = await _texts_by_hash(store, keys)
+        is_newest = lambda: ledger.newest_waiting in keys  # noqa: E731
+        vectors = await self._cached.vectors_of(model, texts, is_newest)
+        async with live.writing():
+            if live.index.store is store:  # not replaced meanwhile, by a rebuild or a repair
+                with live.activity.of("the commit of vectors"):
+                    await self._fill(keys, vectors)
+
+    async def _fill(self, keys: Sequence[str], vectors: Mapping[str, Vector]) -> None:
+        # The store looks again: the files may have changed while the model computed.
+        lacked = await self._live.index.store.fill(keys, vectors)
+        hopeless, ledger = self._cached.hopeless, self._live.ledger
+        for key in keys:
+            hashes = lacked.get(key, [])
+            embedded = sum(h in vectors for h in hashes)
+            waiting = sum(h not in vectors and h not in hopeless for h in hashes)
+            given_up = ledger.waiting_of(key) - embedded - waiting
+            ledger.note_embedded(key, embedded, given_up)
 
     async def _use_model(self, model: ModelIdentity) -> bool:
         """Make the index ready for the vectors of `model`; those of another one are dropped.
@@ -136,3 +239,13 @@ class Vectors:
             await live.index.set_model(model)
             live.ledger.note_dimension_changed()
         return True
+
+
+async def _texts_by_hash(store: Store, keys: Sequence[str]) -> dict[str, str]:
+    """What is to be embedded for `keys`, in their order; of one huge file only so much."""
+    order = {key: place for place, key in enumerate(keys)}
+    found = sorted(await store.unembedded(keys), key=lambda chunk: order[chunk.key])
+    return {
+        each.chunk_hash: embedded_text(each.key, each.scope, each.text)
+        for each in found[:_CHUNKS_PER_LOOK]
+    }

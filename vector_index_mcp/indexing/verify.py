@@ -10,7 +10,7 @@ import anyio
 import anyio.to_thread
 import numpy as np
 
-from vector_index_mcp.engine.portions import portions
+from vector_index_mcp.engine.batched import batched
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.types import Entry, FileRecord, StoredChunk, Vector
 from vector_index_mcp.files.folder import Folder, Folders
@@ -70,7 +70,7 @@ async def verify(
     report.faults.update(dict.fromkeys(stored.keys() - records.keys(), STRAY_ROWS))
     crew = Crew(recipe)
     try:
-        for keys in portions(sorted(on_disk & records.keys()), _FILES_PER_PORTION):
+        for keys in batched(sorted(on_disk & records.keys()), _FILES_PER_PORTION):
             by_lines = {key: records[key].reason for key in keys if is_cut_by_lines(records[key])}
             tasks = {key: Task(homes[key], key) for key in keys}
             prepared = await crew.prepare([t for key, t in tasks.items() if key not in by_lines])

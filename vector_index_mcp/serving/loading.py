@@ -84,6 +84,7 @@ def load_codebase(project: Path, settings: Settings, crew: "Crew | None" = None)
     from vector_index_mcp.engine.cache import EmbeddingCache
     from vector_index_mcp.engine.embed import WorkerEmbedder
     from vector_index_mcp.indexing.keeper import Options
+    from vector_index_mcp.indexing.remedies import remedy_of
     from vector_index_mcp.processes import children
 
     options = Options(
@@ -102,6 +103,7 @@ def load_codebase(project: Path, settings: Settings, crew: "Crew | None" = None)
             settings.embedding_device,
             settings.worker_idle_minutes * _SECONDS_PER_MINUTE,
             start_worker=children.start,
+            remedy_of=remedy_of,
         ),
         EmbeddingCache(cache_folder(settings), settings.embedding_cache_max_mb * 1_000_000),
         crew,

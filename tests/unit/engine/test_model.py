@@ -17,7 +17,7 @@ from vector_index_mcp.engine.model import (
     looks_like_folder,
     sha256_of,
 )
-from vector_index_mcp.errors import ModelNotFoundError
+from vector_index_mcp.errors import ModelNotFoundError, Problem
 
 FIND = """
 import json, sys
@@ -28,7 +28,7 @@ try:
     answer = {"folder": str(found.folder), "name": found.identity.name,
               "digest": found.identity.digest, "dimension": found.identity.dimension}
 except ModelNotFoundError as error:
-    answer = {"error": str(error)}
+    answer = {"error": str(error), "problem": error.problem}
 answer["imported"] = sorted(sys.modules)
 json.dump(answer, sys.stdout)
 """
@@ -116,11 +116,10 @@ def test_a_package_with_other_weights_is_not_used(tmp_path, offline_folder):
 @pytest.mark.parametrize(
     "name", ["nobody/no-such-model", "no-such-model", "not a name!", "a/b/c", "a..b"]
 )
-def test_a_model_that_is_nowhere_is_an_error_that_names_the_remedy(tmp_path, name):
-    error = find_in_new_process(name, tmp_path)["error"]
-    assert name in error
-    assert 'pip install "vector-index-mcp[offline]"' in error
-    assert "VECTOR_INDEX_EMBEDDING_MODEL" in error
+def test_a_model_that_is_nowhere_is_an_error_that_says_so(tmp_path, name):
+    found = find_in_new_process(name, tmp_path)
+    assert name in found["error"]
+    assert found["problem"] == Problem.MODEL_NOWHERE
 
 
 @pytest.mark.parametrize(
@@ -154,15 +153,17 @@ def test_a_folder_is_found_by_a_relative_path(tmp_path):
 
 
 def test_a_folder_that_does_not_exist_is_an_error_that_names_it(tmp_path):
-    with pytest.raises(ModelNotFoundError, match=r"nowhere does not exist.*VECTOR_INDEX"):
+    with pytest.raises(ModelNotFoundError, match="nowhere does not exist") as caught:
         find_model(str(tmp_path / "nowhere"))
+    assert caught.value.problem is Problem.MODEL_FOLDER_MISSING
 
 
 def test_a_folder_with_pickled_weights_alone_is_refused(tmp_path):
     folder = model_folder(tmp_path / "mine")
     (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
-    with pytest.raises(ModelNotFoundError, match=r"no model\.safetensors.*only safetensors"):
+    with pytest.raises(ModelNotFoundError, match=r"no model\.safetensors") as caught:
         find_model(str(folder))
+    assert caught.value.problem is Problem.MODEL_UNSAFE
 
 
 @pytest.mark.parametrize(
@@ -179,10 +180,11 @@ def test_a_folder_with_pickled_weights_alone_is_refused(tmp_path):
         {"modules.json": [{"path": "2_Dense", "type": "x.Dense"}], "2_Dense__config.json": "{}"},
     ],
 )
-def test_a_folder_that_holds_no_model_is_an_error_that_names_the_remedy(tmp_path, files):
+def test_a_folder_that_holds_no_model_is_an_error_that_says_so(tmp_path, files):
     folder = model_folder(tmp_path / "mine", **files)
-    with pytest.raises(ModelNotFoundError, match="set VECTOR_INDEX_EMBEDDING_MODEL to one"):
+    with pytest.raises(ModelNotFoundError) as caught:
         find_model(str(folder))
+    assert caught.value.problem is Problem.MODEL_INVALID
 
 
 def test_a_folder_without_a_configuration_is_not_a_model(tmp_path):

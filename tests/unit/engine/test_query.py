@@ -187,7 +187,7 @@ def test_of_a_long_query_only_so_much_is_used(kind):
     assert time.process_time() - began < 2  # what takes the square of the length takes more
 
 
-def test_of_a_long_query_the_most_telling_words_are_used():
+def test_of_a_long_query_the_most_specific_words_are_used():
     lines = [f'  File "/usr/lib/python3.11/x/m{n}.py", line {n}, in call_{n}' for n in range(200)]
     query = Query("\n".join([*lines, "KeyError: unknown_warehouse_identifier in stockKeeping"]))
     assert {"unknownwarehouseidentifier", "warehouse", "stockkeeping"} <= set(query.matched)

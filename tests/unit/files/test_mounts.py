@@ -1,61 +1,81 @@
-"""Which file systems tell of changes, by the kernel's list of what is mounted where."""
+"""Which file systems report changes, by the system's list of what is mounted where."""
 
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from vector_index_mcp.files import mounts
-from vector_index_mcp.files.mounts import parse, silent_file_system
+from vector_index_mcp.files.mounts import file_system_of, places_below, silent_file_system
 
-HERE = """\
-22 27 0:21 / /proc rw,relatime - proc proc rw
-27 1 254:1 / / rw,relatime shared:1 - ext4 /dev/vda1 rw
-40 27 0:50 / /home/me rw,relatime shared:9 master:2 - nfs4 server:/home rw,vers=4.2
-41 40 0:51 / /home/me/fast rw - xfs /dev/vdb rw
-42 27 0:52 / /mnt/two\\040words\\134 rw - fuse.sshfs me@there: rw
-43 27 0:53 / /mnt/disk rw - fuseblk /dev/sdb1 rw
-44 27 0:54 / /mnt/secret rw - fuse.gocryptfs /x rw
-45 27 0:55 / /mnt/both rw - cifs //server/x rw
-46 45 0:56 / /mnt/both rw - btrfs /dev/vdc rw
-"""
+HERE = [
+    ("/proc", "proc"),
+    ("/", "ext4"),
+    ("/home/me", "nfs4"),
+    ("/home/me/fast", "xfs"),
+    ("/mnt/two words\\", "fuse.sshfs"),
+    ("/mnt/disk", "fuseblk"),
+    ("/mnt/secret", "fuse.gocryptfs"),
+    ("/mnt/both", "cifs"),
+    ("/mnt/both", "btrfs"),
+]
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such list")
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mounts, "_mounts", lambda: {Path(place): kind for place, kind in HERE})
+
+
+@pytest.mark.usefixtures("here")
 @pytest.mark.parametrize(
-    ("root", "kind"),
+    ("root", "kind", "silent"),
     [
-        ("/srv/project", ""),
-        ("/home/me/project", "nfs4"),
-        ("/home/me", "nfs4"),
-        ("/home/menu", ""),
-        ("/home/me/fast/project", ""),
-        ("/mnt/two words\\/project", "fuse.sshfs"),
-        ("/mnt/disk/project", ""),
-        ("/mnt/secret/project", ""),
-        ("/mnt/both/project", ""),
-        ("/home", "nfs4"),
-        ("/mnt", "fuse.sshfs"),
+        ("/srv/project", "ext4", ""),
+        ("/home/me/project", "nfs4", "nfs4"),
+        ("/home/me", "nfs4", "nfs4"),
+        ("/home/menu", "ext4", ""),
+        ("/home/me/fast/project", "xfs", ""),
+        ("/mnt/two words\\/project", "fuse.sshfs", "fuse.sshfs"),
+        ("/mnt/disk/project", "fuseblk", ""),
+        ("/mnt/secret/project", "fuse.gocryptfs", ""),
+        ("/mnt/both/project", "btrfs", ""),
+        ("/home", "ext4", "nfs4"),
+        ("/mnt", "ext4", "fuse.sshfs"),
     ],
 )
-def test_a_file_system_of_other_machines_is_known(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, root: str, kind: str
+def test_a_file_system_of_other_machines_is_known(root: str, kind: str, silent: str) -> None:
+    assert file_system_of(Path(root)) == kind
+    assert silent_file_system(Path(root)) == silent
+
+
+@pytest.mark.parametrize("kind", ["nfs4", "cifs", "9p", "fuse.sshfs", "drvfs", "afpfs", "smb2"])
+def test_what_other_machines_write_to_is_silent(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mounts, "_mounts", lambda: {Path("/"): kind})
+    assert silent_file_system(Path("/project")) == kind
+
+
+@pytest.mark.usefixtures("here")
+def test_what_is_mounted_below_is_known_by_its_place() -> None:
+    assert places_below(Path("/home")) == {
+        (Path("/home/me"), "nfs4"),
+        (Path("/home/me/fast"), "xfs"),
+    }
+
+
+@pytest.mark.parametrize("error", [OSError(), psutil.AccessDenied()])
+def test_where_the_system_hides_it_nothing_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
-    listed = tmp_path / "mountinfo"
-    listed.write_text(HERE, encoding="ascii")
-    monkeypatch.setattr(mounts, "_MOUNTS", listed)
-    assert silent_file_system(Path(root)) == kind
+    def hidden(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(psutil, "disk_partitions", hidden)
+    assert (silent_file_system(tmp_path), file_system_of(tmp_path)) == ("", "")
+    assert places_below(tmp_path) == frozenset()
 
 
-def test_where_nothing_is_told_nothing_is_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(mounts, "_MOUNTS", tmp_path / "none")
-    assert silent_file_system(tmp_path) == ""
-
-
-@given(st.binary() | st.text("0123456789 -/\\\n", max_size=200).map(str.encode))
-def test_no_list_makes_reading_it_fail(text: bytes) -> None:
-    assert all(isinstance(place, Path) for place in parse(text))
+@pytest.mark.skipif(sys.platform != "linux", reason="only there everything is mounted by name")
+def test_the_systems_own_list_is_read() -> None:
+    assert file_system_of(Path("/proc/self")) == "proc"
+    assert all(place.is_absolute() for place, _ in places_below(Path("/")))

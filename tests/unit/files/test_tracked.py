@@ -16,6 +16,7 @@ from test_ignore_like_git import sources, trees, write
 
 from vector_index_mcp.files import tracked as tracked_module
 from vector_index_mcp.files.folder import Folder
+from vector_index_mcp.files.git_index import _positions
 from vector_index_mcp.files.ignore import Ignore
 from vector_index_mcp.files.tracked import Tracked, tracked_below
 
@@ -138,12 +139,66 @@ def test_a_repository_with_longer_hashes_is_read(tmp_path: Path) -> None:
     assert by_us(tmp_path) == {".gitignore", "one.x", "lib/a/kept.py"} == by_git(tmp_path)
 
 
-def test_of_an_index_in_two_files_nothing_is_believed(fresh: Path) -> None:
+MANY = [f"lib/{number:03}.py" for number in range(300)]
+
+
+@pytest.mark.parametrize(("hash_name", "hash_digits"), [("sha1", 40), ("sha256", 64)])
+@pytest.mark.parametrize("version", ["2", "4"])
+def test_an_index_in_two_files_is_read_whatever_changes(
+    tmp_path: Path, version: str, hash_name: str, hash_digits: int
+) -> None:
+    git(tmp_path, "init", "-q", f"--object-format={hash_name}")
+    build(tmp_path, {".gitignore": "lib/\n", **dict.fromkeys(MANY, "")})
+    git(tmp_path, "config", "splitIndex.maxPercentChange", "100")  # never written whole again
+    git(tmp_path, "-c", f"index.version={version}", "add", "-f", ".", *MANY[::2])
+    git(tmp_path, "update-index", "--split-index")
+    for change in (
+        ["add", "-f", *MANY[101:140:2]],
+        ["rm", "-qf", "--cached", *MANY[2:12:4]],  # bits one by one
+        ["rm", "-qf", "--cached", *MANY[20:280:2]],  # and whole words of them
+        ["update-index", "--chmod=+x", MANY[0], MANY[290]],  # replaced by entries without a name
+        ["add", "-f", MANY[0], MANY[4], MANY[299]],
+        ["rm", "-qf", "--cached", MANY[290]],
+    ):
+        git(tmp_path, *change)
+        assert list((tmp_path / ".git").glob("sharedindex.*"))
+        assert b"link" in (tmp_path / ".git/index").read_bytes()
+        assert by_us(tmp_path) == by_git(tmp_path)
+    submodule = f"160000,{'1' * hash_digits},{MANY[8]}"
+    git(tmp_path, "update-index", "--cacheinfo", submodule)
+    assert by_us(tmp_path) == by_git(tmp_path) - {MANY[8]}
+
+
+def test_an_index_whose_other_part_is_missing_or_damaged_says_nothing(fresh: Path) -> None:
     build(fresh, IGNORED)
     track(fresh, {"one.x"})
     git(fresh, "update-index", "--split-index")
-    git(fresh, "add", "-f", "lib/a/kept.py")
+    [shared] = (fresh / ".git").glob("sharedindex.*")
+    content = shared.read_bytes()
+    shared.write_bytes(content[:-30])
     assert by_us(fresh) == {".gitignore"}
+    shared.unlink()
+    assert by_us(fresh) == {".gitignore"}
+    shared.write_bytes(content)
+    assert by_us(fresh) == {".gitignore", "one.x"}
+
+
+@given(
+    words=st.lists(st.integers(0, 2**64 - 1) | st.integers(0, 255), max_size=6),
+    stated=st.integers(0, 7),
+    count=st.integers(0, 200),
+)
+@example(words=[2**33 - 1], stated=1, count=200)
+@example(words=[2**64 - 2], stated=1, count=200)
+def test_no_bitmap_holds_more_than_there_is(words: list[int], stated: int, count: int) -> None:
+    parts = [bytes(4), stated.to_bytes(4, "big"), *(w.to_bytes(8, "big") for w in words), bytes(4)]
+    try:
+        found, end = _positions(b"".join(parts), 0, count)
+    except ValueError:
+        return
+    assert found == sorted(set(found))
+    assert all(place < count for place in found)
+    assert end <= sum(map(len, parts))
 
 
 def test_another_repository_in_a_folder_is_not_a_file(fresh: Path) -> None:

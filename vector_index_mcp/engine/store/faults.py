@@ -1,10 +1,10 @@
 """LanceDB's errors as ours.
 
 LanceDB raises ValueError for arguments and schemas and a bare RuntimeError for everything that
-happens on disk, so the kind of a fault can only be read off its text. What the system said is
-certain, because its number is in the text; of everything else, words can only tell that it is
-damage, not that it is none. So an error that is neither is an open question, which whoever meets it
-twice answers (`codebase.live`).
+happens on disk, so only the text of an error shows its kind. An error of the operating system is
+certain: its number is in the text. Certain words prove damage, but their absence does not disprove
+it. An error that is neither stays an open question; a second one in a row answers it
+(`indexing.live`).
 """
 
 import errno
@@ -12,16 +12,15 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from vector_index_mcp.errors import DamagedIndexError, StorageError, StoreError
+from vector_index_mcp.errors import DamagedIndexError, Problem, StorageError, StoreError
 
 _SYSTEM_ERROR = re.compile(r"\(os error (\d{1,5})\)")
-_ELSEWHERE = "set VECTOR_INDEX_LANCEDB_URI to a folder you may write"
 # What may pass, or be changed by a person, without anything being wrong with the index.
-_REMEDIES = {
+_REASONS = {
     errno.ENOSPC: "the disk is full; free some space, indexing goes on by itself",
-    errno.EROFS: "the folder is read-only; set VECTOR_INDEX_LANCEDB_URI to another",
-    errno.EACCES: f"no permission; {_ELSEWHERE}",
-    errno.EPERM: f"no permission; {_ELSEWHERE}",
+    errno.EROFS: "the folder is read-only",
+    errno.EACCES: "no permission",
+    errno.EPERM: "no permission",
     errno.EMFILE: "too many open files; raise the limit (ulimit -n) and restart",
     errno.ENFILE: "too many open files in the whole system; close some programs",
     errno.EDQUOT: "the disk quota is used up; free some space",
@@ -34,7 +33,8 @@ _REMEDIES = {
     errno.ENODEV: "the drive it lies on is gone; connect it again",
     errno.ENXIO: "the drive it lies on is gone; connect it again",
 }
-_REMEDY_WORDS = {
+_UNWRITABLE = {errno.EROFS, errno.EACCES, errno.EPERM}
+_WORDS_OF_ERRORS = {
     "No space left": errno.ENOSPC,
     "Read-only file system": errno.EROFS,
     "Permission denied": errno.EACCES,
@@ -55,7 +55,6 @@ _DAMAGE = (
     "buffer overflow",
     "out of range",
 )
-_REBUILD = "(trigger_index with force_reindex=true builds a new one)"
 
 
 @contextmanager
@@ -65,24 +64,24 @@ def translated(action: str) -> Iterator[None]:
         yield
     except (RuntimeError, ValueError, OSError) as error:
         text = str(error)
-        if remedy := _remedy(error, text):
-            raise StorageError(f"{action} the index failed: {remedy}") from error
+        if (number := _system_error(error, text)) is not None:
+            problem = Problem.INDEX_UNWRITABLE if number in _UNWRITABLE else None
+            raise StorageError(f"{action} the index failed: {_REASONS[number]}", problem) from error
         summary = " ".join(text.split())[:300]
         kind = DamagedIndexError if any(part in text for part in _DAMAGE) else StoreError
-        raise kind(f"{action} the index failed: {summary} {_REBUILD}") from error
+        raise kind(f"{action} the index failed: {summary}", Problem.INDEX_DAMAGED) from error
     except BaseException as error:
         # A panic inside lance reaches Python as an exception that is not an Exception.
         if type(error).__name__ in {"RustPanic", "PanicException"}:
-            raise DamagedIndexError(
-                f"{action} the index failed inside LanceDB: {error} {_REBUILD}"
-            ) from error
+            words = f"{action} the index failed inside LanceDB: {error}"
+            raise DamagedIndexError(words, Problem.INDEX_DAMAGED) from error
         raise
 
 
-def _remedy(error: Exception, text: str) -> str | None:
-    """What a person can do about an error that the system gave; None if it did not."""
+def _system_error(error: Exception, text: str) -> int | None:
+    """The number of the system's error that `error` comes from, if it is one of _REASONS."""
     numbers = [int(number) for number in _SYSTEM_ERROR.findall(text)]
     if isinstance(error, OSError) and error.errno is not None:
         numbers.append(error.errno)
-    numbers += [number for words, number in _REMEDY_WORDS.items() if words in text]
-    return next((_REMEDIES[number] for number in numbers if number in _REMEDIES), None)
+    numbers += [number for words, number in _WORDS_OF_ERRORS.items() if words in text]
+    return next((number for number in numbers if number in _REASONS), None)

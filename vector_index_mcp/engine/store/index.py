@@ -23,7 +23,7 @@ from vector_index_mcp.engine.store import schema
 from vector_index_mcp.engine.store.faults import translated
 from vector_index_mcp.engine.store.store import Store, connect, table_names
 from vector_index_mcp.engine.types import ModelIdentity
-from vector_index_mcp.errors import DamagedIndexError, StorageError, StoreError
+from vector_index_mcp.errors import DamagedIndexError, Problem, StorageError, StoreError
 
 _MANIFEST = "manifest"
 _TABLE = re.compile(r"(?:(?:chunks|files)(?:_[0-9]+)?|manifest)(?P<ending>\.lance)?")
@@ -128,7 +128,7 @@ class Index:
         db.close()
 
     async def size_bytes(self) -> int | None:
-        """Bytes on disk; None where that cannot be told cheaply (a remote URI)."""
+        """Bytes on disk; None where that cannot be measured cheaply (a remote URI)."""
         if not is_local(self.uri):
             return None
         return await anyio.to_thread.run_sync(_folder_size, Path(self.uri))
@@ -161,9 +161,7 @@ async def discard(uri: str) -> None:
         StoreError: If the index is not in a local folder.
     """
     if not is_local(uri):
-        raise StoreError(
-            f"the index at {uri} cannot be read; delete it or set VECTOR_INDEX_LANCEDB_URI anew"
-        )
+        raise StoreError(f"the index at {uri} cannot be read", Problem.INDEX_UNREADABLE)
     await anyio.to_thread.run_sync(_remove_tables, Path(uri))
 
 
@@ -199,8 +197,7 @@ def manifest_of(text: str) -> Manifest:
     # RecursionError: an index may come with a project, and be made to be opened.
     except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise DamagedIndexError(
-            f"the manifest of the index is unreadable ({error}); "
-            "trigger_index with force_reindex=true builds a new one"
+            f"the manifest of the index is unreadable ({error})", Problem.INDEX_DAMAGED
         ) from error
     return manifest
 
@@ -235,8 +232,8 @@ def prepare_folder(folder: Path, own_names: Collection[str] = ()) -> None:
             _write_new(folder / ".gitignore", "*\n")
     except OSError as error:
         raise StorageError(
-            f"the index folder {folder} cannot be written ({error.strerror}); "
-            "set VECTOR_INDEX_LANCEDB_URI to a folder you may write"
+            f"the index folder {folder} cannot be written ({error.strerror})",
+            Problem.INDEX_UNWRITABLE,
         ) from error
 
 

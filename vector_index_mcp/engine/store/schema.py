@@ -5,7 +5,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from vector_index_mcp.engine.types import Document, FileRecord, StoredChunk, Vector
+from vector_index_mcp.engine.types import (
+    Document,
+    FileRecord,
+    StoredChunk,
+    UnembeddedChunk,
+    Vector,
+)
 
 FORMAT = 4
 """Changes when an older program could not read what this one writes, or the other way round."""
@@ -52,6 +58,8 @@ FILES = pa.schema(
 STORED_CHUNK_COLUMNS = [
     name for name in CHUNKS.names if name not in {"search_text", "embedded"}
 ]  # what a StoredChunk is made of
+UNEMBEDDED_CHUNK_COLUMNS = ["file_path", "chunk_hash", "scope", "extracted_text_chunk"]
+"""What an UnembeddedChunk is made of, in the order of its fields."""
 
 
 def vector_field(dimension: int) -> pa.Field:
@@ -100,6 +108,12 @@ def with_vectors(rows: pa.Table, vectors: Mapping[str, Vector], dimension: int) 
     return rows.append_column(vector_field(dimension), column)
 
 
+def having_vectors(rows: pa.Table, vectors: Mapping[str, Vector], dimension: int) -> pa.Table:
+    """Those of `rows` whose chunk_hash is among `vectors`, with the column `vector` filled."""
+    known = [key in vectors for key in rows.column("chunk_hash").to_pylist()]
+    return with_vectors(rows.filter(pa.array(known, pa.bool_())), vectors, dimension)
+
+
 def stored_chunks(rows: list[dict[str, Any]]) -> list[StoredChunk]:
     """Rows as LanceDB returns them, as values."""
     return [
@@ -122,6 +136,12 @@ def stored_chunks(rows: list[dict[str, Any]]) -> list[StoredChunk]:
         )
         for row in rows
     ]
+
+
+def unembedded_chunks(rows: pa.Table) -> list[UnembeddedChunk]:
+    """Rows with the columns UNEMBEDDED_CHUNK_COLUMNS, as values."""
+    columns = (rows.column(name).to_pylist() for name in UNEMBEDDED_CHUNK_COLUMNS)
+    return list(map(UnembeddedChunk, *columns))
 
 
 def file_rows(records: Sequence[FileRecord]) -> pa.Table:

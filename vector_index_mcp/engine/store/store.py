@@ -25,9 +25,10 @@ import pyarrow.compute as pc
 from lancedb.index import FTS, BTree
 from lancedb.query import MatchQuery
 
-from vector_index_mcp.engine.portions import portions
+from vector_index_mcp.engine.batched import batched
 from vector_index_mcp.engine.store import schema
 from vector_index_mcp.engine.store.faults import translated
+from vector_index_mcp.engine.store.predicates import is_among, predicate_of
 from vector_index_mcp.engine.store.upkeep import Upkeep, tidy, unindexed_rows
 from vector_index_mcp.engine.types import (
     NO_FILTERS,
@@ -37,6 +38,7 @@ from vector_index_mcp.engine.types import (
     Filters,
     Holding,
     StoredChunk,
+    UnembeddedChunk,
     Vector,
 )
 
@@ -78,7 +80,7 @@ class Store:
         self._uri = uri
         self._handles = handles
         self.upkeep = Upkeep()
-        """Tells when `maintain` is worth its cost."""
+        """Knows when `maintain` is worth its cost."""
         self._left = self._versions()
 
     @classmethod
@@ -176,7 +178,7 @@ class Store:
     ) -> list[dict[str, Any]]:
         # The rank column is named because lance warns on stderr when it adds it by itself.
         columns = [*schema.STORED_CHUNK_COLUMNS, rank_column]
-        if where := _where(filters):
+        if where := predicate_of(filters):
             query = query.where(where)
         with translated("searching"):
             rows: list[dict[str, Any]] = await query.select(columns).limit(limit).to_list()
@@ -185,7 +187,7 @@ class Store:
     async def holds(self, filters: Filters) -> bool:
         """Whether any chunk is one of those that `filters` leave."""
         with translated("searching"):
-            rows = self._handles.chunks.query().where(_where(filters)).select(["file_path"])
+            rows = self._handles.chunks.query().where(predicate_of(filters)).select(["file_path"])
             return bool(await rows.limit(1).to_list())
 
     async def last_revision(self) -> int:
@@ -221,7 +223,7 @@ class Store:
         if self.dimension is not None:
             columns.append("vector")
         with translated("reading"):
-            query = self._handles.chunks.query().where(_in("file_path", keys)).select(columns)
+            query = self._handles.chunks.query().where(is_among("file_path", keys)).select(columns)
             rows = await query.to_list()
         found: dict[str, list[tuple[StoredChunk, Vector | None]]] = {}
         for chunk, row in zip(schema.stored_chunks(rows), rows, strict=True):
@@ -230,13 +232,17 @@ class Store:
             found.setdefault(chunk.key, []).append((chunk, embedding))
         return found
 
-    async def unembedded(self, keys: Iterable[str]) -> pa.Table:
-        """The whole rows of `keys` that have no vector yet."""
-        wanted = _in("file_path", keys)
+    async def unembedded(self, keys: Iterable[str]) -> list[UnembeddedChunk]:
+        """The chunks of `keys` that have no vector yet."""
+        with translated("reading"):
+            query = self._without_vector(keys).select(schema.UNEMBEDDED_CHUNK_COLUMNS)
+            return schema.unembedded_chunks(await query.to_arrow())
+
+    def _without_vector(self, keys: Iterable[str]) -> Any:
+        wanted = is_among("file_path", keys)
         if self.dimension is not None:
             wanted += " AND NOT embedded"
-        with translated("reading"):
-            return await self._handles.chunks.query().where(wanted).to_arrow()
+        return self._handles.chunks.query().where(wanted)
 
     # -- writing ---------------------------------------------------------------------------
 
@@ -254,37 +260,51 @@ class Store:
         if self.dimension is not None:
             rows = schema.with_vectors(rows, vectors, self.dimension)
         await self._add(rows)
-        for keys in portions((d.key for d in documents), _KEYS_PER_PREDICATE):
-            await self._delete(f"{_in('file_path', keys)} AND revision < {revision}")
+        for keys in batched((d.key for d in documents), _KEYS_PER_PREDICATE):
+            await self._delete(f"{is_among('file_path', keys)} AND revision < {revision}")
 
-    async def fill(self, rows: pa.Table, vectors: Mapping[str, Vector]) -> None:
-        """Give `rows`, which come from `unembedded` and are still current, their `vectors`.
-
-        Rows whose vector is missing stay as they are.
+    async def fill(
+        self, keys: Iterable[str], vectors: Mapping[str, Vector]
+    ) -> dict[str, list[str]]:
+        """Give chunks that lack a vector theirs.
 
         LanceDB cannot change a column in place for less than the cost of the whole table (80 to
         180 ms at 20,000 rows, measured), so the rows are added again and the old ones deleted.
+
+        Args:
+            keys: The files whose chunks are looked at.
+            vectors: By chunk_hash; a chunk whose vector is missing stays as it is.
+
+        Returns:
+            By file, the chunk_hash of every chunk that lacked a vector until now. Empty as long as
+            no dimension is set: then no vector can be stored.
         """
         if self.dimension is None:
-            return
-        known = [key in vectors for key in rows.column("chunk_hash").to_pylist()]
-        rows = rows.filter(pa.array(known, pa.bool_()))
-        await self._add(schema.with_vectors(rows, vectors, self.dimension))
+            return {}
+        with translated("reading"):
+            rows = await self._without_vector(keys).to_arrow()
+        lacked: dict[str, list[str]] = {}
+        columns = (rows.column(name).to_pylist() for name in ("file_path", "chunk_hash"))
+        for key, chunk_hash in zip(*columns, strict=True):
+            lacked.setdefault(key, []).append(chunk_hash)
+        await self._replace_by_embedded(schema.having_vectors(rows, vectors, self.dimension))
+        return lacked
+
+    async def _replace_by_embedded(self, rows: pa.Table) -> None:
+        await self._add(rows)
         for start in range(0, rows.num_rows, _KEYS_PER_PREDICATE):
-            portion = rows.slice(start, _KEYS_PER_PREDICATE)
+            batch = rows.slice(start, _KEYS_PER_PREDICATE)
             # The key's index finds the rows; document_id alone would do as well, but slower.
-            keys = sorted(set(portion.column("file_path").to_pylist()))
-            ids = portion.column("document_id").to_pylist()
-            await self._delete(
-                f"{_in('file_path', keys)} AND {_in('document_id', ids)} AND NOT embedded"
-            )
+            keys = is_among("file_path", sorted(set(batch.column("file_path").to_pylist())))
+            ids = is_among("document_id", batch.column("document_id").to_pylist())
+            await self._delete(f"{keys} AND {ids} AND NOT embedded")
 
     async def delete(self, keys: Iterable[str]) -> None:
         """Forget these files: rows first, records after."""
-        for portion in portions(keys, _KEYS_PER_PREDICATE):
-            await self._delete(_in("file_path", portion))
+        for batch in batched(keys, _KEYS_PER_PREDICATE):
+            await self._delete(is_among("file_path", batch))
             with self._committing("writing"):
-                await self._handles.files.delete(_in("file_path", portion))
+                await self._handles.files.delete(is_among("file_path", batch))
             self.upkeep.note_commit()
 
     async def put_records(self, records: Sequence[FileRecord]) -> None:
@@ -339,7 +359,7 @@ def table_names(generation: int) -> tuple[str, str]:
 
 
 def _state_of(table: Path) -> tuple[int, int] | None:
-    """What tells one version of a local table from another; None if it is not there."""
+    """What differs between any two versions of a local table; None if there is no table."""
     try:
         status = (table / "_versions").stat()
     except OSError:
@@ -370,28 +390,3 @@ def _holdings(rows: pa.Table, missing: pa.Table) -> dict[str, Holding]:
 def _count_by(table: pa.Table, columns: list[str]) -> Counter[tuple[str, ...]]:
     """How many rows there are of each combination. Arrow's own grouping loads 5 MB of library."""
     return Counter(zip(*(table.column(name).to_pylist() for name in columns), strict=True))
-
-
-def _where(filters: Filters) -> str:
-    """`filters` as a predicate of LanceDB's SQL."""
-    terms = []
-    if filters.languages:
-        terms.append(_in("language", filters.languages))
-    if filters.file:
-        terms.append(f"file_path = {_quoted(filters.file)}")
-    if filters.folder:  # as a range, which the column's index answers; `0` comes after `/`
-        terms.append(f"file_path >= {_quoted(filters.folder + '/')}")
-        terms.append(f"file_path < {_quoted(filters.folder + '0')}")
-    if filters.path:
-        terms.append(f"regexp_like(file_path, {_quoted(filters.path)})")
-    return " AND ".join(terms)
-
-
-def _quoted(value: str) -> str:
-    """A string of LanceDB's SQL: quotes are doubled, nothing else is special."""
-    return "'" + value.replace("'", "''") + "'"
-
-
-def _in(column: str, values: Iterable[str]) -> str:
-    """A predicate of LanceDB's SQL."""
-    return f"{column} IN ({', '.join(map(_quoted, values))})"

@@ -7,7 +7,7 @@ which reads every character once, and what looks closer looks at a bounded piece
 
 `formats` knows the tokens that providers mark as theirs, `values` what is assigned to names like
 `api_key`, `places` where credentials stand without a name (URLs, headers, command lines), `blocks`
-keys between marks and Kubernetes' secrets; `looks` tells what is drawn by lot from words. What they
+keys between marks and Kubernetes' secrets; `looks` knows random values from words. What they
 miss is indexed like any text.
 """
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import anyio
 import anyio.to_thread
 
-from vector_index_mcp.engine.portions import portions
+from vector_index_mcp.engine.batched import batched
 from vector_index_mcp.files import read
 from vector_index_mcp.files.scan import Stamp
 from vector_index_mcp.indexing.ledger import is_cut_by_lines
@@ -106,7 +106,7 @@ class Crew:
         if not self._needs_crew(left):
             done += await self._work_off([left] if left else [], deadline)
             return self._no_longer_late(done)
-        waiting = [list(portion) for portion in portions(left, _FILES_PER_PORTION)]
+        waiting = [list(portion) for portion in batched(left, _FILES_PER_PORTION)]
 
         async def work_off() -> None:
             done.extend(await self._work_off(waiting, deadline, polite=True))

@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from vector_index_mcp.engine import chunk, texts
+from vector_index_mcp.engine import chunk, fields
 from vector_index_mcp.engine.types import Chunk, Document, FileRecord, StoredChunk
 from vector_index_mcp.files import read, secrets
 from vector_index_mcp.files.folder import Folder
@@ -43,7 +43,7 @@ class Recipe:
     @property
     def version(self) -> str:
         """Differs whenever the same text would become other chunks."""
-        return f"{chunk.VERSION} {texts.VERSION} {secrets.VERSION} chars={self.chunk_max_chars}"
+        return f"{chunk.VERSION} {fields.VERSION} {secrets.VERSION} chars={self.chunk_max_chars}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ def document_of(key: str, stored: Sequence[StoredChunk]) -> Document:
         content_hash=first.content_hash,
         modified=first.modified,
         language=first.language,
-        entries=texts.entries(key, chunks),
+        entries=fields.entries(key, chunks),
     )
 
 
@@ -191,6 +191,6 @@ def _document(key: str, text: read.Text, max_chars: int, by_lines: str) -> tuple
         content_hash=text.content_hash,
         modified=text.stamp[1] / 1e9,
         language=language,
-        entries=texts.entries(key, chunks),
+        entries=fields.entries(key, chunks),
     )
     return document, by_lines or problem

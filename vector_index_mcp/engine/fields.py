@@ -1,4 +1,4 @@
-"""What the two searches see of a chunk: the embedded text and the matched words. Pure.
+"""What of a chunk is embedded and matched: its text, its place, what it defines. Pure.
 
 Both see more than the chunk's own text: where it stands and what it defines. What a search returns
 is the chunk's own text only.
@@ -20,7 +20,7 @@ SCOPE_WEIGHT = 1
 _FOLDERS = 3  # the nearest ones: the outer ones are the same for every file
 
 VERSION = "texts-2"
-"""Changes whenever the same chunk would be embedded or matched differently."""
+"""Changes whenever the same chunk would be embedded or matched differently; stored in indexes."""
 
 
 def entries(key: str, chunks: Iterable[Chunk]) -> tuple[Entry, ...]:

@@ -1,4 +1,4 @@
-"""Texts to requests of about equal work for the model. Pure."""
+"""Texts grouped into embedding requests of about equal work for the model. Pure."""
 
 from collections.abc import Iterator, Mapping
 from typing import TypeVar
@@ -13,7 +13,7 @@ _CHARS_READ = 1_000
 _CHARS_PER_REQUEST = 8_000
 
 
-def batches(texts: Mapping[_Key, str]) -> Iterator[list[_Key]]:
+def requests_of_equal_work(texts: Mapping[_Key, str]) -> Iterator[list[_Key]]:
     """The keys of `texts` in groups to be embedded together.
 
     Ordered by length, because a group is padded to the length of its longest text; so many to a

@@ -1,0 +1,192 @@
+"""The paths in an index of git. Pure, but for the shared part of a split index, which it asks for.
+
+Its format: git's `Documentation/gitformat-index.txt`, versions 2 to 4. An index may be written to
+do harm: what it costs is bounded by its size.
+"""
+
+import hashlib
+import heapq
+import struct
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+
+MOST_BYTES = 100_000_000  # half a million files
+_LONGEST_NAME_BYTES = 4_096
+_HEADER_BYTES = 12
+_LEAST_ENTRY_BYTES = 62
+_HASHES = ("sha1", "sha256")  # which one it is stands in the configuration only
+_HAS_MORE_FLAGS, _NAME_LENGTH = 0x4000, 0x0FFF
+_FILE_TYPE, _FOLDER, _REPOSITORY = 0o170000, 0o040000, 0o160000
+_LINK = b"link"  # the extension of a split index
+_WORD_BYTES, _WORD_BITS = 8, 64
+
+Entry = tuple[bytes, bool]
+"""A path, and whether it is a file's: not a folder's of a sparse index, nor a submodule's."""
+
+
+def paths_in(data: bytes, read_shared: Callable[[str], bytes]) -> Iterator[bytes]:
+    """The paths of the files in the index `data`, in the order of their bytes.
+
+    Args:
+        data: The content of the file.
+        read_shared: Returns the content of the shared index that has this hash (hex): most of a
+            split index is there.
+
+    Raises:
+        ValueError, IndexError: If it is no index, or a part of one.
+    """
+    for name, is_file in _all_entries(data, read_shared):
+        if is_file:
+            yield name
+
+
+def _all_entries(data: bytes, read_shared: Callable[[str], bytes]) -> Iterable[Entry]:
+    own = _Entries(data)
+    if _LINK not in data:
+        return own
+    deque(own, maxlen=0)  # the extensions stand behind the entries
+    if not own.link.strip(b"\0"):  # a path has these letters, or nothing is shared yet
+        return own
+    size = own.hash_bytes
+    shared = _Entries(read_shared(own.link[:size].hex()))
+    deleted, at = _positions(own.link, size, shared.count) if own.link[size:] else ([], size)
+    replaced, _ = _positions(own.link, at, shared.count) if own.link[at:] else ([], at)
+    return _merged(shared, iter(own), set(deleted), replaced)
+
+
+def _merged(
+    shared: Iterable[Entry], own: Iterator[Entry], deleted: set[int], replaced: list[int]
+) -> Iterator[Entry]:
+    """The entries of a split index: those that replace others come first and leave out the name."""
+    is_file: dict[int, bool] = {}
+    for place in replaced:
+        name, is_file[place] = next(own, (b"none", False))
+        if name:
+            raise ValueError("other entries are replaced than are there")
+    kept = (
+        (name, is_file.get(place, was_file))
+        for place, (name, was_file) in enumerate(shared)
+        if place not in deleted
+    )
+    return heapq.merge(kept, own)
+
+
+class _Entries:
+    """The entries of one file; after them, `link` is known."""
+
+    def __init__(self, data: bytes) -> None:
+        self._version, self.count = _number(data, 4), _number(data, 8)
+        if data[:4] != b"DIRC" or self._version not in (2, 3, 4):
+            raise ValueError("no index of git")
+        if self.count * _LEAST_ENTRY_BYTES > len(data):
+            raise ValueError("cut off")
+        self._data = data
+        self.hash_bytes = _hash_bytes(data)
+        self.link = b""
+        """What the extension of a split index holds; empty if there is none."""
+
+    def __iter__(self) -> Iterator[Entry]:
+        data, version = self._data, self._version
+        head = struct.Struct(f">24xI{12 + self.hash_bytes}xH")  # mode and flags
+        at, name, last = _HEADER_BYTES, b"", len(data) - head.size
+        for _ in range(self.count):
+            if at > last:
+                raise ValueError("cut off")
+            start, former = at, name
+            mode, flags = head.unpack_from(data, at)
+            at += head.size + (2 if flags & _HAS_MORE_FLAGS else 0)
+            kept = 0
+            if version == 4:  # a name shares its beginning with the one before
+                dropped, at = _varint(data, at, len(former))
+                kept = len(former) - dropped
+            end = data.index(b"\0", at, at + _LONGEST_NAME_BYTES)
+            name = former[:kept] + data[at:end]
+            length = min(len(name), _NAME_LENGTH)
+            if name < former or len(name) > _LONGEST_NAME_BYTES or length != flags & _NAME_LENGTH:
+                raise ValueError("no path where one should be")
+            # Up to version 3, zeros fill an entry up to a multiple of eight bytes.
+            at = end + 1 if version == 4 else start + (end - start) // 8 * 8 + 8
+            yield name, mode & _FILE_TYPE not in (_FOLDER, _REPOSITORY)
+        self._read_extensions(at)
+
+    def _read_extensions(self, at: int) -> None:
+        end = len(self._data) - self.hash_bytes
+        while at < end:
+            size = _number(self._data, at + 4)
+            if self._data[at : at + 4] == _LINK:
+                self.link = self._data[at + 8 : at + 8 + size]
+            at += 8 + size
+        if at != end:
+            raise ValueError("no end where it should be")
+
+
+def _positions(data: bytes, at: int, count: int) -> tuple[list[int], int]:
+    """Which bits of a bitmap are set, and where it ends; see git's `ewah/ewok.h`.
+
+    Raises:
+        ValueError: If it is longer than `count` bits, or cut off.
+    """
+    end = at + 8 + _WORD_BYTES * _number(data, at + 4)
+    if end + 4 > len(data):
+        raise ValueError("cut off")
+    words = (
+        int.from_bytes(data[place : place + _WORD_BYTES], "big")
+        for place in range(at + 8, end, _WORD_BYTES)
+    )
+    found: list[int] = []
+    bit = 0
+    for marker in words:  # so many equal words, then so many as they are
+        equal, literal = _WORD_BITS * (marker >> 1 & 0xFFFF_FFFF), marker >> 33
+        if bit + equal > count + _WORD_BITS:
+            raise ValueError("more bits than entries")
+        found += range(bit, bit + equal) if marker & 1 else ()
+        bit += equal
+        for _ in range(literal):
+            word = next(words, None)
+            if word is None:
+                raise ValueError("cut off")
+            found += (bit + place for place in range(_WORD_BITS) if word >> place & 1)
+            bit += _WORD_BITS
+    if found and found[-1] >= count:
+        raise ValueError("more bits than entries")
+    return found, end + 4
+
+
+def _hash_bytes(data: bytes) -> int:
+    """How long the hashes of the index are, by the one that it ends with.
+
+    Raises:
+        ValueError: If that is another than that of its content.
+    """
+    for name in _HASHES:
+        found = hashlib.new(name, usedforsecurity=False)
+        size = found.digest_size
+        found.update(memoryview(data)[:-size])
+        if found.digest() == data[-size:]:
+            return size
+    if not any(data[-20:]):  # `index.skipHash`; an index with SHA-256 then makes no sense
+        return 20
+    raise ValueError("damaged")
+
+
+def _number(data: bytes, at: int) -> int:
+    if at + 4 > len(data):
+        raise ValueError("cut off")
+    return int.from_bytes(data[at : at + 4], "big")
+
+
+def _varint(data: bytes, at: int, most: int) -> tuple[int, int]:
+    """A number, as pack files write offsets, and where it ends.
+
+    Raises:
+        ValueError: If it is greater than `most`.
+    """
+    byte = data[at]
+    value = byte & 0x7F
+    while byte & 0x80 and value <= most:
+        at += 1
+        byte = data[at]
+        value = ((value + 1) << 7) | (byte & 0x7F)
+    if value > most:
+        raise ValueError("greater than it may be")
+    return value, at + 1
