@@ -324,7 +324,7 @@ async def test_stop_all_ends_every_service(place):
 async def test_stop_wants_either_a_path_or_all(place, arguments):
     ran = await place.run("stop", *arguments)
     assert (ran.returncode, ran.stdout) == (2, "")
-    assert "give a PATH, or --all" in ran.stderr
+    assert "give either a PATH, or --all" in ran.stderr
 
 
 async def test_commands_ask_the_running_service(served):

@@ -50,7 +50,7 @@ def stop(path: str | None, *, everything: bool) -> int:
         ProjectError: If there is no such project.
     """
     if (path is None) == (not everything):
-        raise SettingsError("give either a PATH or --all, to say which services end")
+        raise SettingsError("say which services shall end: give either a PATH, or --all")
     endpoints = list(all_endpoints()) if path is None else [endpoint_of(_project(path))]
     failed = 0
     for endpoint in endpoints:
