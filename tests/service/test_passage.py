@@ -1,7 +1,7 @@
 import anyio
 import pytest
 from fakes import FakeEmbedder
-from serving import eventually
+from waiting import eventually
 
 from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.engine.store import Index, Store
