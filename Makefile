@@ -7,10 +7,11 @@ BIN := $(VENV)/bin
 # One more than processors: a quarter of their time they wait for other processes. In the order of
 # the folders, the longest files come first, and the small ones of unit tests fill what is left.
 TESTERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+PYTEST := $(BIN)/python -m pytest --numprocesses $(TESTERS) --dist loadfile --no-loadscope-reorder
 PROGRAM := $(abspath $(BIN)/vector-index-mcp)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test soak lint screenshot quality latency questions background speed scale load limits bench clean
+.PHONY: help demo check test soak rules lint screenshot quality latency questions background speed scale load limits bench clean
 
 help: ## list the commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -25,21 +26,29 @@ demo: $(VENV)/installed ## install, index PROJECT (this repository by default), 
 	@printf '{"mcpServers": {"%s": {"command": "%s", "args": ["%s"]}}}\n' \
 	    "$(notdir $(abspath $(PROJECT)))" "$(PROGRAM)" "$(abspath $(PROJECT))"
 
-test: $(VENV)/installed-dev ## lint, type-check and run every test
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(BIN)/python -m pytest --numprocesses $(TESTERS) --dist loadfile --no-loadscope-reorder
+check: rules ## lint, types, unit and contract tests: a minute, for every change
+	EXAMPLES=0.1 $(PYTEST) -m "not slow" tests/unit tests/contract tests/test_*.py
+
+test: rules ## lint, types and every test: ten minutes
+	$(PYTEST)
 
 soak: export PYTEST_ADDOPTS := -o faulthandler_timeout=0
-soak: $(VENV)/installed-dev ## hours of attacks, random changes, flipped bytes and kills; SEED=N for others
+soak: $(VENV)/installed-dev ## hours of load, attacks, random changes, flipped bytes and kills; SEED=N for others
+	LOAD_SECONDS=1800 $(BIN)/python -m pytest -s tests/faults/test_load.py
+	EXAMPLES=30 $(BIN)/python -m pytest -s --timeout 36000 tests/unit
+	SAVES=200 $(BIN)/python -m pytest -s tests/service/test_crew.py
 	ROUNDS=200 $(BIN)/python -m pytest -s tests/attacks/test_hostile_places.py
 	STEPS=5000 $(BIN)/python -m pytest -s tests/attacks/test_differential.py
 	FLIPS=500 $(BIN)/python -m pytest -s tests/attacks/test_flipped_bytes.py
 	KILLS=300 $(BIN)/python -m pytest -s --timeout 36000 tests/faults/test_background_killed.py \
 	    tests/faults/test_killed_at_any_moment.py
 
-lint: $(VENV)/installed-dev ## lint, format and type-check
+rules: $(VENV)/installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+lint: $(VENV)/installed-dev ## lint, format and type-check, and mend what can be mended
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	$(BIN)/mypy

@@ -5,10 +5,16 @@ import sys
 from contextlib import contextmanager
 
 import pytest
+from drawn import examples
 from hypothesis import HealthCheck, settings
 
 # A busy machine is slow, not wrong.
-settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "unhurried",
+    deadline=None,
+    max_examples=examples(100),
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("unhurried")
 
 # A shell lets what it runs in the background ignore SIGINT, and children would inherit that.

@@ -3,19 +3,18 @@
 from contextlib import asynccontextmanager
 
 import anyio
+from fakes import FakeEmbedder
 from mcp import Client
+from waiting import PATIENCE_SECONDS, eventually
 
 from vector_index_mcp.codebase.service import Codebase
 from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.store.store import connect, table_names
 from vector_index_mcp.files.folder import Folder, Selection
-from vector_index_mcp.indexing.keeper import Options
+from vector_index_mcp.indexing.keeper import Options, Role
 from vector_index_mcp.indexing.preparing.file import Recipe
 from vector_index_mcp.serving.server import Lazily, build_server
-
-PATIENCE_SECONDS = 30  # many times what anything takes, for machines that do much else
-_POLL_SECONDS = 0.005
 
 
 def codebase_of(
@@ -74,14 +73,6 @@ async def found(client, query, **arguments):
     return list(dict.fromkeys(hit["file_path"] for hit in results))
 
 
-async def eventually(condition):
-    """Wait until the coroutine function `condition` returns something true; returns that."""
-    with anyio.fail_after(PATIENCE_SECONDS):
-        while not (value := await condition()):  # noqa: ASYNC110 - the disk sets no events
-            await anyio.sleep(_POLL_SECONDS)
-    return value
-
-
 async def settled(client, *, with_vectors=True):
     """The status once nothing is left to be done and, if wanted, every chunk has its vector."""
 
@@ -126,6 +117,14 @@ def without_time(index):
     return {key: row | {"last_modified_timestamp": None} for key, row in rows.items()}, records
 
 
+async def indexed(root, embedder, **options):
+    """Bring the index of `root` up to date, as the command does; returns what it holds then."""
+    codebase = codebase_of(root, embedder, **options)
+    async with codebase.running(Role.VISITOR):
+        await converged(codebase)
+    return await contents(codebase.index.uri)
+
+
 async def fresh_contents(root, embedder, place, **options):
     """The contents of an index of the same tree, built from scratch at `place`."""
     codebase = codebase_of(root, embedder, uri=str(place), **options)
@@ -134,18 +133,15 @@ async def fresh_contents(root, embedder, place, **options):
     return await contents(place)
 
 
-def write(root, files):
-    """Write `files`, given as texts by path."""
-    for path, text in files.items():
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text(text, encoding="utf-8")
+async def is_as_fresh(client, root, seen=lambda index: index):
+    """Check that a project's service is done, and that its index is what a fresh one would be.
 
-
-def replace_at_once(path, text):
-    """Replace a file as editors do: written beside it, then renamed over it."""
-    beside = path.with_name(path.name + "~")
-    beside.write_text(text, encoding="utf-8")
-    beside.replace(path)
+    `seen` takes what `contents` returns and leaves out what may differ.
+    """
+    status = await settled(client)
+    assert status["is_writer"]
+    fresh = await fresh_contents(root, FakeEmbedder(), root.parent / f"fresh of {root.name}")
+    assert seen(await contents(status["index_location"])) == seen(fresh)
 
 
 class Gate:

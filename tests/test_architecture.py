@@ -1,11 +1,12 @@
 """The package's own rules, as tests."""
 
 import ast
-import subprocess
+import functools
 import sys
 from pathlib import Path
 
 import pytest
+from other_process import printed_by
 
 ROOT = Path(__file__).parent.parent / "vector_index_mcp"
 PACKAGE, PRODUCT = ROOT.name, "vector-index-mcp"
@@ -127,6 +128,7 @@ def name_of(module: Path) -> str:
     return module.relative_to(ROOT).as_posix()
 
 
+@functools.cache
 def parse(module: Path) -> ast.Module:
     return ast.parse(module.read_text(encoding="utf-8"))
 
@@ -341,13 +343,6 @@ def test_a_module_says_what_it_is_for(module: Path) -> None:
 def test_a_folder_with_modules_is_a_package(folder: Path) -> None:
     if any(folder.glob("*.py")):
         assert (folder / "__init__.py").is_file()
-
-
-def printed_by(code: str) -> list[str]:
-    """The words that `code` prints in a process of its own."""
-    command = [sys.executable, "-c", code]
-    ran = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
-    return ran.stdout.split()
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,8 @@ from typing import Any
 
 import anyio
 import psutil
-from processes import Place, Wire, until
+from processes import Place, Wire
+from waiting import eventually
 
 TOPS = ("src", "docs", "tests")
 FOLDERS = [f"src/part_{i}" for i in range(12)] + ["docs", "tests"]
@@ -257,4 +258,4 @@ async def end(place: Place) -> None:
     """End the service and wait until none of its processes is left."""
     ran = await place.run("stop", place.project)
     assert ran.returncode == 0, ran.stderr
-    await until(lambda: not place.processes())
+    await eventually(lambda: not place.processes())

@@ -13,7 +13,8 @@ import anyio.to_thread
 import differential
 import pytest
 from fakes import FakeEmbedder
-from serving import PATIENCE_SECONDS, codebase_of, contents, eventually
+from serving import codebase_of, contents
+from waiting import PATIENCE_SECONDS, eventually
 
 from vector_index_mcp.indexing import freshness
 

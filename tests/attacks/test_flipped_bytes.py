@@ -6,7 +6,8 @@ import random
 import anyio
 import pytest
 from fakes import FakeEmbedder
-from serving import codebase_of, contents, converged, fresh_contents, without_time, write
+from serving import codebase_of, contents, converged, fresh_contents, without_time
+from writing import write
 
 from vector_index_mcp.indexing.keeper import Role
 

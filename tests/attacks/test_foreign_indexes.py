@@ -8,17 +8,9 @@ from pathlib import Path
 import pytest
 from attacks.canaries import own_tables, state_of
 from fakes import FakeEmbedder
-from serving import (
-    call,
-    codebase_of,
-    contents,
-    converged,
-    eventually,
-    found,
-    serving,
-    settled,
-    write,
-)
+from serving import call, codebase_of, contents, converged, found, serving, settled
+from waiting import eventually
+from writing import write
 
 from vector_index_mcp.engine.fields import entries
 from vector_index_mcp.engine.store import Index

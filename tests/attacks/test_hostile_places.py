@@ -33,7 +33,8 @@ from attacks.hostile import (
     repository,
     state_of,
 )
-from processes import NO_MODEL, Place, place_of, until
+from processes import NO_MODEL, Place, is_gone, place_of
+from waiting import eventually
 
 from vector_index_mcp.clients.catalog import CLIENTS
 
@@ -148,7 +149,7 @@ class Oracle:
         """Nothing of ours runs or lies around any more, and nothing that was kept tells a word."""
         self.story.append("the end")
         with suppress(TimeoutError):
-            await until(lambda: not self.place.processes(), COMMAND_SECONDS)
+            await eventually(lambda: not self.place.processes(), COMMAND_SECONDS)
         if left := self.place.processes():
             self.failed(f"still there: {left}")
         if left := [*self.temporary.iterdir()]:
@@ -344,7 +345,7 @@ async def ended(oracle: Oracle, chance: random.Random, service: psutil.Process) 
     else:
         oracle.story.append("SIGTERM")
         service.send_signal(signal.SIGTERM)
-    await until(lambda: not service.is_running() or service.status() == psutil.STATUS_ZOMBIE, 10)
+    await eventually(lambda: is_gone(service), 10)
 
 
 async def test_a_hostile_repository_gets_nothing_and_breaks_nothing():

@@ -13,19 +13,20 @@ from serving import (
     codebase_of,
     contents,
     converged,
-    eventually,
     failing_call,
     found,
     fresh_contents,
+    indexed,
+    is_as_fresh,
     serving,
     settled,
     status_of,
     without_time,
-    write,
 )
+from waiting import eventually
+from writing import write
 
 from vector_index_mcp.errors import ProjectError
-from vector_index_mcp.indexing.keeper import Role
 from vector_index_mcp.indexing.opening import Opener
 from vector_index_mcp.indexing.place import Place
 
@@ -41,13 +42,6 @@ def project(tmp_path):
     return root
 
 
-async def indexed(root, embedder, **options):
-    codebase = codebase_of(root, embedder, **options)
-    async with codebase.running(Role.VISITOR):
-        await converged(codebase)
-    return await contents(codebase.index.uri)
-
-
 @asynccontextmanager
 async def kept(root, embedder=None, **options):
     """The project's service, up to date."""
@@ -55,14 +49,6 @@ async def kept(root, embedder=None, **options):
     async with codebase.running():
         await converged(codebase)
         yield codebase
-
-
-async def is_as_fresh(client, root):
-    status = await settled(client)
-    assert status["is_writer"]
-    place = root.parent / f"fresh of {root.name}"
-    fresh = await fresh_contents(root, FakeEmbedder(), place)
-    assert without_time(await contents(status["index_location"])) == without_time(fresh)
 
 
 async def test_a_project_that_is_moved_while_it_is_served_is_kept_at_its_new_place(project):
@@ -90,7 +76,7 @@ async def test_a_project_that_is_moved_while_it_is_served_is_kept_at_its_new_pla
             message = await failing_call(old, "trigger_index")
             assert f"the project folder {project} is gone" in message
             assert (await status_of(old))["status"] == "ERROR"
-            await is_as_fresh(new, moved)
+            await is_as_fresh(new, moved, without_time)
         assert not project.exists()
     assert len(embedder.texts) == 1
 
@@ -115,12 +101,12 @@ async def test_a_copy_of_a_project_becomes_an_index_of_its_own(project, is_serve
         async with serving(codebase_of(copy, embedder)) as client:
             await settled(client)
             assert (await found(client, "cherry"))[0] == "one.py"
-            await is_as_fresh(client, copy)
+            await is_as_fresh(client, copy, without_time)
             assert (await status_of(client))["index_location"] == str(copy / ".lancedb")
         tasks.cancel_scope.cancel()
     assert len(embedder.texts) == 1
     async with serving(codebase_of(project, FakeEmbedder())) as client:
-        await is_as_fresh(client, project)
+        await is_as_fresh(client, project, without_time)
 
 
 async def test_a_copy_keeps_its_vectors_even_if_the_cache_has_lost_them(project):
@@ -141,7 +127,7 @@ async def test_a_copy_made_of_hard_links_and_its_original_are_both_kept(project)
         assert second.index.indexer is not None
     for root in (project, copy):
         async with serving(codebase_of(root, FakeEmbedder())) as client:
-            await is_as_fresh(client, root)
+            await is_as_fresh(client, root, without_time)
 
 
 async def test_an_index_restored_from_a_backup_is_brought_up_to_date(project):
@@ -155,7 +141,7 @@ async def test_an_index_restored_from_a_backup_is_brought_up_to_date(project):
     shutil.copytree(backup, project / ".lancedb")
     embedder = FakeEmbedder()
     async with serving(codebase_of(project, embedder)) as client:
-        await is_as_fresh(client, project)
+        await is_as_fresh(client, project, without_time)
     assert embedder.texts == []
 
 
@@ -178,7 +164,7 @@ async def test_an_index_that_is_replaced_while_it_is_served_is_noticed_by_a_trig
             shutil.copytree(backup / f"{name}.lance", project / f".lancedb/{name}.lance")
         await call(client, "trigger_index")
         await eventually(is_found)
-        await is_as_fresh(client, project)
+        await is_as_fresh(client, project, without_time)
 
 
 @pytest.mark.parametrize("is_made_anew", [True, False])

@@ -4,12 +4,12 @@ import random
 import shutil
 
 import pytest
+from documents import document
 
-from vector_index_mcp.engine.fields import entries
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.store.faults import translated
 from vector_index_mcp.engine.store.index import Manifest
-from vector_index_mcp.engine.types import Chunk, Document, FileRecord, Holding
+from vector_index_mcp.engine.types import FileRecord, Holding
 from vector_index_mcp.errors import DamagedIndexError, Problem, StorageError, StoreError
 
 
@@ -85,11 +85,6 @@ def test_what_is_not_a_fault_of_the_store_passes_unchanged(other):
     with pytest.raises(type(other)) as caught, translated("writing"):
         raise other
     assert caught.value is other
-
-
-def document(key, *texts):
-    chunks = tuple(Chunk(text, line, line) for line, text in enumerate(texts, 1))
-    return Document(key, f"/project/{key}", "hash", 1.5, "python", entries(key, chunks))
 
 
 @pytest.mark.anyio

@@ -8,25 +8,20 @@ import lancedb
 import numpy as np
 import pyarrow as pa
 import pytest
+from documents import document
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from vector_index_mcp.engine.fields import entries
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.store.index import Manifest, discard, is_local, manifest_of
 from vector_index_mcp.engine.store.schema import FORMAT
-from vector_index_mcp.engine.types import Chunk, Document, FileRecord, ModelIdentity
+from vector_index_mcp.engine.types import FileRecord, ModelIdentity
 from vector_index_mcp.errors import DamagedIndexError, Problem, StoreError
 
 pytestmark = pytest.mark.anyio
 
 MODEL = ModelIdentity("all-MiniLM-L6-v2", "ab" * 32, 4)
 MANIFEST = Manifest(owner="/project", chunker="lines-1", model=MODEL)
-
-
-def document(key, *texts):
-    chunks = tuple(Chunk(text, line, line) for line, text in enumerate(texts, 1))
-    return Document(key, f"/project/{key}", "hash", 1.5, "python", entries(key, chunks))
 
 
 def tables(folder):

@@ -5,13 +5,13 @@ import threading
 import anyio
 import numpy as np
 import pytest
+from documents import document
 
 from vector_index_mcp.engine import search as searching
-from vector_index_mcp.engine.fields import entries
 from vector_index_mcp.engine.query import Query
 from vector_index_mcp.engine.search import FEWEST_CANDIDATES, search
 from vector_index_mcp.engine.store import Store
-from vector_index_mcp.engine.types import NO_FILTERS, Chunk, Document, Filters
+from vector_index_mcp.engine.types import NO_FILTERS, Filters
 from vector_index_mcp.errors import StoreError
 
 pytestmark = pytest.mark.anyio
@@ -25,10 +25,6 @@ async def store(tmp_path):
     store = await Store.create(str(tmp_path), 0, 2)
     yield store
     store.close()
-
-
-def document(key, text, *, symbols=(), language="python"):
-    return Document(key, key, "hash", 1.5, language, entries(key, [Chunk(text, 1, 1, "", symbols)]))
 
 
 async def put(store, documents):

@@ -7,16 +7,15 @@ import anyio
 import lancedb
 import numpy as np
 import pytest
+from documents import document
 
-from vector_index_mcp.engine.fields import chunk_hash, entries
+from vector_index_mcp.engine.fields import chunk_hash
 from vector_index_mcp.engine.query import Query
 from vector_index_mcp.engine.rank import rank
 from vector_index_mcp.engine.store import Index, Store, schema
 from vector_index_mcp.engine.store.upkeep import Upkeep, unindexed_rows
 from vector_index_mcp.engine.types import (
     NO_FILTERS,
-    Chunk,
-    Document,
     FileRecord,
     Filters,
     Holding,
@@ -45,12 +44,7 @@ ODD_KEYS = [
 ]
 
 
-def document(key, *texts, content_hash="one", language="python", scope="", symbols=()):
-    chunks = tuple(Chunk(text, line, line, scope, symbols) for line, text in enumerate(texts, 1))
-    return Document(key, f"/project/{key}", content_hash, 1.5, language, entries(key, chunks))
-
-
-def record(key, content_hash="one", chunk_count=1):
+def record(key, content_hash="hash", chunk_count=1):
     return FileRecord(key, (10, 2**62, -5), content_hash, chunk_count, "indexed", "")
 
 
@@ -111,7 +105,7 @@ async def test_what_was_stored_is_read_back_unchanged(store):
     assert (first.text, second.text) == (text, "second")
     assert first.document_id == "a.py::0"
     assert (first.key, first.original_path) == ("a.py", "/project/a.py")
-    assert (first.content_hash, first.modified, first.language) == ("one", 1.5, "python")
+    assert (first.content_hash, first.modified, first.language) == ("hash", 1.5, "python")
     assert (second.chunk_index, second.total_chunks) == (1, 2)
     assert (second.start_line, second.end_line, second.revision) == (2, 2, 3)
     assert (first.scope, first.symbols) == ("class Foo › function f", ("f", "Foo::g"))
@@ -123,7 +117,7 @@ async def test_replacing_leaves_only_the_new_rows_of_a_file(store):
         [document("a", "old one", "old two", "old three"), document("b", "b")], 1, {}
     )
     await store.replace([document("a", "new", content_hash="two")], 2, {})
-    assert await store.holdings() == {"a": Holding("two", 1, 1), "b": Holding("one", 1, 1)}
+    assert await store.holdings() == {"a": Holding("two", 1, 1), "b": Holding("hash", 1, 1)}
     assert await matched(store, ["old"], 10) == []
     assert [chunk.text for chunk in await matched(store, ["new"], 10)] == ["new"]
 
@@ -157,7 +151,7 @@ async def test_any_key_is_stored_found_replaced_and_deleted(store, key):
     await store.replace([document(key, "new", content_hash="two")], 2, {})
     await store.put_records([record(key, "two")])
     assert (await store.holdings())[key] == Holding("two", 1, 1)
-    assert {r.key: r.content_hash for r in await store.records()} == {key: "two", "other": "one"}
+    assert {r.key: r.content_hash for r in await store.records()} == {key: "two", "other": "hash"}
     await store.fill([key], vectors_of(document(key, "new")))
     assert (await store.holdings())[key] == Holding("two", 1, 0)
     await store.delete([key])
@@ -195,7 +189,7 @@ async def test_a_record_put_again_replaces_the_first(store):
     await store.put_records([record("a"), record("b")])
     await store.put_records([record("b", "two"), record("c")])
     found = {r.key: r.content_hash for r in await store.records()}
-    assert found == {"a": "one", "b": "two", "c": "one"}
+    assert found == {"a": "hash", "b": "two", "c": "hash"}
 
 
 @pytest.mark.parametrize(
@@ -261,7 +255,7 @@ async def test_filling_gives_vectors_and_keeps_everything_else(store):
     await store.fill(["a"], vectors_of(stored))
     after = sorted(await matched(store, ["one", "two"], 5), key=lambda c: c.chunk_index)
     assert after == before
-    assert await store.holdings() == {"a": Holding("one", 2, 0)}
+    assert await store.holdings() == {"a": Holding("hash", 2, 0)}
     assert await store.unembedded(["a"]) == []
     assert len(await near(store, np.ones(DIMENSION, "f4"), 5)) == 2
 
@@ -288,9 +282,9 @@ async def test_filling_some_of_the_vectors_loses_no_row(store):
     await store.replace([stored], 1, {})
     first = dict(list(vectors_of(stored).items())[:1])
     await store.fill(["a"], first)
-    assert await store.holdings() == {"a": Holding("one", 3, 2)}
+    assert await store.holdings() == {"a": Holding("hash", 3, 2)}
     await store.fill(["a"], {})
-    assert await store.holdings() == {"a": Holding("one", 3, 2)}
+    assert await store.holdings() == {"a": Holding("hash", 3, 2)}
 
 
 async def test_filling_touches_no_other_file_with_the_same_text(store):
@@ -313,7 +307,7 @@ async def test_without_a_dimension_the_words_are_searched_all_the_same(vectorles
     assert vectorless.dimension is None
     assert [c.key for c in await matched(vectorless, ["text"], 5)] == ["a"]
     assert await near(vectorless, np.ones(DIMENSION, "f4"), 5) == []
-    assert await vectorless.holdings() == {"a": Holding("one", 1, 1)}
+    assert await vectorless.holdings() == {"a": Holding("hash", 1, 1)}
 
 
 async def test_vectors_are_filled_in_once_the_dimension_is_known(vectorless):
@@ -330,7 +324,7 @@ async def test_setting_the_dimension_drops_the_vectors_and_keeps_the_rows(store,
     await store.replace([stored], 1, vectors_of(stored))
     await store.set_dimension(dimension)
     assert store.dimension == dimension
-    assert await store.holdings() == {"a": Holding("one", 1, 1)}
+    assert await store.holdings() == {"a": Holding("hash", 1, 1)}
     assert await near(store, np.ones(dimension, "f4"), 5) == []
     assert [c.key for c in await matched(store, ["text"], 5)] == ["a"]
 
@@ -341,7 +335,7 @@ async def test_after_a_kill_in_the_middle_of_that_no_vector_is_thought_to_be_the
     await store._handles.chunks.drop_columns(["vector"])
     store.dimension = None  # as the next process finds it
     await store.set_dimension(DIMENSION)
-    assert await store.holdings() == {"a": Holding("one", 1, 1)}
+    assert await store.holdings() == {"a": Holding("hash", 1, 1)}
 
 
 async def test_after_a_failure_in_the_middle_of_that_all_goes_on(store, monkeypatch):
@@ -352,10 +346,10 @@ async def test_after_a_failure_in_the_middle_of_that_all_goes_on(store, monkeypa
         with pytest.raises(StoreError, match="free some space"):
             await store.set_dimension(7)
     await store.replace([stored], 2, vectors_of(stored))
-    assert await store.holdings() == {"a": Holding("one", 1, 1)}
+    assert await store.holdings() == {"a": Holding("hash", 1, 1)}
     await store.set_dimension(DIMENSION)
     await store.fill(["a"], vectors_of(stored))
-    assert await store.holdings() == {"a": Holding("one", 1, 0)}
+    assert await store.holdings() == {"a": Holding("hash", 1, 0)}
 
 
 async def no_space(*_):
@@ -421,9 +415,9 @@ async def test_an_interrupted_replace_by_the_same_text_shows_in_the_number_of_ro
     stored = document("a", "text")
     await store.replace([stored], 1, {})
     await store._add(schema.with_vectors(schema.chunk_rows([stored], 2), {}, DIMENSION))
-    assert await store.holdings() == {"a": Holding("one", 2, 2)}
+    assert await store.holdings() == {"a": Holding("hash", 2, 2)}
     await store.replace([stored], 3, {})
-    assert await store.holdings() == {"a": Holding("one", 1, 1)}
+    assert await store.holdings() == {"a": Holding("hash", 1, 1)}
 
 
 async def test_an_interrupted_fill_shows_and_is_healed_by_the_next_replace(store):
@@ -433,7 +427,7 @@ async def test_an_interrupted_fill_shows_and_is_healed_by_the_next_replace(store
     await store._add(schema.with_vectors(rows, vectors_of(stored), DIMENSION))
     assert (await store.holdings())["a"].rows == 2
     await store.replace([stored], 2, vectors_of(stored))
-    assert await store.holdings() == {"a": Holding("one", 1, 0)}
+    assert await store.holdings() == {"a": Holding("hash", 1, 0)}
 
 
 async def test_of_two_generations_met_by_a_search_the_newer_is_ranked(store):

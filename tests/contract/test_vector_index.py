@@ -4,20 +4,16 @@ import hashlib
 
 import numpy as np
 import pytest
+from documents import document
 
-from vector_index_mcp.engine.fields import chunk_hash, entries
+from vector_index_mcp.engine.fields import chunk_hash
 from vector_index_mcp.engine.store import Store, upkeep
 from vector_index_mcp.engine.store.upkeep import vectors_index
-from vector_index_mcp.engine.types import Chunk, Document
 
 DIMENSION = 64
 ROWS = 600
 
 pytestmark = pytest.mark.anyio
-
-
-def document(key, text="text"):
-    return Document(key, key, "hash", 1.5, "python", entries(key, [Chunk(f"{text} {key}", 1, 1)]))
 
 
 def vector_of(text):
@@ -38,7 +34,7 @@ async def indexed_columns(store):
 
 @pytest.fixture
 def documents():
-    return [document(f"{number}.py") for number in range(ROWS)]
+    return [document(f"{number}.py", f"text {number}.py") for number in range(ROWS)]
 
 
 @pytest.fixture
@@ -82,7 +78,7 @@ async def test_vectors_are_indexed_once_nearly_all_are_there(store, documents):
 async def test_what_comes_after_the_index_is_found_before_and_after_maintenance(store, documents):
     await store.replace(documents, 1, vectors_of(documents))
     await store.maintain()
-    changed = [document("7.py", "other"), document("new.py")]
+    changed = [document("7.py", "other 7.py"), document("new.py", "text new.py")]
     await store.replace(changed, 2, vectors_of(changed))
     for _ in range(2):
         for wanted in changed:
@@ -103,7 +99,7 @@ async def test_the_index_does_not_fall_to_pieces_over_many_changes(store, docume
     await store.replace(documents, 1, vectors_of(documents))
     await store.maintain()
     for round_ in range(20):
-        changed = [document(f"{round_}.py", f"round {round_}")]
+        changed = [document(f"{round_}.py", f"round {round_} {round_}.py")]
         await store.replace(changed, 2 + round_, vectors_of(changed))
         await store.maintain()
         assert (await vectors_index(store._handles.chunks)).num_segments <= upkeep._MOST_SEGMENTS

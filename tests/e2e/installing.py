@@ -4,7 +4,8 @@ import os
 import subprocess
 from pathlib import Path
 
-from processes import environment, run, with_import_hook, write
+from processes import environment, run, with_import_hook
+from writing import write
 
 VARIABLES_OF_CLIENTS = ("APPDATA", "CLAUDE_CONFIG_DIR", "CODEX_HOME")
 # Ends the program when it writes anywhere but below the folder that is put in.

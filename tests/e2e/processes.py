@@ -2,6 +2,7 @@
 
 import ctypes
 import json
+import math
 import os
 import subprocess
 import sys
@@ -23,6 +24,8 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp_types import CallToolResult
+from waiting import eventually
+from writing import write
 
 from vector_index_mcp.background import contact, greeting
 from vector_index_mcp.background.endpoint import Endpoint
@@ -38,7 +41,6 @@ NO_MODEL = {"VECTOR_INDEX_EMBEDDING_MODEL": "./no-such-model"}
 MAX_LINE_BYTES = 10_000_000
 _PR_CAPBSET_DROP, _CAP_DAC_OVERRIDE, _CAP_DAC_READ_SEARCH = 24, 1, 2
 WORKER = "vector_index_mcp.engine.worker"
-_POLL_SECONDS = 0.02
 _REAPING_SECONDS = 0.1  # an ended process may stay a zombie for as long as its parent likes
 
 needs_model = pytest.mark.skipif(
@@ -46,20 +48,6 @@ needs_model = pytest.mark.skipif(
 )
 posix_only = pytest.mark.skipif(sys.platform == "win32", reason="uses POSIX signals or modes")
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
-
-
-def workers_below(process: psutil.Process) -> list[psutil.Process]:
-    """Its children that embed; another one may prepare files."""
-    return [child for child in process.children() if WORKER in child.cmdline()]
-
-
-def write(project: Path, files: dict[str, str]) -> Path:
-    """Write `files` below `project`; returns it."""
-    for name, content in files.items():
-        path = project / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(content, encoding="utf-8")
-    return project
 
 
 def environment(folder: Path, **settings: str) -> dict[str, str]:
@@ -180,13 +168,16 @@ class Session:
     ) -> wire.IndexStatus:
         """The first status that `holds`; asked again and again."""
         status = None
+
+        async def status_if_it_holds() -> wire.IndexStatus | None:
+            nonlocal status
+            status = await self.status()
+            return status if holds(status) else None
+
         try:
-            with anyio.fail_after(seconds):
-                while not holds(status := await self.status()):
-                    pass
+            return await eventually(status_if_it_holds, seconds)
         except TimeoutError:
             pytest.fail(f"still {status}")
-        return status
 
     async def converges(self, word: str, *expected: str) -> None:
         """Wait until `word` is found in the `expected` files and no others, and in them as it is.
@@ -194,13 +185,15 @@ class Session:
         A hit by meaning need not hold the word, so hits without it do not count.
         """
         found: dict[str, bool] = {}
+
+        async def is_found_there() -> bool:
+            nonlocal found
+            hits = (await self.search(word)).results
+            found = {h.file_path: h.is_stale for h in hits if word in h.extracted_text_chunk}
+            return found == dict.fromkeys(expected, False)
+
         try:
-            with anyio.fail_after(CHANGE_SECONDS):
-                while found != dict.fromkeys(expected, False):
-                    hits = (await self.search(word)).results
-                    found = {
-                        h.file_path: h.is_stale for h in hits if word in h.extracted_text_chunk
-                    }
+            await eventually(is_found_there, CHANGE_SECONDS)
         except TimeoutError:
             pytest.fail(f"{word} is found in (by file, whether stale) {found}")
 
@@ -273,8 +266,11 @@ class Wire:
 
     async def complete(self) -> None:
         """Wait until every file is indexed and every chunk has its vector."""
-        while not (await self.call("trigger_index"))["complete"]:  # noqa: ASYNC110 - a process
-            await anyio.sleep(_POLL_SECONDS)
+
+        async def is_complete() -> bool:
+            return (await self.call("trigger_index"))["complete"]
+
+        await eventually(is_complete, math.inf)
 
     async def rest(self) -> list[bytes]:
         """Every line until the end of its output, those already read included."""
@@ -313,20 +309,12 @@ async def wired(
 
 async def those_left(processes: Sequence[psutil.Process]) -> list[psutil.Process]:
     """Which of `processes` do not end in time."""
-    wait = partial(psutil.wait_procs, processes, timeout=CHANGE_SECONDS)
+    wait = partial(psutil.wait_procs, processes, timeout=ANSWER_SECONDS)
     _, left = await anyio.to_thread.run_sync(wait)
     return [p for p in left if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
 
 
 # -- the background service --------------------------------------------------------------------
-
-
-async def until(condition: Callable[[], Any], seconds: float = ANSWER_SECONDS) -> Any:
-    """Wait until `condition` returns something true; returns that."""
-    with anyio.fail_after(seconds):
-        while not (value := condition()):  # noqa: ASYNC110 - other processes set no events
-            await anyio.sleep(_POLL_SECONDS)
-    return value
 
 
 def is_gone(process: psutil.Process) -> bool:
@@ -345,9 +333,9 @@ def command_of(process: psutil.Process) -> list[str]:
         return []
 
 
-def workers_of(service: psutil.Process) -> list[psutil.Process]:
-    """The embedding workers of a service, of which there is one at most."""
-    return [p for p in service.children() if "vector_index_mcp.engine.worker" in command_of(p)]
+def workers_below(service: psutil.Process) -> list[psutil.Process]:
+    """The children of a service that embed, one at most; others may prepare files."""
+    return [child for child in service.children() if WORKER in command_of(child)]
 
 
 @dataclass

@@ -28,12 +28,12 @@ from processes import (
     linux_only,
     needs_model,
     place_of,
-    until,
     wired,
     with_import_hook,
     workers_below,
-    write,
 )
+from waiting import eventually
+from writing import write
 
 from vector_index_mcp import __version__
 from vector_index_mcp.background import greeting
@@ -71,11 +71,13 @@ def embedding() -> Iterator[Place]:
 
 async def indexed(client: Wire, files: int = len(PROJECT)) -> dict:
     """The status once all files are indexed."""
-    with anyio.fail_after(ANSWER_SECONDS):
-        while True:
-            status = await client.call("get_status")
-            if status["indexed_file_count"] == files and status["status"] == "WATCHING":
-                return status
+
+    async def status_if_all_are() -> dict | None:
+        status = await client.call("get_status")
+        is_all = status["indexed_file_count"] == files and status["status"] == "WATCHING"
+        return status if is_all else None
+
+    return await eventually(status_if_all_are)
 
 
 async def files_found(client: Wire, query: str) -> list[str]:
@@ -85,21 +87,22 @@ async def files_found(client: Wire, query: str) -> list[str]:
 
 async def found_by_meaning(client: Wire, query: str) -> dict:
     """The first result that the model has taken part in."""
-    with anyio.fail_after(MODEL_SECONDS):
-        while True:
-            found = await client.call("search_index", query=query)
-            if found["mode"] == "hybrid":
-                return found
+
+    async def found_if_hybrid() -> dict | None:
+        found = await client.call("search_index", query=query)
+        return found if found["mode"] == "hybrid" else None
+
+    return await eventually(found_if_hybrid, MODEL_SECONDS)
 
 
 async def have_ended(*processes: psutil.Process) -> bool:
-    return await until(lambda: all(map(is_gone, processes)))
+    return await eventually(lambda: all(map(is_gone, processes)))
 
 
 async def worker_of(place: Place) -> psutil.Process:
     """The embedding worker, once it is there."""
     service = place.service()
-    [worker] = await until(lambda: workers_below(service))
+    [worker] = await eventually(lambda: workers_below(service))
     return worker
 
 
@@ -144,11 +147,11 @@ async def test_eight_clients_at_once_share_a_service_a_worker_and_a_writer():
             assert place.report()["clients"] == CLIENTS
             [worker] = workers_below(service)
             front_ends = [psutil.Process(client.process.pid) for client in clients]
-            await until(lambda: set(place.processes()) == {service, worker, *front_ends})
+            await eventually(lambda: set(place.processes()) == {service, worker, *front_ends})
             for client in clients:
                 await client.process.stdin.aclose()
                 assert await client.exit_status() == 0
-        await until(lambda: place.report()["clients"] == 0)
+        await eventually(lambda: place.report()["clients"] == 0)
 
 
 async def test_progress_goes_to_the_client_that_asked(served):
@@ -170,14 +173,16 @@ async def test_a_client_that_leaves_does_not_stop_the_first_indexing(place):
     write(place.project, {f"{i}.py": f"value_{i} = {i}\n" for i in range(MANY_FILES)})
     async with place.relayed() as client:
         await client.initialize()
-        with anyio.fail_after(ANSWER_SECONDS):
-            while not (run := (await client.call("get_status"))["current_run"]):
-                pass
-            assert run["files_done"] < MANY_FILES
+
+        async def current_run() -> dict | None:
+            return (await client.call("get_status"))["current_run"]
+
+        run = await eventually(current_run)
+        assert run["files_done"] < MANY_FILES
         service = place.service()
         await client.process.stdin.aclose()
         assert await client.exit_status() == 0
-    await until(lambda: place.report()["state"] == "WATCHING")
+    await eventually(lambda: place.report()["state"] == "WATCHING")
     assert place.report()["clients"] == 0
     async with place.relayed() as client:
         await client.initialize()
@@ -207,7 +212,7 @@ async def test_every_path_to_a_folder_reaches_the_same_service(served):
             await client.initialize()
             assert await files_found(client, "parse_config") == ["load.py"]
             assert served.report()["clients"] == before["clients"] + 1
-        await until(lambda: served.report()["clients"] == before["clients"])
+        await eventually(lambda: served.report()["clients"] == before["clients"])
     assert served.report()["pid"] == before["pid"]
     assert len(list(served.runtime.glob("*.lock"))) == 1
 
@@ -390,12 +395,12 @@ async def test_an_idle_service_ends_but_not_while_a_client_is_connected(place):
         await indexed(client)
         service = place.service()
         started = place.report()["started"]
-        await until(lambda: time.time() - started > 2 * 60 * SHORT_MINUTES)
+        await eventually(lambda: time.time() - started > 2 * 60 * SHORT_MINUTES)
         assert place.service() == service
         assert await files_found(client, "parse_config") == ["load.py"]
         await client.process.stdin.aclose()
         assert await client.exit_status() == 0
-    await until(lambda: not place.processes())
+    await eventually(lambda: not place.processes())
     assert {path.suffix for path in place.runtime.iterdir()} == {".lock", ".log"}
 
 
@@ -405,7 +410,7 @@ async def test_an_idle_worker_ends_and_comes_back_on_demand(embedding):
         await client.initialize()
         await found_by_meaning(client, "parse_config")
         service = embedding.service()
-        await until(lambda: not workers_below(service))
+        await eventually(lambda: not workers_below(service))
         assert (await client.call("get_status"))["model"]["state"] == "off"
         found = await client.call("search_index", query="parse_config")
         assert found["mode"] == "lexical"
@@ -475,7 +480,7 @@ async def test_a_killed_front_end_is_counted_out_and_the_service_lives(served):
         await client.send({"jsonrpc": "2.0", "id": 99, "method": "tools/list"})
         assert served.report()["clients"] == before["clients"] + 1
         client.process.kill()
-        await until(lambda: served.report()["clients"] == before["clients"])
+        await eventually(lambda: served.report()["clients"] == before["clients"])
     assert served.report()["pid"] == before["pid"]
     async with served.relayed() as client:
         await client.initialize()
@@ -507,7 +512,7 @@ async def test_a_service_lives_though_nobody_is_left_to_hear_that_it_does(place)
     os.close(reading)
     host = await anyio.open_process(command, env=place.variables, stdout=writing, stderr=None)
     os.close(writing)
-    await until(lambda: list(place.runtime.glob("*.json")))  # the record of one that listens
+    await eventually(lambda: list(place.runtime.glob("*.json")))  # the record of one that listens
     async with place.relayed() as client:
         await client.initialize()
         assert (await indexed(client))["indexed_file_count"] == len(PROJECT)
@@ -531,14 +536,14 @@ async def test_a_wrong_setting_is_told_by_the_front_end(place):
     ran = await place.run(place.project, VECTOR_INDEX_CHUNK_MAX_CHARS="many")
     assert (ran.returncode, ran.stdout) == (2, "")
     assert ran.stderr.startswith("vector-index-mcp: VECTOR_INDEX_CHUNK_MAX_CHARS='many': ")
-    await until(lambda: not place.processes())
+    await eventually(lambda: not place.processes())
 
 
 async def test_a_path_that_nobody_wants_indexed_is_refused_by_the_front_end(place):
     ran = await place.run("/")
     assert (ran.returncode, ran.stdout) == (2, "")
     assert "/ is a whole drive or home folder" in ran.stderr
-    await until(lambda: not place.processes())
+    await eventually(lambda: not place.processes())
 
 
 async def test_only_the_user_can_reach_a_service(served):
@@ -610,7 +615,7 @@ async def test_bytes_that_are_no_messages_do_no_harm(served):
     secret = served.endpoint.read_record()["secret"]
     noise = b"\xff\x00{not json\n[]\n\n" + b"y" * 100_000
     await answer_to(served, greeting.hello(greeting.MCP, secret) + noise)
-    await until(lambda: served.report()["clients"] == before["clients"])
+    await eventually(lambda: served.report()["clients"] == before["clients"])
     assert served.report()["pid"] == before["pid"]
 
 

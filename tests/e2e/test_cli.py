@@ -24,8 +24,8 @@ from processes import (
     run,
     those_left,
     wired,
-    write,
 )
+from writing import write
 
 from vector_index_mcp import __version__
 from vector_index_mcp.codebase import wire

@@ -17,9 +17,9 @@ from processes import (
     Place,
     obey_file_modes,
     place_of,
-    until,
     with_import_hook,
 )
+from waiting import eventually
 
 pytestmark = [
     pytest.mark.anyio,
@@ -227,4 +227,4 @@ async def test_a_service_that_is_killed_is_told_to_its_clients_and_one_that_ends
         told = stderr.read_text("utf-8")
         assert bool(re.search("service was killed or has crashed.*look at", told)) == bool(status)
         with anyio.fail_after(ANSWER_SECONDS):
-            await until(lambda: not place.processes())
+            await eventually(lambda: not place.processes())

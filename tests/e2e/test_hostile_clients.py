@@ -11,11 +11,11 @@ from processes import (
     Wire,
     foreground,
     linux_only,
-    until,
     wired,
     with_import_hook,
-    write,
 )
+from waiting import eventually
+from writing import write
 
 pytestmark = [
     pytest.mark.anyio,
@@ -215,11 +215,14 @@ async def test_a_client_that_stops_reading_costs_little_and_hinders_nobody(place
 
 
 async def until_found(client: Wire, word: str) -> list[str]:
-    with anyio.fail_after(ANSWER_SECONDS):
-        while True:
-            found = await client.call("search_index", query=word)
-            if any(word in hit["extracted_text_chunk"] for hit in found["results"]):
-                return [hit["file_path"] for hit in found["results"][:1]]
+    """The file of the first hit, once a hit holds `word`."""
+
+    async def first_if_found() -> list[str] | None:
+        hits = (await client.call("search_index", query=word))["results"]
+        is_found = any(word in hit["extracted_text_chunk"] for hit in hits)
+        return [hits[0]["file_path"]] if is_found else None
+
+    return await eventually(first_if_found)
 
 
 LITTLE_PATIENCE = """
@@ -242,6 +245,6 @@ async def test_a_client_that_stops_reading_is_given_up_in_the_end(place):
         assert place.report()["clients"] == 1
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(ask_and_ask, deaf)
-            await until(lambda: place.report()["clients"] == 0)
+            await eventually(lambda: place.report()["clients"] == 0)
             assert "takes no answers" in place.endpoint.log.read_text("utf-8")
             tasks.cancel_scope.cancel()

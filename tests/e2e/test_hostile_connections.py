@@ -8,7 +8,8 @@ from contextlib import ExitStack
 
 import anyio.to_thread
 import pytest
-from processes import ANSWER_SECONDS, Place, until, with_import_hook
+from processes import ANSWER_SECONDS, Place, with_import_hook
+from waiting import eventually
 
 from vector_index_mcp.background import greeting
 from vector_index_mcp.errors import BackgroundError
@@ -56,7 +57,7 @@ async def test_there_may_be_so_many_clients(served):
             for _ in range(129):
                 stack.enter_context(client_of(served))
         assert served.report()["clients"] == 128
-    await until(lambda: served.report()["clients"] < 128)
+    await eventually(lambda: served.report()["clients"] < 128)
     with client_of(served):
         pass
 
@@ -77,9 +78,9 @@ async def test_a_service_without_descriptors_serves_again_when_there_are_some(pl
             for connection in connections(place, 128, hello):
                 stack.enter_context(connection)
             log = place.endpoint.log
-            await until(lambda: "no connection can be accepted" in log.read_text("utf-8"))
+            await eventually(lambda: "no connection can be accepted" in log.read_text("utf-8"))
         assert "result" in await client.ask("ping")
-        await until(lambda: place.report().get("clients") == 1)
+        await eventually(lambda: place.report().get("clients") == 1)
 
 
 HELLOS = {

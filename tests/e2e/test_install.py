@@ -10,15 +10,8 @@ import pytest
 from installing import User
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
-from processes import (
-    COMMAND,
-    MODEL_SECONDS,
-    NO_MODEL,
-    place_of,
-    posix_only,
-    run,
-    write,
-)
+from processes import COMMAND, MODEL_SECONDS, NO_MODEL, place_of, posix_only, run
+from writing import write
 
 from vector_index_mcp.clients.catalog import CLIENTS
 

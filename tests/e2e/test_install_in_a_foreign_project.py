@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 from installing import User
-from processes import posix_only, write
+from processes import posix_only
+from writing import write
 
 pytestmark = posix_only
 

@@ -20,11 +20,11 @@ from processes import (
     needs_model,
     obey_file_modes,
     run,
-    until,
     wired,
     with_import_hook,
-    write,
 )
+from waiting import eventually
+from writing import write
 
 from vector_index_mcp.console.view import NO_SERVICE
 
@@ -308,13 +308,13 @@ def watching(place, log):
 async def test_without_a_terminal_every_change_is_a_line(place):
     log = place.folder / "watched.txt"
     with watching(place, log):
-        await until(lambda: NO_SERVICE in log.read_text())
+        await eventually(lambda: NO_SERVICE in log.read_text())
         async with place.relayed() as client:
             await client.initialize()
-            await until(lambda: "WATCHING: 3 files, 3 chunks" in log.read_text())
+            await eventually(lambda: "WATCHING: 3 files, 3 chunks" in log.read_text())
             write(place.project, {"saved\x1b.py": "x = 1\n"})
-            await until(lambda: " indexed saved\\x1b.py\n" in log.read_text())
-            await until(lambda: "WATCHING: 4 files, 4 chunks" in log.read_text())
+            await eventually(lambda: " indexed saved\\x1b.py\n" in log.read_text())
+            await eventually(lambda: "WATCHING: 4 files, 4 chunks" in log.read_text())
     lines = log.read_text().splitlines()
     assert all(line != following for line, following in pairwise(lines))
     assert not OBEYED.search(log.read_text())
@@ -368,7 +368,7 @@ async def test_the_doctor_asks_a_running_service_and_starts_none(place):
     assert not (place.project / ".lancedb").exists()
     async with place.relayed() as client:
         await client.initialize()
-        await until(lambda: place.report().get("state") == "WATCHING")
+        await eventually(lambda: place.report().get("state") == "WATCHING")
         found = await place.run("doctor", place.project)
     assert re.search(rf"ok +service: version \S+, process {place.report()['pid']}, ", found.stdout)
     assert re.search(r"ok +first answer: \d\.\d\d s of the service", found.stdout)

@@ -10,8 +10,10 @@ from urllib.parse import urlsplit
 import pytest
 from chromium import Browser, Tab, browser, needs_chromium
 from fakes import FakeEmbedder
-from processes import FAKE_WORKER, NO_MODEL, Place, place_of, until, with_import_hook, write
+from processes import FAKE_WORKER, NO_MODEL, Place, place_of, with_import_hook
 from serving import codebase_of, converged
+from waiting import eventually
+from writing import write
 
 from vector_index_mcp.codebase.service import Codebase
 from vector_index_mcp.foreign import OBEYED, visible
@@ -148,14 +150,14 @@ async def test_the_file_that_a_browser_is_given_opens_the_page_and_goes(place, c
     browser.chmod(0o700)
     ran = await place.run("ui", place.project, BROWSER=f"{browser} %s")
     token = ran.stdout.strip().partition("token=")[2]
-    await until(seen.exists)
+    await eventually(seen.exists)
     tab = await chromium.tab()
     await tab.open(url := seen.read_text("utf-8"))
     await tab.until(fact("Files"))
     history = await tab.send("Page.getNavigationHistory")
     addresses = [entry["url"] for entry in history["entries"]]
     assert not [address for address in [*tab.requests, *addresses] if token in address]
-    await until(lambda: not Path(url.removeprefix("file://")).exists())
+    await eventually(lambda: not Path(url.removeprefix("file://")).exists())
     await tab.send("Page.reload")
     await tab.until(fact("Files"))
     assert tab.complaints == []

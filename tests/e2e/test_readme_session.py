@@ -4,7 +4,8 @@ import re
 import shlex
 from pathlib import Path
 
-from processes import environment, needs_model, run, write
+from processes import environment, needs_model, run
+from writing import write
 
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 PROGRAM = "vector-index-mcp"

@@ -15,7 +15,6 @@ import anyio.to_thread
 import psutil
 import pytest
 from processes import (
-    ANSWER_SECONDS,
     CHANGE_SECONDS,
     MODEL_SECONDS,
     NO_MODEL,
@@ -31,9 +30,9 @@ from processes import (
     wired,
     with_import_hook,
     workers_below,
-    workers_of,
-    write,
 )
+from waiting import eventually
+from writing import write
 
 from vector_index_mcp.codebase import wire
 
@@ -358,10 +357,8 @@ async def test_what_is_no_request_does_not_end_the_server(tmp_path):
 
 async def worker_of(server) -> psutil.Process:
     """The embedding worker, once it is there."""
-    with anyio.fail_after(ANSWER_SECONDS):
-        while (await server.call("get_status"))["worker_memory_bytes"] is None:
-            pass
-    [worker] = workers_of(psutil.Process(server.process.pid))
+    process = psutil.Process(server.process.pid)
+    [worker] = await eventually(lambda: workers_below(process))
     return worker
 
 

@@ -14,7 +14,8 @@ from urllib.parse import unquote, urlsplit
 
 import anyio
 import pytest
-from processes import ANSWER_SECONDS, NO_MODEL, Place, place_of, until
+from processes import ANSWER_SECONDS, NO_MODEL, Place, place_of
+from waiting import eventually
 
 pytestmark = [
     pytest.mark.anyio,
@@ -69,7 +70,7 @@ async def news_of(link: str) -> AsyncIterator[http.client.HTTPResponse]:
 async def longer_than_idle() -> None:
     """Let more time pass than an idle service stays."""
     start = time.monotonic()
-    await until(lambda: time.monotonic() - start > 2 * 60 * SHORT_MINUTES)
+    await eventually(lambda: time.monotonic() - start > 2 * 60 * SHORT_MINUTES)
 
 
 async def test_it_starts_a_service_and_prints_a_link_to_its_page(place):
@@ -103,7 +104,7 @@ def with_browser(place: Place) -> Path:
 
 async def file_shown(seen: Path) -> Path:
     """The file that the browser has been started with."""
-    url = urlsplit(await until(partial(taken, seen)))
+    url = urlsplit(await eventually(partial(taken, seen)))
     assert (url.scheme, url.netloc) == ("file", "")
     return Path(unquote(url.path))
 
@@ -128,7 +129,7 @@ async def test_it_hands_the_link_to_the_browser_in_a_file_of_the_user_s(place):
     assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
     connection, _, _ = await anyio.to_thread.run_sync(visit, link)
     connection.close()
-    await until(lambda: not file.exists())
+    await eventually(lambda: not file.exists())
     await link_of(place, "--no-open")
     assert not seen.exists()
 
@@ -160,7 +161,7 @@ async def test_no_file_stays_when_its_service_ends_or_is_killed(place):
     await link_of(place)
     file = await file_shown(seen)
     place.service().kill()
-    await until(lambda: not place.processes())
+    await eventually(lambda: not place.processes())
     assert file.exists()
     await link_of(place)
     another = await file_shown(seen)
@@ -195,7 +196,7 @@ async def test_an_idle_service_waits_for_who_has_a_link(place):
     await longer_than_idle()
     connection, _, _ = await anyio.to_thread.run_sync(visit, link)
     connection.close()
-    await until(lambda: not place.processes())
+    await eventually(lambda: not place.processes())
 
 
 async def test_an_open_page_is_a_client_until_it_is_closed(place):
@@ -204,12 +205,12 @@ async def test_an_open_page_is_a_client_until_it_is_closed(place):
         async with place.relayed() as client:  # until the page has come, however long it takes
             await client.initialize()
             await page.enter_async_context(news_of(await link_of(place)))
-            await until(lambda: place.report()["clients"] == 2)
-        await until(lambda: place.report()["clients"] == 1)
+            await eventually(lambda: place.report()["clients"] == 2)
+        await eventually(lambda: place.report()["clients"] == 1)
         service = place.service()
         await longer_than_idle()
         assert place.service() == service
-    await until(lambda: not place.processes())
+    await eventually(lambda: not place.processes())
 
 
 async def test_the_news_end_when_the_service_is_stopped(place):

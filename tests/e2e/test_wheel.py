@@ -10,7 +10,8 @@ from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
-from processes import environment, write
+from processes import environment
+from writing import write
 
 import vector_index_mcp
 

@@ -19,10 +19,10 @@ from processes import (
     command_of,
     is_gone,
     place_of,
-    until,
     with_import_hook,
 )
 from serving import contents
+from waiting import eventually
 
 pytestmark = [
     pytest.mark.anyio,
@@ -113,12 +113,12 @@ async def follows(place, client, victim, service, process, *, is_dead) -> None:
     """What must follow: who depends on the dead ends, everybody else goes on."""
     if is_dead and victim == "service":
         await client.exit_status()
-        await until(lambda: not place.processes())
+        await eventually(lambda: not place.processes())
         return
     if is_dead:
-        await until(lambda: is_gone(process))
+        await eventually(lambda: is_gone(process))
     if is_dead and victim == "front end":
-        await until(lambda: place.report()["clients"] == 0)
+        await eventually(lambda: place.report()["clients"] == 0)
     else:
         with anyio.fail_after(ANSWER_SECONDS):
             await client.call("get_status")

@@ -11,17 +11,9 @@ import anyio
 import anyio.to_thread
 import pytest
 from fakes import FakeEmbedder
-from serving import (
-    PATIENCE_SECONDS,
-    Gate,
-    codebase_of,
-    eventually,
-    found,
-    serving,
-    settled,
-    status_of,
-    write,
-)
+from serving import Gate, call, codebase_of, found, serving, settled, status_of
+from waiting import PATIENCE_SECONDS, eventually
+from writing import write
 
 from vector_index_mcp.files import mounts, watch
 from vector_index_mcp.files.scan import stamp_of
@@ -420,11 +412,11 @@ async def test_that_watches_run_out_is_told_once_and_scanned_for_at_its_time(
     codebase = codebase_of(project, FakeEmbedder())
     async with serving(codebase) as client:
         await settled(client)
-        for _ in range(20):  # in which scans after scans would have been made
-            await settled(client)
-        assert (
-            codebase.index.indexer.runs.last.number <= 2
-        )  # at the start, and when watches ran out
+        await call(client, "trigger_index", force_reindex=True)  # every folder tells of it again
+        rebuild = codebase.index.indexer.runs.last
+        await anyio.wait_all_tasks_blocked()  # a scan that was due would begin now
+        assert codebase.index.indexer.runs.current is None
+        assert codebase.index.indexer.runs.last is rebuild
         assert caplog.text.count("watch limit reached") == 1
 
 

@@ -13,7 +13,8 @@ from pathlib import Path
 import anyio.to_thread
 import pytest
 from fakes import FakeEmbedder
-from serving import codebase_of, contents, converged, fresh_contents, write
+from serving import codebase_of, contents, converged, fresh_contents
+from writing import write
 
 from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.indexing.keeper import Role

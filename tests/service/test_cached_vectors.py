@@ -1,6 +1,7 @@
 import pytest
 from fakes import FakeEmbedder
-from serving import codebase_of, converged, write
+from serving import codebase_of, converged
+from writing import write
 
 from vector_index_mcp.engine.store import Store
 

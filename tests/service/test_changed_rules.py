@@ -6,7 +6,9 @@ from pathlib import Path
 import anyio
 import pytest
 from fakes import FakeEmbedder
-from serving import codebase_of, eventually, serving, settled, write
+from serving import codebase_of, serving, settled
+from waiting import eventually
+from writing import write
 
 from vector_index_mcp.indexing.ledger import INDEXED
 

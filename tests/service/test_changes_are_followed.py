@@ -11,21 +11,19 @@ import anyio
 import pytest
 from fakes import FakeEmbedder
 from serving import (
-    PATIENCE_SECONDS,
     Gate,
     call,
     codebase_of,
     contents,
     converged,
-    eventually,
     found,
     fresh_contents,
-    replace_at_once,
     serving,
     settled,
     status_of,
-    write,
 )
+from waiting import PATIENCE_SECONDS, eventually
+from writing import replace_at_once, write
 
 from vector_index_mcp.files import scan
 from vector_index_mcp.files.scan import stamp_of

@@ -2,13 +2,18 @@ import math
 import os
 import subprocess
 import sys
+from contextlib import asynccontextmanager
 
 import anyio
 import psutil
 import pytest
-from serving import PATIENCE_SECONDS, write
+from other_process import printed_by
+from snippets import SNIPPETS
+from waiting import PATIENCE_SECONDS, eventually
+from writing import write
 
 from vector_index_mcp.files.folder import Folder
+from vector_index_mcp.files.language import _BY_SUFFIX
 from vector_index_mcp.indexing.ledger import FAILED, GIVEN_UP, INDEXED
 from vector_index_mcp.indexing.preparing import child as child_module
 from vector_index_mcp.indexing.preparing import crew as crew_module
@@ -22,25 +27,10 @@ RECIPE = Recipe(1_200)
 ENDLESS_KOTLIN = "class A\n@Test"
 HUNGRY_C = ("x=>" * 300 + "\n") * 33  # half a gigabyte a second
 SAVES = int(os.environ.get("SAVES", "12"))  # of a file of each language; 200 in a long run
-# Made of several definitions of each language, 33 KB: grammars of Kotlin, Lua and Scala leak up to
-# 12 MB for that.
+# 33 KB of each language that is parsed; grammars of Kotlin, Lua and Scala leak up to 12 MB for it.
 TEXTS = {
-    ".py": "class A:\n    def f(self, x):\n        return [x, {1: (2, 3)}]\n\n" * 500,
-    ".js": "class A {\n  f(x) {\n    return [x, { a: (2, 3) }];\n  }\n}\n\n" * 500,
-    ".ts": "class A {\n  f(x: number): number[] {\n    return [x, 2];\n  }\n}\n\n" * 500,
-    ".go": "func f(x int) []int {\n\treturn []int{x, 2}\n}\n\n" * 700,
-    ".rs": "impl A {\n    fn f(x: u8) -> Vec<u8> {\n        vec![x, 2]\n    }\n}\n\n" * 500,
-    ".java": "class A {\n  int[] f(int x) {\n    return new int[] {x, 2};\n  }\n}\n\n" * 500,
-    ".kt": "class A {\n  fun f(x: Int): List<Int> {\n    return listOf(x, 2)\n  }\n}\n\n" * 450,
-    ".scala": "class A {\n  def f(x: Int): List[Int] = {\n    List(x, 2)\n  }\n}\n\n" * 500,
-    ".lua": "function f(x)\n  local t = { x, 2, [3] = 'a' }\n  return t\nend\n\n" * 500,
-    ".c": "int f(int x) {\n  int a[] = {x, 2};\n  return a[0];\n}\n\n" * 600,
-    ".rb": "class A\n  def f(x)\n    [x, { a: 2 }]\n  end\nend\n\n" * 700,
-    ".php": "<?php\n" + "function f($x) {\n  return [$x, 'a' => 2];\n}\n\n" * 600,
-    ".sh": 'f() {\n  local x=$1\n  echo "${x}" | cat\n}\n\n' * 700,
-    ".hs": "f :: Int -> [Int]\nf x = case x of\n  0 -> [x]\n  _ -> [x, 2]\n\n" * 500,
-    ".html": "<div class='a'>\n<script>\nfunction f(x) { return x }\n</script>\n</div>\n\n" * 400,
-    ".yaml": "a:\n  b: [1, 2]\n  c:\n    - d\n---\n" * 900,
+    f"a.{_BY_SUFFIX[language].split()[0]}": text * (33_000 // len(text) + 1)
+    for language, (text, _) in SNIPPETS.items()
 }
 # A child like the real one, but for files that kill it, stop it for ever or make it talk.
 ODD_CHILD = """
@@ -109,6 +99,17 @@ def prepared_here(root, tasks):
 
 def children():
     return psutil.Process().children()
+
+
+@asynccontextmanager
+async def finished_late(crew):
+    """The time in which `crew` prepares what is set aside, with a stream of what is done."""
+    tell, told = anyio.create_memory_object_stream(math.inf)
+    async with tell, told, anyio.create_task_group() as group:
+        group.start_soon(crew.finish_late_forever, tell.send_nowait)
+        with anyio.fail_after(PATIENCE_SECONDS):
+            yield told
+        group.cancel_scope.cancel()
 
 
 async def test_children_prepare_what_we_would(root, crew):
@@ -197,37 +198,25 @@ async def test_a_text_that_no_parser_survives_is_cut_by_its_lines(
 async def test_a_save_that_takes_long_keeps_no_other_waiting(root, crew):
     tasks = [Task(Folder(root), "a.kt"), *tasks_of(root)[:10]]
     (root / "a.kt").write_text(ENDLESS_KOTLIN)
-    finished = []
-    async with anyio.create_task_group() as group:
+    async with finished_late(crew) as finished:
         found = by_key(await crew.prepare_promptly(tasks))
         assert "a.kt" not in found
         assert len(found) == 10
         assert crew.late_count == 1
+        # It is not begun anew as long as it does not change, and others are prepared.
+        assert len(await crew.prepare_promptly(tasks)) == 10
+        await finished.receive()
 
-        group.start_soon(crew.finish_late_forever, finished.extend)
-        with anyio.fail_after(PATIENCE_SECONDS):
-            while not finished:
-                # It is not begun anew as long as it does not change, and others are prepared.
-                found = by_key(await crew.prepare_promptly(tasks))
-                assert len(found) >= 10
-                await anyio.sleep(0.05)
-        group.cancel_scope.cancel()
-
-    late = found.get("a.kt") or by_key(await crew.prepare_promptly(tasks))["a.kt"]
+    late = by_key(await crew.prepare_promptly(tasks))["a.kt"]
     assert "too long" in late.record.reason
     assert crew.late_count == 0
 
     # Whoever knows that it took long sets it aside at once; what has changed is tried again.
     assert await crew.prepare_promptly([Task(Folder(root), "a.kt", late.record)]) == []
     (root / "a.kt").write_text(ENDLESS_KOTLIN + "\nclass B {}\n")
-    async with anyio.create_task_group() as group:
-        finished.clear()
-        group.start_soon(crew.finish_late_forever, finished.extend)
-        with anyio.fail_after(PATIENCE_SECONDS):
-            again = [Task(Folder(root), "a.kt", late.record)]
-            while not (found := await crew.prepare_promptly(again)):  # noqa: ASYNC110
-                await anyio.sleep(0.05)
-        group.cancel_scope.cancel()
+    async with finished_late(crew) as finished:
+        while not (found := await crew.prepare_promptly([Task(Folder(root), "a.kt", late.record)])):
+            await finished.receive()  # first, perhaps, of what it was before
     assert found[0].record.reason == ""
     assert [entry.chunk.symbols for entry in found[0].document.entries] == [("A", "B")]
 
@@ -325,10 +314,7 @@ def test_nothing_is_parsed_in_this_process(root):
         "anyio.run(main)\n"
         "print(*({'tree_sitter', 'semble_grammars'} & set(sys.modules)))\n"
     )
-    ran = subprocess.run(
-        [sys.executable, "-c", code, str(root)], capture_output=True, text=True, check=True
-    )
-    assert ran.stdout.split() == []
+    assert printed_by(code, str(root)) == []
 
 
 @pytest.mark.usefixtures("with_odd_children")
@@ -338,8 +324,7 @@ async def test_a_child_whose_answer_nobody_waits_for_is_ended(root, crew, monkey
 
     async with anyio.create_task_group() as group:
         group.start_soon(crew.prepare, tasks_of(root))
-        while not children():  # noqa: ASYNC110 - another process sets no events
-            await anyio.sleep(0.01)
+        await eventually(children)
         group.cancel_scope.cancel()
 
 
@@ -409,14 +394,14 @@ async def test_a_child_that_crashes_leaves_no_image_of_its_memory(root, crew):
     assert child.rlimit(psutil.RLIMIT_CORE)[0] == 0
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(300 + 20 * SAVES)  # each saves a file of every language
 async def test_saves_in_no_language_let_memory_grow(root, crew):
     """Neither ours nor a child's, whatever a grammar leaks."""
     process, before = psutil.Process(), 0
-    for suffix, text in TEXTS.items():
+    for name, text in TEXTS.items():
         for number in range(SAVES):
-            (root / f"a{suffix}").write_text(f"{text}{' ' * number}\n")
-            [found] = await crew.prepare_promptly([Task(Folder(root), f"a{suffix}")])
+            (root / name).write_text(f"{text}{' ' * number}\n")
+            [found] = await crew.prepare_promptly([Task(Folder(root), name)])
             assert (found.record.state, found.record.reason) == (INDEXED, "")
             [child] = children()
             assert child.memory_info().rss < child_module._GROWN_BYTES
@@ -432,7 +417,4 @@ def test_processor_time_is_limited_whatever_the_parent_has_ignored(tmp_path):
         "signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGPROF})\n"
         f"import sys; sys.argv[1:] = [{str(tmp_path)!r}]\n" + PREPARING_ONE
     )
-    ran = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
-    )
-    assert "too long" in ran.stdout
+    assert " ".join(printed_by(code)) == child_module.TOO_SLOW

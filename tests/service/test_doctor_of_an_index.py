@@ -9,7 +9,8 @@ import anyio
 import anyio.to_thread
 import pytest
 from fakes import FakeEmbedder
-from serving import codebase_of, converged, write
+from serving import codebase_of, converged
+from writing import write
 
 from vector_index_mcp.background.endpoint import endpoint_of
 from vector_index_mcp.doctor.finding import Case, Verdict, ok

@@ -6,7 +6,9 @@ from contextlib import asynccontextmanager
 import anyio
 import pytest
 from fakes import FakeEmbedder
-from serving import PATIENCE_SECONDS, contents, eventually, without_time, write
+from serving import contents, without_time
+from waiting import PATIENCE_SECONDS, eventually
+from writing import write
 
 from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.errors import ProjectError

@@ -7,7 +7,8 @@ import pytest
 from fakes import FakeEmbedder
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from serving import codebase_of, serving, settled, write
+from serving import codebase_of, serving, settled
+from writing import write
 
 from vector_index_mcp.errors import QueryError
 from vector_index_mcp.files.glob import keys_meant, regex_of

@@ -6,7 +6,7 @@ import sys
 
 import psutil
 import pytest
-from serving import write
+from writing import write
 
 from vector_index_mcp.files.folder import Folder, Selection
 from vector_index_mcp.indexing.preparing import crew as crew_module

@@ -3,17 +3,12 @@
 import shutil
 
 import pytest
+from drawn import examples
 from fakes import FakeEmbedder
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from serving import (
-    codebase_of,
-    contents,
-    converged,
-    eventually,
-    fresh_contents,
-    without_time,
-)
+from serving import codebase_of, contents, converged, fresh_contents, without_time
+from waiting import eventually
 
 from vector_index_mcp.indexing.keeper import Role
 
@@ -126,7 +121,7 @@ async def have_looked_at(codebase, paths):
     await converged(codebase)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(scripts=scripts)
 async def test_an_index_kept_up_to_date_equals_one_built_from_scratch(tmp_path_factory, scripts):
     root = tmp_path_factory.mktemp("edits") / "project"

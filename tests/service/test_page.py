@@ -13,14 +13,9 @@ import psutil
 import pytest
 from anyio.streams.buffered import BufferedByteReceiveStream
 from fakes import FakeEmbedder
-from serving import (
-    PATIENCE_SECONDS,
-    codebase_of,
-    converged,
-    eventually,
-    replace_at_once,
-    write,
-)
+from serving import codebase_of, converged
+from waiting import PATIENCE_SECONDS, eventually
+from writing import replace_at_once, write
 
 from vector_index_mcp.codebase.wire import search_result
 from vector_index_mcp.foreign import OBEYED

@@ -1,6 +1,6 @@
 import anyio
 import pytest
-from serving import eventually
+from waiting import eventually
 
 from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.engine.store import Index, Store

@@ -5,7 +5,8 @@ import unicodedata
 
 import pytest
 from fakes import FakeEmbedder
-from serving import call, codebase_of, failing_call, found, serving, settled, write
+from serving import call, codebase_of, failing_call, found, serving, settled
+from writing import write
 
 pytestmark = pytest.mark.anyio
 

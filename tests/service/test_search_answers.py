@@ -2,17 +2,8 @@
 
 import pytest
 from fakes import FakeEmbedder
-from serving import (
-    Gate,
-    call,
-    codebase_of,
-    converged,
-    failing_call,
-    found,
-    serving,
-    settled,
-    write,
-)
+from serving import Gate, call, codebase_of, converged, failing_call, found, serving, settled
+from writing import write
 
 from vector_index_mcp.indexing.keeper import Role
 

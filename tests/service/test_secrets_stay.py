@@ -2,7 +2,8 @@
 
 import pytest
 from fakes import FakeEmbedder
-from serving import call, codebase_of, contents, serving, settled, write
+from serving import call, codebase_of, contents, serving, settled
+from writing import write
 
 pytestmark = pytest.mark.anyio
 

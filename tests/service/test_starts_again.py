@@ -15,15 +15,16 @@ from serving import (
     codebase_of,
     contents,
     converged,
-    eventually,
     failing_call,
     found,
     fresh_contents,
+    indexed,
     serving,
     settled,
     status_of,
-    write,
 )
+from waiting import eventually
+from writing import write
 
 from vector_index_mcp.codebase import wire
 from vector_index_mcp.errors import StoreError
@@ -43,14 +44,6 @@ def project(tmp_path):
     root.mkdir()
     write(root, FILES)
     return root
-
-
-async def indexed(root, embedder, **options):
-    """Bring the index of `root` up to date; its contents."""
-    codebase = codebase_of(root, embedder, **options)
-    async with codebase.running(Role.VISITOR):
-        await converged(codebase)
-    return await contents(codebase.index.uri)
 
 
 async def test_a_start_on_an_unchanged_project_reads_and_embeds_nothing(project):

@@ -6,16 +6,9 @@ from functools import partial
 import anyio
 import pytest
 from fakes import FakeEmbedder
-from serving import (
-    PATIENCE_SECONDS,
-    call,
-    codebase_of,
-    eventually,
-    serving,
-    settled,
-    status_of,
-    write,
-)
+from serving import call, codebase_of, serving, settled, status_of
+from waiting import PATIENCE_SECONDS, eventually
+from writing import write
 
 from vector_index_mcp.indexing.ledger import GIVEN_UP
 from vector_index_mcp.indexing.preparing import child as child_module

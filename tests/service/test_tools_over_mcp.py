@@ -12,14 +12,14 @@ from serving import (
     codebase_of,
     contents,
     converged,
-    eventually,
     failing_call,
     found,
     serving,
     settled,
     status_of,
-    write,
 )
+from waiting import eventually
+from writing import write
 
 from vector_index_mcp.codebase import tools
 from vector_index_mcp.codebase.wire import search_result

@@ -4,7 +4,9 @@ import anyio
 import lancedb
 import pytest
 from fakes import FakeEmbedder
-from serving import Gate, codebase_of, contents, converged, eventually, fresh_contents, write
+from serving import Gate, codebase_of, contents, converged, fresh_contents
+from waiting import eventually
+from writing import write
 
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.store.index import Manifest, discard

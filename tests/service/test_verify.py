@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 from fakes import FakeEmbedder
-from serving import codebase_of, converged, write
+from serving import codebase_of, converged
+from writing import write
 
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.types import FileRecord

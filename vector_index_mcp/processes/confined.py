@@ -8,6 +8,7 @@ in the child itself, and where a system lacks something, the parent's patience m
 import contextlib
 import ctypes
 import os
+import select
 import signal
 import sys
 from pathlib import Path
@@ -32,9 +33,14 @@ def end_with_parent() -> None:
     """Let the system end this process as soon as its parent is gone.
 
     Linux alone can do that. More exactly, the end of the parent's thread counts that started us.
+    Of a parent that is gone already no signal comes; then nobody holds the other end of our input.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        standard_input = select.poll()
+        standard_input.register(0, 0)  # no event but the end, which is always told
+        if standard_input.poll(0):
+            os._exit(0)
 
 
 def begin() -> None:

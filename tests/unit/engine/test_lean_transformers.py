@@ -1,16 +1,18 @@
 """Loading a model does without what it does not need, and gets it where it does."""
 
-import subprocess
-import sys
 from importlib.util import find_spec
 
 import pytest
+from other_process import printed_by
 
 from vector_index_mcp.engine.model import OFFLINE_PACKAGE
 
-pytestmark = pytest.mark.skipif(
-    find_spec(OFFLINE_PACKAGE) is None, reason="the extra `offline` is not installed"
-)
+pytestmark = [
+    pytest.mark.skipif(
+        find_spec(OFFLINE_PACKAGE) is None, reason="the extra `offline` is not installed"
+    ),
+    pytest.mark.slow,
+]
 
 MODEL = "all-MiniLM-L6-v2"
 LEFT_OUT = ["scipy", "sklearn", "torch._dynamo", "torch.distributed.tensor"]
@@ -24,14 +26,6 @@ def there():
 
 texts = ["def parse(line): return line.split(',')", "where are changes noticed?", "x " * 400]
 """
-
-
-def ran(code: str) -> list[str]:
-    """What `code` prints, in a process of its own."""
-    command = [sys.executable, "-c", BEGINNING + code]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=200)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.split()
 
 
 def test_a_lean_model_embeds_as_a_whole_one_does_and_nobody_else_misses_anything():
@@ -51,7 +45,7 @@ assert pairwise_distances([[0.0, 3.0], [4.0, 0.0]])[0][1] == 5.0
 assert torch.distributed.is_available()
 assert torch._dynamo.config.cache_size_limit
 """
-    lean, whole = " ".join(ran(code)).split("-")[:2]
+    lean, whole = " ".join(printed_by(BEGINNING + code)).split("-")[:2]
     assert lean.split() == []
     assert whole.split() == LEFT_OUT
 
@@ -63,4 +57,4 @@ encoder = worker.Encoder(find_model("{MODEL}"), "cpu")
 print(*there())
 assert encoder.encode(texts).shape == (3, 384)
 """
-    assert ran(code) == LEFT_OUT
+    assert printed_by(BEGINNING + code) == LEFT_OUT

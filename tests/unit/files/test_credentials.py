@@ -5,6 +5,7 @@ The texts are in `credentials`; the floors are what README.md of the tests publi
 
 import pytest
 from credentials import HELD_OUT, TUNED, Half, Text
+from drawn import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -86,7 +87,7 @@ texts = st.sampled_from([t for case in TUNED.credentials for t in (case.text, ca
 glue = st.one_of(st.text(max_size=6), st.sampled_from(list("\"'=: \n\t-*/\\<>_.@,;")))
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=examples(300), deadline=None, derandomize=True)
 @given(st.lists(st.one_of(texts, glue), max_size=8).map("".join))
 def test_nothing_moves_and_nothing_is_left(text: str) -> None:
     found, count = masked(text)

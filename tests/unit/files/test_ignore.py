@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from drawn import examples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -131,7 +132,7 @@ def without_files_that_are_folders(paths: set[str]) -> set[str]:
     return {p for p in paths if not any(other.startswith(p + "/") for other in paths)}
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(trees, st.dictionaries(folders, ignore_files, max_size=3), ignore_files)
 @example({"a/b/ab", "b/a"}, {"": "a/*\n!a/b", "a": "b/*\n!ab"}, "b")
 @example({"a/b", "b/a/b"}, {"": "a/", "b": "!a/"}, "")

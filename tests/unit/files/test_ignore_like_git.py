@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from drawn import examples
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from test_ignore import build, by_git, by_us, empty, git, user_of
@@ -115,7 +116,7 @@ def sources(files: Mapping[str, str]) -> set[str]:
     return set(files) - {EXCLUDE, GLOBAL_EXCLUDES}
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=examples(150), deadline=None, derandomize=True)
 @given(trees())
 @example({"a/b": "", "b": "", GLOBAL_EXCLUDES: "b", EXCLUDE: "!b", "a/.gitignore": "b"})
 @example({"a/b/a": "", ".gitignore": "!a/b", EXCLUDE: "a/*", GLOBAL_EXCLUDES: "*\n!*/"})
@@ -127,7 +128,7 @@ def test_a_walk_of_a_whole_tree_finds_what_git_lists(
     assert by_us(repository) == by_git(repository)
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=examples(150), deadline=None, derandomize=True)
 @given(trees())
 @example({"a/b": "", ".gitignore": "a/\n!a/b"})
 def test_a_file_asked_for_alone_is_ignored_if_git_does_not_list_it(
@@ -139,7 +140,7 @@ def test_a_file_asked_for_alone_is_ignored_if_git_does_not_list_it(
     assert shown == by_git(repository)
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=examples(150), deadline=None, derandomize=True)
 @given(trees(), st.data())
 def test_a_project_in_a_folder_of_a_repository_finds_what_git_lists_below_it(
     repository: Path, files: dict[str, str], data: st.DataObject
@@ -209,7 +210,7 @@ TREE = (
 )
 
 
-@settings(max_examples=400, deadline=None, derandomize=True)
+@settings(max_examples=examples(400), deadline=None, derandomize=True)
 @given(st.lists(st.lists(st.sampled_from(PIECES), max_size=6).map("".join), min_size=1, max_size=3))
 @example(["c/**/"])
 @example(["x[!b]a", "*[!a]b"])

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable
 
 import pytest
+from drawn import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -176,7 +177,7 @@ PATHS = st.sampled_from(
 )
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=examples(300), deadline=None, derandomize=True)
 @given(
     LINES,
     st.lists(PATHS, min_size=1, max_size=14, unique=True),

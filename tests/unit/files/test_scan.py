@@ -10,9 +10,11 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
+from drawn import examples
 from folders import look
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from writing import put
 
 from vector_index_mcp.errors import ProjectError
 from vector_index_mcp.files import scan
@@ -44,12 +46,6 @@ print(sorted(tree.files), tree.unreadable)
 """
 
 
-def write(root: Path, path: str, text: str = "x") -> None:
-    file = root / path
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(text, encoding="utf-8")
-
-
 def files(root: Path) -> dict[str, Stamp]:
     return walk(Folder(root), Ignore(Folder(root))).files
 
@@ -68,7 +64,7 @@ def seen(root: Path, known: dict[str, Stamp], *paths: str) -> tuple[set[str], se
 def project(tmp_path: Path) -> Path:
     """A few files; the tests change one thing each."""
     for path in ("a.py", "x/a.py", "x/y/a.py", "x-1/a.py", "x0/a.py", "z/a.txt"):
-        write(tmp_path, path)
+        put(tmp_path, path)
     return tmp_path
 
 
@@ -128,13 +124,13 @@ def test_nothing_changed_is_no_work(project: Path) -> None:
 
 def test_a_new_file_is_dirty(project: Path) -> None:
     known = files(project)
-    write(project, "x/new.py")
+    put(project, "x/new.py")
     assert seen(project, known, "x/new.py") == ({"x/new.py"}, set())
 
 
 def test_a_changed_file_is_dirty(project: Path) -> None:
     known = files(project)
-    write(project, "x/a.py", "longer")
+    put(project, "x/a.py", "longer")
     assert seen(project, known, "x/a.py") == ({"x/a.py"}, set())
 
 
@@ -166,14 +162,14 @@ def test_a_deleted_folder_takes_its_files_along_and_no_neighbours(project: Path)
 def test_a_folder_in_the_place_of_a_file_replaces_it(project: Path) -> None:
     known = files(project)
     (project / "a.py").unlink()
-    write(project, "a.py/inner.py")
+    put(project, "a.py/inner.py")
     assert seen(project, known, "a.py") == ({"a.py/inner.py"}, {"a.py"})
 
 
 def test_a_file_in_the_place_of_a_folder_replaces_its_files(project: Path) -> None:
     known = files(project)
     shutil.rmtree(project / "x")
-    write(project, "x")
+    put(project, "x")
     assert seen(project, known, "x") == ({"x"}, {"x/a.py", "x/y/a.py"})
 
 
@@ -194,7 +190,7 @@ def test_a_renamed_folder_is_found_by_both_names(project: Path) -> None:
 @pytest.mark.parametrize("name", [".gitignore", ".vectorindexignore"])
 def test_an_edited_ignore_file_widens_the_look_to_its_folder(project: Path, name: str) -> None:
     known = files(project)
-    write(project, f"x/{name}", "y/\n")
+    put(project, f"x/{name}", "y/\n")
     rules = f"x/{name}"
     assert seen(project, known, rules) == ({rules}, {"x/y/a.py"})
     known = files(project)
@@ -204,7 +200,7 @@ def test_an_edited_ignore_file_widens_the_look_to_its_folder(project: Path, name
 
 def test_an_ignore_file_of_the_project_widens_the_look_to_everything(project: Path) -> None:
     known = files(project)
-    write(project, ".gitignore", "a.py\n!x0/a.py\n")
+    put(project, ".gitignore", "a.py\n!x0/a.py\n")
     assert seen(project, known, ".gitignore") == (
         {".gitignore"},
         {"a.py", "x/a.py", "x/y/a.py", "x-1/a.py"},
@@ -213,14 +209,14 @@ def test_an_ignore_file_of_the_project_widens_the_look_to_everything(project: Pa
 
 def test_what_became_ignored_is_gone(project: Path) -> None:
     known = files(project)
-    write(project, ".gitignore", "x/\n*.txt\n")
+    put(project, ".gitignore", "x/\n*.txt\n")
     changes = look(Folder(project), Ignore(Folder(project)), ["x", "z/a.txt", "x/y", "a.py"], known)
     assert (changes.dirty, set(changes.gone)) == ([], {"x/a.py", "x/y/a.py", "z/a.txt"})
 
 
 def test_a_path_named_twice_is_told_once(project: Path) -> None:
     known = files(project)
-    write(project, "x/y/new.py")
+    put(project, "x/y/new.py")
     shutil.rmtree(project / "x0")
     paths = ["x", "x/y", "x/y/new.py", "x/y/new.py", "x0", "x0/a.py"]
     assert seen(project, known, *paths) == ({"x/y/new.py"}, {"x0/a.py"})
@@ -230,7 +226,7 @@ def test_links_are_not_listed_and_not_followed(
     project: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     outside = tmp_path_factory.mktemp("outside")
-    write(outside, "secret.py")
+    put(outside, "secret.py")
     known = files(project)
     links = {
         "to_file": project / "a.py",
@@ -268,7 +264,7 @@ def test_a_project_that_is_reached_through_a_link_is_looked_at(project: Path) ->
     known = files(project)
     link = project.parent / f"{project.name}-link"
     link.symlink_to(project)
-    write(project, "x/a.py", "longer")
+    put(project, "x/a.py", "longer")
     assert seen(link, known, "x/a.py") == ({"x/a.py"}, set())
 
 
@@ -296,7 +292,7 @@ def test_what_is_neither_file_nor_folder_is_not_listed(project: Path) -> None:
 def test_odd_names_are_found_and_forgotten_like_others(tmp_path: Path, name: str) -> None:
     for path in (name, f"{name}.d/{name}" if len(name) < 250 else f"{name[:9]}/{name}"):
         known = files(tmp_path)
-        write(tmp_path, path)
+        put(tmp_path, path)
         assert seen(tmp_path, known, path) == ({path}, set())
         known = files(tmp_path)
         (tmp_path / path).unlink()
@@ -412,7 +408,7 @@ def apply_edit(root: Path, kind: str, path: str, other: str) -> list[str]:
     return [*touched, path]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.lists(st.lists(edits, min_size=1, max_size=4), min_size=1, max_size=5))
 def test_looking_at_the_touched_paths_knows_what_a_fresh_walk_knows(
     batches: list[list[tuple[str, str, str]]],
@@ -459,7 +455,7 @@ except ProjectError as error:
 
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="the system has no user numbers")
 def test_a_project_out_of_sight_is_an_error_that_keeps_the_index(tmp_path: Path) -> None:
-    write(tmp_path, "locked/x/a.py")
+    put(tmp_path, "locked/x/a.py")
     tmp_path.chmod(0o755)
     (tmp_path / "locked").chmod(0)
     command = [sys.executable, "-c", LOOK_AS_NOBODY]
@@ -496,8 +492,8 @@ def room_for_three(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("room_for_three")
 def test_so_many_files_are_found_and_the_others_are_counted(tmp_path: Path) -> None:
     for number in range(20):
-        write(tmp_path, f"{number:02}.py")
-    write(tmp_path, "node_modules/x.js")
+        put(tmp_path, f"{number:02}.py")
+    put(tmp_path, "node_modules/x.js")
     tree = walk(Folder(tmp_path), Ignore(Folder(tmp_path)))
     assert list(tree.files) == ["00.py", "01.py", "02.py"]
     assert tree.left_out == 17
@@ -507,8 +503,8 @@ def test_so_many_files_are_found_and_the_others_are_counted(tmp_path: Path) -> N
 def test_so_many_folders_are_entered_and_the_others_are_counted(tmp_path: Path) -> None:
     for number in range(20):
         (tmp_path / f"{number:02}").mkdir()
-    write(tmp_path, "00/a.py")
-    write(tmp_path, "19/a.py")
+    put(tmp_path, "00/a.py")
+    put(tmp_path, "19/a.py")
     tree = walk(Folder(tmp_path), Ignore(Folder(tmp_path)))
     assert (list(tree.files), tree.left_out) == (["00/a.py"], 17)
 
@@ -533,24 +529,24 @@ def test_of_a_huge_folder_no_more_is_kept_than_there_is_room_for(
 @pytest.mark.usefixtures("room_for_three")
 def test_a_new_file_takes_the_room_of_one_that_is_gone(tmp_path: Path) -> None:
     for name in ("a.py", "b.py", "c.py"):
-        write(tmp_path, name)
+        put(tmp_path, name)
     known = files(tmp_path)
-    write(tmp_path, "d.py")
-    write(tmp_path, "e.py")
+    put(tmp_path, "d.py")
+    put(tmp_path, "e.py")
     assert look(Folder(tmp_path), Ignore(Folder(tmp_path)), ["d.py", "e.py"], known) == Changes(
         left_out=2
     )
     (tmp_path / "a.py").unlink()
     changes = look(Folder(tmp_path), Ignore(Folder(tmp_path)), ["a.py", "d.py", "e.py"], known)
     assert changes == Changes(["d.py"], ["a.py"], left_out=1)
-    write(tmp_path, "b.py", "longer")
+    put(tmp_path, "b.py", "longer")
     assert look(Folder(tmp_path), Ignore(Folder(tmp_path)), ["b.py"], known) == Changes(["b.py"])
 
 
 def test_a_sweep_finds_what_changed_and_what_is_gone(project: Path) -> None:
     known = files(project)
     assert scan.sweep(Folder(project), known) == []
-    write(project, "x/a.py", "longer")
+    put(project, "x/a.py", "longer")
     (project / "a.py").unlink()
     (project / "z").rename(project / "w")
     (project / "z").touch()
@@ -581,7 +577,7 @@ def test_a_file_is_looked_at_when_something_happens_at_another_of_its_names(proj
     }
     assert linked == {"one.py", "a.py"} == walk(Folder(project), Ignore(Folder(project))).linked
     known = files(project)
-    write(project, "one.py", "longer")
+    put(project, "one.py", "longer")
     (project / "one.py").unlink()
     changes = look(Folder(project), Ignore(Folder(project)), ["one.py"], known, linked)
     assert changes == Changes(["a.py"], ["one.py"])
@@ -593,7 +589,7 @@ def test_a_folder_is_walked_once_though_folders_in_it_are_named_too(
 ) -> None:
     walked = []
     monkeypatch.setattr(scan, "walk", lambda *where: walked.append(where[-1]) or walk(*where))
-    write(project, "x/y/new.py")
+    put(project, "x/y/new.py")
     changes = look(
         Folder(project),
         Ignore(Folder(project)),

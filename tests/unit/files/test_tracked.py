@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from drawn import examples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from test_ignore import build, by_git, by_us, empty, git, user_of
@@ -52,7 +53,7 @@ def track(repository: Path, paths: set[str], version: int = 2) -> None:
     git(repository, "-c", f"index.version={version}", "add", "-f", "--", *sorted(paths))
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=examples(150), deadline=None, derandomize=True)
 @given(trees(), st.data(), st.sampled_from([2, 4]))
 def test_a_walk_finds_what_is_tracked_and_what_is_not_ignored(
     repository: Path, files: dict[str, str], data: st.DataObject, version: int
@@ -246,7 +247,7 @@ def paths_of(folder: Path) -> set[bytes]:
     return {tracked[place] for place in range(len(tracked))}
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(version=st.sampled_from([2, 4]), at=st.floats(0, 1), flip=st.integers(1, 255))
 @example(version=4, at=0.9, flip=255)
 @pytest.mark.parametrize("is_sealed", [True, False])

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from watchdog.observers.api import BaseObserver
+from writing import put
 
 from vector_index_mcp.errors import ProjectError
 from vector_index_mcp.files import watch as module
@@ -86,7 +87,7 @@ def recorder() -> Recorder:
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     for path in ("a.py", "x/a.py", "x/y/a.py", "skip/deep/a.py"):
-        write(tmp_path, path)
+        put(tmp_path, path)
     return tmp_path
 
 
@@ -104,12 +105,6 @@ def watch(project: Path, recorder: Recorder) -> Iterator[Watch]:
     watch.start()
     yield watch
     watch.stop()
-
-
-def write(root: Path, path: str, text: str = "x") -> None:
-    file = root / path
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(text, encoding="utf-8")
 
 
 def exchange(one: Path, other: Path) -> None:
@@ -147,12 +142,12 @@ def inotify_count() -> int:
 
 @pytest.mark.parametrize("path", ["new.py", "x/new.py", "x/y/new.py", "x/it's 😀.py"])
 def test_a_new_file_is_told(project: Path, watch: Watch, recorder: Recorder, path: str) -> None:
-    write(project, path)
+    put(project, path)
     recorder.wait_for(path)
 
 
 def test_a_changed_file_is_told(project: Path, watch: Watch, recorder: Recorder) -> None:
-    write(project, "x/y/a.py", "longer")
+    put(project, "x/y/a.py", "longer")
     assert recorder.wait_for("x/y/a.py") == {"x/y/a.py"}
 
 
@@ -160,12 +155,12 @@ def test_a_file_that_is_only_read_is_not_told(
     project: Path, watch: Watch, recorder: Recorder
 ) -> None:
     (project / "a.py").read_bytes()
-    write(project, "x/last.py")
+    put(project, "x/last.py")
     assert recorder.wait_for("x/last.py") == {"x/last.py"}
 
 
 def test_a_file_saved_by_renaming_is_told(project: Path, watch: Watch, recorder: Recorder) -> None:
-    write(project, "x/a.py.tmp", "longer")
+    put(project, "x/a.py.tmp", "longer")
     recorder.wait_for("x/a.py.tmp")
     recorder.forget()
     (project / "x/a.py.tmp").replace(project / "x/a.py")
@@ -176,7 +171,7 @@ def test_a_file_moved_in_from_elsewhere_is_told(
     project: Path, watch: Watch, recorder: Recorder, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     elsewhere = tmp_path_factory.mktemp("elsewhere")
-    write(elsewhere, "a.py")
+    put(elsewhere, "a.py")
     (elsewhere / "a.py").rename(project / "x/moved.py")
     recorder.wait_for("x/moved.py")
 
@@ -203,11 +198,11 @@ def test_a_folder_made_again_is_watched_again(
 ) -> None:
     for _ in range(3):
         shutil.rmtree(project / "x")
-        write(project, "x/y/a.py")
-        write(project, "then.py")
+        put(project, "x/y/a.py")
+        put(project, "then.py")
         recorder.wait_for("x", "then.py")
         recorder.forget()
-    write(project, "x/y/last.py")
+    put(project, "x/y/last.py")
     recorder.wait_for("x/y/last.py")
 
 
@@ -217,7 +212,7 @@ def test_a_renamed_folder_is_told_by_both_names_and_watched_by_the_new_one(
     (project / "x").rename(project / "w")
     recorder.wait_for("x", "w")
     recorder.forget()
-    write(project, "w/y/a.py", "longer")
+    put(project, "w/y/a.py", "longer")
     assert recorder.wait_for("w/y/a.py") == {"w/y/a.py"}
 
 
@@ -226,13 +221,13 @@ def test_files_in_a_brand_new_deep_folder_are_told(
 ) -> None:
     paths = [f"new/{i}/b/c/d/e/a.py" for i in range(20)]
     for path in paths:
-        write(project, path)
-    write(project, "last.py")
+        put(project, path)
+    put(project, "last.py")
     told = recorder.wait_for("last.py")
     for path in paths:  # by its own name, or by that of a folder that came with it
         assert not told.isdisjoint({path, *map(str, Path(path).parents)})
     recorder.forget()
-    write(project, "new/7/b/c/d/e/late.py")
+    put(project, "new/7/b/c/d/e/late.py")
     recorder.wait_for("new/7/b/c/d/e/late.py")
 
 
@@ -241,7 +236,7 @@ def test_files_in_a_brand_new_deep_folder_are_told(
 def test_exchanged_folders_are_told_by_the_names_they_have_now(
     project: Path, watch: Watch, recorder: Recorder, by_one_call: bool
 ) -> None:
-    write(project, "w/deep/a.py")
+    put(project, "w/deep/a.py")
     one, other, aside = project / "x", project / "w", project / "aside"
     recorder.wait_for("w")
     if by_one_call:
@@ -254,7 +249,7 @@ def test_exchanged_folders_are_told_by_the_names_they_have_now(
     recorder.forget()
     paths = {"x/deep/a.py", "w/y/a.py", "x/new.py", "w/new.py"}
     for path in paths:
-        write(project, path, "longer")
+        put(project, path, "longer")
     assert recorder.wait_for(*paths) - {"x", "w", "aside"} == paths  # these may be told late
 
 
@@ -264,13 +259,13 @@ def test_a_folder_moved_twice_whose_first_name_is_taken_is_told_by_its_last(
 ) -> None:
     (project / "x").rename(project / "w")
     (project / "w").rename(project / "v")
-    write(project, "w/a.py")
-    write(project, "last.py")
+    put(project, "w/a.py")
+    put(project, "last.py")
     recorder.wait_for("last.py")
     recorder.forget()
     paths = {"v/y/a.py", "w/a.py", "v/new.py", "w/new.py"}
     for path in paths:
-        write(project, path, "longer")
+        put(project, path, "longer")
     assert recorder.wait_for(*paths) - {"last.py"} == paths
 
 
@@ -292,7 +287,7 @@ def test_what_is_written_and_not_closed_is_told_as_unfinished(
             file.write("more")
             file.flush()
             assert unfinished.wait_for("x/a.py") == {"x/a.py"}
-            write(project, "a.py", "longer")
+            put(project, "a.py", "longer")
             assert recorder.wait_for("a.py") == {"a.py"}
         recorder.wait_for("x/a.py")
         os.truncate(project / "x/y/a.py", 0)  # by its path: nothing is closed
@@ -322,7 +317,7 @@ def test_a_sign_is_told_whether_its_file_is_there_or_not(
     project: Path, recorder: Recorder, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     home = tmp_path_factory.mktemp("home")
-    write(home, "there/config")
+    put(home, "there/config")
     signs = [home / "there/config", home / "not/yet/there", project / "x/a.py"]
     watch = Watch(
         only(project),
@@ -333,22 +328,22 @@ def test_a_sign_is_told_whether_its_file_is_there_or_not(
     recorder.watch = watch
     watch.start(signs)
     try:
-        write(home, "there/other")
-        write(project, "a.py", "longer")
+        put(home, "there/other")
+        put(project, "a.py", "longer")
         assert recorder.wait_for("a.py") == {"a.py"}
         for _ in range(2):
             recorder.forget()
-            write(home, "there/config", "longer")
+            put(home, "there/config", "longer")
             recorder.wait_for(RULES)
         recorder.forget()
-        write(home, "not/other")
+        put(home, "not/other")
         recorder.wait_for(RULES)  # one step nearer
         for _ in range(2):
             recorder.forget()
-            write(home, "not/yet/there")
+            put(home, "not/yet/there")
             recorder.wait_for(RULES)
         recorder.forget()
-        write(project, "x/a.py", "longer")
+        put(project, "x/a.py", "longer")
         assert recorder.wait_for(RULES, "x/a.py") == {RULES, "x/a.py"}
         watch.settle(signs=())
         assert watched(home) == set()
@@ -361,9 +356,9 @@ def test_a_sign_is_told_whether_its_file_is_there_or_not(
 def test_an_ignored_folder_gets_no_watch(project: Path, watch: Watch, recorder: Recorder) -> None:
     assert watched(project) == {".", "x", "x/y"}
     recorder.ignored.add("x/out")
-    write(project, "x/out/deep/a.py")
-    write(project, "x/in/a.py")
-    write(project, "last.py")
+    put(project, "x/out/deep/a.py")
+    put(project, "x/in/a.py")
+    put(project, "last.py")
     recorder.wait_for("x/in", "last.py")
     assert watched(project) == {".", "x", "x/y", "x/in"}
 
@@ -371,9 +366,9 @@ def test_an_ignored_folder_gets_no_watch(project: Path, watch: Watch, recorder: 
 def test_files_of_an_ignored_folder_are_not_told(
     project: Path, watch: Watch, recorder: Recorder
 ) -> None:
-    write(project, "skip/new.py")
-    write(project, "skip/deep/a.py", "longer")
-    write(project, "x/last.py")
+    put(project, "skip/new.py")
+    put(project, "skip/deep/a.py", "longer")
+    put(project, "x/last.py")
     assert recorder.wait_for("x/last.py") == {"x/last.py"}
 
 
@@ -382,7 +377,7 @@ def test_a_folder_renamed_out_of_an_ignored_name_is_watched(
 ) -> None:
     (project / "skip").rename(project / "shown")
     recorder.wait_for("shown")
-    write(project, "shown/deep/new.py")
+    put(project, "shown/deep/new.py")
     recorder.wait_for("shown/deep/new.py")
 
 
@@ -392,8 +387,8 @@ def test_files_of_a_folder_renamed_to_an_ignored_name_are_not_told(
     recorder.ignored.add("out")
     (project / "x").rename(project / "out")
     recorder.wait_for("x", "out")
-    write(project, "out/y/a.py", "longer")
-    write(project, "last.py")
+    put(project, "out/y/a.py", "longer")
+    put(project, "last.py")
     assert not any(path.startswith("out/") for path in recorder.wait_for("last.py"))
 
 
@@ -404,7 +399,7 @@ def test_a_link_to_a_folder_gets_no_watch(
     outside = tmp_path_factory.mktemp("outside")
     (project / "out").symlink_to(outside)
     (project / "x/loop").symlink_to(project)
-    write(project, "last.py")
+    put(project, "last.py")
     recorder.wait_for("last.py")
     watch.settle(everywhere=True)
     assert watched(project) == {".", "x", "x/y"}
@@ -416,12 +411,12 @@ def test_changed_rules_are_followed(project: Path, watch: Watch, recorder: Recor
     recorder.ignored = {"x/y"}
     watch.settle(everywhere=True)
     assert watched(project) == {".", "x", "skip", "skip/deep"}
-    write(project, "skip/deep/new.py")
+    put(project, "skip/deep/new.py")
     recorder.wait_for("skip/deep/new.py")
     recorder.ignored = {"skip"}
     watch.settle(everywhere=True)
     assert watched(project) == {".", "x", "x/y"}
-    write(project, "x/y/new.py")
+    put(project, "x/y/new.py")
     recorder.wait_for("x/y/new.py")
 
 
@@ -490,8 +485,8 @@ def test_where_watches_cannot_be_pruned_the_events_are_told_all_the_same(
     try:
         watch.settle(everywhere=True)
         assert watch.is_alive
-        write(project, "skip/new.py")
-        write(project, "x/new.py")
+        put(project, "skip/new.py")
+        put(project, "x/new.py")
         assert not any(path.startswith("skip/") for path in recorder.wait_for("x/new.py"))
     finally:
         watch.stop()
@@ -500,7 +495,7 @@ def test_where_watches_cannot_be_pruned_the_events_are_told_all_the_same(
 def test_a_watch_can_be_started_again(project: Path, watch: Watch, recorder: Recorder) -> None:
     watch.stop()
     watch.start()
-    write(project, "x/new.py")
+    put(project, "x/new.py")
     recorder.wait_for("x/new.py")
 
 
@@ -520,13 +515,13 @@ def test_a_folder_moved_out_made_again_and_deleted_in_both_places_ends_nothing(
     trash = tmp_path_factory.mktemp("trash")
     (project / "x").rename(trash / "x")
     (project / "x").mkdir()
-    write(project, "one.py")
+    put(project, "one.py")
     recorder.wait_for("x", "one.py")  # so the new folder has a watch, too
     shutil.rmtree(project / "x")
-    write(project, "two.py")
+    put(project, "two.py")
     recorder.wait_for("two.py")
     shutil.rmtree(trash / "x")
-    write(project, "three.py")
+    put(project, "three.py")
     recorder.wait_for("three.py")
     assert watch.is_alive
 
@@ -537,11 +532,11 @@ def test_what_settles_lets_go_of_a_folder_that_was_moved_out_and_made_again(
 ) -> None:
     trash = tmp_path_factory.mktemp("trash")
     (project / "x").rename(trash / "x")
-    write(project, "x/y/new.py")
+    put(project, "x/y/new.py")
     recorder.wait_for("x")
     assert watched(trash) == set()
     assert watched(project) == {".", "x", "x/y"}
-    write(project, "x/y/last.py")
+    put(project, "x/y/last.py")
     recorder.wait_for("x/y/last.py")
 
 
@@ -551,10 +546,10 @@ def test_a_project_moved_away_and_made_again_is_watched_when_the_old_one_is_dele
 ) -> None:
     trash = tmp_path_factory.mktemp("trash")
     project.rename(trash / "old")
-    write(project, "new.py")
+    put(project, "new.py")
     watch.settle(everywhere=True)
     shutil.rmtree(trash / "old")
-    write(project, "last.py")
+    put(project, "last.py")
     recorder.wait_for("last.py")
     assert watch.is_alive
 
@@ -569,7 +564,7 @@ def test_events_lost_while_the_project_is_away_are_told_and_end_nothing(
     reader.handle_event(InotifyEvent(-1, InotifyConstants.IN_Q_OVERFLOW, 0, b""))
     recorder.wait_for_problem(EVENTS_LOST)
     away.rename(project)
-    write(project, "x/new.py")
+    put(project, "x/new.py")
     recorder.wait_for("x/new.py")
 
 
@@ -630,14 +625,14 @@ def test_an_overflow_of_the_queue_is_told_and_the_folders_there_are_get_watched(
         assert told.wait(LONGEST_WAIT_SECONDS)
         for i in range(size + 10):  # two files in turn: the kernel joins repeated events
             os.close(os.open(project / ("a.py", "x/a.py")[i % 2], os.O_WRONLY))
-        write(project, "late/deep/a.py")
+        put(project, "late/deep/a.py")
         (project / "x").rename(project / "w")
         goes_on.set()
         recorder.wait_for_problem(EVENTS_LOST)
         watch.settle()
         assert {"late", "late/deep", "stop", "w", "w/y"} <= watched(project)
-        write(project, "late/deep/new.py")
-        write(project, "w/y/new.py")
+        put(project, "late/deep/new.py")
+        put(project, "w/y/new.py")
         recorder.wait_for("late/deep/new.py", "w/y/new.py")
     finally:
         goes_on.set()

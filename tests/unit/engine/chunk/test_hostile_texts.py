@@ -3,11 +3,12 @@
 import re
 
 import pytest
+from drawn import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from snippets import SNIPPETS
 from test_cut import check, every_language
 from test_headings import ASCIIDOC, MARKDOWN, RESTRUCTURED_TEXT
-from test_syntax import SNIPPETS
 
 REAL = {language: text for language, (text, _) in SNIPPETS.items()} | {
     "markdown": MARKDOWN,
@@ -52,14 +53,14 @@ def damaged(draw: st.DrawFn, text: str) -> str:
 
 
 @every_language
-@settings(max_examples=10, derandomize=True)
+@settings(max_examples=examples(10), derandomize=True)
 @given(noise, sizes)
 def test_noise_is_cut_like_any_other_text(language: str, text: str, max_chars: int) -> None:
     check(text, language, max_chars)
 
 
 @every_language
-@settings(max_examples=15, derandomize=True)
+@settings(max_examples=examples(15), derandomize=True)
 @given(st.data(), sizes)
 def test_a_text_with_damaged_syntax_is_cut_like_any_other(
     language: str, data: st.DataObject, max_chars: int
@@ -68,7 +69,7 @@ def test_a_text_with_damaged_syntax_is_cut_like_any_other(
 
 
 @every_language
-@settings(max_examples=5, derandomize=True)
+@settings(max_examples=examples(5), derandomize=True)
 @given(st.data(), sizes)
 def test_a_text_with_lines_of_windows_is_cut_like_any_other(
     language: str, data: st.DataObject, max_chars: int
