@@ -14,7 +14,9 @@ from vector_index_mcp.engine.store.store import connect, table_names
 from vector_index_mcp.files.folder import Folder, Selection
 from vector_index_mcp.indexing.keeper import Options, Role
 from vector_index_mcp.indexing.preparing.file import Recipe
-from vector_index_mcp.serving.server import Lazily, build_server
+from vector_index_mcp.serving import sets
+from vector_index_mcp.serving.lazily import Lazily
+from vector_index_mcp.serving.server import build_server
 
 
 def codebase_of(
@@ -44,7 +46,7 @@ async def serving(codebase, mode="legacy"):
     service = Lazily(load)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(service.run)
-        async with Client(build_server(service), mode=mode) as client:
+        async with Client(build_server(sets.named(sets.CODEBASE), service), mode=mode) as client:
             yield client
         tasks.cancel_scope.cancel()
 

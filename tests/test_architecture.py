@@ -75,6 +75,7 @@ HOMES = {
         "codebase/tools.py",
         "serving/server.py",
         "serving/session.py",
+        "serving/sets.py",
         "serving/transport.py",
         "console/remote.py",
     },

@@ -28,6 +28,7 @@ from vector_index_mcp.indexing.remedies import with_remedy
 from vector_index_mcp.processes import streams
 
 if TYPE_CHECKING:  # imports pydantic
+    from vector_index_mcp.background.endpoint import Endpoint
     from vector_index_mcp.settings import Settings
 
 _log = logging.getLogger(__name__)
@@ -90,7 +91,7 @@ def _serve(parsed: argparse.Namespace) -> int:
         return _serve_in_foreground(parsed)
     from vector_index_mcp.background import relay
 
-    return relay.run(_project_of_service(parsed), _host_options(parsed))
+    return relay.run(_endpoint(parsed), _host_options(parsed))
 
 
 def _serve_in_foreground(parsed: argparse.Namespace) -> int:
@@ -100,9 +101,11 @@ def _serve_in_foreground(parsed: argparse.Namespace) -> int:
     from vector_index_mcp.serving import loading
 
     head_start = loading.head_start_of(project, configured)
-    from vector_index_mcp.serving import server, transport
+    from vector_index_mcp.serving import server, sets, transport
 
-    anyio.run(server.serve_stdio, project, configured, transport.StandardStreams(), head_start)
+    tool_set = sets.named(sets.CODEBASE)
+    streams_of_client = transport.StandardStreams()
+    anyio.run(server.serve_stdio, tool_set, project, configured, streams_of_client, head_start)
     return 0
 
 
@@ -134,13 +137,15 @@ def _host(parsed: argparse.Namespace) -> int:
         configured = settings.load(_env_file(parsed))
         project = resolve_project(parsed.path, allow_broad=configured.allow_broad_path)
         is_chosen = "log_level" in configured.model_fields_set
-        _log_to_file(endpoint_of(project).log, configured.log_level if is_chosen else "INFO")
+        endpoint = endpoint_of(parsed.set, project)
+        _log_to_file(endpoint.log, configured.log_level if is_chosen else "INFO")
 
         head_start = loading.head_start_of(project, configured)
-        from vector_index_mcp.serving import server
+        from vector_index_mcp.serving import server, sets
 
         gc.enable()
-        anyio.run(server.host, project, configured, report, head_start)
+        tool_set = sets.named(parsed.set)
+        anyio.run(server.host, tool_set, endpoint, configured, report, head_start)
     except (*SYSTEM_ERRORS, VectorIndexError, ExceptionGroup) as error:
         is_wrong_use = isinstance(error, (SettingsError, ProjectError))
         report(f"error {2 if is_wrong_use else 1}: {visible(sentence(error))}")
@@ -267,6 +272,14 @@ def _project_of_service(parsed: argparse.Namespace) -> Path:
     from vector_index_mcp.codebase.project import resolve_project
 
     return resolve_project(parsed.path, allow_broad=True)
+
+
+def _endpoint(parsed: argparse.Namespace) -> "Endpoint":
+    """Where the service of a project is met."""
+    from vector_index_mcp.background.endpoint import endpoint_of
+    from vector_index_mcp.serving.sets import CODEBASE
+
+    return endpoint_of(CODEBASE, _project_of_service(parsed))
 
 
 def _host_options(parsed: argparse.Namespace) -> list[str]:

@@ -144,7 +144,7 @@ def sleeping(*arguments):
 
 def test_a_service_that_does_not_answer_is_told_by_its_process(indexed):
     with sleeping("-m", "vector_index_mcp", "host") as pid:
-        endpoint_of(indexed.project).write_record({"pid": pid})
+        endpoint_of("codebase", indexed.project).write_record({"pid": pid})
         finding = service(indexed)
     assert finding.verdict is Verdict.FAILED
     assert finding.words == f"process {pid} is the service, but does not answer"
@@ -153,7 +153,7 @@ def test_a_service_that_does_not_answer_is_told_by_its_process(indexed):
 
 def test_nobody_is_told_to_kill_a_process_that_has_the_number_of_a_former_service(indexed):
     with sleeping("of somebody else") as pid:
-        endpoint_of(indexed.project).write_record({"pid": pid})
+        endpoint_of("codebase", indexed.project).write_record({"pid": pid})
         finding = service(indexed)
     assert finding == ok("none runs; the first client starts one")
 

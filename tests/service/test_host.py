@@ -17,7 +17,7 @@ pytestmark = pytest.mark.anyio
 @pytest.fixture
 def endpoint(tmp_path, monkeypatch) -> Endpoint:
     monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path / "runtime"))
-    return endpoint_of(tmp_path)
+    return endpoint_of("codebase", tmp_path)
 
 
 def ask(endpoint: Endpoint, wants: str) -> tuple[dict, bytes]:
@@ -43,7 +43,7 @@ def host_of(endpoint: Endpoint, project: Path, **parts) -> Host:
         "is_busy": lambda: False,
         "report": lambda: {"state": "WATCHING"},
     }
-    return Host(project=project, endpoint=endpoint, **little | parts)
+    return Host(endpoint=endpoint, **little | parts)
 
 
 async def test_an_error_in_one_session_ends_that_session_only(endpoint, tmp_path, caplog):

@@ -25,6 +25,7 @@ from vector_index_mcp.codebase import tools
 from vector_index_mcp.codebase.wire import search_result
 from vector_index_mcp.indexing.keeper import Role
 from vector_index_mcp.indexing.state import State
+from vector_index_mcp.serving import sets
 from vector_index_mcp.serving.server import Lazily, build_server
 
 pytestmark = pytest.mark.anyio
@@ -484,7 +485,7 @@ async def test_the_service_is_loaded_after_the_first_answer_and_not_before(proje
     service = Lazily(load)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(service.run)
-        server = build_server(service)
+        server = build_server(sets.named(sets.CODEBASE), service)
         await anyio.wait_all_tasks_blocked()
         assert loaded == []
         async with Client(server, mode="legacy"):

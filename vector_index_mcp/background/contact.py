@@ -19,7 +19,7 @@ from typing import Any
 
 from vector_index_mcp import __version__
 from vector_index_mcp.background import greeting
-from vector_index_mcp.background.endpoint import ENDED, Endpoint, birth_of, endpoint_of
+from vector_index_mcp.background.endpoint import ENDED, Endpoint, birth_of
 from vector_index_mcp.errors import BackgroundError, SettingsError, sentence
 
 _START_SECONDS = 30.0  # for a service to listen; it takes about one
@@ -35,28 +35,27 @@ _DETACHED = getattr(subprocess, "DETACHED_PROCESS", 0) | getattr(
 )
 
 
-def connected(project: Path, host_arguments: Sequence[str]) -> socket.socket:
-    """A session with the service of `project`, which is started if there is none.
+def connected(endpoint: Endpoint, host_arguments: Sequence[str]) -> socket.socket:
+    """A session with the service, which is started if there is none.
 
     A service of another version is asked to end, and replaced; its index stays.
 
     Raises:
         BackgroundError: If no service can be started; says why.
     """
-    endpoint = endpoint_of(project)
     deadline = time.monotonic() + _START_SECONDS
     while time.monotonic() < deadline:
         try:
             connection, answer = _ask(endpoint, greeting.MCP)
         except OSError:
-            start(endpoint, project, host_arguments)
+            start(endpoint, host_arguments)
             continue
         if answer.get("version") == __version__:
             return connection
         connection.close()
         stop(endpoint)
     raise BackgroundError(
-        f"the background service of {project} does not answer; look at {endpoint.log}, "
+        f"the background service of {endpoint.place} does not answer; look at {endpoint.log}, "
         "and end it with `vector-index-mcp stop`"
     )
 
@@ -167,8 +166,8 @@ def reason_of_end(endpoint: Endpoint, pid: Any) -> str:
     return ""
 
 
-def start(endpoint: Endpoint, project: Path, host_arguments: Sequence[str]) -> None:
-    """Start a service for `project`, detached from us, and wait until it listens or has failed.
+def start(endpoint: Endpoint, host_arguments: Sequence[str]) -> None:
+    """Start a service, detached from us, and wait until it listens or has failed.
 
     Two front ends may do so at the same time: the lock lets one service live, and the other ends
     at once.
@@ -179,7 +178,7 @@ def start(endpoint: Endpoint, project: Path, host_arguments: Sequence[str]) -> N
     said: queue.SimpleQueue[str] = queue.SimpleQueue()
     try:
         logged = endpoint.log.stat().st_size if endpoint.log.exists() else 0
-        process = _spawn(endpoint, project, host_arguments)
+        process = _spawn(endpoint, host_arguments)
     except OSError as error:
         raise BackgroundError(f"no background service can be started: {sentence(error)}") from error
     in_background(_listen, process, said)
@@ -193,16 +192,16 @@ def start(endpoint: Endpoint, project: Path, host_arguments: Sequence[str]) -> N
         status, _, message = words.removeprefix("error ").partition(": ")
         if status == "2":
             raise SettingsError(message)
-        raise BackgroundError(f"the background service of {project} did not start: {message}")
+        raise BackgroundError(
+            f"the background service of {endpoint.place} did not start: {message}"
+        )
 
 
-def _spawn(
-    endpoint: Endpoint, project: Path, host_arguments: Sequence[str]
-) -> subprocess.Popen[bytes]:
+def _spawn(endpoint: Endpoint, host_arguments: Sequence[str]) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-P", "-m", "vector_index_mcp", *host_arguments]
     with endpoint.log.open("ab") as log:
         return subprocess.Popen(
-            [*command, "host", str(project)],
+            [*command, "host", "--set", endpoint.tool_set, endpoint.place],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,  # for the one line that says how the start went
             stderr=log,

@@ -1,8 +1,8 @@
-"""Where the service of a project is met: its socket, its lock, its record and its log.
+"""Where a service is met: its socket, its lock, its record and its log.
 
-They lie in a folder of the user's own, named by a hash of the project's resolved path, so that
-every path that names the same folder leads to the same service. Only the standard library is
-imported: the front end starts with this.
+There is one service for each tool set and place, which is a folder. The files lie in a folder of
+the user's own, named by a hash of the place's resolved path, so that every path that names the same
+place leads to the same service. Only the standard library is imported: the front end starts here.
 """
 
 import contextlib
@@ -26,6 +26,8 @@ _HASH_CHARS = 16
 HAS_UNIX_SOCKETS = hasattr(socket, "AF_UNIX")
 _CONNECT_SECONDS = 2.0
 _LONGEST_ADDRESS_BYTES = 103  # of a socket, on macOS; Linux allows 107
+# Its services are found by their place alone, as when there was no other set.
+_FIRST_SET = "codebase"
 _SHORT_FOLDER = "/tmp"  # in which a folder of our own is made
 ENDED = "ended"
 """The key under which a record tells why its service has ended."""
@@ -33,10 +35,14 @@ ENDED = "ended"
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """The files by which one project's service is found."""
+    """The files by which one service is found."""
 
     folder: Path
     name: str
+    tool_set: str
+    """What the service serves."""
+    place: str
+    """Of what: an absolute resolved path."""
 
     @property
     def socket_path(self) -> Path:
@@ -50,7 +56,7 @@ class Endpoint:
 
     @property
     def record(self) -> Path:
-        """What the service says of itself: project, pid, version, and how it is reached."""
+        """What the service says of itself: tool set, place, pid, version, and how it is reached."""
         return self.folder / f"{self.name}.json"
 
     @property
@@ -115,22 +121,27 @@ class Endpoint:
                 self.record.unlink()
 
 
-def endpoint_of(project: Path) -> Endpoint:
-    """Where the service of the project at `project`, an absolute resolved path, is met.
+def endpoint_of(tool_set: str, place: Path) -> Endpoint:
+    """Where the service of `tool_set` for `place`, an absolute resolved path, is met.
 
     Raises:
         ProjectError: If the user's runtime folder belongs to somebody else.
     """
     # normcase: Windows ignores case, and so do we.
-    name = hashlib.sha256(os.fsencode(os.path.normcase(project))).hexdigest()[:_HASH_CHARS]
-    return Endpoint(_runtime_folder(), name)
+    named = os.fsencode(os.path.normcase(place))
+    if tool_set != _FIRST_SET:
+        named = f"{tool_set}:".encode() + named
+    name = hashlib.sha256(named).hexdigest()[:_HASH_CHARS]
+    return Endpoint(_runtime_folder(), name, tool_set, str(place))
 
 
 def all_endpoints() -> Iterator[Endpoint]:
-    """The endpoints of all projects that have, or had, a service."""
+    """The endpoints of all services that run, or have run."""
     folder = _runtime_folder()
-    for record in sorted(folder.glob("*.json")):
-        yield Endpoint(folder, record.stem)
+    for path in sorted(folder.glob("*.json")):
+        record = Endpoint(folder, path.stem, "", "").read_record()
+        tool_set, place = record.get("set", _FIRST_SET), record.get("project", "")
+        yield Endpoint(folder, path.stem, str(tool_set), str(place))
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""The service's process: one per project, for any number of front ends.
+"""The service's process: one per tool set and place, for any number of front ends.
 
 It holds a lock that dies with it, listens on a socket that only the user can reach, gives every
 connection an MCP session of its own over the same service, and ends when nobody has been connected
@@ -15,7 +15,6 @@ import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import anyio
@@ -46,14 +45,13 @@ _SHUTDOWN_SECONDS = 4.0  # five are promised
 
 @dataclass(slots=True)
 class Host:
-    """The process that serves one project.
+    """The process that serves one tool set for one place.
 
     `serve_session` serves MCP on a stream until its end; `open_page` makes a link to the page, and
     if it is told so a file that leads there; `viewers` counts who has it open; `is_busy` says
     whether work is left that nobody waits for; `report` describes the service for `ps`.
     """
 
-    project: Path
     endpoint: Endpoint
     idle_seconds: float
     serve_session: Callable[[anyio.abc.ByteStream], Awaitable[None]]
@@ -77,7 +75,7 @@ class Host:
         Args:
             background: What runs for all sessions; cancelled at the end.
             on_ready: Told `ready` once front ends can connect, or `busy` if another process
-                serves this project already.
+                serves it already.
         """
         lock = filelock.FileLock(self.endpoint.lock, mode=0o600)
         try:
@@ -100,7 +98,7 @@ class Host:
     ) -> None:
         _raise_limit_of_descriptors()
         listener = await self._listen()
-        _log.info("the service of %s listens, version %s", self.project, __version__)
+        _log.info("the service of %s listens, version %s", self.endpoint.place, __version__)
         on_ready("ready")
         async with listener, anyio.create_task_group() as tasks:
             tasks.start_soon(background)
@@ -108,13 +106,14 @@ class Host:
             tasks.start_soon(self._stop_on_signal)
             tasks.start_soon(self._stop_when_idle)
             await self._stopping.wait()
-            _log.info("the service of %s ends", self.project)
+            _log.info("the service of %s ends", self.endpoint.place)
             _end_at_the_latest_in(_SHUTDOWN_SECONDS, self.endpoint.forget)
             tasks.cancel_scope.cancel()
 
     async def _listen(self) -> anyio.abc.Listener[anyio.abc.SocketStream]:
         record: dict[str, Any] = {
-            "project": str(self.project),
+            "set": self.endpoint.tool_set,
+            "project": self.endpoint.place,
             "pid": os.getpid(),
             "version": __version__,
             "birth": birth_of(os.getpid()),
@@ -177,7 +176,7 @@ class Host:
             self._stopping.set()
             await anyio.sleep_forever()  # the end of the connection tells that we have ended
         elif wants == greeting.REPORT:
-            own |= {"project": str(self.project), "clients": self.clients + self.viewers()}
+            own |= {"project": self.endpoint.place, "clients": self.clients + self.viewers()}
             own |= {"started": self._started, **self.report()}
             await stream.send(greeting.line(own))
         elif wants == greeting.MCP and self.clients >= _MOST_CLIENTS:

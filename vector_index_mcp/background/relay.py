@@ -8,21 +8,20 @@ import os
 import socket
 import threading
 from collections.abc import Sequence
-from pathlib import Path
 
 from vector_index_mcp.background import contact
-from vector_index_mcp.background.endpoint import endpoint_of
+from vector_index_mcp.background.endpoint import Endpoint
 from vector_index_mcp.errors import BackgroundError
 
 _CHUNK_BYTES = 65_536
 _LAST_ANSWERS_SECONDS = 10.0  # for answers under way when the client has no more requests
 
 
-def run(project: Path, host_arguments: Sequence[str]) -> int:
-    """Relay the standard streams to the service of `project` until either side ends.
+def run(endpoint: Endpoint, host_arguments: Sequence[str]) -> int:
+    """Relay the standard streams to a service until either side ends.
 
     Args:
-        project: Absolute and resolved.
+        endpoint: Where the service is met, or will be once it is started.
         host_arguments: The command line's arguments that a service has to be started with.
 
     Returns:
@@ -31,8 +30,7 @@ def run(project: Path, host_arguments: Sequence[str]) -> int:
     Raises:
         BackgroundError: If there is no service, or if it ends by an error; says why.
     """
-    connection = contact.connected(project, host_arguments)
-    endpoint = endpoint_of(project)
+    connection = contact.connected(endpoint, host_arguments)
     pid = endpoint.read_record().get("pid")
     has_left = threading.Event()
     _carry(connection, has_left)

@@ -69,6 +69,16 @@ class Codebase:
         """The project's folder."""
         return self.project.path
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether anything is still to be done that does not wait for a model."""
+        return self.index.progress.is_busy
+
+    @property
+    def state(self) -> str:
+        """The `status` of `get_status`."""
+        return self.index.state.current
+
     @asynccontextmanager
     async def running(self, role: Role = Role.KEEPER) -> AsyncIterator[None]:
         """The time in which questions are answered."""

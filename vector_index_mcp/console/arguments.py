@@ -271,6 +271,7 @@ def _add_commands_of_services(add: _Add) -> None:
     ui.add_argument("--no-open", action="store_true", help="print the link only")
     # Started by a front end, not by people.
     host = add("host", description="Be the background service of a project.")
+    host.add_argument("--set", default="codebase", help="the tool set to serve")
     host.add_argument("path", metavar="PATH", help="the project's folder")
 
 

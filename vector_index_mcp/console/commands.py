@@ -15,6 +15,7 @@ import anyio
 from vector_index_mcp.background import contact, greeting
 from vector_index_mcp.background.endpoint import endpoint_of
 from vector_index_mcp.console.arguments import Search
+from vector_index_mcp.serving.sets import CODEBASE
 from vector_index_mcp.settings import Settings
 
 Result = TypeVar("Result")
@@ -95,9 +96,9 @@ def verify(project: Path, settings: Settings, *, repair: bool) -> int:
 
 def _connection(project: Path) -> socket.socket | None:
     """A session with the project's background service; None if none runs."""
-    if contact.ask(endpoint_of(project), greeting.REPORT) is None:
+    if contact.ask(endpoint_of(CODEBASE, project), greeting.REPORT) is None:
         return None
-    return contact.connected(project, ())
+    return contact.connected(endpoint_of(CODEBASE, project), ())
 
 
 def awaited(ask: Callable[[], Awaitable[Result]]) -> Result:

@@ -23,6 +23,7 @@ from vector_index_mcp.console.output import visible_status
 from vector_index_mcp.console.terminal import prepared, write
 from vector_index_mcp.errors import ServiceEndedError
 from vector_index_mcp.foreign import visible
+from vector_index_mcp.serving.sets import CODEBASE
 
 Show = Callable[[IndexStatus | None], None]
 """Shows a status, or that there is no service."""
@@ -33,7 +34,7 @@ _BUSY_SECONDS = 0.5
 
 async def run(project: Path) -> int:
     """Show the status of the service of `project` until somebody interrupts it."""
-    endpoint = endpoint_of(project)
+    endpoint = endpoint_of(CODEBASE, project)
     with _shown(project) as show:
         while True:
             connection = await anyio.to_thread.run_sync(contact.joined, endpoint)

@@ -11,6 +11,7 @@ from vector_index_mcp.codebase.project import resolve_project
 from vector_index_mcp.console.terminal import write
 from vector_index_mcp.errors import BackgroundError, SettingsError
 from vector_index_mcp.foreign import visible
+from vector_index_mcp.serving.sets import CODEBASE
 
 _FOLLOW_SECONDS = 0.2
 _ANSWER_SECONDS = 3.0  # a service takes milliseconds; `ps` asks one after the other
@@ -51,7 +52,7 @@ def stop(path: str | None, *, everything: bool) -> int:
     """
     if (path is None) == (not everything):
         raise SettingsError("say which services shall end: give either a PATH, or --all")
-    endpoints = list(all_endpoints()) if path is None else [endpoint_of(_project(path))]
+    endpoints = list(all_endpoints()) if path is None else [endpoint_of(CODEBASE, _project(path))]
     failed = 0
     for endpoint in endpoints:
         failed += not _stop_one(endpoint, reports_absence=path is not None)
@@ -79,7 +80,7 @@ def logs(path: str, *, follow: bool) -> int:
         BackgroundError: If it has logged nothing yet.
         ProjectError: If there is no such project.
     """
-    log = endpoint_of(_project(path)).log
+    log = endpoint_of(CODEBASE, _project(path)).log
     if not log.is_file():
         raise BackgroundError(f"there is no log yet: no service has run for this project ({log})")
     with log.open(encoding="utf-8", errors="replace") as lines:

@@ -14,6 +14,7 @@ from pathlib import Path
 from vector_index_mcp.background import contact, greeting
 from vector_index_mcp.background.endpoint import endpoint_of
 from vector_index_mcp.errors import BackgroundError
+from vector_index_mcp.serving.sets import CODEBASE
 
 # A Unix with none of them has at most text browsers, which would take over the terminal.
 _SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
@@ -30,8 +31,9 @@ def run(project: Path, host_arguments: Sequence[str], *, opens_browser: bool) ->
     """
     is_opened = opens_browser and _has_screen()
     request = greeting.PAGE_IN_A_FILE if is_opened else greeting.PAGE
-    with contact.connected(project, host_arguments):  # a client meanwhile, so that it does not end
-        answer = contact.ask(endpoint_of(project), request)
+    endpoint = endpoint_of(CODEBASE, project)
+    with contact.connected(endpoint, host_arguments):  # a client meanwhile, so that it does not end
+        answer = contact.ask(endpoint, request)
     if answer is None:
         raise BackgroundError("the background service has just ended; try again")
     sys.stdout.write(f"{answer['url']}\n")

@@ -32,6 +32,7 @@ from vector_index_mcp.doctor.finding import (
 from vector_index_mcp.errors import BackgroundError, DamagedIndexError, StoreError
 from vector_index_mcp.indexing.ledger import FAILED, INDEXED, SKIPPED, Ledger
 from vector_index_mcp.indexing.place import Place
+from vector_index_mcp.serving.sets import CODEBASE
 
 if TYPE_CHECKING:  # it imports LanceDB, which crashes where the processor lacks something
     from vector_index_mcp.engine.store import Index
@@ -43,7 +44,7 @@ _COMMIT_SECONDS = 2.0  # what looks wrong in the middle of a commit is right aft
 
 def service(case: Case) -> Finding:
     """Whether a service runs, is ours, and answers; and what it complains about."""
-    endpoint = endpoint_of(case.project)
+    endpoint = endpoint_of(CODEBASE, case.project)
     began = time.monotonic()
     try:
         answer = contact.ask(endpoint, greeting.REPORT)
@@ -182,7 +183,7 @@ def _judged(ledger: Ledger, size: int | None, project: Path) -> Finding:
 
 def first_answer(case: Case) -> Finding:
     """How long an answer takes: of the service, or of an index that is opened for it."""
-    endpoint = endpoint_of(case.project)
+    endpoint = endpoint_of(CODEBASE, case.project)
     try:
         if answer := contact.ask(endpoint, greeting.REPORT):
             if answer["version"] != __version__:

@@ -10,6 +10,7 @@ from vector_index_mcp.doctor.machine import existing
 from vector_index_mcp.errors import ProjectError
 from vector_index_mcp.files.ignore import rule_files
 from vector_index_mcp.files.secrets import masked
+from vector_index_mcp.serving.sets import CODEBASE
 from vector_index_mcp.settings import PREFIX, Settings
 
 
@@ -53,7 +54,7 @@ def _writable(folder: Path, field: str) -> Finding:
 def runtime_folder(case: Case) -> Finding:
     """Whether there is a folder for the sockets of services that only the user can enter."""
     try:
-        endpoint = endpoint_of(case.project)
+        endpoint = endpoint_of(CODEBASE, case.project)
     except ProjectError as error:
         return failed_by(error)
     return ok(f"{endpoint.folder}; only you can read it")

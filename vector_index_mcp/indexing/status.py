@@ -161,20 +161,19 @@ def status_of(
         embedder: Makes vectors.
         embedded: How many it has made since the start.
         last_changes: What became of files, the newest first.
-        stalls: What takes unusually long.
+        stalls: What takes long.
         problem: Why it cannot be read; empty if it can.
-        uri: Where it lies.
-        displaced: Why it does not lie where it was configured to.
+        uri: Where it lies; `displaced` says why it does not lie where it was configured to.
         size_bytes: On disk.
     """
-    outlook = kept.indexer.outlook if kept is not None else None
-    freshness = kept.freshness if kept is not None else None
+    indexer, freshness = (kept.indexer, kept.freshness) if kept is not None else (None, None)
+    outlook, runs = (indexer.outlook, indexer.runs) if indexer is not None else (None, None)
     left_out = outlook.left_out if outlook is not None else 0
     return Status(
         progress=progress,
         error=progress.error or problem,
-        run=kept.indexer.runs.current if kept is not None else None,
-        last_run=kept.indexer.runs.last if kept is not None else None,
+        run=runs.current if runs is not None else None,
+        last_run=runs.last if runs is not None else None,
         indexed=ledger.count(INDEXED),
         chunks=ledger.chunk_count,
         embedded=ledger.chunk_count - ledger.unembedded_count,

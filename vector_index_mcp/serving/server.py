@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 import anyio.abc
@@ -18,27 +18,23 @@ import psutil
 from mcp.server.mcpserver import MCPServer
 
 from vector_index_mcp import __version__
-from vector_index_mcp.background.endpoint import endpoint_of
+from vector_index_mcp.background.endpoint import Endpoint
 from vector_index_mcp.background.host import Host
-from vector_index_mcp.codebase import tools
 from vector_index_mcp.indexing.preparing.head_start import HeadStart
 from vector_index_mcp.page.handover import Handover, folders_for
 from vector_index_mcp.processes import memory
 from vector_index_mcp.serving import session, transport
 from vector_index_mcp.serving.lazily import Lazily
-from vector_index_mcp.serving.loading import open_codebase
+from vector_index_mcp.serving.sets import Service, ToolSet
 from vector_index_mcp.settings import Settings
 
-if TYPE_CHECKING:
-    from vector_index_mcp.codebase.service import Codebase
-    from vector_index_mcp.serving.listener import Page
-
-NAME = "vector-index-mcp"
 _SECONDS_PER_MINUTE = 60
+_LOADING = "INITIALIZING"
+"""The state of a service that nobody has needed yet."""
 
 
-def build_server(service: "Lazily[Codebase]") -> MCPServer[Any]:
-    """The MCP server over `service`, which somebody else runs."""
+def build_server(tool_set: ToolSet, service: Lazily[Service]) -> MCPServer[Any]:
+    """The MCP server of a tool set over `service`, which somebody else runs."""
 
     async def begin_after_answer(ctx: Any, call_next: Callable[[Any], Any]) -> Any:
         answer = await call_next(ctx)
@@ -46,33 +42,28 @@ def build_server(service: "Lazily[Codebase]") -> MCPServer[Any]:
         return answer
 
     server: MCPServer[Any] = MCPServer(
-        NAME,
-        title="Vector index",
-        description="Searches this software project by meaning and by identifier",
+        tool_set.server_name,
+        title=tool_set.title,
+        description=tool_set.description,
         version=__version__,
-        instructions=tools.INSTRUCTIONS,
+        instructions=tool_set.instructions,
         middleware=[begin_after_answer],
         log_level="WARNING",
     )
-    tools.register(server, service.get)
+    tool_set.register(server, service.get)
     return server
 
 
-def _load_page(service: "Lazily[Codebase]", handover: Handover) -> "Page":
-    from vector_index_mcp.serving.listener import Page  # 2 MB of lexers that few services need
-
-    return Page(service.get, handover)
-
-
 async def serve_stdio(
-    project: Path,
+    tool_set: ToolSet,
+    place: Path,
     settings: Settings,
     streams: transport.StandardStreams,
     head_start: HeadStart | None,
 ) -> None:
     """Serve MCP on `streams` until their end, SIGTERM or SIGINT, with no service involved."""
-    service = Lazily(partial(open_codebase, project, settings, head_start))
-    server = build_server(service)
+    service = Lazily(partial(tool_set.load, place, settings, head_start))
+    server = build_server(tool_set, service)
     async with anyio.create_task_group() as tasks:
 
         async def end_on_signal() -> None:
@@ -89,18 +80,18 @@ async def serve_stdio(
 
 
 async def host(
-    project: Path,
+    tool_set: ToolSet,
+    endpoint: Endpoint,
     settings: Settings,
     on_ready: Callable[[str], None],
     head_start: HeadStart | None,
 ) -> None:
-    """Be the background service of `project`: one index, a session for every front end."""
+    """Be the background service that is met at `endpoint`: a session for every front end."""
     memory.share_heaps()
-    service = Lazily(partial(open_codebase, project, settings, head_start))
-    endpoint = endpoint_of(project)
+    service = Lazily(partial(tool_set.load, Path(endpoint.place), settings, head_start))
     handover = Handover(endpoint.name, folders_for(endpoint.folder))
-    page = Lazily(partial(anyio.to_thread.run_sync, _load_page, service, handover))
-    server = build_server(service)
+    page = Lazily(partial(anyio.to_thread.run_sync, tool_set.load_page, service.get, handover))
+    server = build_server(tool_set, service)
 
     async def run() -> None:
         handover.remove_left()
@@ -122,15 +113,14 @@ async def host(
     def is_busy() -> bool:
         if page.loaded is not None and page.loaded.is_awaited:  # a link is good for as long as told
             return True
-        return service.loaded is not None and service.loaded.index.progress.is_busy
+        return service.loaded is not None and service.loaded.is_busy
 
     def report() -> dict[str, Any]:
         loaded = service.loaded
-        state = loaded.index.state.current if loaded else "INITIALIZING"
+        state = loaded.state if loaded else _LOADING
         return {"state": state, "memory_bytes": psutil.Process().memory_info().rss}
 
     await Host(
-        project=project,
         endpoint=endpoint,
         idle_seconds=settings.service_idle_minutes * _SECONDS_PER_MINUTE,
         serve_session=serve_session,
