@@ -26,10 +26,10 @@ demo: $(VENV)/installed ## install, index PROJECT (this repository by default), 
 	@printf '{"mcpServers": {"%s": {"command": "%s", "args": ["%s"]}}}\n' \
 	    "$(notdir $(abspath $(PROJECT)))" "$(PROGRAM)" "$(abspath $(PROJECT))"
 
-check: rules ## lint, types, unit and contract tests: a minute, for every change
+check: rules ## lint, types, unit and contract tests, for every change
 	EXAMPLES=0.1 $(PYTEST) -m "not slow" tests/unit tests/contract tests/test_*.py
 
-test: rules ## lint, types and every test: ten minutes
+test: rules ## lint, types and every test
 	$(PYTEST)
 
 soak: export PYTEST_ADDOPTS := -o faulthandler_timeout=0
