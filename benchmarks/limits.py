@@ -2,12 +2,15 @@
 
     python benchmarks/limits.py --folder DIR [--files 2000] [--keep]
 
-DIR is that of quality.py, whose packages are used. Two tables:
+DIR is that of quality.py, whose packages are used. Three tables:
 
 - what text costs: processor seconds per megabyte of the project for each step on the way from a
   file to what words find, one after the other; the limit is to read the bytes and no more.
 - what vectors cost: the arithmetic per second of a model that embeds chunks as the worker does; the
   limit is the same processor multiplying matrices, those of the model's own sizes and large ones.
+
+- what a save costs before its file is read: finding out what has to be done about it, in projects
+  of 1,000, 10,000 and 100,000 known files; the limit is to look at one file.
 
 Times of text are processor times, which are the same on a busy machine; those of vectors are not,
 because all threads work on each.
@@ -21,6 +24,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -41,7 +45,8 @@ from vector_index_mcp.files import read, secrets
 from vector_index_mcp.files.folder import Folder, Reading
 from vector_index_mcp.files.ignore import Ignore
 from vector_index_mcp.files.language import language_of
-from vector_index_mcp.files.scan import walk
+from vector_index_mcp.files.scan import look, walk
+from vector_index_mcp.indexing.ledger import INDEXED, Ledger, Stamps
 from vector_index_mcp.indexing.preparing.file import Recipe, Task, prepare
 
 RECIPE, READING = Recipe(1_200), Reading()
@@ -53,6 +58,7 @@ LAYERS, WIDTH, INSIDE = 6, 384, 1_536
 WEIGHTS = LAYERS * (4 * WIDTH * WIDTH + 2 * WIDTH * INSIDE)
 ROWS, LARGE = 2_048, 2_048
 """Of matrices: tokens at once, and a size at which arithmetic alone counts."""
+KNOWN = (1_000, 10_000, 100_000)
 
 Figures = dict[str, float]
 
@@ -205,10 +211,44 @@ def _best_seconds(work: Callable[[], None]) -> float:
     return min(taken)
 
 
+# -- what a save costs -----------------------------------------------------------------------------
+
+
+def save_costs(root: Path) -> Figures:
+    """Milliseconds of a look at one saved file, and at its folder, by how many files are known."""
+    write_tree(root)
+    folder = Folder(root)
+    ignore = Ignore(folder)
+    found: Figures = {}
+    for files in KNOWN:
+        ledger = Ledger()
+        for number in range(files):
+            key = f"d{number // 100:04}/f{number % 100:02}.py"
+            ledger.put(FileRecord(key, (1, 1, 1), "", 1, INDEXED, ""), 0)
+        for what, key in (("file", "d0007/f07.py"), ("folder", "d0007")):
+            save = partial(_save, folder, ignore, ledger, key)
+            found[f"{what}, {files:,} files"] = 1000 * _best_seconds(save)
+    return found
+
+
+def _save(folder: Folder, ignore: Ignore, ledger: Ledger, key: str) -> None:
+    ledger.put(FileRecord("d0007/new.py", (1, 1, 1), "", 1, INDEXED, ""), 0)
+    ledger.forget("d0007/new.py")  # so that the keys are not just as they were
+    look(folder, ignore, [key], Stamps(ledger, ()))
+
+
+def write_tree(root: Path) -> None:
+    """The folder that is looked at; of the others, only the index knows."""
+    for number in range(100):
+        file = root / f"d0007/f{number:02}.py"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("x = 1\n", encoding="utf-8")
+
+
 # -- the report ----------------------------------------------------------------------------------
 
 
-def table(text: Figures, vectors: Figures) -> list[tuple[str, str]]:
+def table(text: Figures, vectors: Figures, saves: Figures) -> list[tuple[str, str]]:
     """The lines that the documents show."""
     steps = {name: s for name, s in text.items() if not name.startswith("preparing")}
     whole, reading = sum(steps.values()), text["read the bytes"]
@@ -219,6 +259,7 @@ def table(text: Figures, vectors: Figures) -> list[tuple[str, str]]:
         *rows,
         ("all steps to reading alone", f"{whole / reading:.0f} times"),
         ("embedding to matrices of the model's sizes; large ones", f"{share:.0%}; {most:.0%}"),
+        *((f"a look at a saved {what}", f"{ms:.2f} ms") for what, ms in saves.items()),
     ]
 
 
@@ -235,10 +276,16 @@ def main() -> int:
         project = make(here / "project", arguments.folder.resolve() / "sources", arguments.files)
         text = anyio.run(text_costs, project, str(here / "index"))
         vectors = vector_costs(project)
+        saves = save_costs(here / "saves")
     found = {"files": project.files, "megabytes": project.size / 1e6}
-    found |= {"text": text, "vectors": vectors, "table": table(text, vectors)}
+    found |= {
+        "text": text,
+        "vectors": vectors,
+        "saves": saves,
+        "table": table(text, vectors, saves),
+    }
     print(json.dumps(found, indent=2))
-    for what, figure in table(text, vectors):
+    for what, figure in found["table"]:
         print(f"| {what} | {figure} |")
     if arguments.keep:
         print(f"kept in {keep('limits', found).name}")

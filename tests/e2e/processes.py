@@ -354,7 +354,7 @@ class Place:
     def endpoint(self) -> Endpoint:
         """Where the service of the only project is met."""
         [lock] = self.runtime.glob("*.lock")
-        return Endpoint(self.runtime, lock.stem)
+        return Endpoint(self.runtime, lock.stem, "codebase", str(self.project))
 
     def report(self) -> dict[str, Any]:
         """What the service says of itself; empty if there is none."""

@@ -117,12 +117,13 @@ async def test_a_server_has_not_loaded_what_no_session_uses(served):
 
     loaded = libraries(served.report()["pid"])
     assert "/lancedb/" in loaded
-    assert "/cryptography/" not in loaded
+    assert "/torch/" not in loaded
+    assert "/tree_sitter/" not in loaded
     arguments = foreground(served.project)
     async with wired(*arguments, cwd=served.folder, variables=served.variables) as client:
         await client.initialize()
         assert "/pydantic_core/" in libraries(client.process.pid)
-        assert "/cryptography/" not in libraries(client.process.pid)
+        assert "/torch/" not in libraries(client.process.pid)
 
 
 async def test_eight_clients_at_once_share_a_service_a_worker_and_a_writer():

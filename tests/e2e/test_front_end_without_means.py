@@ -118,7 +118,7 @@ async def test_a_service_is_met_however_long_its_folder_is_called():
     [
         ("-n 6", "Too many open files; raise the limit of open files (`ulimit -n"),
         ("-n 8", "Too many open files; raise the limit of open files (`ulimit -n"),
-        ("-v 40000", "not enough memory"),
+        ("-v 40000", "memory"),
         ("-f 0", "File too large; raise the limit of a file's size"),
     ],
 )

@@ -232,9 +232,20 @@ def _how_ended(process: subprocess.Popen[bytes]) -> str:
     if status >= 0:
         return f"it ended with status {status}"
     try:
-        return f"it was ended by {signal.Signals(-status).name}"
+        name = signal.Signals(-status).name
     except ValueError:
-        return f"it was ended by signal {-status}"
+        name = f"signal {-status}"
+    if name == "SIGABRT" and _is_memory_limited():  # how libraries end where there is none left
+        return f"it was ended by {name}, as for want of memory; raise the limit (`ulimit -v`)"
+    return f"it was ended by {name}"
+
+
+def _is_memory_limited() -> bool:
+    try:
+        import resource
+    except ImportError:  # Windows
+        return False
+    return resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
 
 
 def _last_line(log: Path, since: int) -> str:

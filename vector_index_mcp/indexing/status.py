@@ -14,6 +14,7 @@ from vector_index_mcp.indexing.state import State, StateMachine
 
 if TYPE_CHECKING:
     from vector_index_mcp.indexing.keeper import Kept
+    from vector_index_mcp.indexing.outlook import Outlook
     from vector_index_mcp.indexing.pipeline import Change
 
 MOST_LISTED = 20
@@ -163,12 +164,12 @@ def status_of(
         last_changes: What became of files, the newest first.
         stalls: What takes long.
         problem: Why it cannot be read; empty if it can.
-        uri: Where it lies; `displaced` says why it does not lie where it was configured to.
+        uri: Where it lies.
+        displaced: Why it does not lie where it was configured to.
         size_bytes: On disk.
     """
     indexer, freshness = (kept.indexer, kept.freshness) if kept is not None else (None, None)
     outlook, runs = (indexer.outlook, indexer.runs) if indexer is not None else (None, None)
-    left_out = outlook.left_out if outlook is not None else 0
     return Status(
         progress=progress,
         error=progress.error or problem,
@@ -178,7 +179,7 @@ def status_of(
         chunks=ledger.chunk_count,
         embedded=ledger.chunk_count - ledger.unembedded_count,
         masked=ledger.masked_count,
-        skipped=ledger.reasons(SKIPPED) | ({_OVER_LIMIT: left_out} if left_out else {}),
+        skipped=_skipped(ledger, outlook),
         failed=[*islice(ledger.failed.values(), MOST_LISTED)],
         cut_by_lines=[*islice(ledger.cut_by_lines.values(), MOST_LISTED)],
         unreadable=outlook.unreadable[:MOST_LISTED] if outlook is not None else [],
@@ -196,3 +197,8 @@ def status_of(
         displaced=displaced,
         size_bytes=size_bytes,
     )
+
+
+def _skipped(ledger: Ledger, outlook: "Outlook | None") -> dict[str, int]:
+    left_out = outlook.left_out if outlook is not None else 0
+    return ledger.reasons(SKIPPED) | ({_OVER_LIMIT: left_out} if left_out else {})
