@@ -119,6 +119,28 @@ def without_time(index):
     return {key: row | {"last_modified_timestamp": None} for key, row in rows.items()}, records
 
 
+def differences(one, other):
+    """What two results of `contents` do not have in common, in a form that can be read."""
+    found = []
+    for what, here, there in zip(("row", "record"), one, other, strict=True):
+        found += [f"{what} {key}: only here" for key in sorted(here.keys() - there.keys())]
+        found += [f"{what} {key}: only there" for key in sorted(there.keys() - here.keys())]
+        found += [
+            f"{what} {key}: {_fields(here[key], there[key])}"
+            for key in sorted(here.keys() & there.keys())
+            if here[key] != there[key]
+        ]
+    return found
+
+
+def _fields(here, there):
+    if not isinstance(here, dict):
+        return f"{here} and {there}"
+    return ", ".join(
+        f"{n}: {here[n]!r:.80} and {there[n]!r:.80}" for n in here if here[n] != there[n]
+    )
+
+
 async def indexed(root, embedder, **options):
     """Bring the index of `root` up to date, as the command does; returns what it holds then."""
     codebase = codebase_of(root, embedder, **options)

@@ -160,7 +160,8 @@ async def test_the_file_that_a_browser_is_given_opens_the_page_and_goes(place, c
     await eventually(lambda: not Path(url.removeprefix("file://")).exists())
     await tab.send("Page.reload")
     await tab.until(fact("Files"))
-    assert tab.complaints == []
+    # Before the page comes, a browser may ask for an icon that nobody has a right to yet.
+    assert [words for words in tab.complaints if "favicon.ico" not in words] == []
     await tab.close()
 
 

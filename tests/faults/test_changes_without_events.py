@@ -42,7 +42,7 @@ def project(tmp_path):
 @pytest.fixture
 def deaf(monkeypatch):
     """An observer that delivers nothing."""
-    monkeypatch.setattr(watch.Watch, "_tell", lambda self, paths, whom: None)
+    monkeypatch.setattr(watch.Watch, "_report", lambda self, keys, whom: None)
 
 
 @pytest.fixture
@@ -368,15 +368,15 @@ async def test_without_watches_the_project_is_scanned_and_the_status_says_so(pro
 def few_watches(monkeypatch):
     """Only the project's own folder gets a watch, until the returned list is emptied."""
     lacking = [True]
-    add = inotify.Folders._add
+    add = inotify.Inotify._add
 
     def add_or_not(self, path):
-        if lacking and path != self._root:
+        if lacking and path not in self._roots:
             self._on_limit()
             return False
         return add(self, path)
 
-    monkeypatch.setattr(inotify.Folders, "_add", add_or_not)
+    monkeypatch.setattr(inotify.Inotify, "_add", add_or_not)
     return lacking
 
 

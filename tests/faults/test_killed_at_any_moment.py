@@ -31,7 +31,7 @@ LONGEST_LIFE_SECONDS = 60
 TESTS = Path(__file__).parents[1]
 STORE = "vector_index_mcp.engine.store"
 MOMENTS = {
-    "a scan": ("vector_index_mcp.indexing.indexer", "walk"),
+    "a scan": ("vector_index_mcp.indexing.outlook", "walk"),
     "the commit of texts": (f"{STORE}.store", "Store.replace"),
     "the commit of records": (f"{STORE}.store", "Store.put_records"),
     "the commit of vectors": (f"{STORE}.store", "Store.fill"),

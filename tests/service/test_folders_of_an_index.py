@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 import anyio
 import pytest
 from fakes import FakeEmbedder
-from serving import contents, without_time
+from serving import contents, differences, without_time
 from waiting import PATIENCE_SECONDS, eventually
 from writing import write
 
@@ -100,7 +100,7 @@ async def holds(index, *keys):
 
 async def is_fresh(index, folders, tmp_path):
     expected = await fresh(folders, tmp_path)
-    assert without_time(await contents(index.uri)) == expected
+    assert differences(without_time(await contents(index.uri)), expected) == []
 
 
 ALL = ("docs/one.md", "docs/deep/two.md", "notes/one.md", "notes/three.md")

@@ -307,7 +307,9 @@ class Indexer:
     async def _begin_rebuild(self, run: Run, files: list[str]) -> None:
         try:
             async with self.live.writing():  # the model stays from here on, see `Vectors`
-                self._rebuild = await Rebuild.begin(self.live, self._pipeline, files)
+                self._rebuild = await Rebuild.begin(
+                    self.live, self._pipeline, files, FILES_PER_BATCH
+                )
         except StoreError as error:
             self._end_run(f"the new index could not be built: {with_remedy(error)}")
             raise

@@ -79,10 +79,13 @@ class Ledger:
             self._put(_distrusted(key, stored), lacking, waiting)
 
     def _put(self, record: FileRecord, unembedded: int, waiting: int) -> None:
-        if record.key not in self._records:
+        known = self._records.get(record.key)
+        if known is None:
             self._unsorted.add(record.key)
-        self._drop(record.key)
-        self._records[record.key] = record
+        else:
+            self._leave_out(known)
+        self._records[record.key] = record  # in one step: a look may be going on in a thread
+        self.revision += 1
         self._count(record, 1)
         if record.state == FAILED:
             self.failed[record.key] = record
@@ -96,19 +99,19 @@ class Ledger:
 
     def forget(self, key: str) -> None:
         """Note that the index holds nothing of this file any more."""
-        if key in self._records:
-            self._unsorted.add(key)
-        self._drop(key)
-
-    def _drop(self, key: str) -> None:
         self.revision += 1
         record = self._records.pop(key, None)
         if record is not None:
-            self._count(record, -1)
-            self.failed.pop(key, None)
-            self.cut_by_lines.pop(key, None)
-            self.unembedded_count -= self._without_vector.pop(key, 0)
-            self._waiting.pop(key, None)
+            self._unsorted.add(key)
+            self._leave_out(record)
+
+    def _leave_out(self, record: FileRecord) -> None:
+        """Count a record out, with all that is kept of it elsewhere."""
+        self._count(record, -1)
+        self.failed.pop(record.key, None)
+        self.cut_by_lines.pop(record.key, None)
+        self.unembedded_count -= self._without_vector.pop(record.key, 0)
+        self._waiting.pop(record.key, None)
 
     def _count(self, record: FileRecord, one: int) -> None:
         """Count a record in or out, so that a status need not look at every file."""

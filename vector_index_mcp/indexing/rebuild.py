@@ -10,8 +10,6 @@ from vector_index_mcp.indexing.live import Live
 from vector_index_mcp.indexing.passage import Passage
 from vector_index_mcp.indexing.pipeline import Pipeline
 
-_FILES_PER_BATCH = 200
-
 
 @dataclass(slots=True)
 class Rebuild:
@@ -22,13 +20,15 @@ class Rebuild:
     """Where something happened meanwhile."""
 
     @classmethod
-    async def begin(cls, live: Live, pipeline: Pipeline, files: list[str]) -> Self:
-        """Make the store that `files` are to go into.
+    async def begin(
+        cls, live: Live, pipeline: Pipeline, files: list[str], files_per_batch: int
+    ) -> Self:
+        """Make the store that `files` are to go into, `files_per_batch` at a time.
 
         Raises:
             StoreError: If it cannot be made.
         """
-        waiting = map(list, batched(files, _FILES_PER_BATCH))
+        waiting = map(list, batched(files, files_per_batch))
         store = await live.index.begin_rebuild()
         return cls(Passage(pipeline, store, Ledger(), lambda: Changes(next(waiting, []))))
 
