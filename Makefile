@@ -35,7 +35,8 @@ test: rules ## lint, types and every test
 soak: export PYTEST_ADDOPTS := -o faulthandler_timeout=0
 soak: $(VENV)/installed-dev ## hours of load, attacks, random changes, flipped bytes and kills; SEED=N for others
 	LOAD_SECONDS=1800 $(BIN)/python -m pytest -s tests/faults/test_load.py
-	EXAMPLES=30 $(BIN)/python -m pytest -s --timeout 36000 tests/unit
+	EXAMPLES=30 $(BIN)/python -m pytest -s --timeout 36000 tests/unit \
+	    tests/service/test_incremental_equals_fresh.py
 	SAVES=200 $(BIN)/python -m pytest -s tests/service/test_crew.py
 	ROUNDS=200 $(BIN)/python -m pytest -s tests/attacks/test_hostile_places.py
 	STEPS=5000 $(BIN)/python -m pytest -s tests/attacks/test_differential.py

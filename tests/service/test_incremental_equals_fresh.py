@@ -121,7 +121,7 @@ async def have_looked_at(codebase, paths):
     await converged(codebase)
 
 
-@settings(max_examples=examples(40))
+@settings(max_examples=examples(20))
 @given(scripts=scripts)
 async def test_an_index_kept_up_to_date_equals_one_built_from_scratch(tmp_path_factory, scripts):
     root = tmp_path_factory.mktemp("edits") / "project"

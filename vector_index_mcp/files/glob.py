@@ -59,7 +59,7 @@ def _regexes_of(glob: str, literal: str) -> list[str]:
         return []
     stand_in = {ord(char): _STANDS_FOR[char] for char in literal}
     plain = _slashed(glob).strip().removeprefix("./").translate(stand_in)
-    alternatives = _expanded(_CLASS_OF_ONE.sub(lambda one: _STANDS_FOR[one[1]], plain))
+    alternatives = expanded(_CLASS_OF_ONE.sub(lambda one: _STANDS_FOR[one[1]], plain))
     if len(alternatives) > _MOST_ALTERNATIVES:
         return []
     regexes = [_regex_of_one(alternative) for alternative in alternatives]
@@ -136,7 +136,7 @@ def _regex_of_one(glob: str) -> str | None:
     return str(regex).replace("(?P<ps_d>/)", "/")
 
 
-def _expanded(glob: str) -> list[str]:
+def expanded(glob: str) -> list[str]:
     """`glob` once for each way through its braces."""
     globs = [glob]
     while len(globs) <= _MOST_ALTERNATIVES and (braces := _BRACES.search(globs[0])):

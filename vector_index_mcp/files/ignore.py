@@ -12,7 +12,6 @@ What a line means is in `patterns`.
 """
 
 import os
-import re
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -103,11 +102,7 @@ class Ignore:
     """
 
     def __init__(self, folder: Folder) -> None:
-        """Prepare the layers that hold for the whole folder.
-
-        Raises:
-            QueryError: If the mask of `folder` is no glob.
-        """
+        """Prepare the layers that hold for the whole folder."""
         self._root = folder.path
         self._excluded = frozenset(folder.selection.excluded_folders)
         self._mask = _mask_of(folder)
@@ -144,7 +139,7 @@ class Ignore:
         folder, _, name = path.rpartition("/")
         if name in _NEVER or path in self._excluded:
             return True
-        if not is_folder and self._mask is not None and not self._mask.match(path):
+        if not is_folder and self._mask is not None and not self._mask.verdict(path, False):
             return True
         rules = self.rules_below(folder)
         if not rules.is_ignored and not rules.ignore(path, is_folder):
@@ -218,12 +213,13 @@ class Ignore:
         return rules
 
 
-def _mask_of(folder: Folder) -> re.Pattern[str] | None:
+def _mask_of(folder: Folder) -> Patterns | None:
+    """What files of the folder have to match; None if there is no mask."""
     if not folder.selection.mask:
         return None
-    from vector_index_mcp.files.glob import regex_of  # 10 ms that a child seldom needs
+    from vector_index_mcp.files.glob import expanded  # 10 ms that a child seldom needs
 
-    return re.compile(regex_of(folder.selection.mask))
+    return patterns_of("\n".join(expanded(folder.selection.mask)))
 
 
 def is_too_deep(folder: str) -> bool:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from vector_index_mcp.files import beneath
-from vector_index_mcp.files.folder import Folder
+from vector_index_mcp.files.folder import Folder, Reading
 from vector_index_mcp.files.ignore import Ignore
 from vector_index_mcp.files.read import Text, Vanished, read
 from vector_index_mcp.files.scan import walk
@@ -60,7 +60,7 @@ def test_a_folder_that_becomes_a_link_in_the_middle_leads_nowhere(project: Path)
     ignore = Ignore(Folder(project))
     with swapping(project / "a", project.parent / "outside"):
         for _ in range(TRIES):
-            outcome = read(project, "a/b/c.py", LIMIT)
+            outcome = read(Folder(project, reading=Reading(LIMIT)), "a/b/c.py")
             texts.add(outcome.text if isinstance(outcome, Text) else type(outcome))
             names.update(walk(Folder(project), ignore).files)
     assert texts <= {"inside", Vanished}

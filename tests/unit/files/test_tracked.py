@@ -16,7 +16,7 @@ from test_ignore import build, by_git, by_us, empty, git, user_of
 from test_ignore_like_git import sources, trees, write
 
 from vector_index_mcp.files import tracked as tracked_module
-from vector_index_mcp.files.folder import Folder
+from vector_index_mcp.files.folder import Folder, Selection
 from vector_index_mcp.files.git_index import _positions
 from vector_index_mcp.files.ignore import Ignore
 from vector_index_mcp.files.tracked import Tracked, tracked_below
@@ -112,7 +112,7 @@ def test_what_is_not_git_s_to_say_holds_for_tracked_files_too(fresh: Path) -> No
     }
     build(fresh, files)
     track(fresh, {"."})
-    assert by_us(fresh, patterns=["mine/"]) == {".gitignore", ".vectorindexignore", "back/d.log"}
+    assert by_us(fresh, Selection(("mine/",))) == {".gitignore", ".vectorindexignore", "back/d.log"}
 
 
 @pytest.mark.parametrize(
