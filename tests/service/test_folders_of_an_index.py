@@ -12,8 +12,8 @@ from writing import write
 
 from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.errors import ProjectError
-from vector_index_mcp.files.folder import Folder, Reading, Selection
-from vector_index_mcp.indexing.keeper import Options, Role
+from vector_index_mcp.files.folder import Folder, Folders, Reading, Selection
+from vector_index_mcp.indexing.keeper import Options, Role, chunker_of
 from vector_index_mcp.indexing.place import Place
 from vector_index_mcp.indexing.preparing.file import Recipe
 from vector_index_mcp.indexing.service import LiveIndex
@@ -198,6 +198,46 @@ async def test_a_scan_forgets_nothing_of_a_folder_out_of_reach(index, docs, tmp_
     assert (run.error, set(index.ledger.keys())) == (None, set(ALL))
 
 
+async def test_a_rebuild_keeps_the_rows_of_a_folder_out_of_reach(
+    index, docs, notes, embedder, tmp_path
+):
+    texts, unplugged = len(embedder.texts), docs.path.rename(tmp_path / "unplugged")
+    before, _ = await contents(index.uri)
+
+    run = await index.trigger(force_reindex=True)
+    with anyio.fail_after(PATIENCE_SECONDS):
+        await run.finished.wait()
+
+    assert (run.error, set(index.ledger.keys())) == (None, set(ALL))
+    after, _ = await contents(index.uri)
+    assert [row for row in after if row.startswith("docs/")] == [
+        row for row in before if row.startswith("docs/")
+    ]
+    write(unplugged, {"one.md": "# Tangerine\n"})
+    unplugged.rename(docs.path)
+
+    async def is_read_again():
+        return not (await index.status()).absent and not index.progress.is_busy
+
+    await eventually(is_read_again)
+    await is_fresh(index, [docs, notes], tmp_path)
+    assert len(embedder.texts) == texts + 1
+
+
+async def test_a_start_forgets_nothing_of_a_folder_out_of_reach(tmp_path, docs, notes, embedder):
+    async with running(index_of([docs, notes], embedder, tmp_path)):
+        pass
+    unplugged = docs.path.rename(tmp_path / "unplugged")
+    async with running(index_of([docs, notes], embedder, tmp_path)) as index:
+        assert set(index.ledger.keys()) == set(ALL)
+        write(notes.path, {"seen.md": "# Ugli\n"})
+        await holds(index, *ALL, "notes/seen.md")
+        unplugged.rename(docs.path)
+        write(docs.path, {"back.md": "# Vanilla\n"})
+        await holds(index, *ALL, "notes/seen.md", "docs/back.md")
+        await is_fresh(index, [docs, notes], tmp_path)
+
+
 async def test_all_folders_out_of_reach_are_an_error(index, docs, notes, tmp_path):
     for folder in (docs, notes):
         folder.path.rename(tmp_path / f"no {folder.name}")
@@ -294,6 +334,13 @@ async def test_what_became_of_folders_while_nobody_looked_is_found_at_the_next_s
         pass
     assert len(embedder.texts) == texts
     assert without_time(await contents(again.uri)) == await fresh(folders, tmp_path)
+
+
+def test_what_a_codebase_s_index_says_of_its_chunks_is_what_it_always_said(tmp_path):
+    """So that an index of the version before is opened, and nothing in it read again."""
+    chunker = chunker_of(Recipe(1_200), Folders([Folder(tmp_path)]))
+    assert chunker.endswith(" chars=1200 bytes=1000000")
+    assert Folder(tmp_path).key_of("a/b.py") == "a/b.py"
 
 
 @pytest.mark.parametrize("name", ["", "a/b", ".", "..", "tab\t", "docs"])

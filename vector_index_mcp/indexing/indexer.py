@@ -104,7 +104,7 @@ class Indexer:
     def pending_path_count(self) -> int:
         """Changed files and folders that are not indexed yet."""
         late = self._pipeline.crew.late_count
-        waiting = len(self._worklist) + len(self._passage)
+        waiting = len(self._worklist) + len(self._passage) + len(self._renames)
         return len(self.queue) + waiting + self._in_hand + late
 
     @property
@@ -307,9 +307,12 @@ class Indexer:
     async def _begin_rebuild(self, run: Run, files: list[str]) -> None:
         try:
             async with self.live.writing():  # the model stays from here on, see `Vectors`
-                self._rebuild = await Rebuild.begin(
-                    self.live, self._pipeline, files, FILES_PER_BATCH
-                )
+                rebuild = await Rebuild.begin(self.live, self._pipeline, files, FILES_PER_BATCH)
+                for view in self.outlook.views:
+                    if view.problem is not None:
+                        absent = self.live.ledger.below(view.folder.top)
+                        await rebuild.carry_over(self.live, absent, FILES_PER_BATCH)
+                self._rebuild = rebuild
         except StoreError as error:
             self._end_run(f"the new index could not be built: {with_remedy(error)}")
             raise

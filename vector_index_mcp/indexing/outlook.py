@@ -64,16 +64,21 @@ class Outlook:
         self._watches = watches
         self._views: dict[str, View] = {}
         self._others: list[str] = []  # where other folders are than at the last look
-        self._follow()
+        self._views = self._followed()
 
-    def _follow(self) -> None:
+    async def _follow(self) -> None:
         """Have a view of each folder, and of no other."""
-        former, self._views = self._views, {}
+        if [view.folder for view in self.views] != list(self._folders):
+            self._views = await anyio.to_thread.run_sync(self._followed)  # may start git
+
+    def _followed(self) -> dict[str, View]:
+        views = {}
         for folder in self._folders:
-            view = former.get(folder.name)
+            view = self._views.get(folder.name)
             if view is None or view.folder != folder:
                 view = View(folder, self._make_ignore(folder))
-            self._views[folder.name] = view
+            views[folder.name] = view
+        return views
 
     @property
     def views(self) -> list[View]:
@@ -165,7 +170,7 @@ class Outlook:
         Raises:
             ProjectError: If all folders are out of reach.
         """
-        self._follow()
+        await self._follow()
         outdated = await self._renewed(self.views, in_repositories=True)
         await self._watches.settle(bool(outdated) or may_have_missed)
         whole = Tree()
@@ -201,7 +206,7 @@ class Outlook:
             The keys, and those of them at which other folders are than before. Files in these may
             be others, too, although their stamps are the same.
         """
-        self._follow()
+        await self._follow()
         keys = [key for key in touched if key not in {RULES, ""}]
         if "" in touched:
             keys += [view.folder.top for view in self.views]

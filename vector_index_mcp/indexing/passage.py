@@ -94,11 +94,15 @@ class Passage:
         )
 
     async def _prepare(self) -> None:
-        changes = Changes(self._left) if self._left else self.take()
-        self._left = []
-        self._in_preparation = len(changes.dirty) + len(changes.gone)
-        if self._in_preparation:
+        while True:
+            changes = Changes(self._left) if self._left else self.take()
+            self._left = []
+            self._in_preparation = len(changes.dirty) + len(changes.gone)
+            if not self._in_preparation:
+                return
             batch = await self.pipeline.prepare(self.ledger, changes)
-            self._batches.append(batch)
             self._left = list(batch.left)
             self._in_preparation = 0
+            if batch.known or batch.problem is not None:  # else their folder has just gone
+                self._batches.append(batch)
+                return

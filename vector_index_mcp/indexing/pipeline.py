@@ -13,10 +13,10 @@ import anyio.to_thread
 
 from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.engine.store import Store
-from vector_index_mcp.engine.types import FileRecord, ModelIdentity, Vector
+from vector_index_mcp.engine.types import FileRecord, ModelIdentity, StoredChunk, Vector
 from vector_index_mcp.errors import ProjectError
 from vector_index_mcp.files.folder import Folder, Folders, absence_of
-from vector_index_mcp.files.scan import Changes
+from vector_index_mcp.files.scan import UNKNOWN, Changes
 from vector_index_mcp.indexing.activity import Activity
 from vector_index_mcp.indexing.ledger import FAILED, INDEXED, SKIPPED, Ledger
 from vector_index_mcp.indexing.preparing.crew import Crew
@@ -170,19 +170,52 @@ class Pipeline:
         """
         rows = await store.rows(keys)
         known = {key: ledger.get(key) for key in keys}
-        records = {key: replace(record, key=keys[key]) for key, record in known.items() if record}
+        records = [replace(record, key=keys[key]) for key, record in known.items() if record]
+        renamed = {keys[key]: row for key, row in rows.items()}
+        await self._store(store, ledger, records, renamed)
+        await store.delete(list(keys))
+        for key in keys:
+            ledger.forget(key)
+
+    async def carry_over(
+        self, source: Store, known: Ledger, target: Store, ledger: Ledger, keys: Sequence[str]
+    ) -> None:
+        """Copy what one store holds of files that are out of reach into another.
+
+        As soon as they can be read they are, since they were not compared with the disk.
+
+        Args:
+            source: Where the rows are.
+            known: What is known of its files.
+            target: Where they are to be, too.
+            ledger: What is known of the target's files; brought up to date as well.
+            keys: The files.
+
+        Raises:
+            StoreError: If a commit fails.
+        """
+        found = (known.get(key) for key in keys)
+        records = [replace(record, stamp=UNKNOWN) for record in found if record is not None]
+        await self._store(target, ledger, records, await source.rows(keys))
+
+    async def _store(
+        self,
+        store: Store,
+        ledger: Ledger,
+        records: Sequence[FileRecord],
+        rows: Mapping[str, Sequence[tuple[StoredChunk, Vector | None]]],
+    ) -> None:
+        """Commit files that were prepared before, with the vectors they have."""
         vectors = {c.chunk_hash: v for row in rows.values() for c, v in row if v is not None}
         documents = [
-            document_of(keys[key], [chunk for chunk, _ in row]) for key, row in rows.items() if row
+            document_of(key, [chunk for chunk, _ in row]) for key, row in rows.items() if row
         ]
         if documents:
             self.revision += 1
             await store.replace(documents, self.revision, vectors)
-        await store.put_records(list(records.values()))
-        await store.delete(list(keys))
-        for key, record in records.items():
-            ledger.forget(key)
-            lacking = sum(vector is None for _, vector in rows.get(key, ()))
+        await store.put_records(records)
+        for record in records:
+            lacking = sum(vector is None for _, vector in rows.get(record.key, ()))
             ledger.put(record, lacking)
 
     def _remember(self, prepared: Sequence[Prepared], gone: Sequence[str]) -> None:

@@ -32,6 +32,18 @@ class Rebuild:
         store = await live.index.begin_rebuild()
         return cls(Passage(pipeline, store, Ledger(), lambda: Changes(next(waiting, []))))
 
+    async def carry_over(self, live: Live, keys: list[str], files_per_batch: int) -> None:
+        """Keep what the index holds of files that are out of reach.
+
+        Raises:
+            StoreError: If a commit fails.
+        """
+        passage = self.passage
+        for some in batched(keys, files_per_batch):
+            await passage.pipeline.carry_over(
+                live.index.store, live.ledger, passage.store, passage.ledger, some
+            )
+
     async def swap(self, live: Live, chunker: str) -> None:
         """Make the store the current one.
 
