@@ -244,7 +244,7 @@ async def test_a_network_file_system_is_scanned_and_the_status_says_so(project, 
         await settled(client, with_vectors=False)
         watcher = (await status_of(client))["watcher"]
         assert watcher["mode"] == "polling"
-        assert "(nfs4) does not tell of changes that other machines make" in watcher["problem"]
+        assert "(nfs4) does not report changes that other machines make" in watcher["problem"]
         await follows(client, project)
 
 

@@ -30,7 +30,7 @@ _LONGEST_ADDRESS_BYTES = 103  # of a socket, on macOS; Linux allows 107
 _FIRST_SET = "codebase"
 _SHORT_FOLDER = "/tmp"  # in which a folder of our own is made
 ENDED = "ended"
-"""The key under which a record tells why its service has ended."""
+"""The key under which a record says why its service has ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +178,7 @@ def _is_private(status: os.stat_result) -> bool:
 
 
 def birth_of(pid: int) -> str:
-    """What tells a living process from every other one that ever had its number; empty if none.
+    """What no other process has that ever had the number of a living one; empty if there is none.
 
     Always empty on Windows.
     """

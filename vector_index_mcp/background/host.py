@@ -48,7 +48,7 @@ class Host:
     """The process that serves one tool set for one place.
 
     `serve_session` serves MCP on a stream until its end; `open_page` makes a link to the page, and
-    if it is told so a file that leads there; `viewers` counts who has it open; `is_busy` says
+    if it is asked to a file that leads there; `viewers` counts who has it open; `is_busy` says
     whether work is left that nobody waits for; `report` describes the service for `ps`.
     """
 
@@ -70,11 +70,11 @@ class Host:
     async def run(
         self, background: Callable[[], Coroutine[Any, Any, None]], on_ready: Callable[[str], None]
     ) -> None:
-        """Serve until idle, stopped or told by a signal to end.
+        """Serve until idle, stopped or ended by a signal.
 
         Args:
             background: What runs for all sessions; cancelled at the end.
-            on_ready: Told `ready` once front ends can connect, or `busy` if another process
+            on_ready: Called with `ready` once front ends can connect, or `busy` if another process
                 serves it already.
         """
         lock = filelock.FileLock(self.endpoint.lock, mode=0o600)
@@ -174,7 +174,7 @@ class Host:
         if wants == greeting.STOP:
             await stream.send(greeting.line(own))
             self._stopping.set()
-            await anyio.sleep_forever()  # the end of the connection tells that we have ended
+            await anyio.sleep_forever()  # the end of the connection says that we have ended
         elif wants == greeting.REPORT:
             own |= {"project": self.endpoint.place, "clients": self.clients + self.viewers()}
             own |= {"started": self._started, **self.report()}

@@ -1,7 +1,7 @@
 """An answer for a client that cannot be served: why, instead of silence. Standard library only.
 
-MCP clients tell of a server that ends at once that the connection was closed. An error in answer to
-their first request is shown to whoever asked.
+Of a server that ends at once, MCP clients only say that the connection was closed. An error in
+answer to their first request is shown to whoever asked.
 """
 
 import json
@@ -26,7 +26,7 @@ def answer(reason: str) -> None:
             error = {"code": _INTERNAL_ERROR, "message": reason}
             answer = {"jsonrpc": "2.0", "id": identity, "error": error}
             os.write(1, json.dumps(answer).encode() + b"\n")
-    except OSError:  # there is nobody to tell
+    except OSError:  # nobody reads it
         return
 
 

@@ -138,10 +138,10 @@ async def best_hits(
         live: The index that we keep; None if we do not.
 
     Returns:
-        The hits; and if there are none, why, as far as that can be told.
+        The hits; and if there are none, why, as far as that is known.
 
     Raises:
-        QueryError: If the files that are wanted cannot be told.
+        QueryError: If it is not clear which files are wanted.
         DamagedIndexError: If the index we keep turns out to be damaged.
         StoreError: If it cannot be read.
     """

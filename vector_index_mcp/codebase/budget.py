@@ -13,7 +13,7 @@ CHARS_PER_TOKEN = 3
 """Of code, on the cautious side: tokenizers of current models make 3 to 4 characters a token."""
 TOKENS_PER_HIT = 220
 """What a hit costs beside its text, in the structured result: paths, lines, hashes, punctuation."""
-_SHORTEST_CHARS = 200  # less of a chunk tells nothing
+_SHORTEST_CHARS = 200  # less of a chunk says nothing
 
 
 @dataclass(frozen=True, slots=True)

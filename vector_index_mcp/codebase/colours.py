@@ -3,7 +3,7 @@
 Own code instead of a library's hundred lexers: their patterns are made for honest code, hold the
 interpreter's lock while they match, and 600 characters can keep one of them busy for longer than
 anybody waits (Pygments 2.21: a heredoc of PHP; 5,000 characters in half of the lexers take a
-second). Here each language is told by the few marks that make its looks, and whatever a piece
+second). Here the few marks tell each language that make its looks, and whatever a piece
 begins with, it is gone through once.
 """
 

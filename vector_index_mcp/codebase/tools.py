@@ -45,7 +45,7 @@ trigger_index: rarely needed, since changes are followed by themselves. Call it 
 shows an error, or with force_reindex=true to build the index anew.\
 """
 
-# Clients give up on a call after 60 s unless told otherwise; the run goes on without us.
+# Clients give up on a call after 60 s unless configured otherwise; the run goes on without us.
 _TRIGGER_PATIENCE_SECONDS = 45.0
 _READ_ONLY = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
 
@@ -115,7 +115,7 @@ def register(server: MCPServer, get_service: GetService) -> None:
 
     @server.tool(name="get_status", title="State of the index", annotations=_READ_ONLY)
     async def get_status_tool() -> Annotated[CallToolResult, wire.IndexStatus]:
-        """Tell how far the index is, what it holds and skips, and what is wrong if anything.
+        """Show how far the index is, what it holds and skips, and what is wrong if anything.
 
         status is INITIALIZING, SCANNING (being brought up to date; searches work), WATCHING (up to
         date, changes are followed) or ERROR (error_message says what to do).
@@ -219,7 +219,7 @@ def _trigger_result(now: "Status", run: Run) -> wire.TriggerResult:
     if run.error:
         raise ToolError(run.error)
     if not run.finished.is_set():
-        message = "Indexing goes on in the background; get_status tells how far it is."
+        message = "Indexing goes on in the background; get_status shows how far it is."
     elif progress.lacks_vectors:
         lack = progress.embedder_reason or "Embedding goes on in the background."
         message = f"All text is indexed and found by words. {lack}"

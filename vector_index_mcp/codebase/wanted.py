@@ -88,7 +88,7 @@ class Wanted:
         embed: Callable[[], Awaitable[Vector | None]],
         limit: int,
     ) -> tuple[list[Hit], str]:
-        """The best `limit` chunks; if there are none, why, as far as that can be told.
+        """The best `limit` chunks; if there are none, why, as far as that is known.
 
         Raises:
             QueryError: If the path names nothing, and as a glob it matches nothing by its form.

@@ -208,7 +208,7 @@ def _hit(shown: budget.Shown, is_stale: bool) -> SearchHit:
 
 
 def run_report(run: Run) -> RunReport:
-    """What is to be told of `run`."""
+    """The report of `run`."""
     left = run.seconds_left
     return RunReport(
         kind=run.kind,

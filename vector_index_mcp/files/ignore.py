@@ -48,8 +48,8 @@ uv.lock pdm.lock Pipfile.lock Gemfile.lock composer.lock go.sum flake.lock mix.l
 """.split()
 
 RULES = ".git/"
-"""What is told in place of a path when something outside of the project that rules come from may
-have changed; no file has this path."""
+"""What is reported in place of a path when something outside of the folder that rules come from
+may have changed; no file has this path."""
 
 _LARGEST_IGNORE_FILE_BYTES = 1_000_000
 _MOST_LEVELS = 200  # what is done for a folder takes as long as its path

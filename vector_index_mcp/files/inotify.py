@@ -1,10 +1,10 @@
 """The folders of an index, watched by inotify. Linux only; a part of `watch`.
 
-The kernel watches folders, not paths: one that is moved goes on telling, and does not say where it
-is now. Two folders that are exchanged, moved twice, or moved away while somebody else takes their
-name cannot be followed by putting moves together. So nothing is: an event in which a folder takes
-part only notes its path as unsettled, and `settle` looks at the disk and makes the watches there
-what they should be. Whoever was told of a path and then settles and looks, in this order, misses
+The kernel watches folders, not paths: one that is moved goes on reporting, and does not say where
+it is now. Two folders that are exchanged, moved twice, or moved away while somebody else takes
+their name cannot be followed by putting moves together. So nothing is: an event in which a folder
+takes part only notes its path as unsettled, and `settle` looks at the disk and makes the watches
+there what they should be. Whoever got a path and then settles and looks, in this order, misses
 nothing: what happens after the watch is set is an event, what happened before is seen.
 
 Of watchdog this takes the thread that reads the kernel's queue, and none of its own bookkeeping,
@@ -43,7 +43,7 @@ _CONTENTS = (
 )
 _SELF = InotifyConstants.IN_DELETE_SELF | InotifyConstants.IN_MOVE_SELF
 _MASK = Mask(_NAMES | _CONTENTS | _SELF | InotifyConstants.IN_ONLYDIR)
-# While somebody goes on writing, the kernel joins what it tells of the same file if we let it. A
+# While somebody goes on writing, the kernel joins its events about the same file if we let it. A
 # save, which is a few writes, is not held up.
 _WRITES_OF_A_SAVE = 8
 _WRITING_PAUSE_SECONDS = 0.02
@@ -59,7 +59,7 @@ class Inotify(InotifyFD):
         self,
         roots: Callable[[], Iterable[bytes]],
         prunes: Callable[[bytes], bool],
-        tell: Callable[[Collection[bytes], Collection[bytes], bool], None],
+        report: Callable[[Collection[bytes], Collection[bytes], bool], None],
         on_lost: Callable[[], None],
         on_limit: Callable[[], None],
     ) -> None:
@@ -68,7 +68,7 @@ class Inotify(InotifyFD):
         Args:
             roots: The folders of the index, as they are now.
             prunes: Whether the folder at a path needs no watching.
-            tell: Called on our thread with the paths at which something happened, those of files
+            report: Called on our thread with the paths at which something happened, those of files
                 that somebody is still writing, and whether any of the signs is among them.
             on_lost: Called there when the kernel's queue was full.
             on_limit: Called by who settles when there are no watches left.
@@ -77,7 +77,7 @@ class Inotify(InotifyFD):
         self._list_roots = roots
         self._roots = frozenset(roots())
         self._prunes = prunes
-        self._tell = tell
+        self._report = report
         self._on_lost = on_lost
         self._on_limit = on_limit
         # Of these four, watchdog's lock takes care, as of the descriptor.
@@ -101,10 +101,10 @@ class Inotify(InotifyFD):
 
     @property
     def is_settled(self) -> bool:
-        """Whether no event has told of a folder, or of a sign, since the last `settle`."""
+        """Whether no event was about a folder, or a sign, since the last `settle`."""
         return not self._unsettled and not self._are_signs_old
 
-    # -- what the kernel tells -------------------------------------------------------------
+    # -- what the kernel reports -----------------------------------------------------------
 
     def run(self) -> None:
         """Read events until stopped."""
@@ -153,7 +153,7 @@ class Inotify(InotifyFD):
             self._dirty[path] = None
 
     def _note_end(self, folder: bytes, event: InotifyEvent) -> None:
-        """Of any other folder, the one above tells the same by its name, but of a mount's end."""
+        """Any other folder is also reported by the one above, by its name; a mount's end is not."""
         is_root_s = folder in self._roots and bool(event.mask & _SELF)
         if is_root_s or event.mask & InotifyConstants.IN_UNMOUNT:
             self._unsettled.add(folder)
@@ -167,7 +167,7 @@ class Inotify(InotifyFD):
         is_sign_seen, self._is_sign_seen = self._is_sign_seen, False
         unfinished = {path: None for path in unfinished if path not in dirty}
         if dirty or unfinished or is_sign_seen:
-            self._tell(dirty, unfinished, is_sign_seen)
+            self._report(dirty, unfinished, is_sign_seen)
 
     # -- setting watches -------------------------------------------------------------------
 
@@ -186,7 +186,7 @@ class Inotify(InotifyFD):
         return self.settle()
 
     def settle(self) -> frozenset[bytes]:
-        """Make the watches match the disk where an event told of a folder.
+        """Make the watches match the disk where an event was about a folder.
 
         Returns:
             The paths at which there are other folders than at the last time, none below another.
@@ -280,7 +280,7 @@ class Inotify(InotifyFD):
     # -- files elsewhere -------------------------------------------------------------------
 
     def look_out_for(self, files: Iterable[str]) -> None:
-        """Tell, as a sign, when one of `files` changes, comes or goes, and of no others."""
+        """Report, as a sign, when one of `files` changes, comes or goes, and of no others."""
         self._files = tuple(map(os.fsencode, files))
         self._set_signs()
 
@@ -309,7 +309,7 @@ class Inotify(InotifyFD):
 
 
 def _nearest(file: bytes) -> tuple[bytes, bytes]:
-    """The folder that tells of `file`, and the name it tells: of one above if there is none."""
+    """The folder that reports `file`, and the name it reports: of one above if there is none."""
     folder, name = os.path.split(file)
     while not os.path.isdir(folder) and folder != _above(folder):
         folder, name = os.path.split(folder)

@@ -17,13 +17,13 @@ MOST_FILES = 500_000
 """Of which so many are found, and so many folders; the others are counted."""
 
 Stamp = tuple[int, int, int]
-"""(bytes, mtime_ns, ctime_ns). The ctime tells an edit that put size and mtime back."""
+"""(bytes, mtime_ns, ctime_ns). The ctime shows an edit that put size and mtime back."""
 
 UNKNOWN: Stamp = (0, 0, 0)
 """No file has it, so whoever looks next takes the file for changed."""
 
 _SECOND_NS = 1_000_000_000
-_COARSEST_NS = 2 * _SECOND_NS  # FAT's; ext2, ext3 and HFS+ tell seconds
+_COARSEST_NS = 2 * _SECOND_NS  # FAT's; ext2, ext3 and HFS+ have seconds
 
 
 @dataclass(slots=True)
@@ -55,7 +55,7 @@ class Changes:
 
 
 def stamp_of(status: os.stat_result) -> Stamp:
-    """What tells one state of a file from another."""
+    """What differs between two states of a file."""
     return (status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 

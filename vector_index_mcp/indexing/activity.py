@@ -1,4 +1,4 @@
-"""What is being done right now and for how long, so that a stall can be told."""
+"""What is being done right now and for how long, so that a stall is noticed."""
 
 import logging
 from collections.abc import Iterator

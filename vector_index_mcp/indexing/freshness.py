@@ -45,7 +45,7 @@ _BLIND_SPOT = (
     "that git's settings include within {rescan:.0f} s"
 )
 _CHANGED_ELSEWHERE = (
-    "the file system ({}) does not tell of changes that other machines make; these are found by "
+    "the file system ({}) does not report changes that other machines make; these are found by "
     "scanning, others at once"
 )
 

@@ -22,7 +22,7 @@ def is_cut_by_lines(record: FileRecord) -> bool:
 
 
 class Ledger:
-    """One record per file seen. Only the writer changes it, after the commit it tells of."""
+    """One record per file seen. Only the writer changes it, after the commit that it is about."""
 
     def __init__(self) -> None:
         self._records: dict[str, FileRecord] = {}
@@ -40,7 +40,7 @@ class Ledger:
         """How many credentials in the indexed texts were masked."""
         self.unembedded_count = 0
         self.revision = 0
-        """Grows with every change, so that somebody can tell whether there was one."""
+        """Grows with every change, so that somebody can see whether there was one."""
 
     @classmethod
     def reconciled(cls, records: Iterable[FileRecord], holdings: Mapping[str, Holding]) -> "Ledger":

@@ -11,7 +11,7 @@ ended. So a folder is
   copied, restored or synchronised;
 - foreign in all other cases, and then left alone.
 
-LanceDB never changes a file it has written, so the record also tells whether anything was changed
+LanceDB never changes a file it has written, so the record also shows whether anything was changed
 while no process wrote the index: damage, a restored backup, files that a pull brought.
 """
 

@@ -139,7 +139,7 @@ class Pipeline:
 
         Raises:
             ProjectError: If the project's folder was gone when the files were read.
-            StoreError: If a commit fails. The ledger then tells of nothing that was not committed.
+            StoreError: If a commit fails. The ledger then knows nothing that was not committed.
         """
         if batch.problem is not None:
             raise batch.problem
@@ -253,7 +253,7 @@ class Pipeline:
 
 
 def _files(keys: Sequence[str]) -> str:
-    """Files as they are told of: the name of one, the number of several."""
+    """Files as a message names them: the name of one, the number of several."""
     return keys[0] if len(keys) == 1 else f"{len(keys)} files"
 
 

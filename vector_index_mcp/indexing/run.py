@@ -1,4 +1,4 @@
-"""A run: one scan of the whole project until the index matches it. What progress is told of."""
+"""A run: one scan of the whole project until the index matches it. What progress is reported of."""
 
 import time
 from dataclasses import dataclass, field

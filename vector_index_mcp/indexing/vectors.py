@@ -143,7 +143,7 @@ class Vectors:
             self._live.text_moved.send()
 
     async def expect_model(self) -> None:
-        """Make an empty index ready for vectors, if it can be told whose they will be.
+        """Make an empty index ready for vectors, if it is known whose they will be.
 
         Then those that the cache has are committed with their texts.
         """

@@ -111,7 +111,9 @@ async def host(
         await session.serve(server, stream.receive, transport.sending(stream))
 
     def is_busy() -> bool:
-        if page.loaded is not None and page.loaded.is_awaited:  # a link is good for as long as told
+        if (
+            page.loaded is not None and page.loaded.is_awaited
+        ):  # a link is good for as long as promised
             return True
         return service.loaded is not None and service.loaded.is_busy
 

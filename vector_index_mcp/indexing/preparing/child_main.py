@@ -1,10 +1,10 @@
-"""The child process that prepares files. Run by `preparing`, by nobody else.
+"""The child process that prepares files. Run by `child`, by nobody else.
 
-Both directions carry pickles, those that leave behind their length: first that it has begun; then
-for each file asked for what has become of it, and behind the last one how much memory the child
-holds. The end of the input,
-which is also what it sees when the parent is killed, ends it at once; where the system can tell it
-of that end, even in the middle of a file. A file that takes too much ends it as well.
+Questions arrive as pickles. Answers leave as pickles too, each behind its length: first that the
+child has begun; then, for each file of a question, what became of it; after the last one, how much
+memory the child holds. The end of the input, which is also what the child sees when its parent is
+killed, ends it at once; where the system can report that end, even in the middle of a file. A file
+that takes too much ends it as well.
 """
 
 import os

@@ -119,7 +119,7 @@ class Crew:
     async def prepare_promptly(self, tasks: Sequence[Task]) -> list[Prepared]:
         """Like `prepare`, but files that take long, or did the last time, are set aside.
 
-        `finish_late_forever` tells when to ask for them again.
+        `finish_late_forever` reports when to ask for them again.
         """
         done, left = await self._done_before(tasks)
         if self._needs_crew(left):
@@ -146,11 +146,11 @@ class Crew:
         """How many files are set aside."""
         return len(self._late)
 
-    async def finish_late_forever(self, tell: Callable[[list[str]], None]) -> None:
+    async def finish_late_forever(self, report: Callable[[list[str]], None]) -> None:
         """Prepare the files that are set aside, until cancelled.
 
         Args:
-            tell: Called with each as soon as it is prepared. Whoever asks for it next gets the
+            report: Called with each as soon as it is prepared. Whoever asks for it next gets the
                 answer at once, if it has not changed since.
         """
         while True:
@@ -162,7 +162,7 @@ class Crew:
             if self._late.get(key) is late:
                 del self._late[key]
                 self._finished[key] = prepared[0]
-            tell([key])
+            report([key])
 
     async def rest(self) -> None:
         """Let the crew end, because there is nothing to do for it."""
