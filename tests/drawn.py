@@ -1,11 +1,12 @@
 """How many examples hypothesis draws.
 
-`EXAMPLES` is the share of what `make test` draws: `make check` tries a few, `make soak` many.
+`EXAMPLES` is the share of what a test names: `make check` draws a few, `make test` half of it,
+`make soak` many times as much.
 """
 
 import os
 
-SHARE = float(os.environ.get("EXAMPLES", "1"))
+SHARE = float(os.environ.get("EXAMPLES", "0.5"))
 _FEWEST = 5
 
 

@@ -26,7 +26,7 @@ RECIPE = Recipe(1_200)
 # Kotlin's scanner looks for ever for what follows the annotation.
 ENDLESS_KOTLIN = "class A\n@Test"
 HUNGRY_C = ("x=>" * 300 + "\n") * 33  # half a gigabyte a second
-SAVES = int(os.environ.get("SAVES", "5"))  # of a file of each language; 200 in a long run
+SAVES = int(os.environ.get("SAVES", "4"))  # of a file of each language; 200 in a long run
 # 33 KB of each language that is parsed; grammars of Kotlin, Lua and Scala leak up to 12 MB for it.
 TEXTS = {
     f"a.{_BY_SUFFIX[language].split()[0]}": text * (33_000 // len(text) + 1)

@@ -111,9 +111,7 @@ async def host(
         await session.serve(server, stream.receive, transport.sending(stream))
 
     def is_busy() -> bool:
-        if (
-            page.loaded is not None and page.loaded.is_awaited
-        ):  # a link is good for as long as promised
+        if page.loaded is not None and page.loaded.is_awaited:  # as long as a link is promised
             return True
         return service.loaded is not None and service.loaded.is_busy
 
