@@ -271,8 +271,10 @@ async def test_a_file_in_two_folders_has_two_keys_and_one_watch(index, docs, not
 
 
 async def test_an_inner_folder_is_followed_where_the_outer_one_ignores_it(tmp_path, embedder):
-    write(tmp_path / "outer", {".gitignore": "inner/\n", "a.md": "# A\n", "inner/b.md": "# B\n"})
-    outer, inner = Folder(tmp_path / "outer", "outer"), Folder(tmp_path / "outer/inner", "inner")
+    rules = {".gitignore": "build/\n"}
+    write(tmp_path / "outer", rules | {"a.md": "# A\n", "build/inner/b.md": "# B\n"})
+    outer = Folder(tmp_path / "outer", "outer")
+    inner = Folder(tmp_path / "outer/build/inner", "inner")
     seen = ["outer/.gitignore", "outer/a.md", "inner/b.md"]
     async with running(index_of([outer, inner], embedder, tmp_path)) as index:
         await holds(index, *seen)
@@ -280,8 +282,9 @@ async def test_an_inner_folder_is_followed_where_the_outer_one_ignores_it(tmp_pa
         seen += ["inner/c.md", "inner/deep/d.md"]
         await holds(index, *seen)
         write(outer.path, {".gitignore": "nothing\n"})
-        await holds(index, *seen, *(f"outer/{key}" for key in seen if key.startswith("inner/")))
-        write(outer.path, {".gitignore": "inner/\n"})
+        doubled = [f"outer/build/{key}" for key in seen if key.startswith("inner/")]
+        await holds(index, *seen, *doubled)
+        write(outer.path, rules)
         await holds(index, *seen)
         write(inner.path, {"deep/e.md": "# E\n"})
         await holds(index, *seen, "inner/deep/e.md")
