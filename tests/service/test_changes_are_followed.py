@@ -323,6 +323,22 @@ async def test_files_changed_on_their_way_into_the_index_are_indexed_as_they_are
     assert kept == await fresh_contents(project, embedder, project.parent / "fresh")
 
 
+async def test_a_rebuild_is_over_when_what_was_saved_meanwhile_is_in_it(project, embedder):
+    codebase = codebase_of(project, embedder, quiet_seconds=0.0)
+    async with codebase.running(Role.VISITOR):
+        await converged(codebase)
+        indexer = codebase.index.indexer
+        gate = Gate(codebase, stops_at=lambda store: store is not indexer.live.index.store)
+        run = await codebase.index.trigger(force_reindex=True)
+        await gate.wait()
+        write(project, {"late.py": "raspberry = 1\n"})
+        indexer.queue.touch(["late.py"])
+        gate.open()
+        with anyio.fail_after(PATIENCE_SECONDS):
+            await run.finished.wait()
+        assert codebase.index.ledger.get("late.py") is not None
+
+
 async def test_a_service_that_ends_while_its_watches_are_set_leaves_none(
     project, embedder, monkeypatch
 ):

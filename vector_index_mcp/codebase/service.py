@@ -75,6 +75,11 @@ class Codebase:
         return self.index.progress.is_busy
 
     @property
+    def pending(self) -> int:
+        """Paths that changed and are not indexed yet, without those that only look so."""
+        return backlog_of(self.index).pending
+
+    @property
     def state(self) -> str:
         """The `status` of `get_status`."""
         return self.index.state.current

@@ -106,11 +106,11 @@ def register(server: MCPServer, get_service: GetService) -> None:
         work goes on in the background.
         """
         with _tool_errors():
-            index = (await get_service()).index
-            run = await index.trigger(force_reindex=force_reindex)
+            codebase = await get_service()
+            run = await codebase.index.trigger(force_reindex=force_reindex)
             with anyio.move_on_after(_TRIGGER_PATIENCE_SECONDS):
-                await _follow(ctx, index, run)
-            result = _trigger_result(await index.status(), run)
+                await _follow(ctx, codebase.index, run)
+            result = _trigger_result(await codebase.index.status(), run, codebase.pending)
         return _answer(text.of_trigger(result), result)
 
     @server.tool(name="get_status", title="State of the index", annotations=_READ_ONLY)
@@ -214,12 +214,14 @@ async def _follow(ctx: Context, index: "LiveIndex", run: Run) -> None:
         await index.embedding_progressed()
 
 
-def _trigger_result(now: "Status", run: Run) -> wire.TriggerResult:
+def _trigger_result(now: "Status", run: Run, pending: int) -> wire.TriggerResult:
     progress = now.progress
     if run.error:
         raise ToolError(run.error)
     if not run.finished.is_set():
         message = "Indexing goes on in the background; get_status shows how far it is."
+    elif pending:
+        message = f"What changed meanwhile is still to be indexed: {pending} paths."
     elif progress.lacks_vectors:
         lack = progress.embedder_reason or "Embedding goes on in the background."
         message = f"All text is indexed and found by words. {lack}"
@@ -227,7 +229,7 @@ def _trigger_result(now: "Status", run: Run) -> wire.TriggerResult:
         message = "The index is complete and up to date."
     return wire.TriggerResult(
         message=message,
-        complete=run.finished.is_set() and not progress.lacks_vectors,
+        complete=run.finished.is_set() and not pending and not progress.lacks_vectors,
         run=wire.run_report(run),
         indexed_file_count=now.indexed,
         indexed_chunk_count=now.chunks,

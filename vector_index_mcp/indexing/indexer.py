@@ -334,8 +334,8 @@ class Indexer:
             raise
         self._rebuild = None
         self._aim_passage()
-        self.queue.touch(rebuild.touched)
-        self._end_run()
+        # The run is not over before: whoever waits for it wants the index to match the disk.
+        await self._index_touched(list(rebuild.touched))
 
     # -- what goes wrong -------------------------------------------------------------------
 
