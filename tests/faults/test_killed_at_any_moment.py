@@ -71,9 +71,9 @@ async def index():
 
     setattr(home, function, deadly)
     async with codebase.running(Role.VISITOR):
-        await codebase.index.trigger(force_reindex=True)
-        await converged(codebase)
-        await anyio.sleep_forever()  # until it dies
+        while True:  # until it dies
+            await codebase.index.trigger(force_reindex=True)
+            await converged(codebase)
 
 anyio.run(index)
 """
@@ -135,7 +135,10 @@ def kill_during(project, moment, delay):
     """Let a process index everything anew, and die `delay` seconds after a `moment` began."""
     module, name = MOMENTS[moment]
     process = start(project.parent, "-c", KILLED_IN, str(project), module, name, str(delay))
-    assert process.wait(timeout=LONGEST_LIFE_SECONDS) == -signal.SIGKILL
+    try:
+        assert process.wait(timeout=LONGEST_LIFE_SECONDS) == -signal.SIGKILL
+    finally:
+        process.kill()
 
 
 def has_not_ended(process, seconds):

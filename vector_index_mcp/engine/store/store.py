@@ -9,6 +9,7 @@ ranking keeps the newer.
 Callers serialise the writing methods among themselves; the reading ones may run at any time.
 """
 
+import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -130,8 +131,8 @@ class Store:
         """Whether nobody else has committed anything since this object was made or wrote last."""
         return self._left == self._versions()
 
-    def _versions(self) -> tuple[tuple[int, int] | None, ...]:
-        """What changes with every commit to a local table: the folder of its versions."""
+    def _versions(self) -> tuple[tuple[str, int, int] | None, ...]:
+        """What changes with every commit to a local table: its newest version."""
         if "://" in self._uri:
             return ()
         return tuple(_state_of(Path(self._uri, f"{t}.lance")) for t in table_names(self.generation))
@@ -358,13 +359,19 @@ def table_names(generation: int) -> tuple[str, str]:
     return f"chunks{suffix}", f"files{suffix}"
 
 
-def _state_of(table: Path) -> tuple[int, int] | None:
-    """What differs between any two versions of a local table; None if there is no table."""
+def _state_of(table: Path) -> tuple[str, int, int] | None:
+    """What differs between any two versions of a local table; None if there is no table.
+
+    The newest version's file: older ones may still be going away after a maintenance. lance counts
+    them down from 2^64 - 1, so that the newest has the first name.
+    """
     try:
-        status = (table / "_versions").stat()
-    except OSError:
+        with os.scandir(table / "_versions") as files:
+            newest = min((f for f in files if f.name.endswith(".manifest")), key=lambda f: f.name)
+        status = newest.stat()
+    except (OSError, ValueError):
         return None
-    return status.st_ino, status.st_mtime_ns
+    return newest.name, status.st_ino, status.st_mtime_ns
 
 
 async def _open_handles(uri: str, generation: int) -> _Handles:
