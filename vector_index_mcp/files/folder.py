@@ -114,6 +114,11 @@ class Folders:
             raise ProjectError(f"there is no folder {name!r}; there are {', '.join(self._by_name)}")
         return self._by_name[name]
 
+    def absence(self) -> ProjectError | None:
+        """Why nothing can be compared with the index: all folders are out of reach; None if not."""
+        problems = [absence_of(folder) for folder in self]
+        return problems[0] if problems and all(problems) else None
+
     def add(self, folder: Folder) -> None:
         """Take one more.
 

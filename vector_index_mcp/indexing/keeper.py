@@ -168,8 +168,8 @@ class Keeper:
 
     async def _let_go(self, kept: "Kept") -> None:
         """Give up an index whose folder is gone: it may be another process's now."""
-        problems = [absence_of(folder) for folder in self._folders]
-        reason = str(problems[0]) if problems and all(problems) else _LOST
+        problem = self._folders.absence()
+        reason = _LOST if problem is None else str(problem)
         _log.warning("%s", reason)
         self.kept = None
         kept.indexer.end(reason)

@@ -14,7 +14,7 @@ from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.engine.embed import Embedder
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.errors import BusyError, StoreError
-from vector_index_mcp.files.folder import Folder, Folders, absence_of
+from vector_index_mcp.files.folder import Folder, Folders
 from vector_index_mcp.indexing.activity import Activity
 from vector_index_mcp.indexing.freshness import Freshness
 from vector_index_mcp.indexing.indexer import Indexer
@@ -250,11 +250,11 @@ class LiveIndex:
             ProjectError: If all folders are out of reach: nothing can be compared with them.
         """
         await self._keeper.try_now()
-        problems = [absence_of(folder) for folder in self.folders]
-        if problems and all(problems):
+        problem = self.folders.absence()
+        if problem is not None:
             if self.indexer is not None:
                 self.indexer.look_again([""])
-            raise next(filter(None, problems))
+            raise problem
 
     async def wait_for_first_scan(self) -> None:
         """Let an index that has just been opened catch up, for a moment."""
