@@ -1,6 +1,7 @@
 """What an index promises across starts, rebuilds, changes of model and damage."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 import anyio
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.store.index import Manifest, discard, is_local, manifest_of
-from vector_index_mcp.engine.store.schema import FORMAT
+from vector_index_mcp.engine.store.schema import FORMAT, READABLE_FORMATS
 from vector_index_mcp.engine.types import FileRecord, ModelIdentity
 from vector_index_mcp.errors import DamagedIndexError, Problem, StoreError
 
@@ -245,10 +246,34 @@ async def write_manifest(uri, *rows):
 
 
 @pytest.mark.parametrize("fields", [{}, {"owner": 1, "unheard of": [2]}])
-@pytest.mark.parametrize("number", [0, FORMAT - 1, FORMAT + 1, 99, str(FORMAT)])
+@pytest.mark.parametrize(
+    "number", [0, min(READABLE_FORMATS) - 1, FORMAT + 1, 99, str(FORMAT), [FORMAT]]
+)
 async def test_an_index_of_another_format_is_none(index, uri, number, fields):
     await write_manifest(uri, json.dumps({"format": number, **fields}))
     assert await Index.open(uri) is None
+
+
+async def test_an_index_without_details_is_read_and_written_as_it_is(index, uri):
+    details = FileRecord("b", (1, 2, 3), "hash", 1, "indexed", "", details="{}")
+    index.close()
+    db = await lancedb.connect_async(uri)
+    await (await db.open_table("files")).drop_columns(["details"])
+    await write_manifest(uri, json.dumps({**asdict(index.manifest), "format": 4}))
+
+    old = await Index.open(uri)
+    assert old is not None
+    await old.store.put_records([details])
+    assert {r.key: r.details for r in await old.store.records()} == {"a": "", "b": ""}
+    rebuilt = await old.begin_rebuild()
+    await rebuilt.put_records([details])
+    await old.swap(rebuilt, "other")
+    again = await Index.open(uri)
+    assert again is not None
+    assert again.manifest.format == FORMAT
+    assert await again.store.records() == [details]
+    for each in (old, rebuilt, again):
+        each.close()
 
 
 @pytest.mark.parametrize(

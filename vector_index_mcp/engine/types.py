@@ -75,6 +75,8 @@ class FileRecord:
     """Why it was skipped or failed, or is indexed without a look at its syntax; else empty."""
     masked: int = 0
     """How many credentials in its text were replaced by asterisks."""
+    details: str = ""
+    """What is known of the text as a whole, as JSON; the engine only stores it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,7 +67,7 @@ class Index:
             if is_local(uri) and not await anyio.Path(uri).is_dir():
                 return None
         manifest = await _read_manifest(uri)
-        if manifest is None or manifest.format != schema.FORMAT:
+        if manifest is None or manifest.format not in schema.READABLE_FORMATS:
             return None
         return cls(uri, manifest, await Store.open(uri, manifest.generation))
 
@@ -96,7 +96,12 @@ class Index:
         and to those a dropped table looks like a damaged one.
         """
         await self._write_manifest(
-            replace(self.manifest, generation=rebuilt.generation, chunker=chunker)
+            replace(
+                self.manifest,
+                generation=rebuilt.generation,
+                chunker=chunker,
+                format=schema.FORMAT,  # its tables have just been made
+            )
         )
         self.store = rebuilt
 
@@ -189,7 +194,7 @@ def manifest_of(text: str) -> Manifest:
     """
     try:
         fields = json.loads(text)
-        if fields["format"] != schema.FORMAT:
+        if fields["format"] not in schema.READABLE_FORMATS:
             return Manifest(owner="", chunker="", format=fields["format"])
         model = fields["model"] and ModelIdentity(**fields["model"])
         manifest = Manifest(**{**fields, "model": model})

@@ -13,8 +13,10 @@ from vector_index_mcp.engine.types import (
     Vector,
 )
 
-FORMAT = 4
+FORMAT = 5
 """Changes when an older program could not read what this one writes, or the other way round."""
+READABLE_FORMATS = (4, FORMAT)
+"""Of format 4 is an index whose table `files` has no column `details`; it is kept as it is."""
 
 CHUNKS = pa.schema(
     [
@@ -52,6 +54,7 @@ FILES = pa.schema(
         pa.field("state", pa.string(), nullable=False),
         pa.field("reason", pa.string(), nullable=False),
         pa.field("masked", pa.int32(), nullable=False),
+        pa.field("details", pa.string(), nullable=False),
     ]
 )
 
@@ -144,22 +147,29 @@ def unembedded_chunks(rows: pa.Table) -> list[UnembeddedChunk]:
     return list(map(UnembeddedChunk, *columns))
 
 
-def file_rows(records: Sequence[FileRecord]) -> pa.Table:
-    """The rows of the table `files` for `records`."""
+def file_rows(records: Sequence[FileRecord], *, with_details: bool = True) -> pa.Table:
+    """The rows of the table `files` for `records`.
+
+    Args:
+        records: What is known of files.
+        with_details: Whether the table has the column `details`.
+    """
     rows = [
-        (r.key, *r.stamp, r.content_hash, r.chunk_count, r.state, r.reason, r.masked)
+        (r.key, *r.stamp, r.content_hash, r.chunk_count, r.state, r.reason, r.masked, r.details)
         for r in records
     ]
     columns = zip(*rows, strict=True) if rows else [[] for _ in FILES.names]
-    return pa.table(
+    table = pa.table(
         [pa.array(column, type=field.type) for column, field in zip(columns, FILES, strict=True)],
         schema=FILES,
     )
+    return table if with_details else table.drop_columns(["details"])
 
 
 def file_records(table: pa.Table) -> list[FileRecord]:
     """The records in a table `files`."""
-    columns = (table.column(name).to_pylist() for name in FILES.names)
+    names = [name for name in FILES.names if name in table.column_names]
+    columns = (table.column(name).to_pylist() for name in names)
     return [
         FileRecord(key, (size, mtime_ns, ctime_ns), *rest)
         for key, size, mtime_ns, ctime_ns, *rest in zip(*columns, strict=True)

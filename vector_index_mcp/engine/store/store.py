@@ -63,6 +63,8 @@ class _Handles:
     db: lancedb.AsyncConnection
     chunks: lancedb.AsyncTable
     files: lancedb.AsyncTable
+    has_details: bool
+    """Whether `files` has the column `details`."""
 
 
 async def connect(uri: str) -> lancedb.AsyncConnection:
@@ -115,7 +117,7 @@ class Store:
                 await chunks.create_index(column, config=BTree())
             await chunks.create_index("search_text", config=_WORDS_INDEX)
             await files.create_index("file_path", config=BTree())
-        store = cls(uri, generation, _Handles(db, chunks, files), None)
+        store = cls(uri, generation, _Handles(db, chunks, files, has_details=True), None)
         if dimension is not None:
             await store.set_dimension(dimension)
         return store
@@ -312,7 +314,7 @@ class Store:
         """Insert or replace the records of files, in one commit."""
         if not records:
             return
-        rows = schema.file_rows(records)
+        rows = schema.file_rows(records, with_details=self._handles.has_details)
         with self._committing("writing"):
             merge = self._handles.files.merge_insert("file_path")
             await merge.when_matched_update_all().when_not_matched_insert_all().execute(rows)
@@ -378,7 +380,9 @@ async def _open_handles(uri: str, generation: int) -> _Handles:
     db = await connect(uri)
     chunks, files = table_names(generation)
     with translated("opening"):
-        return _Handles(db, await db.open_table(chunks), await db.open_table(files))
+        opened = await db.open_table(chunks), await db.open_table(files)
+        has_details = "details" in (await opened[1].schema()).names
+    return _Handles(db, *opened, has_details)
 
 
 def _holdings(rows: pa.Table, missing: pa.Table) -> dict[str, Holding]:
