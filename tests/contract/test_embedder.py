@@ -2,12 +2,14 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
+from pathlib import Path
 
 import anyio
 import numpy as np
@@ -102,6 +104,26 @@ async def test_the_identity_is_known_before_the_model_is_loaded(started):
     assert started.state_when_known == "loading"
     identity = await started.embedder.identity()
     assert (identity.name, identity.dimension, len(identity.digest)) == (MODEL, 384, 64)
+
+
+@needs_model
+async def test_a_model_that_wants_prompts_gets_one_for_each_kind_of_text(worker, tmp_path):
+    model = tmp_path / "prompted"
+    original = Path(find_spec(OFFLINE_PACKAGE).submodule_search_locations[0]) / "model"
+    shutil.copytree(original, model, copy_function=os.symlink)
+    config = model / "config_sentence_transformers.json"
+    values = json.loads(config.read_text("utf-8"))
+    config.unlink()
+    prompts = {"query": "query: ", "document": "passage: "}
+    config.write_text(json.dumps(values | {"prompts": prompts}), "utf-8")
+
+    expected = await worker.embed(["query: a cat", "passage: a cat", "a cat"])
+    async with worker_embedder(str(model)).running() as prompted:
+        [asked] = await prompted.embed(["a cat"], urgent=True)
+        [found] = await prompted.embed(["a cat"])
+        assert (await prompted.identity()).digest != (await worker.identity()).digest
+    assert [int(np.argmax(expected @ vector)) for vector in (asked, found)] == [0, 1]
+    assert asked @ expected[0] > 0.999 > asked @ expected[2]
 
 
 @needs_model

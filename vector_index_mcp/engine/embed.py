@@ -67,7 +67,7 @@ class Embedder(Protocol):
         """Which model it is; None unless known without starting anything. Never raises."""
 
     async def embed(self, texts: Sequence[str], *, urgent: bool = False) -> Vectors:
-        """Embed `texts`, before all others if `urgent`.
+        """Embed `texts` as texts to be found; as queries, before all others, if `urgent`.
 
         Returns:
             float32 array of shape (len(texts), dimension); rows of unit length, in order.

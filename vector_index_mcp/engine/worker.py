@@ -68,13 +68,20 @@ class Encoder:
             if self._pays(reduced):
                 self._model, self.precision = reduced, "bfloat16"
 
-    def encode(self, texts: list[str]) -> Vectors:
-        """Embed `texts`: float32 rows of unit length, in order."""
-        return self._encode(self._model, texts)
+    def encode(self, texts: list[str], *, are_queries: bool = False) -> Vectors:
+        """Embed `texts`: float32 rows of unit length, in order.
 
-    def _encode(self, model: Any, texts: list[str]) -> Vectors:
+        Args:
+            texts: What to embed.
+            are_queries: Whether they are asked, and not to be found: some models want another
+                prompt before each, or compute them in another way.
+        """
+        return self._encode(self._model, texts, are_queries=are_queries)
+
+    def _encode(self, model: Any, texts: list[str], *, are_queries: bool = False) -> Vectors:
+        encode = model.encode_query if are_queries else model.encode_document
         with self._torch.inference_mode():
-            found = model.encode(
+            found = encode(
                 texts, batch_size=_BATCH_TEXTS, convert_to_tensor=True, show_progress_bar=False
             )
         vectors = np.ascontiguousarray(found.float().cpu().numpy(), dtype="<f4")
@@ -161,7 +168,7 @@ def _serve(
 
 def _answer(sink: BinaryIO, encoder: Encoder, request: dict[str, Any]) -> None:
     try:
-        vectors = encoder.encode(request["texts"])
+        vectors = encoder.encode(request["texts"], are_queries=request["urgent"])
     except (RuntimeError, ValueError, TypeError, MemoryError) as error:
         _send(sink, {"id": request["id"], "error": f"{type(error).__name__}: {error}"})
         return
