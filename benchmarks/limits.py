@@ -47,7 +47,8 @@ from vector_index_mcp.files.ignore import Ignore
 from vector_index_mcp.files.language import language_of
 from vector_index_mcp.files.scan import look, walk
 from vector_index_mcp.indexing.ledger import INDEXED, Ledger, Stamps
-from vector_index_mcp.indexing.preparing.file import Recipe, Task, prepare
+from vector_index_mcp.indexing.preparing.file import Task, prepare
+from vector_index_mcp.indexing.preparing.recipe import Recipe
 
 RECIPE, READING = Recipe(1_200), Reading()
 FILES, FILES_PER_COMMIT = 2_000, 200

@@ -58,7 +58,8 @@ from vector_index_mcp.files.folder import Folder
 from vector_index_mcp.files.ignore import Ignore
 from vector_index_mcp.files.scan import walk
 from vector_index_mcp.indexing.preparing.crew import Crew
-from vector_index_mcp.indexing.preparing.file import Recipe, Task
+from vector_index_mcp.indexing.preparing.file import Task
+from vector_index_mcp.indexing.preparing.recipe import Recipe
 from vector_index_mcp.processes import children
 
 SIZES = {100: 5, 1_000: 3, 10_000: 1}

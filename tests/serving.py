@@ -13,7 +13,7 @@ from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.store.store import connect, table_names
 from vector_index_mcp.files.folder import Folder, Selection
 from vector_index_mcp.indexing.keeper import Options, Role
-from vector_index_mcp.indexing.preparing.file import Recipe
+from vector_index_mcp.indexing.preparing.recipe import Recipe
 from vector_index_mcp.serving import sets
 from vector_index_mcp.serving.lazily import Lazily
 from vector_index_mcp.serving.server import build_server

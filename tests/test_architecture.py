@@ -57,6 +57,7 @@ HOMES = {
     "transformers": {"engine/worker.py"},
     "huggingface_hub": {"engine/model.py"},
     "watchdog": {"files/watch.py", "files/inotify.py"},
+    "Stemmer": {"engine/prose/stems.py"},
     "pathspec": {"files/glob.py"},
     "re2": {"files/secrets/linear.py"},
     "tree_sitter": {"engine/chunk/syntax.py"},

@@ -18,7 +18,8 @@ from vector_index_mcp.indexing.ledger import FAILED, GIVEN_UP, INDEXED
 from vector_index_mcp.indexing.preparing import child as child_module
 from vector_index_mcp.indexing.preparing import crew as crew_module
 from vector_index_mcp.indexing.preparing.crew import Crew
-from vector_index_mcp.indexing.preparing.file import NO_PROCESS, Recipe, Task, prepare
+from vector_index_mcp.indexing.preparing.file import NO_PROCESS, Task, prepare
+from vector_index_mcp.indexing.preparing.recipe import Recipe
 
 pytestmark = pytest.mark.anyio
 
@@ -300,7 +301,8 @@ def test_nothing_is_parsed_in_this_process(root):
         "from pathlib import Path\n"
         "from vector_index_mcp.codebase import service\n"
         "from vector_index_mcp.indexing.preparing import child\n"
-        "from vector_index_mcp.indexing.preparing.file import Recipe, Task\n"
+        "from vector_index_mcp.indexing.preparing.file import Task\n"
+        "from vector_index_mcp.indexing.preparing.recipe import Recipe\n"
         "from vector_index_mcp.files.folder import Folder\n"
         "from vector_index_mcp.indexing.preparing.crew import Crew\n"
         "crew = Crew(Recipe(1_200))\n"
@@ -333,7 +335,8 @@ PREPARING_ONE = """
 import anyio
 from pathlib import Path
 from vector_index_mcp.files.folder import Folder
-from vector_index_mcp.indexing.preparing.file import Recipe, Task
+from vector_index_mcp.indexing.preparing.file import Task
+from vector_index_mcp.indexing.preparing.recipe import Recipe
 from vector_index_mcp.indexing.preparing.crew import Crew
 
 async def main(root):
@@ -350,7 +353,8 @@ import sys, anyio, psutil
 from pathlib import Path
 from vector_index_mcp.indexing.preparing import crew as crew_module
 from vector_index_mcp.files.folder import Folder
-from vector_index_mcp.indexing.preparing.file import Recipe, Task
+from vector_index_mcp.indexing.preparing.file import Task
+from vector_index_mcp.indexing.preparing.recipe import Recipe
 
 async def main(root):
     crew_module._SECONDS = 3600.0

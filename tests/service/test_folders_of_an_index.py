@@ -15,7 +15,7 @@ from vector_index_mcp.errors import ProjectError
 from vector_index_mcp.files.folder import Folder, Folders, Reading, Selection
 from vector_index_mcp.indexing.keeper import Options, Role, chunker_of
 from vector_index_mcp.indexing.place import Place
-from vector_index_mcp.indexing.preparing.file import Recipe
+from vector_index_mcp.indexing.preparing.recipe import Recipe
 from vector_index_mcp.indexing.service import LiveIndex
 from vector_index_mcp.indexing.state import State
 

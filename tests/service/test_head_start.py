@@ -12,8 +12,9 @@ from vector_index_mcp.files.folder import Folder, Selection
 from vector_index_mcp.indexing.preparing import crew as crew_module
 from vector_index_mcp.indexing.preparing import head_start
 from vector_index_mcp.indexing.preparing.crew import Crew
-from vector_index_mcp.indexing.preparing.file import Recipe, Task, prepare
+from vector_index_mcp.indexing.preparing.file import Task, prepare
 from vector_index_mcp.indexing.preparing.head_start import HeadStart
+from vector_index_mcp.indexing.preparing.recipe import Recipe
 from vector_index_mcp.serving.loading import head_start_of
 from vector_index_mcp.settings import Settings
 

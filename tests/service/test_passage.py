@@ -15,7 +15,7 @@ from vector_index_mcp.indexing.live import Live
 from vector_index_mcp.indexing.passage import Passage
 from vector_index_mcp.indexing.pipeline import Pipeline
 from vector_index_mcp.indexing.preparing.crew import Crew
-from vector_index_mcp.indexing.preparing.file import Recipe
+from vector_index_mcp.indexing.preparing.recipe import Recipe
 
 pytestmark = pytest.mark.anyio
 

@@ -25,7 +25,7 @@ from vector_index_mcp.indexing.opening import Opened, Opener
 from vector_index_mcp.indexing.outlook import Outlook
 from vector_index_mcp.indexing.pipeline import Pipeline
 from vector_index_mcp.indexing.place import Place
-from vector_index_mcp.indexing.preparing.file import Recipe
+from vector_index_mcp.indexing.preparing.recipe import Recipe
 from vector_index_mcp.indexing.queue import DirtyQueue
 from vector_index_mcp.indexing.remedies import with_remedy
 from vector_index_mcp.indexing.run import Kind

@@ -20,7 +20,7 @@ from vector_index_mcp.files.scan import UNKNOWN, Changes
 from vector_index_mcp.indexing.activity import Activity
 from vector_index_mcp.indexing.ledger import FAILED, INDEXED, SKIPPED, Ledger
 from vector_index_mcp.indexing.preparing.crew import Crew
-from vector_index_mcp.indexing.preparing.file import Prepared, Task, document_of, is_storable
+from vector_index_mcp.indexing.preparing.file import Prepared, Task, is_storable
 from vector_index_mcp.indexing.run import Outcome
 
 _LAST_CHANGES = 10
@@ -207,8 +207,11 @@ class Pipeline:
     ) -> None:
         """Commit files that were prepared before, with the vectors they have."""
         vectors = {c.chunk_hash: v for row in rows.values() for c, v in row if v is not None}
+        details = {record.key: record.details for record in records}
         documents = [
-            document_of(key, [chunk for chunk, _ in row]) for key, row in rows.items() if row
+            self.crew.recipe.recut(key, [chunk for chunk, _ in row], details.get(key, ""))
+            for key, row in rows.items()
+            if row
         ]
         if documents:
             self.revision += 1

@@ -18,7 +18,8 @@ from vector_index_mcp.files.ignore import Ignore
 from vector_index_mcp.files.scan import walk
 from vector_index_mcp.indexing.ledger import INDEXED, is_cut_by_lines
 from vector_index_mcp.indexing.preparing.crew import Crew
-from vector_index_mcp.indexing.preparing.file import Prepared, Recipe, Task
+from vector_index_mcp.indexing.preparing.file import Prepared, Task
+from vector_index_mcp.indexing.preparing.recipe import Recipe
 
 _FILES_PER_PORTION = 200
 _LENGTH_TOLERANCE = 1e-3  # of a vector's length, which is 1

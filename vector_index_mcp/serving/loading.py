@@ -20,7 +20,7 @@ from vector_index_mcp.settings import Settings
 if TYPE_CHECKING:
     from vector_index_mcp.codebase.service import Codebase
     from vector_index_mcp.indexing.preparing.crew import Crew
-    from vector_index_mcp.indexing.preparing.file import Recipe
+    from vector_index_mcp.indexing.preparing.recipe import Recipe
 
 _FOLDER = "vector-index-mcp"  # in the user's folders for caches and for state
 _SECONDS_PER_MINUTE = 60
@@ -73,7 +73,7 @@ def _crew_of(settings: Settings, head_start: HeadStart | None) -> "Crew":
 
 
 def _recipe_of(settings: Settings) -> "Recipe":
-    from vector_index_mcp.indexing.preparing.file import Recipe
+    from vector_index_mcp.indexing.preparing.recipe import Recipe
 
     return Recipe(settings.chunk_max_chars)
 

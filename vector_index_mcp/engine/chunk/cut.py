@@ -47,6 +47,11 @@ def cut_text(text: str, language: str, max_chars: int) -> tuple[list[Chunk], str
     if not text.strip():
         return [], ""
     parts, problem = outline(text, language)
+    return cut_along(text, parts, max_chars), problem
+
+
+def cut_along(text: str, parts: list[Part], max_chars: int) -> list[Chunk]:
+    """Like `chunk_text`, along parts that are known already."""
     symbols = sorted({(p.named_at, p.name) for p in flat(parts) if p.is_symbol})
     lines = [line for line, _ in symbols]
     chunks = []
@@ -54,7 +59,7 @@ def cut_text(text: str, language: str, max_chars: int) -> tuple[list[Chunk], str
         first, behind = (bisect_left(lines, n) for n in (chunk.start_line - 1, chunk.end_line))
         names = tuple(dict.fromkeys(name for _, name in symbols[first:behind]))
         chunks.append(replace(chunk, scope=SCOPE_SEPARATOR.join(scope), symbols=names))
-    return chunks, problem
+    return chunks
 
 
 class _Cutter:

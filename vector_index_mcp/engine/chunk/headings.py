@@ -22,13 +22,18 @@ def sections(text: str, language: str) -> list[Part]:
     last = len(lines) - 1
     roots: list[Part] = []
     open_parts: list[tuple[int, Part]] = []
-    for line, level, title in STYLES[language](lines):
+    for line, level, title in headings(lines, language):
         while open_parts and open_parts[-1][0] >= level:
             open_parts.pop()[1].end = line - 1
         part = Part(title[:_MAX_TITLE_CHARS], "section", line, last, line, is_symbol=False)
         (open_parts[-1][1].parts if open_parts else roots).append(part)
         open_parts.append((level, part))
     return roots
+
+
+def headings(lines: list[str], language: str) -> Iterator[_Heading]:
+    """The headings of a text, in order; none in a language that has none."""
+    return STYLES[language](lines) if language in STYLES else iter(())
 
 
 def _markdown(lines: list[str]) -> Iterator[_Heading]:

@@ -25,7 +25,7 @@ class Part:
     @property
     def label(self) -> str:
         """What it is called among the enclosing definitions of a chunk."""
-        return f"{self.kind} {self.name}".rstrip()
+        return f"{self.kind} {self.name}".strip()
 
 
 def flat(parts: list[Part]) -> Iterator[Part]:

@@ -63,8 +63,7 @@ class _Handles:
     db: lancedb.AsyncConnection
     chunks: lancedb.AsyncTable
     files: lancedb.AsyncTable
-    has_details: bool
-    """Whether `files` has the column `details`."""
+    has_details: bool  # whether `files` has that column
 
 
 async def connect(uri: str) -> lancedb.AsyncConnection:
@@ -96,10 +95,8 @@ class Store:
         handles = await _open_handles(uri, generation)
         with translated("opening"):
             columns = await handles.chunks.schema()
-            rows, unindexed = (
-                await handles.chunks.count_rows(),
-                await unindexed_rows(handles.chunks),
-            )
+            rows = await handles.chunks.count_rows()
+            unindexed = await unindexed_rows(handles.chunks)
         dimension = columns.field("vector").type.list_size if "vector" in columns.names else None
         store = cls(uri, generation, handles, dimension)
         store.upkeep = Upkeep(rows, unindexed)
@@ -314,8 +311,8 @@ class Store:
         """Insert or replace the records of files, in one commit."""
         if not records:
             return
-        rows = schema.file_rows(records, with_details=self._handles.has_details)
         with self._committing("writing"):
+            rows = schema.file_rows(records, with_details=self._handles.has_details)
             merge = self._handles.files.merge_insert("file_path")
             await merge.when_matched_update_all().when_not_matched_insert_all().execute(rows)
         self.upkeep.note_commit()
@@ -381,8 +378,7 @@ async def _open_handles(uri: str, generation: int) -> _Handles:
     chunks, files = table_names(generation)
     with translated("opening"):
         opened = await db.open_table(chunks), await db.open_table(files)
-        has_details = "details" in (await opened[1].schema()).names
-    return _Handles(db, *opened, has_details)
+        return _Handles(db, *opened, "details" in (await opened[1].schema()).names)
 
 
 def _holdings(rows: pa.Table, missing: pa.Table) -> dict[str, Holding]:

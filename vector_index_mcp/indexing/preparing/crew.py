@@ -28,12 +28,12 @@ from vector_index_mcp.indexing.preparing.file import (
     NO_PROCESS,
     Prepared,
     Question,
-    Recipe,
     Task,
     given_up,
     prepare,
 )
 from vector_index_mcp.indexing.preparing.head_start import HeadStart
+from vector_index_mcp.indexing.preparing.recipe import Recipe
 
 _log = logging.getLogger(__name__)
 
@@ -69,7 +69,7 @@ class Crew:
             recipe: What turns a text into chunks.
             head_start: Has begun with the first files, by the same recipe.
         """
-        self._recipe = recipe
+        self.recipe = recipe
         self._head_start = head_start
         self._started_early: dict[str, Prepared] = {}
         self._bulk: list[Child] = []  # those without a question, like the warm one
@@ -261,7 +261,7 @@ class Crew:
         seconds, patience = _SECONDS, _PATIENCE_SECONDS
         if promptly:
             seconds, patience = _PROMPT_SECONDS, _PROMPT_PATIENCE_SECONDS
-        question = Question(self._recipe, tuple(tasks), seconds, by_lines)
+        question = Question(self.recipe, tuple(tasks), seconds, by_lines)
         answers: list[Prepared] = []
         child: Child | None = None
         try:
@@ -304,7 +304,7 @@ class Crew:
 
     def _here_safely(self, task: Task) -> Prepared:
         try:
-            return prepare(self._recipe, task, NO_PROCESS)
+            return prepare(self.recipe, task, NO_PROCESS)
         except MemoryError:
             return given_up(task, "there is too little memory")
 

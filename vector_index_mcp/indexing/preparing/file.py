@@ -4,18 +4,15 @@ Runs in children of the service (`crew`): what a file holds may crash or hang a 
 """
 
 import logging
-import os
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from vector_index_mcp.engine import chunk, fields
-from vector_index_mcp.engine.types import Chunk, Document, FileRecord, StoredChunk
-from vector_index_mcp.files import read, secrets
+from vector_index_mcp.engine.types import Document, FileRecord
+from vector_index_mcp.files import read
 from vector_index_mcp.files.folder import Folder
-from vector_index_mcp.files.language import language_of
 from vector_index_mcp.files.scan import UNKNOWN, may_recur
 from vector_index_mcp.indexing.ledger import FAILED, GIVEN_UP, INDEXED, SKIPPED
+from vector_index_mcp.indexing.preparing.recipe import Recipe, without_rows
 
 _log = logging.getLogger(__name__)
 
@@ -32,18 +29,6 @@ class Task:
     key: str
     known: FileRecord | None = None
     """What the index knows of it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Recipe:
-    """What turns a text into chunks."""
-
-    chunk_max_chars: int
-
-    @property
-    def version(self) -> str:
-        """Differs whenever the same text would become other chunks."""
-        return f"{chunk.VERSION} {fields.VERSION} {secrets.VERSION} chars={self.chunk_max_chars}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,26 +93,6 @@ def is_storable(key: str) -> bool:
     return True
 
 
-def document_of(key: str, stored: Sequence[StoredChunk]) -> Document:
-    """The document that the rows of a file make under another key.
-
-    Args:
-        key: The new one.
-        stored: All chunks of the file, at least one.
-    """
-    ordered = sorted(stored, key=lambda chunk: chunk.chunk_index)
-    chunks = [Chunk(c.text, c.start_line, c.end_line, c.scope, c.symbols) for c in ordered]
-    first = ordered[0]
-    return Document(
-        key=key,
-        original_path=key.replace("/", os.sep),
-        content_hash=first.content_hash,
-        modified=first.modified,
-        language=first.language,
-        entries=fields.entries(key, chunks),
-    )
-
-
 def _failed(task: Task, reason: str) -> Prepared:
     skipped = read.Skipped(reason, read.stamp_now(task.folder, task.key))
     return _without_text(task.key, skipped, FAILED)
@@ -152,12 +117,13 @@ def _read(recipe: Recipe, task: Task, by_lines: str) -> Prepared:
         state = FAILED if result.reason.startswith(read.UNREADABLE) else SKIPPED
         return _without_text(key, result, state)
     if known and _is_same(known, result):
-        return Prepared(key, _record(key, result, known.chunk_count, known.reason), None)
-    document, problem = _document(key, result, recipe.chunk_max_chars, by_lines)
-    record = _record(key, result, len(document.entries), problem)
+        record = _record(key, result, known.chunk_count, known.reason, known.details)
+        return Prepared(key, record, None)
+    cut = recipe.cut(key, result, by_lines)
+    record = _record(key, result, len(cut.document.entries), cut.problem, cut.details)
     if by_lines == NO_PROCESS:
         record = replace(record, stamp=UNKNOWN)  # so that the next scan reads it once more
-    return Prepared(key, record, document)
+    return Prepared(key, record, cut.document)
 
 
 def _is_same(known: FileRecord, text: read.Text) -> bool:
@@ -166,8 +132,8 @@ def _is_same(known: FileRecord, text: read.Text) -> bool:
     return is_current and known.reason != NO_PROCESS
 
 
-def _record(key: str, text: read.Text, chunk_count: int, reason: str) -> FileRecord:
-    state = (INDEXED, reason, text.masked)
+def _record(key: str, text: read.Text, chunk_count: int, reason: str, details: str) -> FileRecord:
+    state = (INDEXED, reason, text.masked, details)
     return FileRecord(key, text.stamp, text.content_hash, chunk_count, *state)
 
 
@@ -176,21 +142,4 @@ def _without_text(key: str, found: read.Skipped, state: str) -> Prepared:
     record = FileRecord(key, found.stamp, found.content_hash, 0, state, found.reason)
     if not is_storable(key):
         return Prepared(key, record, None)
-    nothing = read.Text("", found.content_hash, found.stamp)
-    return Prepared(key, record, _document(key, nothing, 1, by_lines=found.reason)[0])
-
-
-def _document(key: str, text: read.Text, max_chars: int, by_lines: str) -> tuple[Document, str]:
-    """The chunks of a file, and why they are cut by its lines; that is empty if they are not."""
-    language = language_of(key)
-    along = "" if by_lines else language
-    chunks, problem = chunk.cut_text(text.text, along, max_chars)
-    document = Document(
-        key=key,
-        original_path=key.replace("/", os.sep),
-        content_hash=text.content_hash,
-        modified=text.stamp[1] / 1e9,
-        language=language,
-        entries=fields.entries(key, chunks),
-    )
-    return document, by_lines or problem
+    return Prepared(key, record, without_rows(key, found.content_hash, found.stamp[1] / 1e9))

@@ -14,7 +14,8 @@ from typing import BinaryIO
 from vector_index_mcp.errors import ProjectError
 from vector_index_mcp.files.ignore import Ignore
 from vector_index_mcp.files.scan import compare, walk
-from vector_index_mcp.indexing.preparing.file import Prepared, Recipe, Task, prepare
+from vector_index_mcp.indexing.preparing.file import Prepared, Task, prepare
+from vector_index_mcp.indexing.preparing.recipe import Recipe
 from vector_index_mcp.processes import confined, streams
 from vector_index_mcp.processes.priority import be_polite
 

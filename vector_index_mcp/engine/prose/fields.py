@@ -1,0 +1,42 @@
+"""What of a document's chunk is embedded and matched: its text, heading path, title, tags. Pure."""
+
+from collections.abc import Iterable
+
+from vector_index_mcp.engine.fields import chunk_hash
+from vector_index_mcp.engine.prose.properties import Properties, stem_of
+from vector_index_mcp.engine.prose.stems import stemmed
+from vector_index_mcp.engine.types import Chunk, Entry
+
+# How often a word counts that stands in another field than the text: BM25F by repetition, as in
+# `engine.fields`. Chosen with benchmarks/documents.py.
+TITLE_WEIGHT = 2
+HEADINGS_WEIGHT = 1
+TAGS_WEIGHT = 2
+NAME_WEIGHT = 1
+_FOLDERS = 3  # the nearest ones
+
+
+def entries(key: str, chunks: Iterable[Chunk], properties: Properties) -> tuple[Entry, ...]:
+    """The chunks of the document `key`, ready to be stored."""
+    place = _matched_of_all(key, properties)
+    return tuple(
+        Entry(
+            chunk,
+            chunk_hash(key, chunk.scope, chunk.text),
+            " ".join(filter(None, (place, *_matched(chunk)))),
+        )
+        for chunk in chunks
+    )
+
+
+def _matched_of_all(key: str, properties: Properties) -> str:
+    """The words that all chunks of a document are found by."""
+    folders = key.rpartition("/")[0].split("/")[1:]  # the first is the collection's name
+    titles = " ".join([properties.title, *properties.aliases])
+    tags = " ".join(properties.tags)
+    fields = [titles] * TITLE_WEIGHT + [tags] * TAGS_WEIGHT + [stem_of(key)] * NAME_WEIGHT
+    return stemmed(" ".join([*fields, *folders[-_FOLDERS:]]))
+
+
+def _matched(chunk: Chunk) -> list[str]:
+    return [stemmed(chunk.scope)] * HEADINGS_WEIGHT + [stemmed(chunk.text)]

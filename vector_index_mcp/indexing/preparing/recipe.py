@@ -1,0 +1,104 @@
+"""What turns a text into the rows of an index. Pure."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from vector_index_mcp.engine import chunk, fields, prose
+from vector_index_mcp.engine.types import Chunk, Document, Entry, StoredChunk
+from vector_index_mcp.files import secrets
+from vector_index_mcp.files.language import language_of
+from vector_index_mcp.files.read import Text
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A text as rows."""
+
+    document: Document
+    details: str
+    """What is known of the text as a whole, as JSON; empty for code."""
+    problem: str
+    """Why it was cut by its lines; empty if it was not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """What turns a text into chunks."""
+
+    chunk_max_chars: int
+    is_prose: bool = False
+    """Whether texts are for people to read, and not code; see `engine.prose`."""
+
+    @property
+    def version(self) -> str:
+        """Differs whenever the same text would become other chunks."""
+        kind = f" {prose.VERSION}" if self.is_prose else ""
+        version = f"{chunk.VERSION} {fields.VERSION} {secrets.VERSION}{kind}"
+        return f"{version} chars={self.chunk_max_chars}"
+
+    def cut(self, key: str, text: Text, by_lines: str = "") -> Cut:
+        """The rows of a file.
+
+        Args:
+            key: The file's.
+            text: What it holds.
+            by_lines: Why it is to be cut by its lines; empty to cut it along its syntax.
+        """
+        language = language_of(key)
+        if self.is_prose:
+            entries, details = self._prose(key, text.text, language)
+            return Cut(_document(key, text, entries), details, "")
+        chunks, problem = chunk.cut_text(
+            text.text, "" if by_lines else language, self.chunk_max_chars
+        )
+        return Cut(_document(key, text, fields.entries(key, chunks)), "", by_lines or problem)
+
+    def _prose(self, key: str, text: str, language: str) -> tuple[tuple[Entry, ...], str]:
+        properties, first = prose.properties_of(key, text, language)
+        chunks = prose.chunks_of(text, language, properties.title, first, self.chunk_max_chars)
+        return prose.entries(key, chunks, properties), properties.dumped()
+
+    def recut(self, key: str, stored: Sequence[StoredChunk], details: str) -> Document:
+        """The document that the rows of a file make under another key.
+
+        Args:
+            key: The new one.
+            stored: All chunks of the file, at least one.
+            details: What is known of its text as a whole.
+        """
+        ordered = sorted(stored, key=lambda chunk: chunk.chunk_index)
+        chunks = [Chunk(c.text, c.start_line, c.end_line, c.scope, c.symbols) for c in ordered]
+        if self.is_prose:
+            entries = prose.entries(key, chunks, prose.Properties.loaded(details, key))
+        else:
+            entries = fields.entries(key, chunks)
+        first = ordered[0]
+        return Document(
+            key=key,
+            original_path=_original(key),
+            content_hash=first.content_hash,
+            modified=first.modified,
+            language=first.language,
+            entries=entries,
+        )
+
+
+def without_rows(key: str, content_hash: str, modified: float) -> Document:
+    """The document of a file that has no text, so that rows of an earlier one go."""
+    return Document(key, _original(key), content_hash, modified, language_of(key), ())
+
+
+def _document(key: str, text: Text, entries: tuple[Entry, ...]) -> Document:
+    return Document(
+        key=key,
+        original_path=_original(key),
+        content_hash=text.content_hash,
+        modified=text.stamp[1] / 1e9,
+        language=language_of(key),
+        entries=entries,
+    )
+
+
+def _original(key: str) -> str:
+    return key.replace("/", os.sep)
