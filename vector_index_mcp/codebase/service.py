@@ -4,36 +4,24 @@ Knows nothing of who asks and how: whoever serves it calls its methods while its
 """
 
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-import anyio.to_thread
-
-from vector_index_mcp.codebase.asking import (
-    Answer,
-    Place,
-    Question,
-    backlog_of,
-    best_hits,
-    note,
-)
+from vector_index_mcp.codebase.asking import Answer, backlog_of, note
 from vector_index_mcp.codebase.recent import Asker, RecentQueries, asked
-from vector_index_mcp.codebase.wanted import Wanted, wanted
+from vector_index_mcp.codebase.wanted import wanted
 from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.engine.embed import Embedder
+from vector_index_mcp.engine.store import Store
 from vector_index_mcp.engine.types import Hit
-from vector_index_mcp.errors import DamagedIndexError
+from vector_index_mcp.errors import DamagedIndexError, StorageError, StoreError
 from vector_index_mcp.files.folder import Folder
 from vector_index_mcp.indexing import place
-from vector_index_mcp.indexing.checking import Checked, check_against_disk
+from vector_index_mcp.indexing.asking import Question, ask
 from vector_index_mcp.indexing.keeper import Options, Role
-from vector_index_mcp.indexing.ledger import Ledger
 from vector_index_mcp.indexing.preparing.crew import Crew
-from vector_index_mcp.indexing.run import Kind
 from vector_index_mcp.indexing.service import LiveIndex
-
-_SPARE_HITS = 5  # in place of hits whose file turns out to be gone
 
 
 class Codebase:
@@ -62,7 +50,6 @@ class Codebase:
         self.project = project
         self.index = LiveIndex([project], where, options, embedder, cache, crew)
         self.recent = RecentQueries()
-        self._embedder = embedder
 
     @property
     def root(self) -> Path:
@@ -115,56 +102,30 @@ class Codebase:
             QueryError: If the query is empty or too long, or a filter means nothing.
             StoreError: If there is no index that could be read.
         """
-        live_index = self.index
         what = wanted(query, path, language)
-        began = time.monotonic()
-        await live_index.make_sure()
-        await live_index.wait_for_first_scan()
-        if live_index.vectors is not None:
-            live_index.vectors.check_model()
-        async with live_index.reading() as (index, ledger):
-            question = Question(
-                self._embedder, what.query.text, index, ledger, wait_for_model=wait_for_model
-            )
-            where = Place(self.root, index, ledger)
-            hits, why_none = await self._best_hits(what, question, where, limit + _SPARE_HITS)
-        if live_index.indexer is not None:
-            # Newer than the one the search began with: it knows the commits since.
-            ledger = live_index.ledger
-        checked = await self._checked(ledger, hits, limit)
-        backlog = backlog_of(live_index)
-        if live_index.indexer is not None:
-            live_index.indexer.live.distrust(checked.untrue)
-            live_index.indexer.look_again(checked.gone | checked.stale | checked.untrue)
-        limits = note(question.lack, ledger, backlog, len(checked.untrue))
+        began, why_none = time.monotonic(), ""
+
+        async def find(store: Store, question: Question, most: int) -> list[Hit]:
+            nonlocal why_none
+            try:
+                hits, why_none = await what.find(
+                    store, question.ledger, self.root, question.embed, most
+                )
+            except StoreError as error:
+                if not isinstance(error, StorageError | DamagedIndexError):
+                    await what.raise_if_path_fails(store, question.embed, error)
+                raise
+            return hits
+
+        found = await ask(self.index, what.query.text, find, limit, wait_for_model=wait_for_model)
+        limits = note(found.lack, found.ledger, backlog_of(self.index), found.untrue)
         answer = Answer(
             wanted=what,
-            hits=checked.hits,
-            stale=frozenset(checked.stale),
-            mode=question.mode,
+            hits=found.hits,
+            stale=found.stale,
+            mode="lexical" if found.lack else "hybrid",
             note=" ".join(filter(None, (why_none, limits))),
             seconds=time.monotonic() - began,
         )
         self.recent.note(asked(answer, asker))
         return answer
-
-    async def _best_hits(
-        self, what: Wanted, question: Question, where: Place, limit: int
-    ) -> tuple[list[Hit], str]:
-        indexer = self.index.indexer
-        try:
-            return await best_hits(
-                what, question, where, limit, indexer.live if indexer is not None else None
-            )
-        except DamagedIndexError:
-            if self.index.indexer is not None:
-                self.index.indexer.begin_run(Kind.REBUILD)
-            raise
-
-    async def _checked(self, ledger: Ledger, hits: Sequence[Hit], limit: int) -> Checked:
-        checked = await anyio.to_thread.run_sync(
-            check_against_disk, self.index.folders, ledger, hits, limit
-        )
-        if checked.gone:
-            await self.index.make_sure()
-        return checked

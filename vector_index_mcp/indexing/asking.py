@@ -1,0 +1,187 @@
+"""A question to a live index, on its way to hits: embed it if possible now, search, check the disk.
+
+What is searched for and how it is ranked is the tool set's; what belongs to any question is here:
+an index that is opened again if it was lost, a first scan that is waited for, an index replaced
+while it was searched, damage, and hits that are no longer as their files are.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+import anyio
+import anyio.to_thread
+
+from vector_index_mcp.engine.embed import Embedder
+from vector_index_mcp.engine.store import Index, Store
+from vector_index_mcp.engine.types import Hit, Vector
+from vector_index_mcp.errors import (
+    DamagedIndexError,
+    EmbeddingError,
+    StorageError,
+    StoreError,
+)
+from vector_index_mcp.indexing.checking import Checked, check_against_disk
+from vector_index_mcp.indexing.ledger import Ledger
+from vector_index_mcp.indexing.live import Live
+from vector_index_mcp.indexing.remedies import with_remedy
+from vector_index_mcp.indexing.run import Kind
+from vector_index_mcp.indexing.service import LiveIndex
+
+_QUERY_PATIENCE_SECONDS = 0.4  # for the query's vector, while the worker is busy
+_LOADING_PATIENCE_SECONDS = 120.0  # for the model, of somebody who would rather wait
+_SPARE_HITS = 5  # in place of hits whose file turns out to be gone
+
+
+class Question:
+    """A query that is embedded once, if that is possible now."""
+
+    def __init__(
+        self, embedder: Embedder, text: str, index: Index, ledger: Ledger, *, wait_for_model: bool
+    ) -> None:
+        self.text = text
+        self.ledger = ledger
+        """What is known of the files."""
+        self.lack = ""
+        """Why there is no vector; empty before `embed`, and if there is one."""
+        self._embedder = embedder
+        self._index = index
+        self._wait_for_model = wait_for_model
+        self._vector: Vector | None = None
+
+    async def embed(self) -> Vector | None:
+        """The query's vector; None if something is lacking."""
+        if self._vector is None and not self.lack:
+            self._vector, self.lack = await self._embed()
+        return self._vector
+
+    async def _embed(self) -> tuple[Vector | None, str]:
+        embedder, model = self._embedder, self._index.manifest.model
+        if model is None or self.ledger.unembedded_count >= self.ledger.chunk_count:
+            return None, embedder.reason or "no chunk has been embedded yet"
+        if embedder.state != "ready" and not self._wait_for_model:
+            embedder.start()
+            return None, embedder.reason or "the embedding model is still loading"
+        patience = _LOADING_PATIENCE_SECONDS if self._wait_for_model else _QUERY_PATIENCE_SECONDS
+        try:
+            with anyio.fail_after(patience):
+                [vector] = await embedder.embed([self.text], urgent=True)
+                identity = await embedder.identity()
+        except EmbeddingError as error:
+            return None, with_remedy(error)
+        except TimeoutError:
+            return None, "the embedding model is busy"
+        if identity.digest != model.digest:
+            return None, "the index holds vectors of another model and is being embedded anew"
+        return vector, ""
+
+
+Find = Callable[[Store, Question, int], Awaitable[Sequence[Hit]]]
+"""Searches a store for a question: the best hits, so many at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What a question has found."""
+
+    hits: list[Hit]
+    """Best first, as their files are now."""
+    stale: frozenset[str]
+    """Files among the hits that changed since they were indexed; they are queued."""
+    untrue: int
+    """Files about which the index was wrong; their hits are left out."""
+    lack: str
+    """Why the question was not compared by meaning; empty if it was, or did not ask for that."""
+    ledger: Ledger
+
+
+async def ask(
+    live_index: LiveIndex, text: str, find: Find, limit: int, *, wait_for_model: bool = False
+) -> Answered:
+    """Search a live index; what turns out to differ from the disk is indexed again.
+
+    Args:
+        live_index: It must be running.
+        text: What is embedded, if `find` asks for it.
+        find: Searches; once more if the index was replaced meanwhile, or if an error says little.
+        limit: How many hits at most.
+        wait_for_model: Whether to wait until the model is loaded. Otherwise it is loaded in the
+            background, and what can be found without must do meanwhile.
+
+    Raises:
+        ProjectError: If all folders are out of reach.
+        QueryError: If `find` makes nothing of the question.
+        StoreError: If there is no index that could be read.
+    """
+    await live_index.make_sure()
+    await live_index.wait_for_first_scan()
+    if live_index.vectors is not None:
+        live_index.vectors.check_model()
+    async with live_index.reading() as (index, ledger):
+        question = Question(live_index.embedder, text, index, ledger, wait_for_model=wait_for_model)
+        hits = await _found(live_index, find, question, index.store, limit + _SPARE_HITS)
+    if live_index.indexer is not None:
+        # Newer than the one the search began with: it knows the commits since.
+        ledger = live_index.ledger
+    checked = await _checked(live_index, ledger, hits, limit)
+    if live_index.indexer is not None:
+        live_index.indexer.live.distrust(checked.untrue)
+        live_index.indexer.look_again(checked.gone | checked.stale | checked.untrue)
+    return Answered(
+        hits=checked.hits,
+        stale=frozenset(checked.stale),
+        untrue=len(checked.untrue),
+        lack=question.lack,
+        ledger=ledger,
+    )
+
+
+async def _found(
+    live_index: LiveIndex, find: Find, question: Question, store: Store, limit: int
+) -> Sequence[Hit]:
+    indexer = live_index.indexer
+    try:
+        live = indexer.live if indexer is not None else None
+        return await _search(find, question, store, limit, live)
+    except DamagedIndexError:
+        if live_index.indexer is not None:
+            live_index.indexer.begin_run(Kind.REBUILD)
+        raise
+
+
+async def _search(
+    find: Find, question: Question, store: Store, limit: int, live: Live | None
+) -> Sequence[Hit]:
+    """Search; once more if the index was replaced meanwhile, or if the error says little.
+
+    Raises:
+        DamagedIndexError: If the index we keep turns out to be damaged.
+    """
+    for is_last in (False, True):
+        try:
+            hits = await find(store, question, limit)
+        except StorageError:
+            raise
+        except StoreError as error:
+            if live is not None and live.index.store is not store:
+                store = live.index.store
+                continue
+            if live is not None and live.is_damage(error):
+                raise DamagedIndexError(str(error), error.problem) from error
+            if is_last:
+                raise
+        else:
+            if live is not None:
+                live.note_success()
+            return hits
+    return await find(store, question, limit)
+
+
+async def _checked(
+    live_index: LiveIndex, ledger: Ledger, hits: Sequence[Hit], limit: int
+) -> Checked:
+    checked = await anyio.to_thread.run_sync(
+        check_against_disk, live_index.folders, ledger, hits, limit
+    )
+    if checked.gone:
+        await live_index.make_sure()
+    return checked
