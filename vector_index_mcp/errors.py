@@ -95,6 +95,10 @@ class QueryError(VectorIndexError):
     """Raised when a query is empty or too long, or a filter means nothing."""
 
 
+class NoVectorsError(QueryError):
+    """Raised when something is looked for by meaning, and nothing has a vector yet."""
+
+
 class ConfigFileError(VectorIndexError):
     """Raised when a client's configuration file cannot be read or safely changed."""
 

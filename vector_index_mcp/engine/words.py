@@ -58,9 +58,7 @@ def query_words(query: str) -> list[str]:
     Stop words are left out of a sentence, and neighbours are also joined, so that "user name"
     meets `userName`.
     """
-    spoken = [word for raw in query.split() if (word := raw.strip("?!.,;:\"'"))]
-    plain = [word for word in spoken if folded(word) not in _STOP_WORDS]
-    plain = plain or spoken
+    plain = _plain_words(query)
     joinable = [_joinable(word) for word in plain] if len(plain) <= _MOST_JOINED else []
     together = [
         "".join(words_of_pair)
@@ -68,9 +66,24 @@ def query_words(query: str) -> list[str]:
         for words_of_pair in zip(*(joinable[start:] for start in range(size)), strict=False)
         if all(words_of_pair)
     ]
+    named = [word for word in together if len(word) <= MAX_WORD_CHARS]
+    return list(dict.fromkeys(_asked_in(plain) + named))
+
+
+def asked_words(query: str) -> list[str]:
+    """The words of a query without stop words, in its order, with repeats."""
+    return _asked_in(_plain_words(query))
+
+
+def _plain_words(query: str) -> list[str]:
+    """What stands between the spaces of a query, but stop words only if there is nothing else."""
+    spoken = [word for raw in query.split() if (word := raw.strip("?!.,;:\"'"))]
+    return [word for word in spoken if folded(word) not in _STOP_WORDS] or spoken
+
+
+def _asked_in(plain: list[str]) -> list[str]:
     text = " ".join(plain)
-    found = [w for run in _runs_in(text).findall(text) for w in _words_in(run, is_asked=True)]
-    return list(dict.fromkeys(found + [word for word in together if len(word) <= MAX_WORD_CHARS]))
+    return [w for run in _runs_in(text).findall(text) for w in _words_in(run, is_asked=True)]
 
 
 def places(text: str, wanted: Set[str]) -> Iterator[tuple[int, int]]:

@@ -123,6 +123,8 @@ class Ledger:
         """Note that chunks of a file have their vector now, or will never have one."""
         self.revision += 1
         self._without_vector[key] = self._without_vector.get(key, 0) - embedded
+        if self._without_vector[key] <= 0:
+            del self._without_vector[key]
         self.unembedded_count -= embedded
         self._waiting[key] = self._waiting.get(key, 0) - embedded - given_up
         if self._waiting[key] <= 0:
@@ -144,6 +146,11 @@ class Ledger:
     def worth_another_try(self) -> set[str]:
         """The files that failed and may not fail again, although they have not changed."""
         return {key for key, r in self.failed.items() if not r.reason.startswith(GIVEN_UP)}
+
+    @property
+    def lacking_count(self) -> int:
+        """How many files have chunks without a vector."""
+        return len(self._without_vector)
 
     @property
     def is_waiting(self) -> bool:

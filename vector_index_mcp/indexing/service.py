@@ -13,12 +13,12 @@ import anyio.to_thread
 from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.engine.embed import Embedder
 from vector_index_mcp.engine.store import Index
-from vector_index_mcp.errors import BusyError, StoreError
+from vector_index_mcp.errors import BusyError, ModelNotFoundError, StoreError
 from vector_index_mcp.files.folder import Folder, Folders
 from vector_index_mcp.indexing.activity import Activity
 from vector_index_mcp.indexing.freshness import Freshness
 from vector_index_mcp.indexing.indexer import Indexer
-from vector_index_mcp.indexing.keeper import Keeper, Options, Role
+from vector_index_mcp.indexing.keeper import Keeper, Kept, Options, Role
 from vector_index_mcp.indexing.ledger import Ledger
 from vector_index_mcp.indexing.pipeline import Pipeline
 from vector_index_mcp.indexing.place import Place
@@ -176,6 +176,18 @@ class LiveIndex:
             BusyError: If another process is the index's writer.
             StoreError: If the index cannot be opened.
         """
+        kept = await self._writing()
+        kept.vectors.look_for_model()
+        kept.vectors.check_model()
+        return kept.indexer.begin_run(Kind.REBUILD if force_reindex else Kind.REQUEST)
+
+    async def _writing(self) -> Kept:
+        """What keeps the index, if this process is the one that writes it.
+
+        Raises:
+            BusyError: If another process is.
+            StoreError: If the index cannot be opened.
+        """
         await self._keeper.opened.wait()
         await self._keeper.try_now()
         kept = self._keeper.kept
@@ -186,9 +198,7 @@ class LiveIndex:
                 "another process keeps this index and follows every change by itself; "
                 "nothing needs to be triggered, see get_status"
             )
-        kept.vectors.look_for_model()
-        kept.vectors.check_model()
-        return kept.indexer.begin_run(Kind.REBUILD if force_reindex else Kind.REQUEST)
+        return kept
 
     async def catching_up(self) -> Run | None:
         """The run under way, once the index is open; None if there is none."""
@@ -203,10 +213,40 @@ class LiveIndex:
             else:
                 await self.vectors.progressed.wait()
 
+    async def embed(self, *, anew: bool = False) -> None:
+        """Wait until every chunk that can have a vector has one.
+
+        Args:
+            anew: Whether the vectors that there are are dropped first.
+
+        Raises:
+            BusyError: If another process is the index's writer.
+            ModelNotFoundError: If there is no model.
+            StoreError: If the index cannot be written.
+        """
+        vectors = (await self._writing()).vectors
+        if anew:
+            await vectors.forget_all()
+        vectors.look_for_model()
+        while self.progress.waits_for_vectors:
+            await self.embedding_progressed()
+        if self.progress.lacks_vectors:
+            raise ModelNotFoundError(self.embedder.reason)
+
     @property
     def ledger(self) -> Ledger:
         """What is known of every file; empty while the index is not open for writing."""
         return self.indexer.live.ledger if self.indexer is not None else Ledger()
+
+    async def known_files(self) -> Ledger:
+        """What is known of every file, also while another process writes the index."""
+        if self.indexer is not None:
+            return self.indexer.live.ledger
+        try:
+            async with self.reading() as (_, ledger):
+                return ledger
+        except StoreError:
+            return Ledger()
 
     async def verify(self) -> Report:
         """Compare the index with the folders, reading and cutting every file.

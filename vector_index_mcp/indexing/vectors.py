@@ -142,6 +142,20 @@ class Vectors:
             self._model_check_wanted = True
             self._live.text_moved.send()
 
+    async def forget_all(self) -> None:
+        """Drop all vectors, so that each chunk gets its vector anew.
+
+        Raises:
+            StoreError: If that cannot be written.
+        """
+        live = self._live
+        async with live.writing():
+            model = live.index.manifest.model
+            if model is not None:
+                await live.index.set_model(model)
+                live.ledger.note_dimension_changed()
+        live.text_moved.send()
+
     async def expect_model(self) -> None:
         """Make an empty index ready for vectors, if it is known whose they will be.
 

@@ -1,4 +1,4 @@
-"""What the settings make: the codebase service of a project, and where its files lie.
+"""What the settings make: the services of the tool sets, and where their files lie.
 
 Knows nothing of MCP: a command that opens an index itself would wait half a second for it.
 """
@@ -6,6 +6,7 @@ Knows nothing of MCP: a command that opens an index itself would wait half a sec
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,11 @@ from vector_index_mcp.settings import Settings
 
 if TYPE_CHECKING:
     from vector_index_mcp.codebase.service import Codebase
+    from vector_index_mcp.documents.home import Home
+    from vector_index_mcp.documents.service import Documents
+    from vector_index_mcp.engine.cache import EmbeddingCache
+    from vector_index_mcp.engine.embed import WorkerEmbedder
+    from vector_index_mcp.indexing.keeper import Options
     from vector_index_mcp.indexing.preparing.crew import Crew
     from vector_index_mcp.indexing.preparing.recipe import Recipe
 
@@ -81,33 +87,86 @@ def _recipe_of(settings: Settings) -> "Recipe":
 def load_codebase(project: Path, settings: Settings, crew: "Crew | None" = None) -> "Codebase":
     """The service of `project`, not yet running. Takes half a second: it imports lancedb."""
     from vector_index_mcp.codebase.service import Codebase
-    from vector_index_mcp.engine.cache import EmbeddingCache
-    from vector_index_mcp.engine.embed import WorkerEmbedder
-    from vector_index_mcp.indexing.keeper import Options
-    from vector_index_mcp.indexing.remedies import remedy_of
-    from vector_index_mcp.processes import children
 
-    options = Options(
-        recipe=_recipe_of(settings),
+    return Codebase(
+        folder_of(project, settings),
+        settings.lancedb_uri,
+        _options_of(settings, _recipe_of(settings)),
+        _embedder_of(settings),
+        _cache_of(settings),
+        crew,
+    )
+
+
+async def open_documents(
+    configuration: Path, settings: Settings, head_start: HeadStart | None = None
+) -> "Documents":
+    """The documents that the file `configuration` lists, not yet running; loaded in a thread.
+
+    Raises:
+        SettingsError: If that file cannot be understood.
+    """
+    assert head_start is None  # collections are known once their file is read
+    return await anyio.to_thread.run_sync(load_documents, home_of(configuration), settings)
+
+
+def home_of(configuration: Path) -> "Home":
+    """Where the index of the collections lies that the file `configuration` lists."""
+    from vector_index_mcp.documents import home
+
+    found = home.home_of(configuration.stem, os.environ, Path.cwd())
+    return replace(found, configuration=configuration)
+
+
+def load_documents(home: "Home", settings: Settings) -> "Documents":
+    """The documents of `home`, not yet running. Takes half a second: it imports lancedb.
+
+    Raises:
+        SettingsError: If its file cannot be understood.
+    """
+    from vector_index_mcp.documents import configuration
+    from vector_index_mcp.documents.service import Documents
+    from vector_index_mcp.indexing.preparing.recipe import Recipe
+
+    return Documents(
+        home,
+        configuration.read(home.configuration),
+        _options_of(settings, Recipe(settings.chunk_max_chars, is_prose=True)),
+        _embedder_of(settings),
+        _cache_of(settings),
+    )
+
+
+def _options_of(settings: Settings, recipe: "Recipe") -> "Options":
+    from vector_index_mcp.indexing.keeper import Options
+
+    return Options(
+        recipe=recipe,
         quiet_seconds=settings.debounce_quiet_ms / 1000,
         longest_seconds=settings.debounce_longest_ms / 1000,
         rescan_seconds=settings.rescan_seconds,
         state_folder=state_folder(),
     )
-    return Codebase(
-        folder_of(project, settings),
-        settings.lancedb_uri,
-        options,
-        WorkerEmbedder(
-            settings.embedding_model,
-            settings.embedding_device,
-            settings.worker_idle_minutes * _SECONDS_PER_MINUTE,
-            start_worker=children.start,
-            remedy_of=remedy_of,
-        ),
-        EmbeddingCache(cache_folder(settings), settings.embedding_cache_max_mb * 1_000_000),
-        crew,
+
+
+def _embedder_of(settings: Settings) -> "WorkerEmbedder":
+    from vector_index_mcp.engine.embed import WorkerEmbedder
+    from vector_index_mcp.indexing.remedies import remedy_of
+    from vector_index_mcp.processes import children
+
+    return WorkerEmbedder(
+        settings.embedding_model,
+        settings.embedding_device,
+        settings.worker_idle_minutes * _SECONDS_PER_MINUTE,
+        start_worker=children.start,
+        remedy_of=remedy_of,
     )
+
+
+def _cache_of(settings: Settings) -> "EmbeddingCache":
+    from vector_index_mcp.engine.cache import EmbeddingCache
+
+    return EmbeddingCache(cache_folder(settings), settings.embedding_cache_max_mb * 1_000_000)
 
 
 def cache_folder(settings: Settings) -> Path:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.abc
@@ -17,9 +17,9 @@ import anyio.to_thread
 import psutil
 from mcp.server.mcpserver import MCPServer
 
-from vector_index_mcp import __version__
 from vector_index_mcp.background.endpoint import Endpoint
 from vector_index_mcp.background.host import Host
+from vector_index_mcp.errors import BackgroundError
 from vector_index_mcp.indexing.preparing.head_start import HeadStart
 from vector_index_mcp.page.handover import Handover, folders_for
 from vector_index_mcp.processes import memory
@@ -27,6 +27,9 @@ from vector_index_mcp.serving import session, transport
 from vector_index_mcp.serving.lazily import Lazily
 from vector_index_mcp.serving.sets import Service, ToolSet
 from vector_index_mcp.settings import Settings
+
+if TYPE_CHECKING:
+    from vector_index_mcp.serving.listener import Page
 
 _SECONDS_PER_MINUTE = 60
 _LOADING = "INITIALIZING"
@@ -45,7 +48,7 @@ def build_server(tool_set: ToolSet, service: Lazily[Service]) -> MCPServer[Any]:
         tool_set.server_name,
         title=tool_set.title,
         description=tool_set.description,
-        version=__version__,
+        version=tool_set.version,
         instructions=tool_set.instructions,
         middleware=[begin_after_answer],
         log_level="WARNING",
@@ -90,7 +93,12 @@ async def host(
     memory.share_heaps()
     service = Lazily(partial(tool_set.load, Path(endpoint.place), settings, head_start))
     handover = Handover(endpoint.name, folders_for(endpoint.folder))
-    page = Lazily(partial(anyio.to_thread.run_sync, tool_set.load_page, service.get, handover))
+
+    async def load_page() -> "Page":
+        assert tool_set.load_page is not None  # asked for only if there is one
+        return await anyio.to_thread.run_sync(tool_set.load_page, service.get, handover)
+
+    page = Lazily(load_page)
     server = build_server(tool_set, service)
 
     async def run() -> None:
@@ -100,6 +108,8 @@ async def host(
             tasks.start_soon(page.run)
 
     async def open_page(in_a_file: bool) -> dict[str, Any]:
+        if tool_set.load_page is None:
+            raise BackgroundError(f"the {tool_set.name} have no page")
         service.begin()
         opened = await page.get()
         if not in_a_file:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from vector_index_mcp import __version__
 from vector_index_mcp.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from vector_index_mcp.serving.listener import Page
     from vector_index_mcp.settings import Settings
 
-CODEBASE = "codebase"
+CODEBASE, DOCUMENTS = "codebase", "documents"
 
 
 class Service(Protocol):
@@ -48,6 +49,8 @@ class ToolSet:
     name: str
     server_name: str
     """What the MCP server calls itself."""
+    version: str
+    """Of what it offers."""
     title: str
     description: str
     instructions: str
@@ -55,8 +58,8 @@ class ToolSet:
     """Makes the service of a place, not yet running."""
     register: "Callable[[MCPServer[Any], Get], None]"
     """Offers the tools on a server."""
-    load_page: "Callable[[Get, Handover], Page]"
-    """Makes the page that shows the service in a browser."""
+    load_page: "Callable[[Get, Handover], Page] | None"
+    """Makes the page that shows the service in a browser; None if there is none."""
 
 
 def _codebase() -> ToolSet:
@@ -71,6 +74,7 @@ def _codebase() -> ToolSet:
     return ToolSet(
         name=CODEBASE,
         server_name="vector-index-mcp",
+        version=__version__,
         title="Vector index",
         description="Searches this software project by meaning and by identifier",
         instructions=tools.INSTRUCTIONS,
@@ -80,7 +84,24 @@ def _codebase() -> ToolSet:
     )
 
 
-_TABLE: Mapping[str, Callable[[], ToolSet]] = {CODEBASE: _codebase}
+def _documents() -> ToolSet:
+    from vector_index_mcp.documents import guide, tools
+    from vector_index_mcp.serving.loading import open_documents
+
+    return ToolSet(
+        name=DOCUMENTS,
+        server_name="qmd",
+        version="1.0.0",  # of the contract
+        title="Documents",
+        description="Finds and reads the user's documents, by words and by meaning",
+        instructions=guide.INSTRUCTIONS,
+        load=open_documents,
+        register=tools.register,
+        load_page=None,
+    )
+
+
+_TABLE: Mapping[str, Callable[[], ToolSet]] = {CODEBASE: _codebase, DOCUMENTS: _documents}
 
 
 def named(name: str) -> ToolSet:

@@ -9,7 +9,7 @@ from vector_index_mcp.engine.types import Chunk, Entry
 
 # How often a word counts that stands in another field than the text: BM25F by repetition, as in
 # `engine.fields`. Chosen with benchmarks/documents.py.
-TITLE_WEIGHT = 2
+TITLE_WEIGHT = 1  # and once more with the headings
 HEADINGS_WEIGHT = 1
 TAGS_WEIGHT = 2
 NAME_WEIGHT = 1

@@ -6,7 +6,7 @@ Words of other languages in Latin letters lose an ending now and then, in texts 
 
 from typing import TYPE_CHECKING
 
-from vector_index_mcp.engine.words import query_words, spelled_out
+from vector_index_mcp.engine.words import asked_words, spelled_out
 
 if TYPE_CHECKING:
     from Stemmer import Stemmer
@@ -47,5 +47,5 @@ def stems_of(text: str) -> list[str]:
 
 
 def asked_stems(query: str) -> list[str]:
-    """The distinct stems of a query, without words that only carry its grammar."""
-    return list(dict.fromkeys(map(_STEMS.__getitem__, query_words(query))))
+    """The stems of a query, without words that only carry its grammar; repeats count."""
+    return [_STEMS[word] for word in asked_words(query)]

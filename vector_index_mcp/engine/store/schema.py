@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from vector_index_mcp.engine.types import (
     Document,
@@ -139,6 +140,16 @@ def stored_chunks(rows: list[dict[str, Any]]) -> list[StoredChunk]:
         )
         for row in rows
     ]
+
+
+def vectors_by_id(rows: pa.Table) -> dict[str, Vector]:
+    """Rows with the columns `document_id` and `vector` as vectors by document_id."""
+    rows = rows.filter(pc.is_valid(rows.column("vector"))).combine_chunks()
+    ids = rows.column("document_id").to_pylist()
+    if not ids:
+        return {}
+    values = pa.concat_arrays(rows.column("vector").chunks).flatten().to_numpy()
+    return dict(zip(ids, values.reshape(len(ids), -1), strict=True))
 
 
 def unembedded_chunks(rows: pa.Table) -> list[UnembeddedChunk]:

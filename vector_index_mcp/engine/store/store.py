@@ -10,7 +10,6 @@ Callers serialise the writing methods among themselves; the reading ones may run
 """
 
 import os
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -29,6 +28,7 @@ from lancedb.query import MatchQuery
 from vector_index_mcp.engine.batched import batched
 from vector_index_mcp.engine.store import schema
 from vector_index_mcp.engine.store.faults import translated
+from vector_index_mcp.engine.store.holdings import holdings
 from vector_index_mcp.engine.store.predicates import is_among, predicate_of
 from vector_index_mcp.engine.store.upkeep import Upkeep, tidy, unindexed_rows
 from vector_index_mcp.engine.types import (
@@ -215,7 +215,7 @@ class Store:
             if self.dimension is not None:
                 query = chunks.query().where("NOT embedded").select(["file_path"])
                 missing = await query.to_arrow()
-        return await anyio.to_thread.run_sync(_holdings, rows, missing)
+        return await anyio.to_thread.run_sync(holdings, rows, missing)
 
     async def rows(self, keys: Iterable[str]) -> dict[str, list[tuple[StoredChunk, Vector | None]]]:
         """All chunks of `keys` with their embeddings, as far as they have any, by file."""
@@ -231,6 +231,15 @@ class Store:
             embedding = None if vector is None else np.asarray(vector, dtype="<f4")
             found.setdefault(chunk.key, []).append((chunk, embedding))
         return found
+
+    async def vectors_of(self, ids: Iterable[str]) -> dict[str, Vector]:
+        """The embeddings of chunks, by document_id; without those that have none."""
+        if self.dimension is None:
+            return {}
+        with translated("reading"):
+            query = self._handles.chunks.query().where(is_among("document_id", ids))
+            rows = await query.select(["document_id", "vector"]).to_arrow()
+        return schema.vectors_by_id(rows)
 
     async def unembedded(self, keys: Iterable[str]) -> list[UnembeddedChunk]:
         """The chunks of `keys` that have no vector yet."""
@@ -379,21 +388,3 @@ async def _open_handles(uri: str, generation: int) -> _Handles:
     with translated("opening"):
         opened = await db.open_table(chunks), await db.open_table(files)
         return _Handles(db, *opened, "details" in (await opened[1].schema()).names)
-
-
-def _holdings(rows: pa.Table, missing: pa.Table) -> dict[str, Holding]:
-    unembedded = _count_by(missing, ["file_path"])
-    found: dict[str, Holding] = {}
-    for (key, content_hash), count in _count_by(rows, ["file_path", "content_hash"]).items():
-        other = found.get(key)
-        found[key] = Holding(
-            content_hash="" if other else content_hash,
-            rows=count + (other.rows if other else 0),
-            unembedded=unembedded[(key,)],
-        )
-    return found
-
-
-def _count_by(table: pa.Table, columns: list[str]) -> Counter[tuple[str, ...]]:
-    """How many rows there are of each combination. Arrow's own grouping loads 5 MB of library."""
-    return Counter(zip(*(table.column(name).to_pylist() for name in columns), strict=True))

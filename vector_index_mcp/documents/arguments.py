@@ -1,0 +1,156 @@
+"""What the tools take: the arguments of the contract, and what is said of wrong ones."""
+
+import json
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic.alias_generators import to_camel
+from pydantic.json_schema import SkipJsonSchema
+
+LONGEST_CHARS = 50_000
+"""Of a text among the arguments."""
+
+
+def _without_default(schema: dict[str, Any]) -> None:
+    schema.pop("default", None)
+
+
+class _Arguments(BaseModel):
+    model_config = ConfigDict(alias_generator=to_camel, strict=True, extra="ignore")
+
+
+class SearchArguments(_Arguments):
+    """Of `search`, and of `query` but for the descriptions."""
+
+    query: str = Field(
+        description="Search query - keywords or phrases to find", max_length=LONGEST_CHARS
+    )
+    limit: float = Field(10, description="Maximum number of results (default: 10)")
+    min_score: float = Field(0, description="Minimum relevance score 0-1 (default: 0)")
+    collection: str | SkipJsonSchema[None] = Field(
+        None,
+        description="Filter to a specific collection by name",
+        json_schema_extra=_without_default,
+    )
+
+
+class MeaningArguments(SearchArguments):
+    """Of `vsearch`."""
+
+    query: str = Field(
+        description="Natural language query - describe what you're looking for",
+        max_length=LONGEST_CHARS,
+    )
+    min_score: float = Field(0.3, description="Minimum relevance score 0-1 (default: 0.3)")
+
+
+class QueryArguments(MeaningArguments):
+    """Of `query`."""
+
+    min_score: float = Field(0, description="Minimum relevance score 0-1 (default: 0)")
+
+
+class GetArguments(_Arguments):
+    """Of `get`."""
+
+    file: str = Field(
+        description="File path or docid from search results (e.g., 'pages/meeting.md', "
+        "'#abc123', or 'pages/meeting.md:100' to start at line 100)",
+        max_length=LONGEST_CHARS,
+    )
+    from_line: float | SkipJsonSchema[None] = Field(
+        None,
+        description="Start from this line number (1-indexed)",
+        json_schema_extra=_without_default,
+    )
+    max_lines: float | SkipJsonSchema[None] = Field(
+        None,
+        description="Maximum number of lines to return",
+        json_schema_extra=_without_default,
+    )
+    line_numbers: bool = Field(
+        False, description="Add line numbers to output (format: 'N: content')"
+    )
+
+
+class MultiGetArguments(_Arguments):
+    """Of `multi_get`."""
+
+    pattern: str = Field(
+        description="Glob pattern or comma-separated list of file paths",
+        max_length=LONGEST_CHARS,
+    )
+    max_lines: float | SkipJsonSchema[None] = Field(
+        None, description="Maximum lines per file", json_schema_extra=_without_default
+    )
+    max_bytes: float = Field(
+        10_240, description="Skip files larger than this (default: 10240 = 10KB)"
+    )
+    line_numbers: bool = Field(
+        False, description="Add line numbers to output (format: 'N: content')"
+    )
+
+
+class StatusArguments(_Arguments):
+    """Of `status`: none."""
+
+
+def schema_of(model: type[BaseModel]) -> dict[str, Any]:
+    """The JSON schema of arguments, as the contract has it: no titles, no limits of ours."""
+    schema = model.model_json_schema(by_alias=True)
+    properties = {
+        name: {key: v for key, v in values.items() if key not in {"title", "maxLength"}}
+        for name, values in schema.get("properties", {}).items()
+    }
+    found: dict[str, Any] = {"type": "object", "properties": properties}
+    if required := schema.get("required"):
+        found["required"] = required
+    return found
+
+
+def refusal(tool: str, error: ValidationError) -> str:
+    """What is wrong with the arguments of a tool, in the contract's words."""
+    issues = [_issue(dict(problem)) for problem in error.errors(include_url=False)]
+    listed = json.dumps(issues, indent=2, ensure_ascii=False)
+    return f"{_PREFIX} Input validation error: Invalid arguments for tool {tool}: {listed}"
+
+
+def unknown(tool: str) -> str:
+    """What is said of a tool that there is not."""
+    return f"{_PREFIX} Tool {tool} not found"
+
+
+_PREFIX = "MCP error -32602:"
+_EXPECTED = {"string_type": "string", "float_type": "number", "bool_type": "boolean"}
+
+
+def _issue(problem: dict[str, Any]) -> dict[str, Any]:
+    path = [str(part) for part in problem["loc"]]
+    kind = problem["type"]
+    if kind == "missing":
+        return _wrong_type(path, "string", "undefined")
+    if kind in _EXPECTED:
+        return _wrong_type(path[:1], _EXPECTED[kind], _kind_of(problem["input"]))
+    return {"code": kind, "path": path[:1], "message": problem["msg"]}
+
+
+def _wrong_type(path: list[str], expected: str, received: str) -> dict[str, Any]:
+    return {
+        "expected": expected,
+        "code": "invalid_type",
+        "path": path,
+        "message": f"Invalid input: expected {expected}, received {received}",
+    }
+
+
+def _kind_of(value: object) -> str:
+    """The kind of a value in JavaScript's words."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, int | float):
+        return "number"
+    if isinstance(value, str):
+        return "string"
+    return "array" if isinstance(value, list) else "object"

@@ -1,0 +1,164 @@
+"""The candidates of both searches to one ranking of documents. Pure.
+
+What each step is worth is measured by benchmarks/documents.py.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from vector_index_mcp.engine.types import Candidate, Hit, StoredChunk, Vector, Vectors
+
+CANDIDATES = 100
+"""Chunks asked of each search, at least."""
+RERANKED = 30
+"""Documents whose fused score is blended with that of their neighbours."""
+_RRF_K = 60  # Cormack, Clarke, Büttcher, Reciprocal Rank Fusion (SIGIR 2009)
+_WEIGHT_OF_QUERY, _WEIGHT_OF_VARIANT = 2.0, 1.0
+_SMOOTHED = 60  # chunks that lend each other their scores
+_NEIGHBOURS = 5
+# What the fused score counts for, by the rank after fusion; the rest is the neighbours'.
+_SHARES = ((3, 0.75), (10, 0.60), (RERANKED, 0.40))
+_WORDS_WEIGHT = 1.5  # of full text beside meaning, once both are on one scale
+# A word that stands in a chunk of usual length adds about its IDF to a BM25 score. The IDF of a
+# query's words is about half of ln(1 + chunks), and BM25 saturates at k1 + 1 = 2.2 times that.
+_SATURATED = 2.2 * 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One wording of a query, and what the two searches found for it."""
+
+    words: int
+    """How many were looked for, with repeats."""
+    lexical: Sequence[Candidate]
+    """Of full-text search, best first."""
+    semantic: Sequence[Candidate]
+    """Of vector search, best first."""
+    vector: Vector
+
+
+def by_words(candidates: Iterable[Candidate]) -> list[Hit]:
+    """Documents by the BM25 score b of their best chunk, as b / (1 + b)."""
+    return [Hit(hit.chunk, hit.score / (1 + hit.score)) for hit in _best(candidates)]
+
+
+def by_meaning(candidates: Iterable[Candidate]) -> list[Hit]:
+    """Documents by the cosine of their best chunk; one below 0 counts as 0."""
+    return [Hit(hit.chunk, min(max(hit.score, 0.0), 1.0)) for hit in _best(candidates)]
+
+
+def by_both(
+    variants: Sequence[Variant], vectors: Mapping[str, Vector], chunks_in_index: int
+) -> list[Hit]:
+    """Documents by words and meaning together.
+
+    Reciprocal rank fusion says which are the best 30, and in which order. A chunk's own score is
+    its cosine plus its BM25 score on the same scale; beside it counts what the chunks say that are
+    most like it, for texts alike answer the same questions: the cluster hypothesis, Jardine and
+    van Rijsbergen, The Use of Hierarchic Clustering in Information Retrieval (1971).
+
+    Args:
+        variants: The first one is the query itself.
+        vectors: Of the chunks that were found, by document_id; without any, a chunk is left out.
+        chunks_in_index: How many there are.
+
+    Returns:
+        Hits with scores from 1 down to 0; the best chunk of each document.
+    """
+    found = [c for v in variants for c in (*v.lexical, *v.semantic)]
+    chunks = {c.chunk.document_id: c.chunk for c in found if c.chunk.document_id in vectors}
+    if not chunks:
+        return []
+    matrix = np.stack([vectors[id_] for id_ in chunks])
+    own = _own_scores(variants, [*chunks], matrix, chunks_in_index)
+    best = {hit.chunk.key: hit for hit in _scored(chunks.values(), own)}
+    lent = _lent_scores([*chunks.values()], own, matrix)
+    least = min(lent.values())
+
+    order = [key for key in _fused(variants) if key in best]
+    blended = []
+    for rank, key in enumerate(order[:RERANKED]):
+        share = next(share for until, share in _SHARES if rank < until)
+        score = share * best[key].score + (1 - share) * lent.get(key, least)
+        blended.append(Hit(best[key].chunk, score))
+    blended.sort(key=_place)
+    rest, last = order[RERANKED:], blended[-1].score
+    for rank, key in enumerate(rest, 1):  # below all that was reranked
+        blended.append(Hit(best[key].chunk, last * (1 - rank / (len(rest) + 1))))
+    return [Hit(hit.chunk, min(max(hit.score / (1 + _WORDS_WEIGHT), 0.0), 1.0)) for hit in blended]
+
+
+def _own_scores(
+    variants: Sequence[Variant], ids: Sequence[str], matrix: Vectors, chunks_in_index: int
+) -> Vectors:
+    """For each chunk, cosine and BM25 together, over all variants.
+
+    Neither is stretched to the range that it has among the candidates: where the best match of
+    words is poor, words have little say.
+    """
+    total, weights = np.zeros(len(ids), np.float32), 0.0
+    for number, variant in enumerate(variants):
+        scores = {c.chunk.document_id: c.score for c in variant.lexical}
+        lexical = np.array([scores.get(id_, 0.0) for id_ in ids], np.float32)
+        highest = _SATURATED * max(variant.words, 1) * np.log1p(chunks_in_index)
+        weight = _WEIGHT_OF_VARIANT if number else _WEIGHT_OF_QUERY
+        total += weight * (matrix @ variant.vector + _WORDS_WEIGHT * lexical / highest)
+        weights += weight
+    return total / np.float32(weights)
+
+
+def _lent_scores(chunks: Sequence[StoredChunk], own: Vectors, matrix: Vectors) -> dict[str, float]:
+    """By document, the mean score of the chunks that are most like its own, by likeness."""
+    order = np.argsort(-own, kind="stable")[:_SMOOTHED]
+    lenders, scores, vectors = [chunks[n] for n in order], own[order], matrix[order]
+    if len(lenders) > 1:
+        likeness = np.maximum(vectors @ vectors.T, 0.0)
+        np.fill_diagonal(likeness, 0.0)
+        kept = min(_NEIGHBOURS, len(lenders) - 1)
+        least = -np.partition(-likeness, kept - 1, axis=1)[:, kept - 1 : kept]
+        likeness[likeness < least] = 0.0
+        total = likeness.sum(axis=1)
+        means = likeness @ scores / np.maximum(total, 1e-9)
+        scores = np.where(total > 0, means, scores)
+    return {hit.chunk.key: hit.score for hit in _scored(lenders, scores)}
+
+
+def _fused(variants: Sequence[Variant]) -> list[str]:
+    """The keys of all documents found, by reciprocal rank fusion."""
+    scores: dict[str, float] = {}
+    for number, variant in enumerate(variants):
+        weight = _WEIGHT_OF_VARIANT if number else _WEIGHT_OF_QUERY
+        for candidates in (variant.lexical, variant.semantic):
+            for rank, hit in enumerate(_best(candidates), 1):
+                key = hit.chunk.key
+                scores[key] = scores.get(key, 0.0) + weight / (_RRF_K + rank)
+    return sorted(scores, key=lambda key: (-scores[key], key))
+
+
+def _scored(chunks: Iterable[StoredChunk], scores: Vectors) -> list[Hit]:
+    return _best(
+        Candidate(chunk, float(score)) for chunk, score in zip(chunks, scores, strict=True)
+    )
+
+
+def _best(candidates: Iterable[Candidate]) -> list[Hit]:
+    """The best chunk of each document in its newest generation, best first."""
+    candidates = [*candidates]
+    newest: dict[str, int] = {}
+    for candidate in candidates:
+        chunk = candidate.chunk
+        newest[chunk.key] = max(newest.get(chunk.key, 0), chunk.revision)
+    best: dict[str, Hit] = {}
+    for candidate in candidates:
+        chunk = candidate.chunk
+        known = best.get(chunk.key)
+        is_better = known is None or candidate.score > known.score
+        if chunk.revision == newest[chunk.key] and is_better:
+            best[chunk.key] = Hit(chunk, candidate.score)
+    return sorted(best.values(), key=_place)
+
+
+def _place(hit: Hit) -> tuple[float, str]:
+    return -hit.score, hit.chunk.key

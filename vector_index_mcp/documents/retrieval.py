@@ -1,0 +1,259 @@
+"""Documents that somebody names, as their files are now; what differs is indexed again."""
+
+import stat
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import anyio.to_thread
+
+from vector_index_mcp.documents import lines, names
+from vector_index_mcp.documents.catalog import entry_at, entry_with_hash, keys_of
+from vector_index_mcp.documents.contexts import context_of
+from vector_index_mcp.documents.matching import matching
+from vector_index_mcp.documents.places import Places
+from vector_index_mcp.documents.service import Documents
+from vector_index_mcp.documents.uris import hash_asked, uri_of
+from vector_index_mcp.engine.prose.properties import stem_of
+from vector_index_mcp.files import beneath, read
+from vector_index_mcp.files.folder import Folder
+from vector_index_mcp.indexing.ledger import Ledger
+
+LARGEST_BYTES = 10_240
+"""Of a document that is sent with others, unless asked otherwise."""
+_MOST_BYTES_TOGETHER = 2_000_000
+_MOST_SUGGESTED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Which lines of a document are wanted, and how."""
+
+    from_line: int | None = None
+    max_lines: int | None = None
+    is_numbered: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A document, or a part of it."""
+
+    key: str
+    title: str
+    context: str
+    """What is said of it; empty if nothing is."""
+    body: str
+    """Its lines."""
+    size: int
+    """Of the whole, in bytes."""
+
+    @property
+    def uri(self) -> str:
+        """What names it anywhere."""
+        return uri_of(self.key)
+
+    @property
+    def with_context(self) -> str:
+        """Its lines behind a comment with what is said of it."""
+        return lines.with_context(self.body, self.context)
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A name that means no document."""
+
+    asked: str
+    similar: tuple[str, ...]
+    """Paths that are like it."""
+
+    @property
+    def sentence(self) -> str:
+        """What to tell whoever asked."""
+        told = f"Document not found: {self.asked}"
+        if not self.similar:
+            return told
+        likely = "\n".join(f"  - {path}" for path in self.similar)
+        return f"{told}\n\nDid you mean one of these?\n{likely}"
+
+
+@dataclass(frozen=True, slots=True)
+class TooLarge:
+    """A document that is too large to be sent with others."""
+
+    key: str
+    size: int
+    """In bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Many:
+    """Several documents."""
+
+    documents: tuple[Text | TooLarge, ...]
+    errors: tuple[str, ...]
+    """What of the pattern could not be answered."""
+
+
+async def get(
+    documents: Documents, asked: str, part: Part, places: Places | None = None
+) -> Text | Missing:
+    """The document that `asked` names.
+
+    Args:
+        documents: They must be running.
+        asked: A key or its end, a URI, a docid or a path on the disk; with `:LINE` or not, which
+            counts more than the line in `part`.
+        part: Which lines.
+        places: Where whoever asks is; by default, nobody knows.
+    """
+    found = await _found(documents, asked, places or places_of(documents))
+    if found is None:
+        keys = keys_of(await documents.known())
+        similar = await anyio.to_thread.run_sync(names.similar, keys, asked, _MOST_SUGGESTED)
+        return Missing(asked, tuple(similar))
+    line = part.from_line if found.line is None else found.line
+    text = await _text(documents, found.key)
+    if text is None:
+        return Missing(asked, ())
+    cut = lines.cut(text.body, line, part.max_lines)
+    body = lines.numbered(cut.text, cut.start) if part.is_numbered else cut.text
+    return Text(text.key, text.title, text.context, body, text.size)
+
+
+async def multi_get(
+    documents: Documents,
+    pattern: str,
+    part: Part,
+    max_bytes: int = LARGEST_BYTES,
+    *,
+    is_rest: bool = False,
+    places: Places | None = None,
+) -> Many:
+    """The documents that a pattern means.
+
+    Args:
+        documents: They must be running.
+        pattern: A glob, names with commas between them, or one name.
+        part: Which lines of each.
+        max_bytes: Larger ones are left out.
+        is_rest: Whether REST asks, which words what it leaves out in another way.
+        places: Where whoever asks is; by default, nobody knows.
+
+    Raises:
+        QueryError: If the pattern means too much.
+    """
+    where = places or places_of(documents)
+    ledger = await documents.known()
+    keys = keys_of(ledger)
+
+    def find_one(name: str) -> str | None:
+        found = _known(ledger, dict.fromkeys(keys), name, where)
+        return found.key if found is not None else None
+
+    matched = await anyio.to_thread.run_sync(matching, keys, pattern, where, find_one)
+    if not matched.keys and not matched.is_list:
+        return Many((), (f"No files matched pattern: {pattern}",))
+    errors = [_not_found(keys, name) for name in matched.missing]
+    texts: list[Text | TooLarge] = []
+    together = 0
+    for number, key in enumerate(matched.keys):
+        size = await anyio.to_thread.run_sync(_size, documents, key)
+        if size is not None and size > max_bytes:
+            texts.append(TooLarge(key, size))
+            continue
+        if together + (size or 0) > _MOST_BYTES_TOGETHER:
+            left = len(matched.keys) - number
+            errors.append(f"{left} more files matched; ask for them in parts")
+            break
+        text = await _text(documents, key)
+        if text is None:
+            errors.append(_not_found(keys, key))
+            continue
+        together += text.size
+        texts.append(_shortened(text, part, is_rest=is_rest))
+    return Many(tuple(texts), tuple(errors))
+
+
+def places_of(documents: Documents) -> Places:
+    """Where the collections lie."""
+    return Places({c.name: c.path for c in documents.configuration.collections})
+
+
+def _shortened(text: Text, part: Part, *, is_rest: bool) -> Text:
+    cut = lines.cut(text.body, part.from_line, part.max_lines)
+    body = cut.text + lines.ending(cut.left, is_rest=is_rest)
+    if part.is_numbered:
+        body = lines.numbered(body, cut.start)
+    return Text(text.key, text.title, text.context, body, text.size)
+
+
+def _not_found(keys: Sequence[str], name: str) -> str:
+    similar = names.similar(keys, name, _MOST_SUGGESTED)
+    likely = f" (did you mean: {', '.join(similar)}?)" if similar else ""
+    return f"File not found: {name}{likely}"
+
+
+async def _found(documents: Documents, asked: str, places: Places) -> names.Found | None:
+    ledger = await documents.known()
+    keys = dict.fromkeys(keys_of(ledger))
+    found = await anyio.to_thread.run_sync(_known, ledger, keys, asked, places)
+    if found is not None:
+        return found
+    new = await anyio.to_thread.run_sync(_not_indexed_yet, documents, asked)
+    return None if new is None else names.Found(new)
+
+
+def _known(ledger: Ledger, keys: dict[str, None], asked: str, places: Places) -> names.Found | None:
+    """The document of the index that `asked` means."""
+    is_docid = asked.strip().strip("\"'`").startswith("#")
+    found = None if is_docid else names.find(keys, asked, places)
+    if found is None and (beginning := hash_asked(asked)):
+        entry = entry_with_hash(ledger, beginning)
+        found = names.Found(entry.key) if entry is not None else None
+    return found
+
+
+def _not_indexed_yet(documents: Documents, asked: str) -> str | None:
+    """The key of a file that has just been made: it is there, and belongs to a collection."""
+    indexer = documents.index.indexer
+    key = asked.strip().removeprefix("qmd://")
+    view = indexer.outlook.view_of(key) if indexer is not None else None
+    if view is None or ".." in key.split("/") or "\0" in key:
+        return None
+    path = view.folder.path_of(key)
+    is_document = bool(path) and not view.ignore.is_ignored(path, is_folder=False)
+    return key if is_document and _status(view.folder, key) is not None else None
+
+
+def _status(folder: Folder, key: str) -> int | None:
+    """The size of a regular file, in bytes; None if there is none."""
+    try:
+        status = beneath.status(folder.path, folder.path_of(key))
+    except (OSError, ValueError):
+        return None
+    return status.st_size if stat.S_ISREG(status.st_mode) else None
+
+
+def _size(documents: Documents, key: str) -> int | None:
+    folder = documents.index.folders.of(key)
+    return None if folder is None else _status(folder, key)
+
+
+async def _text(documents: Documents, key: str) -> Text | None:
+    """A document as its file is now; None if it has none any more."""
+    index = documents.index
+    folder, entry = index.folders.of(key), entry_at(await documents.known(), key)
+    if folder is None:
+        return None
+    body = await anyio.to_thread.run_sync(_body, folder, key)
+    stamp = await anyio.to_thread.run_sync(read.stamp_now, folder, key)
+    if index.indexer is not None and (entry is None or entry.record.stamp != stamp):
+        index.indexer.look_again([key])
+    if body is None:
+        return None
+    title = entry.title if entry is not None else stem_of(key)
+    context = context_of(documents.configuration, key)
+    return Text(key, title, context, body, len(body.encode("utf-8", "replace")))
+
+
+def _body(folder: Folder, key: str) -> str | None:
+    return read.text_of(folder, key, is_masked=False)

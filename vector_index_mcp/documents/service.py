@@ -1,0 +1,348 @@
+"""The documents of a user: collections of folders, kept as the configuration says, and searched.
+
+Knows nothing of who asks and how: whoever serves it calls its methods while it is `running`.
+"""
+
+import logging
+import os
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+
+from vector_index_mcp.documents import catalog, editing, updating
+from vector_index_mcp.documents.configuration import Collection, Configuration, read
+from vector_index_mcp.documents.home import Home
+from vector_index_mcp.documents.operations import Operations
+from vector_index_mcp.engine.cache import EmbeddingCache
+from vector_index_mcp.engine.embed import Embedder
+from vector_index_mcp.errors import SettingsError
+from vector_index_mcp.files.folder import Folder, Reading, Selection
+from vector_index_mcp.indexing.keeper import Options, Role
+from vector_index_mcp.indexing.ledger import Ledger
+from vector_index_mcp.indexing.place import Place
+from vector_index_mcp.indexing.preparing.crew import Crew
+from vector_index_mcp.indexing.run import Run
+from vector_index_mcp.indexing.service import LiveIndex
+
+_log = logging.getLogger(__name__)
+
+_LOOK_SECONDS = 0.5  # between two looks at the configuration
+_LARGEST_DOCUMENT_BYTES = 10_000_000  # books are documents, too
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionState:
+    """A collection and what the index holds of it."""
+
+    collection: Collection
+    documents: int
+    updated: datetime | None
+    """When the last changed of its documents was written; None if it has none."""
+    problem: str
+    """Why it is out of reach; empty if it is not."""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """How the index is."""
+
+    documents: int
+    unembedded: int
+    """Documents that lack vectors."""
+    embedded_chunks: int
+    has_vectors: bool
+    collections: tuple[CollectionState, ...]
+    problem: str
+    """What is wrong with the index or the configuration; empty if nothing is."""
+    size_bytes: int | None
+
+
+class Documents:
+    """The documents of one configuration. Constructing it does nothing yet."""
+
+    def __init__(
+        self,
+        home: Home,
+        configuration: Configuration,
+        options: Options,
+        embedder: Embedder,
+        cache: EmbeddingCache,
+        crew: Crew | None = None,
+    ) -> None:
+        """Make one.
+
+        Args:
+            home: Where configuration and index lie.
+            configuration: As it was read.
+            options: What a user may set about the index.
+            embedder: Makes vectors.
+            cache: Keeps them.
+            crew: Prepares files; None for a new one.
+        """
+        self.home = home
+        self.configuration = configuration
+        self.problem = ""
+        """Why the configuration cannot be read as it is now; the last readable one counts."""
+        self.operations = Operations()
+        place = Place(home.index, owner=str(home.configuration))
+        folders = [folder_of(collection) for collection in configuration.collections]
+        self.index = LiveIndex(folders, place, options, embedder, cache, crew)
+        self.embedder = embedder
+        self._following = anyio.Lock()
+        self._stamp: object = None
+
+    # -- lifetime --------------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def running(self, role: Role = Role.KEEPER) -> AsyncIterator[None]:
+        """The time in which questions are answered."""
+        async with self.index.running(role), anyio.create_task_group() as tasks:
+            if role is Role.KEEPER:
+                tasks.start_soon(self._follow_forever)
+            try:
+                yield
+            finally:
+                tasks.cancel_scope.cancel()
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether anything is still to be done that does not wait for a model."""
+        return bool(self.operations.listed) or self.index.progress.is_busy
+
+    @property
+    def state(self) -> str:
+        """What it is doing, in one word."""
+        return self.index.state.current
+
+    # -- the configuration -----------------------------------------------------------------
+
+    async def _follow_forever(self) -> None:
+        while True:
+            await self.follow()
+            await anyio.sleep(_LOOK_SECONDS)
+
+    async def follow(self) -> None:
+        """Have the index hold the collections that the configuration lists now."""
+        async with self._following:
+            stamp = await anyio.to_thread.run_sync(_stamp_of, self.home.configuration)
+            if stamp == self._stamp:
+                return
+            try:
+                found = await anyio.to_thread.run_sync(read, self.home.configuration)
+            except SettingsError as error:
+                self.problem = str(error)
+                _log.warning("%s", error)
+            else:
+                self.problem = ""
+                self._apply(found)
+            self._stamp = stamp
+
+    def _apply(self, found: Configuration) -> None:
+        known = {folder.name: folder for folder in self.index.folders}
+        wanted = {c.name: folder_of(c) for c in found.collections}
+        for name, new in _renamed(known, wanted).items():
+            self.index.rename_folder(name, new)
+            known[new] = known.pop(name)
+        for name in [n for n, folder in known.items() if wanted.get(n) != folder]:
+            self.index.remove_folder(name)
+            del known[name]
+        for name, folder in wanted.items():
+            if name not in known:
+                self.index.add_folder(folder)
+        self.configuration = found
+
+    async def _edit(self, change: "updating.Change", *arguments: object) -> None:
+        """Change the configuration's file, and follow it."""
+        await anyio.to_thread.run_sync(change, self.home.configuration, *arguments)
+        await self.follow()
+
+    async def add(self, collection: Collection) -> int:
+        """Add a collection and index it; how many documents it has.
+
+        Raises:
+            SettingsError: If it cannot be added.
+            StoreError: If it cannot be indexed.
+        """
+        async with self.operations.doing(f"add {collection.name}"):
+            await self._edit(editing.add, collection)
+            await self._settle()
+            return len(catalog.keys_of(self.index.ledger, collection.name))
+
+    async def remove(self, name: str) -> int:
+        """Remove a collection from configuration and index; how many documents it had.
+
+        Raises:
+            SettingsError: If there is none with this name, or the file cannot be changed.
+        """
+        async with self.operations.doing(f"remove {name}"):
+            count = len(catalog.keys_of(self.index.ledger, name))
+            await self._edit(editing.remove, name)
+            await self._settle()
+            return count
+
+    async def rename(self, name: str, new: str) -> None:
+        """Call a collection by another name; nothing is read or embedded again.
+
+        Raises:
+            SettingsError: If there is none, the new name cannot be used, or is taken.
+        """
+        async with self.operations.doing(f"rename {name}"):
+            await self._edit(editing.rename, name, new)
+            await self._settle()
+
+    async def set_context(self, collection: str, prefix: str, text: str) -> None:
+        """Say something about documents; of all of them if no collection is named.
+
+        Raises:
+            SettingsError: If there is no such collection, or the file cannot be changed.
+        """
+        if collection:
+            await self._edit(editing.set_context, collection, prefix, text)
+        else:
+            await self._edit(editing.set_global_context, text)
+
+    async def remove_context(self, collection: str, prefix: str) -> None:
+        """Take back what is said about documents.
+
+        Raises:
+            SettingsError: If nothing is said there, or the file cannot be changed.
+        """
+        if collection:
+            await self._edit(editing.remove_context, collection, prefix)
+        else:
+            await self._edit(editing.set_global_context, "")
+
+    # -- indexing --------------------------------------------------------------------------
+
+    async def _settle(self) -> Run:
+        """Compare all collections with the index and wait until it is as they are.
+
+        Raises:
+            BusyError: If another process is the index's writer.
+            StoreError: If the index cannot be opened.
+        """
+        run = await self.index.trigger(force_reindex=False)
+        await run.finished.wait()
+        return run
+
+    async def update(self, *, pull: bool = False) -> list[updating.Update]:
+        """Bring all collections up to date; what became of each.
+
+        Args:
+            pull: Whether repositories are brought up to date by git first.
+
+        Raises:
+            BusyError: If another process is the index's writer.
+            StoreError: If the index cannot be opened.
+        """
+        async with self.operations.doing("update"):
+            await self.follow()
+            collections = self.configuration.collections
+            pulled = {}
+            if pull:
+                pulled = {c.name: await updating.pull(c.path) for c in collections}
+            before = {c.name: updating.seen(self.index.ledger, c.name) for c in collections}
+            await self._settle()
+            return [
+                updating.update_of(c, before[c.name], self.index.ledger, pulled.get(c.name, ""))
+                for c in collections
+            ]
+
+    async def embed(self, *, anew: bool = False) -> int:
+        """Wait until all chunks have vectors; how many the index holds then.
+
+        Args:
+            anew: Whether those that it has are dropped first.
+
+        Raises:
+            BusyError: If another process is the index's writer.
+            EmbeddingError: If there is no model.
+            StoreError: If the index cannot be opened.
+        """
+        async with self.operations.doing("embed"):
+            await self._settle()
+            await self.index.embed(anew=anew)
+            ledger = self.index.ledger
+            return ledger.chunk_count - ledger.unembedded_count
+
+    # -- how it is -------------------------------------------------------------------------
+
+    async def known(self) -> Ledger:
+        """What is known of every document, once the first scan had its time."""
+        await self.index.wait_for_first_scan()
+        return await self.index.known_files()
+
+    async def look(self) -> State:
+        """How the index is now. Never fails."""
+        ledger = await self.known()
+        status = await self.index.status()
+        collections = tuple(
+            _state_of(collection, ledger, status.absent.get(collection.name, ""))
+            for collection in self.configuration.collections
+        )
+        return State(
+            documents=sum(state.documents for state in collections),
+            unembedded=ledger.lacking_count,
+            embedded_chunks=status.embedded,
+            has_vectors=status.embedded > 0,
+            collections=collections,
+            problem=self.problem or status.error,
+            size_bytes=status.size_bytes,
+        )
+
+
+def folder_of(collection: Collection) -> Folder:
+    """A collection as a folder of the index."""
+    pattern = collection.pattern
+    # A glob without a slash means the collection's own folder, and no folder in it.
+    mask = pattern if "/" in pattern else f"/{pattern}"
+    return Folder(
+        path=_resolved(collection.path),
+        name=collection.name,
+        selection=Selection(patterns=collection.ignore, mask=mask),
+        reading=Reading(_LARGEST_DOCUMENT_BYTES, skips_minified=False),
+    )
+
+
+def _resolved(path: Path) -> Path:
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError):  # links in a circle
+        return path
+
+
+def _renamed(known: dict[str, Folder], wanted: dict[str, Folder]) -> dict[str, str]:
+    """Which names have become which others: the rest of the collection stayed as it was."""
+    left = {n: f for n, f in known.items() if n not in wanted}
+    found: dict[str, str] = {}
+    for new, folder in wanted.items():
+        same = (n for n, f in left.items() if _without_name(f) == _without_name(folder))
+        if new not in known and (name := next(same, None)) is not None:
+            found[name] = new
+            del left[name]
+    return found
+
+
+def _without_name(folder: Folder) -> tuple[object, ...]:
+    return folder.path, folder.selection, folder.reading
+
+
+def _stamp_of(path: Path) -> tuple[int, ...]:
+    try:
+        status = os.stat(path)  # noqa: PTH116 - a link is followed, as by who reads it
+    except OSError:
+        return ()
+    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+def _state_of(collection: Collection, ledger: Ledger, problem: str) -> CollectionState:
+    entries = [*catalog.entries_of(ledger, collection.name)]
+    newest = max((entry.modified or time.time() for entry in entries), default=None)
+    updated = None if newest is None else datetime.fromtimestamp(newest, UTC)
+    return CollectionState(collection, len(entries), updated, problem)

@@ -1,0 +1,265 @@
+"""The six MCP tools, the resource and the prompt: they translate between protocol and service.
+
+Names, arguments, defaults and texts are the contract's. The calls are answered before the library
+of the protocol looks at their arguments, because the contract words what is wrong with them.
+"""
+
+import math
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from mcp.server.mcpserver import MCPServer
+from mcp_types import ToolAnnotations
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import BaseModel, ValidationError
+
+from vector_index_mcp.documents import arguments, text
+from vector_index_mcp.documents.guide import GUIDE
+from vector_index_mcp.documents.wire import Document, Results
+from vector_index_mcp.errors import VectorIndexError
+from vector_index_mcp.indexing.remedies import with_remedy
+
+if TYPE_CHECKING:  # the service imports lancedb, which takes a second
+    from vector_index_mcp.documents.service import Documents
+
+GetService = Callable[[], Awaitable["Documents"]]
+_Result = dict[str, Any]
+_Answer = Callable[["Documents", Any], Awaitable[_Result]]
+
+_MOST = 1_000_000_000  # of numbers that somebody asks for
+_URI = "qmd://{+path}"
+_DOCUMENT = (
+    "A markdown document from your QMD knowledge base. Use search tools to discover documents."
+)
+
+
+def _tool(
+    title: str, description: str, model: type[BaseModel], answer: _Answer
+) -> tuple[str, str, type[BaseModel], _Answer]:
+    return title, description, model, answer
+
+
+def register(server: MCPServer[Any], get_service: GetService) -> None:
+    """Offer tools, resource and prompt on `server`.
+
+    Args:
+        server: Where to register.
+        get_service: Waits for the running service. It is loaded after the first answer, so the
+            tools are listed before it exists.
+    """
+    for name, (title, description, _, _) in TOOLS.items():
+        server.add_tool(
+            _listed_only,
+            name=name,
+            title=title,
+            description=description,
+            annotations=ToolAnnotations(
+                read_only_hint=True, idempotent_hint=True, open_world_hint=False
+            ),
+        )
+
+    @server.resource(
+        _URI,
+        name="document",
+        title="QMD Document",
+        description=_DOCUMENT,
+        mime_type="text/markdown",
+    )
+    async def document(path: str) -> str:
+        raise AssertionError("answered before it is called")
+
+    @server.prompt(
+        name="query",
+        title="QMD Query Guide",
+        description="How to effectively search your knowledge base with QMD",
+    )
+    def query_guide() -> str:
+        return GUIDE
+
+    async def answer(ctx: Any, call_next: Callable[[Any], Awaitable[Any]]) -> Any:
+        params = ctx.params or {}
+        if ctx.method == "tools/list":
+            listed = await call_next(ctx)
+            return _with_schemas(listed)
+        if ctx.method == "tools/call" and isinstance(params.get("name"), str):
+            given = params.get("arguments") or {}
+            return _enveloped(ctx, await _called(get_service, params["name"], given))
+        if ctx.method == "resources/read" and isinstance(params.get("uri"), str):
+            read = await _read(get_service, params["uri"])
+            return _enveloped(ctx, {"ttlMs": 0, "cacheScope": "private"} | read)
+        return await call_next(ctx)
+
+    server.middleware.append(answer)
+
+
+async def _listed_only() -> None:
+    """Never called: the calls of tools are answered before."""
+
+
+def _enveloped(ctx: Any, result: _Result) -> _Result:
+    """A result as the client's version of the protocol wants it: who answers owns the envelope."""
+    if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
+        return {"resultType": "complete"} | result
+    return {key: value for key, value in result.items() if key not in {"ttlMs", "cacheScope"}}
+
+
+def _with_schemas(listed: Any) -> _Result:
+    """The list of tools, with the schemas of the contract."""
+    values: _Result = (
+        listed
+        if isinstance(listed, dict)
+        else listed.model_dump(mode="json", by_alias=True, exclude_none=True)
+    )
+    for tool in values["tools"]:
+        tool["inputSchema"] = arguments.schema_of(TOOLS[tool["name"]][2])
+        tool.pop("outputSchema", None)
+    return values
+
+
+async def _called(get_service: GetService, name: str, given: Mapping[str, Any]) -> _Result:
+    """The answer to the call of a tool; what is wrong is a result, not an error of the protocol."""
+    if name not in TOOLS:
+        return _error(arguments.unknown(name))
+    _, _, model, answer = TOOLS[name]
+    try:
+        asked = model.model_validate(given)
+    except ValidationError as error:
+        return _error(arguments.refusal(name, error))
+    try:
+        return await answer(await get_service(), asked)
+    except VectorIndexError as error:
+        return _error(with_remedy(error))
+
+
+def _error(words: str) -> _Result:
+    return {"content": [_text(words)], "isError": True}
+
+
+def _text(words: str) -> _Result:
+    return {"type": "text", "text": words.encode("utf-8", "replace").decode()}
+
+
+# -- the tools -------------------------------------------------------------------------------
+
+
+def _searching(mode: str) -> _Answer:
+    async def answer(documents: "Documents", asked: arguments.SearchArguments) -> _Result:
+        from vector_index_mcp.documents import asking, rendering
+
+        wanted = asking.Wanted(
+            asked.query,
+            asking.Mode(mode),
+            limit=_whole(asked.limit, asking.MOST_RESULTS),
+            min_score=asked.min_score,
+            collection=asked.collection or "",
+        )
+        items = rendering.items_of(await asking.search(documents, wanted))
+        return {
+            "content": [_text(text.of_results(items, asked.query))],
+            "structuredContent": Results(results=items).model_dump(mode="json"),
+        }
+
+    return answer
+
+
+async def _get(documents: "Documents", asked: arguments.GetArguments) -> _Result:
+    from vector_index_mcp.documents import rendering, retrieval
+
+    part = retrieval.Part(
+        _line(asked.from_line), _line(asked.max_lines), is_numbered=asked.line_numbers
+    )
+    found = await retrieval.get(documents, asked.file, part)
+    if isinstance(found, retrieval.Missing):
+        return _error(found.sentence)
+    return {"content": [_resource(rendering.document_of(found))]}
+
+
+async def _multi_get(documents: "Documents", asked: arguments.MultiGetArguments) -> _Result:
+    from vector_index_mcp.documents import rendering, retrieval
+
+    part = retrieval.Part(None, _line(asked.max_lines), is_numbered=asked.line_numbers)
+    many = await retrieval.multi_get(documents, asked.pattern, part, _whole(asked.max_bytes, _MOST))
+    content = [_text("Errors:\n" + "\n".join(many.errors))] if many.errors else []
+    for each in many.documents:
+        shown = rendering.part_of(each)
+        content.append(_resource(shown) if isinstance(shown, Document) else _text(shown.text))
+    return {"content": content, "isError": not many.documents}
+
+
+async def _status(documents: "Documents", _: arguments.StatusArguments) -> _Result:
+    from vector_index_mcp.documents import rendering
+
+    status = rendering.status_of(await documents.look())
+    return {"content": [_text(text.of_status(status))], "structuredContent": status.camel()}
+
+
+def _resource(document: Document) -> _Result:
+    return {"type": "resource", "resource": document.model_dump(mode="json")}
+
+
+async def _read(get_service: GetService, uri: str) -> _Result:
+    """A document as a resource, with numbered lines; one that there is not is said to be none."""
+    from vector_index_mcp.documents import rendering, retrieval
+    from vector_index_mcp.documents.uris import SCHEME, key_of
+
+    asked = uri if uri.startswith(SCHEME) else ""
+    try:
+        found = await retrieval.get(await get_service(), asked, retrieval.Part(is_numbered=True))
+    except VectorIndexError as error:
+        return {"contents": [{"uri": uri, "text": with_remedy(error)}]}
+    if isinstance(found, retrieval.Missing):
+        return {"contents": [{"uri": uri, "text": f"Document not found: {key_of(uri)}"}]}
+    return {"contents": [rendering.document_of(found).model_dump(mode="json") | {"uri": uri}]}
+
+
+def _whole(number: float, most: int) -> int:
+    """A number as JavaScript would use it for a count: whole, and no endless one."""
+    return 0 if math.isnan(number) else int(min(max(number, 0), most))
+
+
+def _line(number: float | None) -> int | None:
+    return None if number is None else _whole(number, _MOST)
+
+
+TOOLS: Mapping[str, tuple[str, str, type[BaseModel], _Answer]] = {
+    "search": _tool(
+        "Search (BM25)",
+        "Find documents by their words: names, exact terms, error messages. Words are compared "
+        "without their endings; a document with more of them, or with rarer ones, comes first.",
+        arguments.SearchArguments,
+        _searching("search"),
+    ),
+    "vsearch": _tool(
+        "Vector Search (Semantic)",
+        "Find documents by meaning, also where they use other words than the query.",
+        arguments.MeaningArguments,
+        _searching("vsearch"),
+    ),
+    "query": _tool(
+        "Hybrid Query (Best Quality)",
+        "Find documents by words and by meaning together: the first choice for a question.",
+        arguments.QueryArguments,
+        _searching("query"),
+    ),
+    "get": _tool(
+        "Get Document",
+        "Read one document as it is now, or a part of it: by path, by the end of a path, or by a "
+        "docid (#abc123) from a result. For a name that there is not, the nearest are named.",
+        arguments.GetArguments,
+        _get,
+    ),
+    "multi_get": _tool(
+        "Multi-Get Documents",
+        "Read several documents at once: by a glob (journals/2025-05*.md) or a list with commas. "
+        "Large ones are skipped, and said to be.",
+        arguments.MultiGetArguments,
+        _multi_get,
+    ),
+    "status": _tool(
+        "Index Status",
+        "Show the collections, how many documents they have, and how many lack vectors.",
+        arguments.StatusArguments,
+        _status,
+    ),
+}
+"""By name: title, description, arguments, and what answers."""
