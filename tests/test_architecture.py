@@ -25,6 +25,7 @@ STANDS_ON = {
     "processes": {"errors"},
     "indexing": {"engine", "files", "processes"},
     "codebase": {"indexing"},
+    "documents": {"indexing"},
     "background": {"errors"},
     "page": {"codebase", "foreign"},
     "serving": {"codebase", "background", "page", "settings"},
