@@ -62,7 +62,12 @@ HOMES = {
     "re2": {"files/secrets/linear.py"},
     "tree_sitter": {"engine/chunk/syntax.py"},
     "semble_grammars": {"engine/chunk/syntax.py"},
-    "filelock": {"indexing/opening.py", "background/host.py", "engine/cache.py"},
+    "filelock": {
+        "indexing/opening.py",
+        "background/host.py",
+        "engine/cache.py",
+        "documents/editing.py",
+    },
     "psutil": {
         "indexing/preparing/child.py",
         "codebase/wire.py",
@@ -94,6 +99,7 @@ HOMES = {
     },
     "starlette": {"page/routes.py"},
     "uvicorn": {"serving/listener.py"},
+    "yaml": {"documents/yaml_text.py"},
 }
 # What the engine must not speak of: it says what is wrong, and who uses it what to do.
 NOT_THE_ENGINES = ("VECTOR_INDEX_", "trigger_index", "get_status", "search_index", PRODUCT)
