@@ -1,0 +1,235 @@
+"""The collections of a user, as the file lists them that the user may edit.
+
+    global_context: text
+    collections:
+      NAME:
+        path: folder
+        pattern: "**/*.md"
+        ignore: ["drafts/**"]
+        context:
+          /prefix: text
+        update: command
+
+Other keys are allowed and stay. The file is read whole or refused with a sentence that names the
+line: what is half understood would make an index forget its documents.
+"""
+
+import os
+import re
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from vector_index_mcp.documents.yaml_text import MOST_CHARS, Node, YamlError, parsed, shown
+from vector_index_mcp.errors import SettingsError, sentence
+
+DEFAULT_PATTERN = "**/*.md"
+COLLECTIONS, GLOBAL_CONTEXT, CONTEXT = "collections", "global_context", "context"
+
+_LONGEST_NAME_CHARS = 200
+_LONGEST_PATTERN_CHARS = 1_000
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f]")
+_BOM = "\ufeff"
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """A folder of documents."""
+
+    name: str
+    path: Path
+    """Absolute."""
+    pattern: str = DEFAULT_PATTERN
+    """A glob that its documents match."""
+    contexts: Mapping[str, str] = field(default_factory=dict)
+    """What is in it, by the path below it that a text is about; as written, in that order."""
+    update: str | None = None
+    """A command that brings it up to date; never run unless somebody asks."""
+    ignore: tuple[str, ...] = ()
+    """Globs of what does not belong to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """What the file says."""
+
+    collections: tuple[Collection, ...] = ()
+    """In the order of the file; no two have the same name."""
+    global_context: str = ""
+    """What is true of all documents; empty if nothing is said."""
+
+    def named(self, name: str) -> Collection:
+        """The collection with this name.
+
+        Raises:
+            SettingsError: If there is none.
+        """
+        for collection in self.collections:
+            if collection.name == name:
+                return collection
+        raise SettingsError(
+            f"Collection not found: {name}\nRun 'qmd collection list' to see available collections."
+        )
+
+
+def check(collection: Collection) -> None:
+    """Make sure that a collection can be written down and indexed.
+
+    Raises:
+        SettingsError: If it cannot.
+    """
+    patterns = (collection.pattern, *collection.ignore)
+    problems = [_problem_of_name(collection.name), *map(_problem_of_pattern, patterns)]
+    path = str(collection.path)
+    if not collection.path.is_absolute() or _CONTROLS.search(path):
+        problems.append(f"{shown(path)} is no path of a folder; name it in full")
+    if problem := next(filter(None, problems), ""):
+        raise SettingsError(problem)
+
+
+def read(path: Path) -> Configuration:
+    """What the file at `path` says; nothing if there is none.
+
+    Raises:
+        SettingsError: If it cannot be read or understood; names the file and the line.
+    """
+    return understood(path, text_of(path))
+
+
+def text_of(path: Path) -> str:
+    """The text of the file at `path`, which is empty if there is none.
+
+    Raises:
+        SettingsError: If it cannot be read.
+    """
+    try:
+        data = _bytes_of(path)
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        raise SettingsError(sentence(error)) from error
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise SettingsError(
+            f"{path}, line {line}: it is not UTF-8; save it in that encoding"
+        ) from error
+
+
+def _bytes_of(path: Path) -> bytes:
+    # Without waiting for somebody to write, should it be a pipe.
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise SettingsError(f"{path} is not a file; move it away")
+    with open(descriptor, "rb") as file:  # noqa: PTH123 - from a descriptor
+        data = file.read(MOST_CHARS + 1)
+    if len(data) > MOST_CHARS:
+        raise SettingsError(f"{path} has more than {MOST_CHARS} bytes; make it shorter")
+    return data
+
+
+def understood(path: Path, text: str) -> Configuration:
+    """What `text` says as the text of the file at `path`.
+
+    Raises:
+        SettingsError: As `read` does.
+    """
+    try:
+        return _configuration(parsed(text.removeprefix(_BOM)), path.parent)
+    except YamlError as error:
+        where = f"{path}, line {error.line}" if error.line else str(path)
+        raise SettingsError(f"{where}: {error}") from error
+
+
+def _configuration(root: Node | None, folder: Path) -> Configuration:
+    if root is None:
+        return Configuration()
+    entries = _mapping(root, "the file")
+    collections = _mapping(entries[COLLECTIONS], COLLECTIONS) if COLLECTIONS in entries else {}
+    found = [_collection(name, node, folder) for name, node in collections.items()]
+    return Configuration(tuple(found), _text(entries, GLOBAL_CONTEXT) or "")
+
+
+def _collection(name: str, node: Node, folder: Path) -> Collection:
+    if problem := _problem_of_name(name):
+        raise YamlError(problem, node.line)
+    what = f"collection {name}"
+    entries = _mapping(node, what)
+    pattern = _text(entries, "pattern") or DEFAULT_PATTERN
+    if problem := _problem_of_pattern(pattern):
+        raise YamlError(f"{what}: {problem}", entries["pattern"].line)
+    contexts = _mapping(entries[CONTEXT], f"{CONTEXT} of {what}") if CONTEXT in entries else {}
+    return Collection(
+        name=name,
+        path=_path(entries, folder, what, node.line),
+        pattern=pattern,
+        contexts={prefix: _text(contexts, prefix) or "" for prefix in contexts},
+        update=_text(entries, "update"),
+        ignore=_texts(entries, "ignore"),
+    )
+
+
+def _mapping(node: Node, what: str) -> dict[str, Node]:
+    if node.is_null:
+        return {}
+    if node.entries is None:
+        raise YamlError(f"{what} is not a mapping; write `key: value` lines", node.line)
+    return {key: value for key, (_, value) in node.entries.items()}
+
+
+def _text(entries: Mapping[str, Node], key: str) -> str | None:
+    node = entries.get(key)
+    if node is None or node.is_null:
+        return None
+    if node.text is None:
+        raise YamlError(f"{shown(key)} is not a text; write one", node.line)
+    return node.text
+
+
+def _texts(entries: Mapping[str, Node], key: str) -> tuple[str, ...]:
+    node = entries.get(key)
+    if node is None or node.is_null:
+        return ()
+    nodes = [node] if node.text is not None else node.items
+    if node.entries is not None or any(item.text is None for item in nodes):
+        raise YamlError(f"{shown(key)} is not a list of texts; write one", node.line)
+    return tuple(item.text for item in nodes if item.text)
+
+
+def _path(entries: Mapping[str, Node], folder: Path, what: str, line: int) -> Path:
+    """The folder of a collection; a relative one starts where the file lies."""
+    text = _text(entries, "path")
+    if not text:
+        raise YamlError(f"{what} has no path; add `path: folder`", line)
+    if _CONTROLS.search(text):
+        raise YamlError(f"{what}: its path holds control characters; correct it", line)
+    try:
+        path = Path(text).expanduser() if text.startswith("~") else Path(text)
+        return Path(os.path.normpath(folder / path))
+    except RuntimeError as error:
+        raise YamlError(f"{what}: there is no home folder {text}; write it out", line) from error
+
+
+def _problem_of_name(name: str) -> str:
+    """What is wrong with the name of a collection; empty if nothing is."""
+    is_usable = (
+        name not in {"", ".", ".."}
+        and "/" not in name
+        and name.isprintable()
+        and name == name.strip()
+        and len(name) <= _LONGEST_NAME_CHARS
+    )
+    return (
+        ""
+        if is_usable
+        else (f"{shown(name)} cannot be the name of a collection; use letters, digits and hyphens")
+    )
+
+
+def _problem_of_pattern(pattern: str) -> str:
+    if 0 < len(pattern) <= _LONGEST_PATTERN_CHARS and not _CONTROLS.search(pattern):
+        return ""
+    return f"{shown(pattern)} is no pattern of files; write one like {DEFAULT_PATTERN!r}"
