@@ -1,0 +1,296 @@
+"""Changes of the file that lists the collections, in place, one process at a time.
+
+Each change takes a lock that dies with its process, reads the file anew, splices its text, and
+reads the result: only if that says exactly what was meant, it takes the file's place, in one step.
+So a file that cannot be read is never overwritten, a kill leaves the old file or the new one, and
+what somebody wrote in a way that no splice foresees is left for them to change.
+"""
+
+import os
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+
+import filelock
+
+from vector_index_mcp.documents.configuration import (
+    COLLECTIONS,
+    CONTEXT,
+    GLOBAL_CONTEXT,
+    Collection,
+    Configuration,
+    check,
+    text_of,
+    understood,
+)
+from vector_index_mcp.documents.contexts import normalized
+from vector_index_mcp.documents.yaml_edits import Value, drop, put, renamed
+from vector_index_mcp.documents.yaml_text import YamlError
+from vector_index_mcp.errors import SettingsError, sentence
+
+_Edit = Callable[[str, Configuration], tuple[str, Configuration]]
+"""Makes the new text, and what it is meant to say, of the old ones."""
+_WAIT_FOR_OTHERS_SECONDS = 10  # a change takes a hundredth of a second
+_PERMISSIONS = 0o777
+_BOM = "\ufeff"
+
+
+def add(path: Path, collection: Collection) -> None:
+    """Add a collection.
+
+    Raises:
+        SettingsError: If it cannot be used, its name is taken, there is another collection of the
+            same files, or the file cannot be changed.
+    """
+    check(collection)
+    collection = replace(collection, path=Path(os.path.normpath(collection.path)))
+
+    def edit(text: str, old: Configuration) -> tuple[str, Configuration]:
+        _check_is_new(collection, old)
+        new = replace(old, collections=(*old.collections, collection))
+        return put(text, [COLLECTIONS, collection.name], _written(collection)), new
+
+    _change(path, edit)
+
+
+def remove(path: Path, name: str) -> None:
+    """Remove the collection `name`.
+
+    Raises:
+        SettingsError: If there is none, or the file cannot be changed.
+    """
+
+    def edit(text: str, old: Configuration) -> tuple[str, Configuration]:
+        gone = old.named(name)
+        others = tuple(each for each in old.collections if each is not gone)
+        return drop(text, [COLLECTIONS, name]), replace(old, collections=others)
+
+    _change(path, edit)
+
+
+def rename(path: Path, name: str, new: str) -> None:
+    """Call the collection `name` `new`.
+
+    Raises:
+        SettingsError: If there is none, the new name is taken or cannot be used, or the file cannot
+            be changed.
+    """
+
+    def edit(text: str, old: Configuration) -> tuple[str, Configuration]:
+        collection = replace(old.named(name), name=new)
+        check(collection)
+        if any(each.name == new for each in old.collections):
+            raise _taken(new)
+        return renamed(text, [COLLECTIONS, name], new), _with(old, name, collection)
+
+    _change(path, edit)
+
+
+def set_context(path: Path, name: str, prefix: str, text: str) -> None:
+    """Say what is in the collection `name` below `prefix`; empty for all of it.
+
+    Raises:
+        SettingsError: If there is no such collection, or the file cannot be changed.
+    """
+
+    def edit(yaml: str, old: Configuration) -> tuple[str, Configuration]:
+        collection = old.named(name)
+        known = _prefixes(collection, prefix)
+        key = known[-1] if known else f"/{normalized(prefix)}"
+        new = replace(collection, contexts={**collection.contexts, key: text})
+        return put(yaml, [COLLECTIONS, name, CONTEXT, key], text), _with(old, name, new)
+
+    _change(path, edit)
+
+
+def remove_context(path: Path, name: str, prefix: str) -> None:
+    """Say no longer what is in the collection `name` below `prefix`.
+
+    Raises:
+        SettingsError: If nothing is said, or the file cannot be changed.
+    """
+
+    def edit(yaml: str, old: Configuration) -> tuple[str, Configuration]:
+        collection = old.named(name)
+        known = _prefixes(collection, prefix)
+        if not known:
+            raise SettingsError(
+                f"there is no context for qmd://{name}/{normalized(prefix)}; "
+                "'qmd context list' shows those there are"
+            )
+        left = {key: text for key, text in collection.contexts.items() if key not in known}
+        way = [COLLECTIONS, name, CONTEXT]
+        for key in known if left else [None]:
+            yaml = drop(yaml, [*way, key] if key is not None else way)
+        return yaml, _with(old, name, replace(collection, contexts=left))
+
+    _change(path, edit)
+
+
+def set_global_context(path: Path, text: str) -> None:
+    """Say what is true of all documents; an empty text says nothing any more.
+
+    Raises:
+        SettingsError: If the file cannot be changed.
+    """
+
+    def edit(yaml: str, old: Configuration) -> tuple[str, Configuration]:
+        new = replace(old, global_context=text)
+        if text:
+            return put(yaml, [GLOBAL_CONTEXT], text), new
+        return (drop(yaml, [GLOBAL_CONTEXT]) if old.global_context else yaml), new
+
+    _change(path, edit)
+
+
+def _check_is_new(collection: Collection, known: Configuration) -> None:
+    for other in known.collections:
+        if other.name == collection.name:
+            raise _taken(other.name)
+        if (other.path, other.pattern) == (collection.path, collection.pattern):
+            raise SettingsError(
+                f"the collection {other.name!r} has these files already; "
+                "run 'qmd update' to index them anew"
+            )
+
+
+def _taken(name: str) -> SettingsError:
+    return SettingsError(
+        f"there is a collection {name!r} already; choose another name, or remove it first"
+    )
+
+
+def _prefixes(collection: Collection, prefix: str) -> list[str]:
+    """The ways in which `prefix` is written in a collection that says something of it."""
+    return [key for key in collection.contexts if normalized(key) == normalized(prefix)]
+
+
+def _with(old: Configuration, name: str, new: Collection) -> Configuration:
+    found = tuple(new if each.name == name else each for each in old.collections)
+    return replace(old, collections=found)
+
+
+def _written(collection: Collection) -> Value:
+    written: dict[str, Value] = {"path": str(collection.path), "pattern": collection.pattern}
+    if collection.ignore:
+        written["ignore"] = collection.ignore
+    if collection.contexts:
+        written[CONTEXT] = dict(collection.contexts)
+    if collection.update is not None:
+        written["update"] = collection.update
+    return written
+
+
+def _change(path: Path, edit: _Edit) -> None:
+    """Make one change of the file at `path`, or of what it links to."""
+    real = Path(os.path.realpath(path))
+    with _locked(path, real):
+        text = text_of(real)
+        old = understood(path, text)
+        bom = text[: text.startswith(_BOM)]
+        try:
+            after, meant = edit(text.removeprefix(_BOM), old)
+        except YamlError as error:
+            raise SettingsError(f"{path} is left as it is: {error}") from error
+        data = _checked(path, bom + after, meant)
+        if bom + after != text:
+            with _system_errors(path):
+                _replace(real, data)
+
+
+def _checked(path: Path, text: str, meant: Configuration) -> bytes:
+    """The bytes of a new text, which says what is meant.
+
+    Raises:
+        SettingsError: If it does not.
+    """
+    try:
+        data = text.encode()
+    except UnicodeEncodeError as error:
+        wrong = error.object[error.start : error.end]
+        raise SettingsError(
+            f"{path} cannot hold {wrong!a}, which is not UTF-8; name it in another way"
+        ) from error
+    try:
+        if understood(path, text) == meant:
+            return data
+        why = "more would change"
+    except SettingsError as error:
+        why = f"it could not be read any more ({error})"
+    raise SettingsError(f"{path} is left as it is: as it is written, {why}; edit it by hand")
+
+
+@contextmanager
+def _locked(path: Path, real: Path) -> Iterator[None]:
+    """Keep other processes from changing the file `real` meanwhile."""
+    with _system_errors(path):
+        real.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        lock = filelock.FileLock(
+            real.with_name(f".{real.name}.lock"), _WAIT_FOR_OTHERS_SECONDS, mode=0o600
+        )
+        try:
+            lock.acquire()
+        except filelock.Timeout as error:
+            raise SettingsError(
+                f"another process has been changing {path} for {_WAIT_FOR_OTHERS_SECONDS} s; "
+                "try again when it is done"
+            ) from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+@contextmanager
+def _system_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        error.filename = error.filename or str(path)
+        raise SettingsError(sentence(error)) from error
+
+
+def _replace(real: Path, data: bytes) -> None:
+    """Put a new file in the place of the one at `real`, with its mode and its owner."""
+    like = _writable(real)
+    new = real.with_name(f".{real.name}.new")
+    new.unlink(missing_ok=True)  # what a killed process has left: the lock is ours
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
+    descriptor = os.open(new, flags, 0o666)
+    try:
+        with open(descriptor, "wb") as file:  # noqa: PTH123 - from a descriptor
+            if like is not None:
+                with suppress(PermissionError):  # the file of another user in a shared folder
+                    os.fchown(descriptor, like.st_uid, like.st_gid)
+                os.fchmod(descriptor, like.st_mode & _PERMISSIONS)
+            file.write(data)
+            file.flush()
+            os.fsync(descriptor)
+        new.replace(real)
+    except OSError:
+        new.unlink(missing_ok=True)
+        raise
+    _keep_names(real.parent)
+
+
+def _writable(real: Path) -> os.stat_result | None:
+    """The state of the file at `real`, if it may be written; None if there is none."""
+    try:
+        status = real.stat()
+    except FileNotFoundError:
+        return None
+    # The folder's mode alone would let us replace it; but somebody made it read-only on purpose.
+    if not (os.access(real, os.W_OK) and status.st_mode & (stat.S_IWUSR | stat.S_IWGRP)):
+        raise SettingsError(f"{real} is read-only; make it writable, or edit it by hand")
+    return status
+
+
+def _keep_names(folder: Path) -> None:
+    """Have the system keep which file has which name, whatever fails next."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
