@@ -89,6 +89,7 @@ HOMES = {
     "platformdirs": {"serving/loading.py"},
     "pydantic": {"settings.py", "serving/session.py", "codebase/wire.py", "codebase/tools.py"},
     "pydantic_settings": {"settings.py"},
+    "rapidfuzz": {"documents/names.py"},
     "rich": {
         "console/progress.py",
         "console/results.py",

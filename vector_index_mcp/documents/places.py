@@ -45,7 +45,7 @@ class Places:
         if written.startswith("~"):
             try:
                 path = path.expanduser()
-            except RuntimeError:  # nobody has that name
+            except (RuntimeError, ValueError):  # nobody has that name, or can have it
                 return None
         if self.here is not None:
             path = self.here / path
