@@ -28,7 +28,7 @@ STANDS_ON = {
     "documents": {"indexing"},
     "background": {"errors"},
     "page": {"codebase", "foreign"},
-    "serving": {"codebase", "background", "page", "settings"},
+    "serving": {"codebase", "documents", "background", "page", "settings"},
     "console": {"serving", "background", "foreign"},
     "clients": {"console", "serving"},
     "doctor": {"console", "serving"},
@@ -41,6 +41,10 @@ MUST_NOT_IMPORT = {
     "codebase/service.py": {"codebase.wire", "codebase.text", "codebase.tools"},  # 9
     "codebase/asking.py": {"codebase.wire", "codebase.text", "codebase.tools"},
     "codebase/wire.py": {"codebase.text", "codebase.tools"},
+    "documents/service.py": {f"documents.{m}" for m in ("wire", "text", "tools", "rendering")},
+    "documents/asking.py": {f"documents.{m}" for m in ("wire", "text", "tools", "rendering")},
+    "documents/retrieval.py": {f"documents.{m}" for m in ("wire", "text", "tools", "rendering")},
+    "documents/wire.py": {"documents.text", "documents.tools", "documents.service"},
     "codebase/text.py": {"codebase.service", "codebase.tools"},
     "indexing/preparing/file.py": {"indexing.preparing.crew", "indexing.preparing.child"},
     "engine/chunk/cut.py": {"engine.chunk.syntax"},
@@ -80,15 +84,29 @@ HOMES = {
     },
     "mcp": {
         "codebase/tools.py",
+        "documents/tools.py",
         "serving/server.py",
         "serving/session.py",
         "serving/sets.py",
         "serving/transport.py",
         "console/remote.py",
     },
-    "mcp_types": {"codebase/tools.py", "serving/session.py", "console/remote.py"},
+    "mcp_types": {
+        "codebase/tools.py",
+        "documents/tools.py",
+        "serving/session.py",
+        "console/remote.py",
+    },
     "platformdirs": {"serving/loading.py"},
-    "pydantic": {"settings.py", "serving/session.py", "codebase/wire.py", "codebase/tools.py"},
+    "pydantic": {
+        "settings.py",
+        "serving/session.py",
+        "codebase/wire.py",
+        "codebase/tools.py",
+        "documents/arguments.py",
+        "documents/wire.py",
+        "documents/tools.py",
+    },
     "pydantic_settings": {"settings.py"},
     "rapidfuzz": {"documents/names.py"},
     "rich": {
@@ -101,7 +119,7 @@ HOMES = {
     },
     "starlette": {"page/routes.py"},
     "uvicorn": {"serving/listener.py"},
-    "yaml": {"documents/yaml_text.py"},
+    "yaml": {"documents/yaml_text.py", "engine/prose/front_matter.py"},
 }
 # What the engine must not speak of: it says what is wrong, and who uses it what to do.
 NOT_THE_ENGINES = ("VECTOR_INDEX_", "trigger_index", "get_status", "search_index", PRODUCT)
@@ -118,6 +136,7 @@ BROAD_EXCEPTS = {
 READS_ENVIRONMENT = {
     "console/ui.py",  # whether there is a screen
     "cli.py",  # where the settings file lies
+    "serving/loading.py",  # where a user's documents and their index lie
     "files/repository.py",  # XDG_CONFIG_HOME, as git does
     "processes/children.py",  # passed on to them
     "background/endpoint.py",  # XDG_RUNTIME_DIR, and what stands in for it

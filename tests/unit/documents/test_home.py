@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from vector_index_mcp.documents.home import Home, home_of
 from vector_index_mcp.errors import SettingsError
 
-HERE = Path("/work")
+HERE = Path("/here")
 
 
 def home(name="index", **environment):
@@ -39,9 +39,9 @@ def test_the_name_picks_both():
         ("/x/i/", "/x/i.lancedb"),
         ("/x/i.db", "/x/i.db.lancedb"),
         ("/x/../y/i.sqlite", "/y/i.lancedb"),
-        ("i.sqlite", "/work/i.lancedb"),
+        ("i.sqlite", "/here/i.lancedb"),
         ("~/i.sqlite", "/home/ann/i.lancedb"),
-        ("~ann/i.sqlite", "/work/~ann/i.lancedb"),
+        ("~ann/i.sqlite", "/here/~ann/i.lancedb"),
         ("", "/home/ann/.cache/qmd/index.lancedb"),
     ],
 )
@@ -57,7 +57,7 @@ def test_index_path_holds_for_every_name():
     ("environment", "expected"),
     [
         ({"QMD_CONFIG_DIR": "/c", "XDG_CONFIG_HOME": "/d"}, "/c/index.yml"),
-        ({"QMD_CONFIG_DIR": "c"}, "/work/c/index.yml"),
+        ({"QMD_CONFIG_DIR": "c"}, "/here/c/index.yml"),
         ({"QMD_CONFIG_DIR": "~/c"}, "/home/ann/c/index.yml"),
         ({"QMD_CONFIG_DIR": "", "XDG_CONFIG_HOME": "/d"}, "/d/qmd/index.yml"),
         ({"XDG_CONFIG_HOME": "relative"}, "/home/ann/.config/qmd/index.yml"),

@@ -146,6 +146,11 @@ def test_what_is_left_out_of_a_line_is_told(line, is_cut_before, is_cut_behind):
     assert found.endswith("...") == is_cut_behind
 
 
+@pytest.mark.parametrize("shift", range(0, 110, 3))
+def test_a_word_is_found_wherever_a_line_is_cut(shift):
+    assert "budget" in snippet("-" * (900 + shift) + "budget" + "-" * 900, "budget").text
+
+
 def test_an_empty_line_before_a_long_one_is_shown():
     found = snippet("# Large Document\n\n" + "Lorem ipsum " * 2_000, "Lorem")
     assert found.with_header.startswith("@@ -2,2 @@ (1 before, 0 after)\n\nLorem ipsum")
