@@ -137,3 +137,23 @@ async def with_one_file(uri, model, pipeline):
     await pipeline.commit(index.store, ledger, model, batch)
     await pipeline.crew.end()
     return index, ledger
+
+
+async def test_a_walk_waits_for_a_commit_of_vectors_that_is_under_way(tmp_path, caplog):
+    root = tmp_path / "project"
+    write(root, {"a.py": "def one(): pass\n"})
+    codebase = codebase_of(root, FakeEmbedder())
+    async with codebase.running(Role.VISITOR):
+        await converged(codebase)
+        live = codebase.index.indexer.live
+        async with live.writing():
+            store = live.index.store
+            await store._handles.chunks.delete("document_id = 'none'")  # seen before it is noted
+            run = await codebase.index.trigger(force_reindex=False)
+            await eventually(lambda: live.lock.statistics().tasks_waiting)
+            store._left = store._versions()
+        await run.finished.wait()
+        assert run.error is None
+        assert codebase.index.indexer.live is live
+        assert live.index.store is store
+    assert "damaged" not in caplog.text

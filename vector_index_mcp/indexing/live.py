@@ -63,7 +63,9 @@ class Live:
             DamagedIndexError: If somebody else has written to the index.
         """
         async with self.lock:
-            self.make_sure()
+            self._check_folder()
+            if not self.index.store.is_as_left:
+                raise DamagedIndexError("another program has changed the index's files")
             yield
 
     @asynccontextmanager
@@ -73,11 +75,10 @@ class Live:
             self._check_folder()
             yield
 
-    def make_sure(self) -> None:
-        """Raise what `writing` raises, if something is wrong."""
-        self._check_folder()
-        if not self.index.store.is_as_left:
-            raise DamagedIndexError("another program has changed the index's files")
+    async def make_sure(self) -> None:
+        """Raise what `writing` raises, if something is wrong; a commit under way is waited for."""
+        async with self.writing():
+            pass
 
     def distrust(self, keys: Collection[str]) -> None:
         """Have files cut again of which the index says something else than they do."""
