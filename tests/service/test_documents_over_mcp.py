@@ -1,0 +1,552 @@
+"""The six tools, the resource and the prompt, as recorded with the program of the contract.
+
+Where ours answers otherwise on purpose, the test says so, and why:
+
+- Scores are b / (1 + b) of the BM25 score b: the recorded ones fall when a match gets better.
+- Snippets have the numbers of the file's lines and no header: the recorded numbers begin at the
+  best line and count the header.
+- Words are stemmed and combined by OR; a document that has more of them comes first.
+- `project's` and `"quoted" AND (x)` are words like others; recorded is a syntax that fails.
+- A docid without its document suggests nothing; names that are there to the letter, in a glob
+  `docs/meetings/*.md` as well, are found.
+- `file.md:3` counts more than `fromLine`, and a large file is skipped in the specification's words.
+- `multi_get` that finds nothing is an error, and lists documents by their keys.
+- A URI means the document at the end of whose key it stands; recorded is any document at all.
+"""
+
+import json
+from functools import partial
+
+import anyio
+import pytest
+from fakes import FakeEmbedder
+from qmd import FILES, LOREM, documents_of, serving, settled, written
+
+pytestmark = pytest.mark.anyio
+
+ALL = "Global ctx"
+MEETINGS = "Global ctx\n\nMeeting notes and transcripts"
+README = FILES["docs/readme.md"]
+JANUARY, FEBRUARY = (FILES[f"docs/meetings/meeting-2024-0{n}.md"] for n in (1, 2))
+
+
+@pytest.fixture(scope="module")
+async def client(tmp_path_factory):
+    """A client of the recorded collections, which have no vectors."""
+    embedder = FakeEmbedder()
+    embedder.absent = "there is no model in this test"
+    documents = documents_of(written(tmp_path_factory.mktemp("qmd")), embedder)
+    async with serving(documents) as client:
+        await client.call_tool("status", {})
+        await settled(documents)
+        yield client
+
+
+async def called(client, tool, **arguments):
+    result = await client.call_tool(tool, arguments)
+    return result.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+async def text_of(client, tool, **arguments):
+    """The text of an answer that has one, and nothing else."""
+    result = await called(client, tool, **arguments)
+    [part] = result["content"]
+    return part["text"]
+
+
+async def results_of(client, tool="search", **arguments):
+    result = await called(client, tool, **arguments)
+    assert not result["isError"], result
+    return result["structuredContent"]["results"]
+
+
+async def document(client, **arguments):
+    """The text of the document that `get` answers."""
+    result = await called(client, "get", **arguments)
+    assert not result["isError"], result
+    [part] = result["content"]
+    return part["resource"]["text"]
+
+
+def numbered(text, start=1):
+    return "\n".join(f"{n}: {line}" for n, line in enumerate(text.split("\n"), start))
+
+
+# -- what is offered -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+async def test_a_client_meets_the_server_of_the_contract(tmp_path, mode):
+    async with serving(documents_of(written(tmp_path), FakeEmbedder()), mode) as client:
+        info = client.server_info
+        assert (info.name, info.version) == ("qmd", "1.0.0")
+        capabilities = client.server_capabilities
+        assert None not in (capabilities.tools, capabilities.resources, capabilities.prompts)
+        result = await client.call_tool("status", {})
+        assert not result.is_error
+        read = await client.read_resource("qmd://docs/readme.md")
+        assert read.contents[0].text.startswith("<!-- Context: Global ctx -->\n\n1: # Project")
+
+
+QUERY = {"query": {"type": "string"}, "collection": {"type": "string"}}
+SEARCHES = QUERY | {
+    "limit": {"type": "number", "default": 10},
+    "minScore": {"type": "number", "default": 0},
+}
+OFFERED = {
+    "search": ("Search (BM25)", SEARCHES, ["query"]),
+    "vsearch": (
+        "Vector Search (Semantic)",
+        SEARCHES | {"minScore": {"type": "number", "default": 0.3}},
+        ["query"],
+    ),
+    "query": ("Hybrid Query (Best Quality)", SEARCHES, ["query"]),
+    "get": (
+        "Get Document",
+        {
+            "file": {"type": "string"},
+            "fromLine": {"type": "number"},
+            "maxLines": {"type": "number"},
+            "lineNumbers": {"type": "boolean", "default": False},
+        },
+        ["file"],
+    ),
+    "multi_get": (
+        "Multi-Get Documents",
+        {
+            "pattern": {"type": "string"},
+            "maxLines": {"type": "number"},
+            "maxBytes": {"type": "number", "default": 10_240},
+            "lineNumbers": {"type": "boolean", "default": False},
+        },
+        ["pattern"],
+    ),
+    "status": ("Index Status", {}, None),
+}
+
+
+async def test_the_tools_are_those_of_the_contract(client):
+    tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+    assert list(tools) == list(OFFERED)
+    for name, (title, properties, required) in OFFERED.items():
+        schema = tools[name].input_schema
+        assert tools[name].title == title
+        assert schema.get("required") == required
+        found = {
+            key: {k: v for k, v in value.items() if k != "description"}
+            for key, value in schema["properties"].items()
+        }
+        assert found == properties
+        assert all(value.get("description") for value in schema["properties"].values())
+
+
+async def test_the_resource_and_the_prompt_are_those_of_the_contract(client):
+    assert (await client.list_resources()).resources == []
+    [template] = (await client.list_resource_templates()).resource_templates
+    assert (template.name, template.uri_template) == ("document", "qmd://{+path}")
+    assert (template.title, template.mime_type) == ("QMD Document", "text/markdown")
+    assert template.description == (
+        "A markdown document from your QMD knowledge base. Use search tools to discover documents."
+    )
+    [prompt] = (await client.list_prompts()).prompts
+    assert (prompt.name, prompt.title) == ("query", "QMD Query Guide")
+    assert prompt.description == "How to effectively search your knowledge base with QMD"
+    [message] = (await client.get_prompt("query")).messages
+    assert message.role == "user"
+    assert message.content.text.startswith("# QMD - Quick Markdown Search\n\nQMD is your on-device")
+    assert message.content.text.endswith("match on display_path (e.g., `journals/2025-*.md`)")
+
+
+# -- searching -------------------------------------------------------------------------------
+
+
+async def test_a_search_answers_with_a_line_for_each_result(client):
+    result = await called(client, "search", query="meeting")
+    lines = result["content"][0]["text"].split("\n")
+    assert lines[:2] == ['Found 2 results for "meeting":', ""]
+    found = result["structuredContent"]["results"]
+    assert lines[2:] == [
+        f"{item['docid']} {round(item['score'] * 100)}% {item['file']} - {item['title']}"
+        for item in found
+    ]
+    assert {item["docid"] for item in found} == {"#151916", "#49f282"}
+    assert {item["title"] for item in found} == {"February Meeting Notes", "January Meeting Notes"}
+    assert {item["context"] for item in found} == {MEETINGS}
+    assert all(0 < item["score"] < 1 and item["score"] == round(item["score"], 2) for item in found)
+    snippets = {item["file"]: item["snippet"] for item in found}
+    assert snippets["docs/meetings/meeting-2024-02.md"] == (
+        "1: # February Meeting Notes\n2: \n3: Followed up on Q1 progress."
+    )
+
+
+async def test_one_result_is_one_result(client):
+    assert (await text_of(client, "search", query="readme")).startswith(
+        'Found 1 result for "readme":\n\n#e9f7c1 '
+    )
+    [item] = await results_of(client, query="readme")
+    assert (item["file"], item["title"]) == ("docs/readme.md", "Project README")
+    assert (item["context"], item["docid"]) == (ALL, "#e9f7c1")
+    assert item["snippet"] == (
+        "1: # Project README\n2: \n3: This is the main readme file for the project."
+    )
+
+
+async def test_words_are_combined_by_or_and_more_of_them_come_first(client):
+    found = await results_of(client, query="budget roadmap")
+    assert [item["file"] for item in found] == [
+        "notes/plan.md",
+        "docs/meetings/meeting-2024-01.md",
+        "docs/meetings/meeting-2024-02.md",
+    ]
+    assert found[0]["snippet"] == (
+        "4: \n5: No heading match. The budget roadmap is here.\n6: line four\n7: line five"
+    )
+
+
+async def test_a_collection_is_searched_alone(client):
+    [item] = await results_of(client, query="budget", collection="notes")
+    assert (item["docid"], item["file"], item["title"]) == ("#153bbb", "notes/plan.md", "Plan")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"query": "budget", "collection": "nope"},
+        {"query": "xyznone"},
+        {"query": ""},
+        {"query": "budget", "minScore": 0.99},
+        {"query": "budget", "limit": 0},
+        {"query": "!!! ???"},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("tool", ["search", "query"])
+async def test_nothing_found_is_said(client, tool, arguments):
+    result = await called(client, tool, **arguments)
+    assert result["structuredContent"] == {"results": []}
+    assert result["content"][0]["text"] == f'No results found for "{arguments["query"]}"'
+    assert not result["isError"]
+
+
+async def test_the_limit_is_kept(client):
+    assert len(await results_of(client, query="budget")) == 3
+    assert len(await results_of(client, query="budget", limit=1)) == 1
+    assert len(await results_of(client, query="budget", limit=2.9)) == 2
+
+
+async def test_a_long_line_is_cut_around_what_was_asked(client):
+    [item] = await results_of(client, query="Lorem")
+    assert (item["docid"], item["file"]) == ("#306298", "docs/large-file.md")
+    assert len(item["snippet"]) < 400
+    assert "Lorem ipsum Lorem ipsum" in item["snippet"]
+
+
+@pytest.mark.parametrize(
+    ("query", "file"),
+    [("project's", "docs/readme.md"), ('"tokens" AND (x)', "docs/api.md")],
+)
+async def test_a_query_is_words_whatever_stands_between_them(client, query, file):
+    assert file in [item["file"] for item in await results_of(client, query=query)]
+
+
+@pytest.mark.parametrize(
+    ("query", "file"),
+    [("describing", "docs/api.md"), ("hires", "docs/meetings/meeting-2024-01.md")],
+)
+async def test_words_meet_by_their_stems(client, query, file):
+    assert [item["file"] for item in await results_of(client, query=query)] == [file]
+
+
+async def test_a_search_by_meaning_without_vectors_is_an_error(client):
+    result = await called(client, "vsearch", query="anything")
+    assert result["isError"]
+    assert result["content"][0]["text"] == (
+        "Vector index not found. Run 'qmd embed' first to create embeddings."
+    )
+    assert "structuredContent" not in result
+
+
+async def test_a_query_without_vectors_is_answered_by_words(client):
+    assert [i["file"] for i in await results_of(client, "query", query="roadmap budget")] == [
+        i["file"] for i in await results_of(client, "search", query="roadmap budget")
+    ]
+
+
+# -- wrong arguments -------------------------------------------------------------------------
+
+
+def invalid(tool, field, expected, received):
+    issue = {
+        "expected": expected,
+        "code": "invalid_type",
+        "path": [field],
+        "message": f"Invalid input: expected {expected}, received {received}",
+    }
+    return (
+        f"MCP error -32602: Input validation error: Invalid arguments for tool {tool}: "
+        + json.dumps([issue], indent=2)
+    )
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "words"),
+    [
+        ("search", {"query": 5}, invalid("search", "query", "string", "number")),
+        ("search", {}, invalid("search", "query", "string", "undefined")),
+        ("get", {}, invalid("get", "file", "string", "undefined")),
+        ("query", {"query": ["a"]}, invalid("query", "query", "string", "array")),
+        ("search", {"query": "a", "limit": "5"}, invalid("search", "limit", "number", "string")),
+        (
+            "get",
+            {"file": "a", "lineNumbers": 1},
+            invalid("get", "lineNumbers", "boolean", "number"),
+        ),
+        ("nope", {}, "MCP error -32602: Tool nope not found"),
+    ],
+    ids=str,
+)
+async def test_wrong_arguments_are_refused_in_the_words_of_the_contract(
+    client, tool, arguments, words
+):
+    result = await called(client, tool, **arguments)
+    assert (result["isError"], result["content"][0]["text"]) == (True, words)
+
+
+# -- reading ---------------------------------------------------------------------------------
+
+
+def with_context(text, context=ALL):
+    return f"<!-- Context: {context} -->\n\n{text}"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ({"file": "readme.md"}, README),
+        ({"file": "docs/readme.md"}, README),
+        ({"file": "qmd://docs/readme.md"}, README),
+        ({"file": "#e9f7c1"}, README),
+        ({"file": "e9f7c1"}, README),
+        ({"file": "docs/readme.md:3"}, "\n".join(README.split("\n")[2:])),
+        (
+            {"file": "docs/readme.md:3", "maxLines": 1, "lineNumbers": True},
+            "3: This is the main readme file for the project.",
+        ),
+        # The suffix counts more than fromLine, as the specification says.
+        (
+            {"file": "docs/readme.md:3", "fromLine": 5, "lineNumbers": True, "maxLines": 1},
+            "3: This is the main readme file for the project.",
+        ),
+        (
+            {"file": "docs/readme.md", "fromLine": 2, "maxLines": 2, "lineNumbers": True},
+            "2: \n3: This is the main readme file for the project.",
+        ),
+    ],
+    ids=str,
+)
+async def test_a_document_is_read(client, arguments, text):
+    assert await document(client, **arguments) == with_context(text)
+
+
+async def test_a_document_is_a_resource_with_what_is_said_of_it(client):
+    result = await called(client, "get", file="meetings/meeting-2024-01.md")
+    assert result["content"][0]["resource"] == {
+        "uri": "qmd://docs/meetings/meeting-2024-01.md",
+        "mimeType": "text/markdown",
+        "text": with_context(JANUARY, MEETINGS),
+    }
+
+
+@pytest.mark.parametrize(
+    ("file", "likely"),
+    [
+        ("readm.md", ["readme.md", "api.md", "plan.md"]),
+        ("docs/readm.md", []),
+        ("nothing-like-this-at-all.md", []),
+        ("#000000", []),
+        ("../conf/index.yml", []),
+        ("docs/../../conf/index.yml", []),
+        ("/etc/passwd", []),
+        ("", []),
+        ("x" * 20_000, []),
+        ("docs/readme.md\0", []),
+    ],
+    ids=lambda value: str(value)[:20],
+)
+async def test_what_is_no_document_is_said_to_be_none(client, file, likely):
+    result = await called(client, "get", file=file)
+    assert result["isError"]
+    words = f"Document not found: {file}"
+    if likely:
+        words += "\n\nDid you mean one of these?" + "".join(f"\n  - {path}" for path in likely)
+    assert result["content"][0]["text"] == words
+
+
+async def uris(client, **arguments):
+    """What `multi_get` answers: the URIs of documents, and texts."""
+    result = await called(client, "multi_get", **arguments)
+    assert not result["isError"], result
+    return [part.get("text") or part["resource"]["uri"] for part in result["content"]]
+
+
+@pytest.mark.parametrize("prefix", ["", "docs/", "qmd://docs/"])
+async def test_a_glob_means_documents_by_path_and_by_key(client, prefix):
+    assert await uris(client, pattern=f"{prefix}meetings/*.md") == [
+        "qmd://docs/meetings/meeting-2024-01.md",
+        "qmd://docs/meetings/meeting-2024-02.md",
+    ]
+
+
+async def test_a_list_means_documents_in_its_order(client):
+    assert await uris(client, pattern="readme.md, api.md, nope.md") == [
+        "Errors:\nFile not found: nope.md (did you mean: api.md, plan.md, readme.md?)",
+        "qmd://docs/readme.md",
+        "qmd://docs/api.md",
+    ]
+
+
+async def test_many_documents_are_cut_and_numbered(client):
+    result = await called(client, "multi_get", pattern="**/*.md", maxLines=2, lineNumbers=True)
+    texts = [part.get("text") or part["resource"]["text"] for part in result["content"]]
+    assert with_context("1: # Project README\n2: \n3: \n4: [... truncated 3 more lines]") in texts
+    assert len(texts) == len(FILES)
+    assert (
+        "[SKIPPED: docs/large-file.md - File too large (23KB). "
+        "Use 'qmd_get' with file=\"docs/large-file.md\" to retrieve.]"
+    ) in texts
+
+
+async def test_a_large_document_comes_if_it_is_asked_for(client):
+    result = await called(client, "multi_get", pattern="large-file.md", maxBytes=50_000, maxLines=1)
+    assert result["content"][0]["resource"]["text"] == with_context(
+        "# Large Document\n\n[... truncated 2 more lines]"
+    )
+    assert LOREM in await document(client, file="large-file.md")
+
+
+async def test_a_pattern_that_means_nothing_is_an_error(client):
+    result = await called(client, "multi_get", pattern="none/*.md")
+    assert result["isError"]
+    assert result["content"][0]["text"] == "Errors:\nNo files matched pattern: none/*.md"
+
+
+@pytest.mark.parametrize(
+    ("uri", "text"),
+    [
+        ("qmd://docs/readme.md", with_context(numbered(README))),
+        (
+            "qmd://docs%2Fmeetings%2Fmeeting-2024-01.md",
+            with_context(numbered(JANUARY), MEETINGS),
+        ),
+        ("qmd://docs/meetings/meeting-2024-01.md", with_context(numbered(JANUARY), MEETINGS)),
+        ("qmd://meeting-2024-02.md", with_context(numbered(FEBRUARY), MEETINGS)),
+        ("qmd://other/meeting-2024-02.md", with_context(numbered(FEBRUARY), MEETINGS)),
+        ("qmd://docs/nope.md", "Document not found: docs/nope.md"),
+    ],
+)
+async def test_a_resource_is_read_with_numbered_lines(client, uri, text):
+    [content] = (await client.read_resource(uri)).contents
+    assert (str(content.uri), content.text) == (uri, text)
+
+
+async def test_the_status_is_that_of_the_contract(client):
+    result = await called(client, "status")
+    status = result["structuredContent"]
+    docs, notes = status.pop("collections")
+    assert status == {"totalDocuments": 7, "needsEmbedding": 7, "hasVectorIndex": False}
+    assert result["content"][0]["text"] == (
+        "QMD Index Status:\n  Total documents: 7\n  Needs embedding: 7\n  Vector index: no\n"
+        f"  Collections: 2\n    - {docs['path']} (6 docs)\n    - {notes['path']} (1 docs)"
+    )
+    assert (docs["name"], docs["pattern"], docs["documents"]) == ("docs", "**/*.md", 6)
+    assert docs["lastUpdated"].endswith("Z")
+
+
+# -- with vectors, and as files change -------------------------------------------------------
+
+
+@pytest.fixture
+async def live(tmp_path):
+    """Documents with vectors, their client and their folder."""
+    documents = documents_of(written(tmp_path), FakeEmbedder(dimension=64))
+    async with serving(documents) as client:
+        await client.call_tool("status", {})
+        await settled(documents)
+        await documents.embed()
+        yield documents, client, tmp_path
+
+
+async def test_documents_are_found_by_meaning_once_they_have_vectors(live):
+    _, client, folder = live
+    found = await results_of(client, "vsearch", query="meeting notes", minScore=0.1)
+    assert {item["file"] for item in found[:2]} == {
+        "docs/meetings/meeting-2024-01.md",
+        "docs/meetings/meeting-2024-02.md",
+    }
+    both = await results_of(client, "query", query="budget roadmap")
+    assert {item["file"] for item in both[:2]} == {
+        "notes/plan.md",
+        "docs/meetings/meeting-2024-01.md",
+    }
+    scores = [item["score"] for item in both]
+    assert scores == sorted(scores, reverse=True)
+    assert all(0 <= score <= 1 for score in scores)
+    assert (await called(client, "status"))["structuredContent"]["hasVectorIndex"]
+
+
+async def test_what_is_read_is_the_file_as_it_is_now_and_the_index_follows(live):
+    documents, client, folder = live
+    (folder / "docs/readme.md").write_text("# Changed\n\nAbout zebras.\n", "utf-8")
+    assert await document(client, file="docs/readme.md") == with_context(
+        "# Changed\n\nAbout zebras.\n"
+    )
+    (folder / "docs/new.md").write_text("# New\n\nAbout giraffes.\n", "utf-8")
+    assert "giraffes" in await document(client, file="docs/new.md")
+    await settled(documents)
+    [item] = await results_of(client, query="zebras")
+    assert (item["file"], item["title"]) == ("docs/readme.md", "Changed")
+
+
+async def test_a_document_that_is_gone_is_not_found(live):
+    documents, client, folder = live
+    (folder / "docs/readme.md").unlink()
+    result = await called(client, "get", file="docs/readme.md")
+    assert result["isError"]
+    await settled(documents)
+    assert await results_of(client, query="readme") == []
+
+
+async def test_a_collection_is_added_renamed_and_removed_by_hand(live):
+    documents, client, folder = live
+    texts = len(documents.embedder.texts)
+    configuration = folder / "conf/index.yml"
+    original = configuration.read_text("utf-8")
+    configuration.write_text(original.replace("  docs:", "  papers: # by hand"), "utf-8")
+    await settled(documents)
+    found = await results_of(client, query="readme")
+    assert [item["file"] for item in found] == ["papers/readme.md"]
+    assert found[0]["context"] == ALL
+    await documents.embed()
+    assert len(documents.embedder.texts) == texts  # nothing was embedded again
+
+    configuration.write_text(original.partition("  docs:")[0] + "  {}\n", "utf-8")
+    await settled(documents)
+    assert (await called(client, "status"))["structuredContent"]["totalDocuments"] == 0
+
+
+async def test_a_configuration_that_is_broken_by_hand_loses_nothing(live):
+    documents, client, folder = live
+    configuration = folder / "conf/index.yml"
+    configuration.write_text("collections: [", "utf-8")
+    await documents.follow()
+    assert "index.yml" in documents.problem
+    assert len(await results_of(client, query="budget")) == 3
+    assert configuration.read_text("utf-8") == "collections: ["
+
+
+async def test_questions_go_on_while_an_operation_is_under_way(live):
+    documents, client, folder = live
+    async with documents.operations.doing("update"), anyio.create_task_group() as tasks:
+        tasks.start_soon(partial(documents.update, pull=False))  # waits for its turn
+        assert len(await results_of(client, query="budget")) == 3
+        tasks.cancel_scope.cancel()
