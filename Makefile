@@ -91,7 +91,7 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/installed: EXTRAS := offline
-$(VENV)/installed-dev: EXTRAS := offline,dev
+$(VENV)/installed-dev: EXTRAS := offline,formats,dev
 
 # pip compiles on one processor what compileall does on all of them. A module that is written for a
 # newer Python cannot be compiled, and is not needed.

@@ -63,6 +63,10 @@ HOMES = {
     "huggingface_hub": {"engine/model.py"},
     "watchdog": {"files/watch.py", "files/inotify.py"},
     "Stemmer": {"engine/prose/stems.py"},
+    "bs4": {"files/conversion.py"},
+    "mammoth": {"files/conversion.py"},
+    "markdownify": {"files/conversion.py"},
+    "pypdfium2": {"files/conversion.py"},
     "pathspec": {"files/glob.py"},
     "re2": {"files/secrets/linear.py"},
     "tree_sitter": {"engine/chunk/syntax.py"},
@@ -127,6 +131,7 @@ NOT_THE_ENGINES = ("VECTOR_INDEX_", "trigger_index", "get_status", "search_index
 # lance is not an Exception.
 BROAD_EXCEPTS = {
     "background/host.py": 1,  # one client's session must not end those of the others
+    "files/conversion.py": 1,  # what libraries raise for broken files
     "indexing/preparing/file.py": 1,
     "doctor/examine.py": 1,  # a check that breaks off must not stop the others
     "engine/chunk/syntax.py": 1,  # whatever a grammar does, text is still cut by its lines

@@ -63,8 +63,10 @@ async def work():
             act = chance.choice(["add", "remove", "rename", "rename", "update", "embed", "say"])
             if act == "add" and free and len(names) < 4:
                 new = chance.choice(free)
+                used = {c.path for c in found.collections}
+                places = [folder / f"files/{number}" for number in range(4)]
                 say([*names, new], context)
-                await documents.add(Collection(new, folder / f"files/{chance.randrange(4)}"))
+                await documents.add(Collection(new, next(p for p in places if p not in used)))
             elif act == "remove" and len(names) > 2:
                 gone = chance.choice(names)
                 say([n for n in names if n != gone], context)

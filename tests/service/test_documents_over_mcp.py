@@ -534,6 +534,29 @@ async def test_a_collection_is_added_renamed_and_removed_by_hand(live):
     assert (await called(client, "status"))["structuredContent"]["totalDocuments"] == 0
 
 
+PAGE = "<html><head><title>Zebra page</title></head><body><p>Stripes.</p></body></html>"
+
+
+async def test_other_formats_are_read_as_markdown(live):
+    documents, client, folder = live
+    (folder / "notes/zebra.html").write_text(PAGE, "utf-8")
+    notebook = {"cells": [{"cell_type": "markdown", "source": "# Giraffe book"}]}
+    (folder / "notes/giraffe.ipynb").write_text(json.dumps(notebook), "utf-8")
+    configuration = folder / "conf/index.yml"
+    changed = configuration.read_text("utf-8").replace("**/*.md", "**/*.{md,html,ipynb}")
+    configuration.write_text(changed, "utf-8")
+    await settled(documents)
+    for query, file, title in [
+        ("stripes", "notes/zebra.html", "Zebra page"),
+        ("giraffe", "notes/giraffe.ipynb", "Giraffe book"),
+    ]:
+        [item] = await results_of(client, query=query)
+        assert (item["file"], item["title"]) == (file, title)
+        assert f"# {title}" in await document(client, file=file)
+    (folder / "notes/zebra.html").write_text(PAGE.replace("Stripes", "Hooves"), "utf-8")
+    assert "Hooves" in await document(client, file="zebra.html")
+
+
 async def test_a_configuration_that_is_broken_by_hand_loses_nothing(live):
     documents, client, folder = live
     configuration = folder / "conf/index.yml"

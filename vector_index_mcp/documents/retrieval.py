@@ -4,6 +4,7 @@ import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import anyio
 import anyio.to_thread
 
 from vector_index_mcp.documents import lines, names
@@ -22,6 +23,7 @@ LARGEST_BYTES = 10_240
 """Of a document that is sent with others, unless asked otherwise."""
 _MOST_BYTES_TOGETHER = 2_000_000
 _MOST_SUGGESTED = 3
+_CONVERSION_SECONDS = 10.0  # that a reader waits for a document that has just changed
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,15 +246,32 @@ async def _text(documents: Documents, key: str) -> Text | None:
     folder, entry = index.folders.of(key), entry_at(await documents.known(), key)
     if folder is None:
         return None
-    body = await anyio.to_thread.run_sync(_body, folder, key)
     stamp = await anyio.to_thread.run_sync(read.stamp_now, folder, key)
-    if index.indexer is not None and (entry is None or entry.record.stamp != stamp):
+    is_stale = entry is None or entry.record.stamp != stamp
+    if index.indexer is not None and is_stale:
         index.indexer.look_again([key])
+    if read.is_converted(folder, key):
+        body = await _converted(documents, key, is_stale=is_stale)
+    else:
+        body = await anyio.to_thread.run_sync(_body, folder, key)
     if body is None:
         return None
     title = entry.title if entry is not None else stem_of(key)
     context = context_of(documents.configuration, key)
     return Text(key, title, context, body, len(body.encode("utf-8", "replace")))
+
+
+async def _converted(documents: Documents, key: str, *, is_stale: bool) -> str | None:
+    """The text that a document was converted to: its chunks joined. Nothing is parsed here."""
+    index = documents.index
+    if is_stale and index.indexer is not None:
+        run = await index.trigger(force_reindex=False)
+        with anyio.move_on_after(_CONVERSION_SECONDS):
+            await run.finished.wait()
+    async with index.reading() as (opened, _):
+        rows = await opened.store.rows([key])
+    chunks = sorted((chunk for chunk, _ in rows.get(key, ())), key=lambda c: c.chunk_index)
+    return "".join(chunk.text for chunk in chunks) if chunks else None
 
 
 def _body(folder: Folder, key: str) -> str | None:

@@ -306,7 +306,7 @@ def folder_of(collection: Collection) -> Folder:
         path=_resolved(collection.path),
         name=collection.name,
         selection=Selection(patterns=collection.ignore, mask=mask),
-        reading=Reading(_LARGEST_DOCUMENT_BYTES, skips_minified=False),
+        reading=Reading(_LARGEST_DOCUMENT_BYTES, skips_minified=False, converts=True),
     )
 
 

@@ -37,11 +37,17 @@ class Reading:
     """Whether asterisks replace what looks like a credential, and files of keys are skipped."""
     skips_minified: bool = True
     """Whether files are skipped whose text stands in lines that nobody wrote or reads."""
+    converts: bool = False
+    """Whether HTML, notebooks, PDF and Word are read as the Markdown that they would be."""
 
     @property
     def version(self) -> str:
         """Differs whenever the same file would be read as another text."""
-        unusual = (" unmasked", not self.masks_credentials), (" minified", not self.skips_minified)
+        unusual = (
+            (" unmasked", not self.masks_credentials),
+            (" minified", not self.skips_minified),
+            (" converted-1", self.converts),
+        )
         return f"bytes={self.max_file_bytes}" + "".join(word for word, holds in unusual if holds)
 
 

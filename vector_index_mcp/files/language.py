@@ -58,6 +58,8 @@ _BY_SUFFIX = {
     "ini": "ini cfg conf properties",
     "xml": "xml xsd xsl xslt svg",
     "notebook": "ipynb",
+    "pdf": "pdf",
+    "docx": "docx",
     "markdown": "md markdown mdx",
     "rst": "rst",
     "asciidoc": "adoc asciidoc asc",

@@ -5,7 +5,7 @@ import os
 import stat
 from dataclasses import dataclass
 
-from vector_index_mcp.files import beneath, secrets
+from vector_index_mcp.files import beneath, conversion, secrets
 from vector_index_mcp.files.folder import Folder
 from vector_index_mcp.files.language import is_prose, language_of
 from vector_index_mcp.files.scan import UNKNOWN, Stamp, stamp_of
@@ -62,6 +62,11 @@ def read(folder: Folder, key: str) -> Text | Skipped | Vanished:
         return Vanished()
     except OSError as error:
         return _skip_unread(folder, key, f"{UNREADABLE} ({error.strerror})")
+
+
+def is_converted(folder: Folder, key: str) -> bool:
+    """Whether the text of the file `key` is another one than its bytes make."""
+    return folder.reading.converts and language_of(key) in conversion.CONVERTED
 
 
 def text_of(folder: Folder, key: str, *, is_masked: bool) -> str | None:
@@ -136,10 +141,16 @@ def _read_open_file(folder: Folder, key: str) -> Text | Skipped:
     if data is None:
         return Skipped(TOO_LARGE if stat.S_ISREG(status.st_mode) else NOT_A_FILE, stamp)
     content_hash = hashlib.sha256(data).hexdigest()
-    text = decode(data)
+    how = folder.reading
+    if is_converted(folder, key):
+        try:
+            text: str | None = conversion.converted(data, language_of(key))
+        except conversion.ConversionError as error:
+            return Skipped(str(error), stamp, content_hash)
+    else:
+        text = decode(data)
     if text is None:
         return Skipped(BINARY, stamp, content_hash)
-    how = folder.reading
     if how.masks_credentials and secrets.is_key(text):
         return Skipped(SECRET, stamp, content_hash)
     if how.skips_minified and is_minified(text, language_of(key)):

@@ -62,6 +62,10 @@ def _shown(chunk: StoredChunk, texts: "_Texts", checked: Checked) -> StoredChunk
         (checked.gone if beneath.tells_absence(error) else checked.stale).add(key)
         return None
     is_stale = record is None or (record.stamp, record.content_hash) != (stamp, chunk.content_hash)
+    if read.is_converted(folder, key):  # nothing is parsed here: what was read of it must do
+        if is_stale:
+            checked.stale.add(key)
+        return chunk
     lines = texts.lines(folder, key, is_masked=is_stale or record is None or record.masked > 0)
     here = "\n".join(lines[chunk.start_line - 1 : chunk.end_line]) + "\n"
     if not is_stale and chunk.text not in here:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from vector_index_mcp.engine import chunk, fields, prose
 from vector_index_mcp.engine.types import Chunk, Document, Entry, StoredChunk
 from vector_index_mcp.files import secrets
+from vector_index_mcp.files.conversion import CONVERTED
 from vector_index_mcp.files.language import language_of
 from vector_index_mcp.files.read import Text
 
@@ -47,6 +48,8 @@ class Recipe:
         """
         language = language_of(key)
         if self.is_prose:
+            # What is converted is Markdown; where nothing is, these are skipped.
+            language = "markdown" if language in CONVERTED else language
             entries, details = self._prose(key, text.text, language)
             return Cut(_document(key, text, entries), details, "")
         chunks, problem = chunk.cut_text(

@@ -1,0 +1,140 @@
+"""Documents that are no plain text, as Markdown: HTML, notebooks, PDF, Word.
+
+Runs in children of the service only: what parses foreign files may crash, hang or take all memory.
+Libraries are imported where a file needs them; PDF and Word take the extra `formats`.
+"""
+
+import io
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+NEEDS_EXTRA = "needs the extra `formats` to be read"
+UNREADABLE = "cannot be converted to text"
+
+_MOST_PAGES = 2_000  # of a PDF
+_MOST_CELLS = 10_000
+_MOST_OUTPUT_CHARS = 2_000  # of a notebook's cell: what is computed is seldom looked for
+
+
+class ConversionError(Exception):
+    """Raised when there is no text in a document, or none that can be reached."""
+
+
+def converted(data: bytes, language: str) -> str:
+    """The text of a document, as Markdown.
+
+    Args:
+        data: The file.
+        language: One of CONVERTED.
+
+    Raises:
+        ConversionError: If it cannot be converted; says why.
+    """
+    try:
+        return _CONVERTERS[language](data)
+    except ConversionError:
+        raise
+    except ImportError as error:
+        raise ConversionError(NEEDS_EXTRA) from error
+    except MemoryError:
+        raise
+    except Exception as error:
+        raise ConversionError(f"{UNREADABLE} ({type(error).__name__})") from error
+
+
+def _html(data: bytes) -> str:
+    from bs4 import BeautifulSoup
+    from markdownify import MarkdownConverter
+
+    soup = BeautifulSoup(data, "html.parser")  # also finds out the encoding
+    for tag in soup(["script", "style", "template", "noscript", "svg", "nav", "iframe"]):
+        tag.decompose()
+    title = soup.title.get_text(" ", strip=True) if soup.title else ""
+    if soup.head is not None:
+        soup.head.decompose()
+    converter = MarkdownConverter(heading_style="ATX", bullets="-", strip=["img"])
+    text = _tidy(converter.convert_soup(soup))
+    has_heading = text.startswith("# ") or "\n# " in text
+    return f"# {title}\n\n{text}" if title and not has_heading else text
+
+
+def _word(data: bytes) -> str:
+    import mammoth
+
+    return _html(mammoth.convert_to_html(io.BytesIO(data)).value.encode())
+
+
+def _pdf(data: bytes) -> str:
+    import pypdfium2
+
+    document = pypdfium2.PdfDocument(data)
+    try:
+        pages = []
+        for number in range(min(len(document), _MOST_PAGES)):
+            page = document[number]
+            text = page.get_textpage()
+            pages.append(_tidy(text.get_text_bounded()))
+            text.close()
+            page.close()
+    finally:
+        document.close()
+    if not any(pages):
+        raise ConversionError("has no text, only pictures")
+    return "\n\n".join(pages)
+
+
+def _notebook(data: bytes) -> str:
+    notebook = json.loads(data)
+    if not isinstance(notebook, dict) or not isinstance(notebook.get("cells"), list):
+        raise ConversionError(UNREADABLE)
+    metadata = notebook.get("metadata")
+    language = _named(_named(metadata, "kernelspec"), "language")
+    fence = language if isinstance(language, str) else ""
+    return "\n\n".join(_cells(notebook["cells"][:_MOST_CELLS], fence))
+
+
+def _cells(cells: list[Any], language: str) -> Iterator[str]:
+    for cell in cells:
+        source = _joined(_named(cell, "source")).strip("\n")
+        if not source.strip():
+            continue
+        if _named(cell, "cell_type") == "code":
+            yield f"```{language}\n{source}\n```"
+            outputs = _named(cell, "outputs")
+            said = "".join(map(_output, outputs)) if isinstance(outputs, list) else ""
+            if said.strip():
+                yield f"```\n{said[:_MOST_OUTPUT_CHARS].rstrip()}\n```"
+        else:
+            yield source
+
+
+def _output(output: Any) -> str:
+    data = _named(output, "data")
+    return _joined(_named(output, "text") or _named(data, "text/plain"))
+
+
+def _named(value: Any, name: str) -> Any:
+    return value.get(name) if isinstance(value, Mapping) else None
+
+
+def _joined(source: Any) -> str:
+    """The text of a cell, which is one, or a list of lines."""
+    return "".join(map(str, source)) if isinstance(source, list) else str(source or "")
+
+
+def _tidy(text: str) -> str:
+    """`text` with ends of lines as files have them, and no more than one empty line in a row."""
+    lines = [line.rstrip() for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
+    kept = [line for n, line in enumerate(lines) if line or (n and lines[n - 1])]
+    return "\n".join(kept).strip("\n") + "\n" if any(kept) else ""
+
+
+_CONVERTERS: Mapping[str, Callable[[bytes], str]] = {
+    "html": _html,
+    "notebook": _notebook,
+    "pdf": _pdf,
+    "docx": _word,
+}
+CONVERTED = frozenset(_CONVERTERS)
+"""The languages of the documents that are converted."""
