@@ -26,7 +26,6 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-import numpy as np
 from kept import keep
 
 from vector_index_mcp.documents import ranking
@@ -145,16 +144,13 @@ async def _stages(documents: Documents, query: str) -> dict[str, Sequence[Hit]]:
         semantic = await store.nearest(vector, ranking.CANDIDATES)
         vectors = await store.vectors_of({c.chunk.document_id for c in (*lexical, *semantic)})
     variants = [ranking.Variant(len(stems), lexical, semantic, vector)]
-    chunks = {c.chunk.document_id: c.chunk for c in (*lexical, *semantic)}
-    matrix = np.stack([vectors[id_] for id_ in chunks])
-    own = ranking._own_scores(variants, [*chunks], matrix, ledger.chunk_count)
-    best = {hit.chunk.key: hit for hit in ranking._scored(chunks.values(), own)}
+    fusion = ranking.Fusion(variants, vectors, ledger.chunk_count)
     return {
         "search": ranking.by_words(lexical),
         "vsearch": ranking.by_meaning(semantic),
-        "fused": [best[key] for key in ranking._fused(variants)],
-        "+ own scores": list(best.values()),
-        "query": ranking.by_both(variants, vectors, ledger.chunk_count),
+        "fused": fusion.fused,
+        "+ own scores": sorted(fusion.fused, key=lambda hit: -hit.score),
+        "query": fusion.ranked(),
     }
 
 
@@ -192,19 +188,28 @@ def recall(order: Sequence[str], grades: Mapping[str, int]) -> float:
     return len(wanted.intersection(order[:BEST])) / (len(wanted) or 1)
 
 
+def measured(
+    collection: Collection, found: dict[str, dict[str, list[str]]]
+) -> dict[str, dict[str, float]]:
+    """For each stage, the mean of each measure."""
+    return {
+        stage: {
+            measure.__name__: statistics.mean(
+                measure(order, collection.grades[id_]) for id_, order in found[stage].items()
+            )
+            for measure in (ndcg, recall)
+        }
+        for stage in STAGES
+    }
+
+
 def report(name: str, collection: Collection, found: dict[str, dict[str, list[str]]]) -> list[str]:
     lines = [
         f"\n{name}: {len(collection.documents):,} documents, {len(collection.queries)} queries",
         f"{'':14}{'nDCG@10':>9}{'recall@10':>11}",
     ]
-    for stage in STAGES:
-        orders = found[stage]
-        grades = collection.grades
-        means = [
-            statistics.mean(measure(order, grades[id_]) for id_, order in orders.items())
-            for measure in (ndcg, recall)
-        ]
-        lines.append(f"{stage:14}{means[0]:>9.3f}{means[1]:>11.3f}")
+    for stage, means in measured(collection, found).items():
+        lines.append(f"{stage:14}{means['ndcg']:>9.3f}{means['recall']:>11.3f}")
     return lines
 
 
@@ -217,12 +222,14 @@ def main() -> None:
     chosen = parser.parse_args()
     folder = chosen.folder.resolve() / "documents"
     lines: list[str] = []
+    kept: dict[str, Any] = {}
     for collection in (*map(loaded, chosen.collections), *map(made_of, chosen.sections)):
         found = anyio.run(ranked, collection, folder)
         lines += report(collection.name, collection, found)
+        kept[collection.name] = measured(collection, found)
         print("\n".join(lines[-len(STAGES) - 2 :]), flush=True)
     if chosen.keep:
-        keep("documents", "\n".join(lines))
+        keep("documents", kept)
 
 
 if __name__ == "__main__":

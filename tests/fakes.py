@@ -81,6 +81,8 @@ class FakeEmbedder:
         self._raise_if_unavailable()
         return self._identity
 
+    has_reranker = False
+
     async def embed(self, texts, *, urgent=False):
         self.calls += 1
         call = self.calls

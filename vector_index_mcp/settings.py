@@ -42,6 +42,22 @@ class Settings(BaseSettings):
     embedding_device: str = Field(
         "cpu", description="The device that embeds, in PyTorch's words: cpu, cuda, mps"
     )
+    rerank_model: str = Field(
+        "",
+        description="A cross-encoder that ranks what `query` finds in documents: a name on the "
+        "Hugging Face hub, or a folder; empty for none",
+    )
+    llm_url: str = Field(
+        "",
+        pattern=r"^(https?://.+)?$",
+        description="An OpenAI-compatible server, up to /v1, that words queries over documents in "
+        "other ways and ranks what they find; empty for none",
+    )
+    llm_model: str = Field("", description="The model that the server at the LLM URL is to use")
+    llm_key: str = Field("", repr=False, description="The bearer token of that server, if any")
+    llm_seconds: float = Field(
+        5, gt=0, le=300, description="Longest wait for that server, for each query, in seconds"
+    )
     embedding_cache_dir: str = Field(
         "", description="Folder of the embedding cache; empty: the user's cache folder"
     )

@@ -15,6 +15,7 @@ import anyio
 import numpy as np
 import psutil
 import pytest
+from other_process import printed_by
 from processes import FAKE_WORKER, with_import_hook
 from waiting import eventually
 
@@ -124,6 +125,45 @@ async def test_a_model_that_wants_prompts_gets_one_for_each_kind_of_text(worker,
         assert (await prompted.identity()).digest != (await worker.identity()).digest
     assert [int(np.argmax(expected @ vector)) for vector in (asked, found)] == [0, 1]
     assert asked @ expected[0] > 0.999 > asked @ expected[2]
+
+
+TINY_RERANKER = """
+import sys
+from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
+tokenizer = AutoTokenizer.from_pretrained(sys.argv[1])
+config = BertConfig(
+    vocab_size=len(tokenizer), hidden_size=32, num_hidden_layers=1, num_attention_heads=2,
+    intermediate_size=32, num_labels=1,
+)
+BertForSequenceClassification(config).save_pretrained(sys.argv[2], safe_serialization=True)
+tokenizer.save_pretrained(sys.argv[2])
+"""
+
+
+@needs_model
+async def test_a_cross_encoder_judges_texts(tmp_path):
+    original = Path(find_spec(OFFLINE_PACKAGE).submodule_search_locations[0]) / "model"
+    folder = tmp_path / "reranker"
+    printed_by(TINY_RERANKER, str(original), str(folder))
+    async with worker_embedder(MODEL, reranker_name=str(folder)).running() as embedder:
+        assert embedder.has_reranker
+        texts = ["a cat", "a dog on the roof", "a cat"]
+        scores = await embedder.scores("cats", texts)
+        assert scores[0] == pytest.approx(scores[2], abs=1e-4)
+        assert len(set(scores)) > 1
+        assert all(0 < score < 1 for score in scores)
+        assert (await embedder.embed(texts)).shape == (3, 384)  # as before
+
+
+@needs_model
+async def test_without_a_cross_encoder_nothing_is_judged(worker, tmp_path):
+    assert not worker.has_reranker
+    with pytest.raises(EmbeddingError, match="no cross-encoder is configured"):
+        await worker.scores("cats", ["a cat"])
+    async with worker_embedder(MODEL, reranker_name=str(tmp_path / "none")).running() as embedder:
+        with pytest.raises(EmbeddingError, match="1 texts could not be ranked.*does not exist"):
+            await embedder.scores("cats", ["a cat"])
+        assert (await embedder.embed(["a cat"])).shape == (1, 384)
 
 
 @needs_model

@@ -36,6 +36,19 @@ FIELDS = {
         {"": "at least 1 character"},
     ),
     "embedding_device": Case("cpu", {"cuda:1": "cuda:1"}, {}),
+    "rerank_model": Case("", {"owner/name": "owner/name"}, {}),
+    "llm_url": Case(
+        "",
+        {"http://localhost:11434/v1": "http://localhost:11434/v1", "": ""},
+        {"localhost:11434": "pattern", "file:///etc/passwd": "pattern"},
+    ),
+    "llm_model": Case("", {"qwen3": "qwen3"}, {}),
+    "llm_key": Case("", {"secret": "secret"}, {}),
+    "llm_seconds": Case(
+        5,
+        {"0.5": 0.5, "300": 300.0},
+        {"0": "greater than 0", "301": "less than or equal to 300", "": "valid number"},
+    ),
     "embedding_cache_dir": Case("", {"~/cache": "~/cache"}, {}),
     "embedding_cache_max_mb": Case(
         1024,

@@ -1,11 +1,11 @@
 """One query over the documents, on its way to an answer: by words, by meaning, or by both."""
 
+import logging
 import math
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 import anyio
 
@@ -15,13 +15,16 @@ from vector_index_mcp.documents.contexts import context_of
 from vector_index_mcp.documents.service import Documents
 from vector_index_mcp.engine.prose.stems import asked_stems
 from vector_index_mcp.engine.store import Store
-from vector_index_mcp.engine.types import Candidate, Filters, Hit, StoredChunk
-from vector_index_mcp.errors import NoVectorsError, QueryError, SettingsError
+from vector_index_mcp.engine.types import Candidate, Filters, Hit, StoredChunk, Vector
+from vector_index_mcp.errors import EmbeddingError, NoVectorsError, QueryError, SettingsError
 from vector_index_mcp.indexing.asking import Question, ask
+
+_log = logging.getLogger(__name__)
 
 LONGEST_QUERY_CHARS = 10_000
 MOST_RESULTS = 1_000
 NO_VECTORS = "Vector index not found. Run 'qmd embed' first to create embeddings."
+_RERANK_SECONDS = 5.0  # that a query waits for a cross-encoder
 _CANDIDATES_PER_RESULT = 5  # chunks; documents have several
 
 
@@ -93,7 +96,7 @@ async def search(documents: Documents, wanted: Wanted) -> Answer:
         )
     if not text or wanted.limit < 1 or not _is_collection(documents, wanted.collection):
         return Answer(wanted, stems, (), "", time.monotonic() - began)
-    finder = _Finder(wanted, stems)
+    finder = _Finder(documents, wanted, stems)
     answered = await ask(documents.index, text, finder.find, wanted.limit, wait_for_model=True)
     if wanted.mode is Mode.MEANING and answered.lack:
         raise NoVectorsError(NO_VECTORS if finder.is_without_vectors else answered.lack)
@@ -123,59 +126,82 @@ def _is_collection(documents: Documents, name: str) -> bool:
 class _Finder:
     """Searches a store in one of the ways."""
 
-    def __init__(self, wanted: Wanted, stems: Sequence[str]) -> None:
+    def __init__(self, documents: Documents, wanted: Wanted, stems: Sequence[str]) -> None:
         self.is_without_vectors = False
         """Whether the index turned out to have none."""
-        self._mode = wanted.mode
+        self._documents = documents
+        self._wanted = wanted
         self._stems = stems
         self._filters = Filters(folder=wanted.collection)
 
     async def find(self, store: Store, question: Question, limit: int) -> list[Hit]:
         """The best chunk of each of the best documents."""
         most = max(ranking.CANDIDATES, _CANDIDATES_PER_RESULT * limit)
+        mode, ledger = self._wanted.mode, question.ledger
+        self.is_without_vectors = ledger.unembedded_count >= ledger.chunk_count
+        if mode is Mode.WORDS:
+            lexical = await store.matching(self._stems, most, self._filters)
+            return ranking.by_words(lexical)[:limit]
+        vector = await question.embed()
+        if mode is Mode.MEANING:
+            semantic = [] if vector is None else await store.nearest(vector, most, self._filters)
+            return ranking.by_meaning(semantic)[:limit]
+        if vector is None:
+            lexical = await store.matching(self._stems, most, self._filters)
+            return ranking.by_words(lexical)[:limit]
+        variants = await self._variants(store, vector, most)
+        found = [c for v in variants for c in (*v.lexical, *v.semantic)]
+        vectors = await store.vectors_of({c.chunk.document_id for c in found})
+        fusion = ranking.Fusion(variants, vectors, ledger.chunk_count)
+        return fusion.ranked(await self._judged(fusion.to_rerank))[:limit]
+
+    async def _variants(self, store: Store, vector: Vector, most: int) -> list[ranking.Variant]:
+        """What is found for the query, and for the ways in which a language model words it."""
+        variants = [await self._variant(store, self._stems, vector, most)]
+        model = self._documents.language_model
+        others = await model.variants(self._wanted.query) if model is not None else []
+        if others:
+            vectors = await self._documents.embedder.embed(others, urgent=True)
+            for text, other in zip(others, vectors, strict=True):
+                variants.append(await self._variant(store, asked_stems(text), other, most))
+        return variants
+
+    async def _variant(
+        self, store: Store, stems: Sequence[str], vector: Vector, most: int
+    ) -> ranking.Variant:
         lexical: list[Candidate] = []
         semantic: list[Candidate] = []
 
         async def match() -> None:
-            lexical.extend(await store.matching(self._stems, most, self._filters))
+            lexical.extend(await store.matching(stems, most, self._filters))
 
         async def find_nearest() -> None:
-            ledger = question.ledger
-            self.is_without_vectors = ledger.unembedded_count >= ledger.chunk_count
-            if (vector := await question.embed()) is not None:
-                semantic.extend(await store.nearest(vector, most, self._filters))
+            semantic.extend(await store.nearest(vector, most, self._filters))
 
-        searches: dict[Mode, tuple[Callable[[], Coroutine[Any, Any, None]], ...]] = {
-            Mode.WORDS: (match,),
-            Mode.MEANING: (find_nearest,),
-            Mode.BOTH: (match, find_nearest),
-        }
         try:
             async with anyio.create_task_group() as tasks:
-                for search_one in searches[self._mode]:
-                    tasks.start_soon(search_one)
+                tasks.start_soon(match)
+                tasks.start_soon(find_nearest)
         except ExceptionGroup as group:  # when both fail, then for the same reason
             raise group.exceptions[0] from None
-        if self._mode is Mode.MEANING:
-            return ranking.by_meaning(semantic)[:limit]
-        if self._mode is Mode.WORDS or not semantic:
-            return ranking.by_words(lexical)[:limit]
-        return (await self._by_both(store, question, lexical, semantic))[:limit]
+        return ranking.Variant(len(stems), lexical, semantic, vector)
 
-    async def _by_both(
-        self,
-        store: Store,
-        question: Question,
-        lexical: list[Candidate],
-        semantic: list[Candidate],
-    ) -> list[Hit]:
-        vector = await question.embed()
-        if vector is None:
-            return ranking.by_words(lexical)
-        ids = {candidate.chunk.document_id for candidate in (*lexical, *semantic)}
-        vectors = await store.vectors_of(ids)
-        variant = ranking.Variant(len(self._stems), lexical, semantic, vector)
-        return ranking.by_both([variant], vectors, question.ledger.chunk_count)
+    async def _judged(self, hits: Sequence[Hit]) -> dict[str, float] | None:
+        """What a reranker says of hits, by key; None if there is none, or it does not answer."""
+        model, embedder = self._documents.language_model, self._documents.embedder
+        passages = [f"{hit.chunk.scope}\n{hit.chunk.text}" for hit in hits]
+        scores = None
+        if passages and embedder.has_reranker:
+            try:
+                with anyio.fail_after(_RERANK_SECONDS):
+                    scores = await embedder.scores(self._wanted.query, passages)
+            except (EmbeddingError, TimeoutError) as error:
+                _log.warning("the cross-encoder does not answer (%r)", error)
+        elif passages and model is not None:
+            scores = await model.scores(self._wanted.query, passages)
+        if scores is None:
+            return None
+        return {hit.chunk.key: score for hit, score in zip(hits, scores, strict=True)}
 
 
 def rounded(score: float) -> float:

@@ -13,12 +13,12 @@ from vector_index_mcp.engine.types import Candidate, Hit, StoredChunk, Vector, V
 CANDIDATES = 100
 """Chunks asked of each search, at least."""
 RERANKED = 30
-"""Documents whose fused score is blended with that of their neighbours."""
+"""Documents whose own score is blended with a reranker's, or with that of their neighbours."""
 _RRF_K = 60  # Cormack, Clarke, Büttcher, Reciprocal Rank Fusion (SIGIR 2009)
 _WEIGHT_OF_QUERY, _WEIGHT_OF_VARIANT = 2.0, 1.0
 _SMOOTHED = 60  # chunks that lend each other their scores
 _NEIGHBOURS = 5
-# What the fused score counts for, by the rank after fusion; the rest is the neighbours'.
+# What a document's own score counts for, by its rank after fusion.
 _SHARES = ((3, 0.75), (10, 0.60), (RERANKED, 0.40))
 _WORDS_WEIGHT = 1.5  # of full text beside meaning, once both are on one scale
 # A word that stands in a chunk of usual length adds about its IDF to a BM25 score. The IDF of a
@@ -49,45 +49,70 @@ def by_meaning(candidates: Iterable[Candidate]) -> list[Hit]:
     return [Hit(hit.chunk, min(max(hit.score, 0.0), 1.0)) for hit in _best(candidates)]
 
 
-def by_both(
-    variants: Sequence[Variant], vectors: Mapping[str, Vector], chunks_in_index: int
-) -> list[Hit]:
+class Fusion:
     """Documents by words and meaning together.
 
     Reciprocal rank fusion says which are the best 30, and in which order. A chunk's own score is
-    its cosine plus its BM25 score on the same scale; beside it counts what the chunks say that are
-    most like it, for texts alike answer the same questions: the cluster hypothesis, Jardine and
-    van Rijsbergen, The Use of Hierarchic Clustering in Information Retrieval (1971).
-
-    Args:
-        variants: The first one is the query itself.
-        vectors: Of the chunks that were found, by document_id; without any, a chunk is left out.
-        chunks_in_index: How many there are.
-
-    Returns:
-        Hits with scores from 1 down to 0; the best chunk of each document.
+    its cosine plus its BM25 score on the same scale. Beside it counts what a reranker says, or
+    else what the chunks say that are most like it, for texts alike answer the same questions: the
+    cluster hypothesis, Jardine and van Rijsbergen, The Use of Hierarchic Clustering in Information
+    Retrieval (1971).
     """
-    found = [c for v in variants for c in (*v.lexical, *v.semantic)]
-    chunks = {c.chunk.document_id: c.chunk for c in found if c.chunk.document_id in vectors}
-    if not chunks:
-        return []
-    matrix = np.stack([vectors[id_] for id_ in chunks])
-    own = _own_scores(variants, [*chunks], matrix, chunks_in_index)
-    best = {hit.chunk.key: hit for hit in _scored(chunks.values(), own)}
-    lent = _lent_scores([*chunks.values()], own, matrix)
-    least = min(lent.values())
 
-    order = [key for key in _fused(variants) if key in best]
-    blended = []
-    for rank, key in enumerate(order[:RERANKED]):
-        share = next(share for until, share in _SHARES if rank < until)
-        score = share * best[key].score + (1 - share) * lent.get(key, least)
-        blended.append(Hit(best[key].chunk, score))
-    blended.sort(key=_place)
-    rest, last = order[RERANKED:], blended[-1].score
-    for rank, key in enumerate(rest, 1):  # below all that was reranked
-        blended.append(Hit(best[key].chunk, last * (1 - rank / (len(rest) + 1))))
-    return [Hit(hit.chunk, min(max(hit.score / (1 + _WORDS_WEIGHT), 0.0), 1.0)) for hit in blended]
+    def __init__(
+        self, variants: Sequence[Variant], vectors: Mapping[str, Vector], chunks_in_index: int
+    ) -> None:
+        """Fuse what was found.
+
+        Args:
+            variants: The first one is the query itself.
+            vectors: Of the chunks that were found, by document_id; a chunk without is left out.
+            chunks_in_index: How many there are.
+        """
+        found = [c for v in variants for c in (*v.lexical, *v.semantic)]
+        chunks = {c.chunk.document_id: c.chunk for c in found if c.chunk.document_id in vectors}
+        self._best: dict[str, Hit] = {}
+        self._lent: dict[str, float] = {}
+        if chunks:
+            matrix = np.stack([vectors[id_] for id_ in chunks])
+            own = _own_scores(variants, [*chunks], matrix, chunks_in_index)
+            self._best = {hit.chunk.key: hit for hit in _scored(chunks.values(), own)}
+            self._lent = _lent_scores([*chunks.values()], own, matrix)
+        self._order = [key for key in _fused(variants) if key in self._best]
+
+    @property
+    def fused(self) -> list[Hit]:
+        """The best chunk of each document, in the order of the fusion."""
+        return [self._best[key] for key in self._order]
+
+    @property
+    def to_rerank(self) -> list[Hit]:
+        """Those that a reranker may judge."""
+        return self.fused[:RERANKED]
+
+    def ranked(self, judged: Mapping[str, float] | None = None) -> list[Hit]:
+        """All documents, best first, with scores from 1 down to 0.
+
+        Args:
+            judged: What a reranker says of those `to_rerank`, 0 to 1, by key; None without one.
+        """
+        if not self._order:
+            return []
+        scale = 1 + _WORDS_WEIGHT  # the highest score of its own that a chunk can have
+        lent = self._lent
+        if judged is not None:
+            lent = {key: scale * score for key, score in judged.items()}
+        least = min(lent.values(), default=0.0)
+        blended = []
+        for rank, hit in enumerate(self.to_rerank):
+            share = next(share for until, share in _SHARES if rank < until)
+            score = share * hit.score + (1 - share) * lent.get(hit.chunk.key, least)
+            blended.append(Hit(hit.chunk, score))
+        blended.sort(key=_place)
+        rest, last = self.fused[RERANKED:], blended[-1].score
+        for rank, hit in enumerate(rest, 1):  # below all that was reranked
+            blended.append(Hit(hit.chunk, last * (1 - rank / (len(rest) + 1))))
+        return [Hit(hit.chunk, min(max(hit.score / scale, 0.0), 1.0)) for hit in blended]
 
 
 def _own_scores(

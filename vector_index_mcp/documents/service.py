@@ -18,6 +18,7 @@ import anyio.to_thread
 from vector_index_mcp.documents import catalog, editing, updating
 from vector_index_mcp.documents.configuration import Collection, Configuration, read
 from vector_index_mcp.documents.home import Home
+from vector_index_mcp.documents.language_model import LanguageModel
 from vector_index_mcp.documents.operations import Operations
 from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.engine.embed import Embedder
@@ -26,7 +27,6 @@ from vector_index_mcp.files.folder import Folder, Reading, Selection
 from vector_index_mcp.indexing.keeper import Options, Role
 from vector_index_mcp.indexing.ledger import Ledger
 from vector_index_mcp.indexing.place import Place
-from vector_index_mcp.indexing.preparing.crew import Crew
 from vector_index_mcp.indexing.run import Run
 from vector_index_mcp.indexing.service import LiveIndex
 
@@ -73,7 +73,7 @@ class Documents:
         options: Options,
         embedder: Embedder,
         cache: EmbeddingCache,
-        crew: Crew | None = None,
+        language_model: LanguageModel | None = None,
     ) -> None:
         """Make one.
 
@@ -83,7 +83,8 @@ class Documents:
             options: What a user may set about the index.
             embedder: Makes vectors.
             cache: Keeps them.
-            crew: Prepares files; None for a new one.
+            language_model: Words queries in other ways and ranks what they find; None if the user
+                has none.
         """
         self.home = home
         self.configuration = configuration
@@ -92,8 +93,9 @@ class Documents:
         self.operations = Operations()
         place = Place(home.index, owner=str(home.configuration))
         folders = [folder_of(collection) for collection in configuration.collections]
-        self.index = LiveIndex(folders, place, options, embedder, cache, crew)
+        self.index = LiveIndex(folders, place, options, embedder, cache)
         self.embedder = embedder
+        self.language_model = language_model
         self._following = anyio.Lock()
         self._stamp: object = None
 

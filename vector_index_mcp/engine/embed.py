@@ -77,6 +77,17 @@ class Embedder(Protocol):
             EmbeddingError: If these texts cannot be embedded, or the worker died on them.
         """
 
+    @property
+    def has_reranker(self) -> bool:
+        """Whether `scores` can be asked."""
+
+    async def scores(self, query: str, texts: Sequence[str]) -> list[float]:
+        """How well each of `texts` answers `query`, 0 to 1, as a cross-encoder sees it.
+
+        Raises:
+            EmbeddingError: If there is no cross-encoder, or it cannot judge these texts.
+        """
+
     def start(self) -> None:
         """Begin to load the model, if that has not happened yet. Returns at once."""
 
@@ -103,6 +114,7 @@ class WorkerEmbedder:
         idle_seconds: float = math.inf,
         patience_seconds: float = _PATIENCE_SECONDS,
         *,
+        reranker_name: str = "",
         start_worker: StartWorker,
         remedy_of: Callable[[Problem], str],
     ) -> None:
@@ -113,13 +125,13 @@ class WorkerEmbedder:
             device: As torch names it.
             idle_seconds: After this time without a request the worker ends.
             patience_seconds: A request that takes longer ends the worker.
+            reranker_name: A cross-encoder's name at the hub, or the path of its folder; empty for
+                none.
             start_worker: Starts a module of this package as a child process, given its name, the
                 arguments of its `main` and what to add to its environment.
             remedy_of: What to do about a problem with the model or the worker.
         """
-        # The worker has another working folder than the caller who wrote a relative path.
-        folder = Path(model_name).expanduser()
-        self._model_name = str(folder.resolve()) if looks_like_folder(model_name) else model_name
+        self._model_name, self._reranker_name = _absolute(model_name), _absolute(reranker_name)
         self._device = device
         self._idle_seconds = idle_seconds
         self._patience_seconds = patience_seconds
@@ -195,19 +207,41 @@ class WorkerEmbedder:
             return None
         return model.identity if model is not None else None
 
+    @property
+    def has_reranker(self) -> bool:
+        """Whether `scores` can be asked."""
+        return bool(self._reranker_name)
+
+    async def scores(self, query: str, texts: Sequence[str]) -> list[float]:
+        """How well each of `texts` answers `query`; see `Embedder`."""
+        if not self.has_reranker:
+            raise EmbeddingError("no cross-encoder is configured")
+        request = {"urgent": True, "texts": list(texts), "query": query}
+        found = await self._answer_to(request, "ranked")
+        return [float(score) for score in found[:, 0]]
+
     async def embed(self, texts: Sequence[str], *, urgent: bool = False) -> Vectors:
         """Embed `texts`; see `Embedder`."""
+        return await self._answer_to({"urgent": urgent, "texts": list(texts)}, "embedded")
+
+    async def _answer_to(self, request: dict[str, Any], what: str) -> Vectors:
+        """The rows that the worker answers.
+
+        Args:
+            request: Without its id.
+            what: What is done to its texts, as an error says it.
+        """
         self.start()
         while self.state != "ready":
             self._raise_if_unavailable()
             await self._changed.wait()
             self.start()
-        if self._identity is not None and not texts:  # which a model answers without a shape
-            return np.empty((0, self._identity.dimension), dtype="<f4")
+        if self._identity is not None and not request["texts"]:
+            return np.empty((0, self._identity.dimension), dtype="<f4")  # a model gives no shape
         reply, number = _Reply(), next(self._ids)
         self._replies[number] = reply
         try:
-            await self._send({"id": number, "urgent": urgent, "texts": list(texts)})
+            await self._send({"id": number, **request})
             with anyio.move_on_after(self._patience_seconds) as patience:
                 await reply.done.wait()
             if patience.cancelled_caught and self._process is not None:
@@ -216,7 +250,8 @@ class WorkerEmbedder:
         finally:
             del self._replies[number]
         if reply.vectors is None:
-            raise EmbeddingError(f"{len(texts)} texts could not be embedded: {reply.error}")
+            count = len(request["texts"])
+            raise EmbeddingError(f"{count} texts could not be {what}: {reply.error}")
         return reply.vectors
 
     def _raise_if_unavailable(self) -> None:
@@ -240,7 +275,11 @@ class WorkerEmbedder:
         """One life of the worker: start it, deliver its answers, tidy up after it."""
         try:
             process = await self._start_worker(
-                _WORKER_MODULE, self._model_name, self._device, environment=_WORKER_ENVIRONMENT
+                _WORKER_MODULE,
+                self._model_name,
+                self._device,
+                self._reranker_name,
+                environment=_WORKER_ENVIRONMENT,
             )
         except OSError as error:  # no descriptors, no memory, no such interpreter any more
             reason = f"the embedding worker cannot be started ({error.strerror})"
@@ -327,6 +366,11 @@ class WorkerEmbedder:
         self.state, self.reason = state, reason
         self._changed.set()
         self._changed = anyio.Event()
+
+
+def _absolute(name: str) -> str:
+    """A model's name for the worker, which has another working folder than who wrote a path."""
+    return str(Path(name).expanduser().resolve()) if looks_like_folder(name) else name
 
 
 _WORKER_MODULE = "vector_index_mcp.engine.worker"

@@ -9,6 +9,9 @@ vectors as raw little-endian float32.
             {"event": "unavailable", "problem": "model_nowhere", "reason": ...}  and ends
             {"id": 1, "rows": 2, "dimension": 384}<bytes>    or    {"id": 1, "error": ...}
 
+A request with a "query" beside its texts is for the reranker: how well each text answers it, as
+rows of dimension 1. That model is loaded when it is first asked.
+
 Urgent requests (queries) overtake the others. The end of its input, which is also what it sees
 when the parent is killed, ends the worker at once, even in the middle of a batch.
 """
@@ -106,6 +109,42 @@ class Encoder:
         return time.perf_counter() - start, vectors
 
 
+class Reranker:
+    """A cross-encoder, loaded when it is first asked."""
+
+    def __init__(self, model_name: str, device: str) -> None:
+        self._model_name = model_name
+        self._device = device
+        self._model: Any = None
+
+    def scores(self, query: str, texts: list[str]) -> Vectors:
+        """How well each of `texts` answers `query`: float32 of shape (len(texts), 1), 0 to 1.
+
+        Raises:
+            ModelNotFoundError: If there is no such model.
+        """
+        if self._model is None:
+            self._model = self._loaded()
+        found = self._model.predict(
+            [(query, text) for text in texts], batch_size=_BATCH_TEXTS, show_progress_bar=False
+        )
+        return np.asarray(found, dtype="<f4").reshape(len(texts), 1)
+
+    def _loaded(self) -> Any:
+        import torch
+        from sentence_transformers import CrossEncoder
+
+        model = find_model(self._model_name)
+        return CrossEncoder(
+            str(model.folder),
+            device=self._device,
+            local_files_only=True,
+            trust_remote_code=False,
+            model_kwargs={"use_safetensors": True},
+            activation_fn=torch.nn.Sigmoid(),
+        )
+
+
 def _loaded(model: Model, device: str) -> Any:
     from sentence_transformers import SentenceTransformer
     from transformers.utils import logging
@@ -121,7 +160,12 @@ def _loaded(model: Model, device: str) -> Any:
 
 
 def main(
-    source: BinaryIO, sink: BinaryIO, give_back: Callable[[], None], model_name: str, device: str
+    source: BinaryIO,
+    sink: BinaryIO,
+    give_back: Callable[[], None],
+    model_name: str,
+    device: str,
+    reranker_name: str = "",
 ) -> None:
     """Serve requests until the input ends.
 
@@ -131,6 +175,7 @@ def main(
         give_back: Returns memory that nobody uses to the system.
         model_name: As `find_model` takes it.
         device: As torch names it.
+        reranker_name: As `find_model` takes it; empty for none.
     """
     requests: _Requests = queue.PriorityQueue()
     threading.Thread(target=_read, args=(source, requests), daemon=True).start()
@@ -146,11 +191,15 @@ def main(
         _send(sink, {"event": "unavailable", "problem": Problem.MODEL_UNLOADABLE, "reason": reason})
         return
     _send(sink, {"event": "ready", "precision": encoder.precision})
-    _serve(requests, sink, encoder, give_back)
+    _serve(requests, sink, encoder, Reranker(reranker_name, device), give_back)
 
 
 def _serve(
-    requests: _Requests, sink: BinaryIO, encoder: Encoder, give_back: Callable[[], None]
+    requests: _Requests,
+    sink: BinaryIO,
+    encoder: Encoder,
+    reranker: Reranker,
+    give_back: Callable[[], None],
 ) -> None:
     """Answer requests for ever, and give back now and then what the answers took."""
     has_worked, given_back = False, time.monotonic()
@@ -162,14 +211,20 @@ def _serve(
             _, _, request = requests.get(timeout=_KEEPING_SECONDS if has_worked else None)
         except queue.Empty:
             continue
-        _answer(sink, encoder, request)
+        _answer(sink, encoder, reranker, request)
         has_worked = True
 
 
-def _answer(sink: BinaryIO, encoder: Encoder, request: dict[str, Any]) -> None:
+def _answer(sink: BinaryIO, encoder: Encoder, reranker: Reranker, request: dict[str, Any]) -> None:
     try:
-        vectors = encoder.encode(request["texts"], are_queries=request["urgent"])
-    except (RuntimeError, ValueError, TypeError, MemoryError) as error:
+        if "query" in request:
+            vectors = reranker.scores(request["query"], request["texts"])
+        else:
+            vectors = encoder.encode(request["texts"], are_queries=request["urgent"])
+    except (
+        *(RuntimeError, ValueError, TypeError, MemoryError, OSError, ImportError),
+        ModelNotFoundError,
+    ) as error:
         _send(sink, {"id": request["id"], "error": f"{type(error).__name__}: {error}"})
         return
     rows, dimension = vectors.shape

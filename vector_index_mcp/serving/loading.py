@@ -21,6 +21,7 @@ from vector_index_mcp.settings import Settings
 if TYPE_CHECKING:
     from vector_index_mcp.codebase.service import Codebase
     from vector_index_mcp.documents.home import Home
+    from vector_index_mcp.documents.language_model import LanguageModel
     from vector_index_mcp.documents.service import Documents
     from vector_index_mcp.engine.cache import EmbeddingCache
     from vector_index_mcp.engine.embed import WorkerEmbedder
@@ -134,6 +135,17 @@ def load_documents(home: "Home", settings: Settings) -> "Documents":
         _options_of(settings, Recipe(settings.chunk_max_chars, is_prose=True)),
         _embedder_of(settings),
         _cache_of(settings),
+        _language_model_of(settings),
+    )
+
+
+def _language_model_of(settings: Settings) -> "LanguageModel | None":
+    from vector_index_mcp.documents.language_model import LanguageModel
+
+    if not settings.llm_url:
+        return None
+    return LanguageModel(
+        settings.llm_url, settings.llm_model, settings.llm_key, settings.llm_seconds
     )
 
 
@@ -158,6 +170,7 @@ def _embedder_of(settings: Settings) -> "WorkerEmbedder":
         settings.embedding_model,
         settings.embedding_device,
         settings.worker_idle_minutes * _SECONDS_PER_MINUTE,
+        reranker_name=settings.rerank_model,
         start_worker=children.start,
         remedy_of=remedy_of,
     )

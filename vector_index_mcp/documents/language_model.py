@@ -1,0 +1,111 @@
+"""A language model of the user's own: it words queries in other ways and judges what they find.
+
+Optional, and never waited for longer than the user allows: whatever goes wrong, a query is answered
+as without it. It is any server that knows `POST /chat/completions` as OpenAI has it, such as
+llama.cpp, Ollama, LM Studio or vLLM on the same machine.
+"""
+
+import json
+import logging
+import re
+import urllib.request
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import anyio
+import anyio.to_thread
+
+_log = logging.getLogger(__name__)
+
+_MOST_VARIANTS = 4
+_LONGEST_VARIANT_CHARS = 300
+_LONGEST_PASSAGE_CHARS = 800
+_LARGEST_ANSWER_BYTES = 1_000_000
+_BULLET = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s*")
+_SCORES = re.compile(r"\[[^\[\]]*\]")
+_HIGHEST_GRADE = 10
+_FAILURES = (OSError, ValueError, KeyError, IndexError, TypeError, RecursionError, TimeoutError)
+
+_EXPAND = (
+    "You help to search a collection of documents. Write {count} other ways to word the query "
+    "below: synonyms, the words that a document answering it would use, a sentence such a document "
+    "might hold. One per line, without numbers or comments.\n\nQuery: {query}"
+)
+_JUDGE = (
+    "How well does each passage answer the query? Give each a whole number from 0 (not at all) to "
+    "{highest} (fully). Answer with a JSON list of {count} numbers in the order of the passages, "
+    "and nothing else.\n\nQuery: {query}\n\n{passages}"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LanguageModel:
+    """The user's server."""
+
+    url: str
+    """Up to and including `/v1`."""
+    name: str
+    """Of the model; some servers need none."""
+    key: str
+    """Sent as a bearer token; empty for none."""
+    seconds: float
+    """That a query waits for it, all in all."""
+
+    async def variants(self, query: str) -> list[str]:
+        """Other wordings of `query`; none if the model fails or takes too long."""
+        answer = await self._said(_EXPAND.format(count=_MOST_VARIANTS, query=query))
+        lines = (_BULLET.sub("", line).strip(" \t\"'`") for line in answer.split("\n"))
+        found = dict.fromkeys(line[:_LONGEST_VARIANT_CHARS] for line in lines if line)
+        found.pop(query, None)
+        return [*found][:_MOST_VARIANTS]
+
+    async def scores(self, query: str, passages: Sequence[str]) -> list[float] | None:
+        """How well each passage answers `query`, 0 to 1; None if the model does not say so."""
+        listed = "\n\n".join(
+            f"Passage {number}:\n{text[:_LONGEST_PASSAGE_CHARS]}"
+            for number, text in enumerate(passages, 1)
+        )
+        answer = await self._said(
+            _JUDGE.format(highest=_HIGHEST_GRADE, count=len(passages), query=query, passages=listed)
+        )
+        match = _SCORES.search(answer)
+        try:
+            grades = [float(grade) for grade in json.loads(match[0])] if match else []
+        except _FAILURES:
+            return None
+        if len(grades) != len(passages):
+            return None
+        return [min(max(grade / _HIGHEST_GRADE, 0.0), 1.0) for grade in grades]
+
+    async def _said(self, prompt: str) -> str:
+        """What the model answers; nothing if it fails or takes too long."""
+        try:
+            with anyio.fail_after(self.seconds):
+                answer: str = await anyio.to_thread.run_sync(
+                    self._ask, prompt, abandon_on_cancel=True
+                )
+        except _FAILURES as error:
+            _log.warning("the language model at %s does not answer (%r)", self.url, error)
+            return ""
+        return answer
+
+    def _ask(self, prompt: str) -> str:
+        body: dict[str, Any] = {
+            "messages": [{"role": "user", "content": prompt}],
+            "temperature": 0,
+            "stream": False,
+        }
+        if self.name:
+            body["model"] = self.name
+        headers = {"Content-Type": "application/json"}
+        if self.key:
+            headers["Authorization"] = f"Bearer {self.key}"
+        request = urllib.request.Request(
+            f"{self.url.rstrip('/')}/chat/completions",
+            data=json.dumps(body).encode(),
+            headers=headers,
+        )
+        with urllib.request.urlopen(request, timeout=self.seconds) as response:
+            found = json.loads(response.read(_LARGEST_ANSWER_BYTES))
+        return str(found["choices"][0]["message"]["content"] or "")
