@@ -21,6 +21,7 @@ import anyio
 import pytest
 from fakes import FakeEmbedder
 from qmd import FILES, LOREM, documents_of, serving, settled, written
+from writing import write
 
 pytestmark = pytest.mark.anyio
 
@@ -532,6 +533,54 @@ async def test_a_collection_is_added_renamed_and_removed_by_hand(live):
     configuration.write_text(original.partition("  docs:")[0] + "  {}\n", "utf-8")
     await settled(documents)
     assert (await called(client, "status"))["structuredContent"]["totalDocuments"] == 0
+
+
+DATED = {
+    "notes/a.md": "---\ntitle: Alpha\ntags: [work/budget, zoo]\ndate: 2024-05-02\n---\nzebras\n",
+    "notes/b.md": "---\ntags: zoo\ndate: 2024-06-01\n---\n# Beta\n\nzebras and zebras\n",
+    "notes/c.md": "---\ntags: other\ncreated: 2023-01-01\n---\n# Gamma\n\nzebras\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("query", "files"),
+    [
+        ("zebras tag:zoo", {"notes/a.md", "notes/b.md"}),
+        ("zebras tag:#ZOO tag:work", {"notes/a.md"}),
+        ('tag:"work/budget" zebras', {"notes/a.md"}),
+        ("zebras after:2024", {"notes/a.md", "notes/b.md"}),
+        ("zebras after:2024-06", {"notes/b.md"}),
+        ("zebras before:2024-06-01", {"notes/a.md", "notes/c.md"}),
+        ("zebras after:2024 before:2024-06", {"notes/a.md"}),
+        ("zebras tag:zoo before:1999", set()),
+        # No condition, since no document has the tag, and no date is meant.
+        ("zebras tag:nobody", {"notes/a.md", "notes/b.md", "notes/c.md"}),
+        ("zebras after:lunch", {"notes/a.md", "notes/b.md", "notes/c.md"}),
+    ],
+)
+@pytest.mark.parametrize("tool", ["search", "query"])
+async def test_documents_are_filtered_by_what_they_say_of_themselves(live, tool, query, files):
+    documents, client, folder = live
+    write(folder, DATED)
+    await settled(documents)
+    await documents.embed()
+    found = await results_of(client, tool, query=query, limit=20)
+    dated = {item["file"] for item in found if item["file"] in DATED}
+    assert dated == files
+    titles = {item["file"]: item["title"] for item in found}
+    assert titles.get("notes/a.md", "Alpha") == "Alpha"
+    assert not any("title:" in item["snippet"] for item in found)
+
+
+@pytest.mark.parametrize("tool", ["search", "vsearch", "query"])
+async def test_conditions_alone_list_the_newest(live, tool):
+    documents, client, folder = live
+    write(folder, DATED)
+    await settled(documents)
+    found = await results_of(client, tool, query="tag:zoo")
+    assert [item["file"] for item in found] == ["notes/b.md", "notes/a.md"]
+    assert await results_of(client, tool, query="tag:zoo", collection="docs") == []
+    assert len(await results_of(client, tool, query="tag:zoo", limit=1)) == 1
 
 
 PAGE = "<html><head><title>Zebra page</title></head><body><p>Stripes.</p></body></html>"

@@ -4,13 +4,14 @@ import logging
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import anyio
 
 from vector_index_mcp.documents import ranking
-from vector_index_mcp.documents.catalog import Entry, entry_at
+from vector_index_mcp.documents.catalog import Entry, entries_of, entry_at
+from vector_index_mcp.documents.conditions import date_of, understood
 from vector_index_mcp.documents.contexts import context_of
 from vector_index_mcp.documents.service import Documents
 from vector_index_mcp.engine.prose.stems import asked_stems
@@ -18,6 +19,7 @@ from vector_index_mcp.engine.store import Store
 from vector_index_mcp.engine.types import Candidate, Filters, Hit, StoredChunk, Vector
 from vector_index_mcp.errors import EmbeddingError, NoVectorsError, QueryError, SettingsError
 from vector_index_mcp.indexing.asking import Question, ask
+from vector_index_mcp.indexing.ledger import Ledger
 
 _log = logging.getLogger(__name__)
 
@@ -88,17 +90,30 @@ async def search(documents: Documents, wanted: Wanted) -> Answer:
         StoreError: If there is no index that could be read.
     """
     began = time.monotonic()
-    text = _checked(wanted.query)
+    ledger = await documents.known()
+    conditional = understood(_checked(wanted.query), lambda: entries_of(ledger))
+    text, keys = conditional.text, conditional.keys
+    if keys is not None and wanted.collection:
+        keys = tuple(key for key in keys if key.startswith(f"{wanted.collection}/"))
     stems = tuple(asked_stems(text))
     if not documents.configuration.collections:
         raise SettingsError(
             "there are no collections yet; add one with `collection add FOLDER --name NAME`"
         )
-    if not text or wanted.limit < 1 or not _is_collection(documents, wanted.collection):
+    is_listing = keys is not None and not stems
+    is_in_vain = (
+        (not text and not is_listing)
+        or keys == ()
+        or wanted.limit < 1
+        or not _is_collection(documents, wanted.collection)
+    )
+    if is_in_vain:
         return Answer(wanted, stems, (), "", time.monotonic() - began)
-    finder = _Finder(documents, wanted, stems)
+    if is_listing:
+        keys = _newest(ledger, keys or (), wanted.limit)
+    finder = _Finder(documents, replace(wanted, query=text), stems, keys)
     answered = await ask(documents.index, text, finder.find, wanted.limit, wait_for_model=True)
-    if wanted.mode is Mode.MEANING and answered.lack:
+    if wanted.mode is Mode.MEANING and answered.lack and not is_listing:
         raise NoVectorsError(NO_VECTORS if finder.is_without_vectors else answered.lack)
     found = []
     for hit in answered.hits:
@@ -119,6 +134,12 @@ def _checked(query: str) -> str:
     return text
 
 
+def _newest(ledger: Ledger, keys: Sequence[str], most: int) -> tuple[str, ...]:
+    """The newest documents of `keys`, newest first."""
+    entries = filter(None, (entry_at(ledger, key) for key in keys))
+    return tuple(e.key for e in sorted(entries, key=date_of, reverse=True)[:most])
+
+
 def _is_collection(documents: Documents, name: str) -> bool:
     return not name or any(c.name == name for c in documents.configuration.collections)
 
@@ -126,18 +147,29 @@ def _is_collection(documents: Documents, name: str) -> bool:
 class _Finder:
     """Searches a store in one of the ways."""
 
-    def __init__(self, documents: Documents, wanted: Wanted, stems: Sequence[str]) -> None:
+    def __init__(
+        self,
+        documents: Documents,
+        wanted: Wanted,
+        stems: Sequence[str],
+        keys: tuple[str, ...] | None,
+    ) -> None:
         self.is_without_vectors = False
         """Whether the index turned out to have none."""
         self._documents = documents
         self._wanted = wanted
         self._stems = stems
-        self._filters = Filters(folder=wanted.collection)
+        self._keys = keys or ()
+        self._filters = Filters(folder=wanted.collection, files=self._keys)
 
     async def find(self, store: Store, question: Question, limit: int) -> list[Hit]:
         """The best chunk of each of the best documents."""
         most = max(ranking.CANDIDATES, _CANDIDATES_PER_RESULT * limit)
         mode, ledger = self._wanted.mode, question.ledger
+        if not self._stems and self._keys:  # only conditions: the newest that meet them
+            rows = await store.rows(self._keys)
+            firsts = (min(rows[k], key=lambda r: r[0].chunk_index) for k in self._keys if k in rows)
+            return [Hit(chunk, 1.0) for chunk, _ in firsts]
         self.is_without_vectors = ledger.unembedded_count >= ledger.chunk_count
         if mode is Mode.WORDS:
             lexical = await store.matching(self._stems, most, self._filters)

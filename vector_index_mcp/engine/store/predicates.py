@@ -12,6 +12,8 @@ def predicate_of(filters: Filters) -> str:
         terms.append(is_among("language", filters.languages))
     if filters.file:
         terms.append(f"file_path = {_quoted(filters.file)}")
+    if filters.files:
+        terms.append(is_among("file_path", filters.files))
     if filters.folder:  # as a range, which the column's index answers; `0` comes after `/`
         terms.append(f"file_path >= {_quoted(filters.folder + '/')}")
         terms.append(f"file_path < {_quoted(filters.folder + '0')}")
