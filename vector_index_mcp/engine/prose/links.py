@@ -1,11 +1,10 @@
 """Where the links of a Markdown text lead, as it says so. Pure."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from urllib.parse import unquote
 
 _MOST_LINKS = 1_000
-_FENCE = re.compile(r" {0,3}(```+|~~~+)")
 _CODE = re.compile(r"`[^`\n]*`")
 _WIKI = re.compile(r"\[\[([^\[\]|#\n]{1,300})")
 _INLINE = re.compile(r"\]\(\s{0,9}<?([^()<>\s]{1,500}(?:\([^()<>\s]{0,99}\)[^()<>\s]{0,99})?)")
@@ -13,33 +12,23 @@ _REFERENCE = re.compile(r" {0,3}\[[^\]\n]{1,300}\]:\s{1,9}<?([^<>\s]{1,500})")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{1,20}:")
 
 
-def links_in(lines: Sequence[str]) -> tuple[str, ...]:
+def links_in(lines: Iterable[str]) -> tuple[str, ...]:
     """The targets of links to other documents, in order, each once; none to places in the web.
 
     Args:
-        lines: Those of the text. What stands in code is no link.
+        lines: Those of the text that stand outside of fences. What stands in code is no link.
 
     Returns:
         Names of wiki links as they stand, behind `[[`; paths of other links, decoded, without
         what follows `#` or `?`.
     """
     found: dict[str, None] = {}
-    for line in _outside_of_code(lines):
-        for target in _targets(line):
+    for line in lines:
+        for target in _targets(_CODE.sub("", line)) if "[" in line else ():
             found.setdefault(target)
             if len(found) == _MOST_LINKS:
                 return tuple(found)
     return tuple(found)
-
-
-def _outside_of_code(lines: Sequence[str]) -> Iterator[str]:
-    fence = ""
-    for line in lines:
-        mark = _FENCE.match(line)
-        if mark and (not fence or line.strip().startswith(fence)):
-            fence = "" if fence else mark[1]
-        elif not fence and "[" in line:
-            yield _CODE.sub("", line)
 
 
 def _targets(line: str) -> Iterator[str]:

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Self
 
 from vector_index_mcp.engine.chunk.headings import headings
+from vector_index_mcp.engine.prose.fences import outside
 from vector_index_mcp.engine.prose.front_matter import Value, split
 from vector_index_mcp.engine.prose.links import links_in
 
@@ -71,7 +72,7 @@ def properties_of(key: str, text: str, language: str) -> tuple[Properties, int]:
     """
     lines = text.split("\n")
     values, first = split(lines) if language == "markdown" else ({}, 0)
-    body = lines[first:]
+    body = outside(lines[first:]) if language == "markdown" else lines
     title = _first(values, ("title",)) or _first_heading(body, language) or stem_of(key)
     properties = Properties(
         title=" ".join(title.split())[:_LONGEST_TITLE_CHARS],
