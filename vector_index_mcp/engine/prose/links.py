@@ -1,14 +1,20 @@
 """Where the links of a Markdown text lead, as it says so. Pure."""
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from urllib.parse import unquote
 
-_MOST_LINKS = 1_000
-_CODE = re.compile(r"`[^`\n]*`")
-_WIKI = re.compile(r"\[\[([^\[\]|#\n]{1,300})")
-_INLINE = re.compile(r"\]\(\s{0,9}<?([^()<>\s]{1,500}(?:\([^()<>\s]{0,99}\)[^()<>\s]{0,99})?)")
-_REFERENCE = re.compile(r" {0,3}\[[^\]\n]{1,300}\]:\s{1,9}<?([^<>\s]{1,500})")
+MOST_LINKS = 1_000
+LONGEST_LINK_CHARS = 1_000
+
+_TICKS = re.compile(r"(`+)")
+_WIKI = re.compile(r"\[\[([^\[\]|#\n]{1,300})(?:[|#][^\[\]\n]{0,300})?\]\]")
+_PATH = r"[^()<>\s]{1,500}(?:\([^()<>\s]{0,99}\)[^()<>\s]{0,99})?"
+_INLINE = re.compile(rf"\]\(\s{{0,9}}(?:<([^<>\n]{{1,500}})>|({_PATH}))")
+_REFERENCE = re.compile(
+    r" {0,3}\[(?!\^)[^\]\n]{1,300}\]:[ \t]{0,9}(?:<([^<>\n]{1,500})>|([^<>\s]{1,500}))"
+)
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{1,20}:")
 
 
@@ -24,21 +30,37 @@ def links_in(lines: Iterable[str]) -> tuple[str, ...]:
     """
     found: dict[str, None] = {}
     for line in lines:
-        for target in _targets(_CODE.sub("", line)) if "[" in line else ():
-            found.setdefault(target)
-            if len(found) == _MOST_LINKS:
+        for target in _targets(_without_code(line)) if "[" in line else ():
+            found.setdefault(target[:LONGEST_LINK_CHARS])
+            if len(found) == MOST_LINKS:
                 return tuple(found)
     return tuple(found)
 
 
+def _without_code(line: str) -> str:
+    """`line` without what stands between two runs of as many backticks."""
+    pieces = _TICKS.split(line)  # every other one is a run
+    places: defaultdict[str, list[int]] = defaultdict(list)
+    for index in range(len(pieces) - 2, 0, -2):
+        places[pieces[index]].append(index)
+    kept, index = [pieces[0]], 1
+    while index < len(pieces):
+        same = places[pieces[index]]
+        while same and same[-1] <= index:
+            same.pop()
+        index = same[-1] if same else index
+        kept.append(pieces[index + 1])
+        index += 2
+    return "`".join(kept)
+
+
 def _targets(line: str) -> Iterator[str]:
     for match in _WIKI.finditer(line):
-        if name := match[1].strip():
+        if name := match[1].rstrip("\\").strip():  # in tables, `|` is written with a backslash
             yield f"[[{name}"
-    targets = [match[1] for match in _INLINE.finditer(line)]
-    if reference := _REFERENCE.match(line):
-        targets.append(reference[1])
-    for target in targets:
-        path = unquote(target.partition("#")[0].partition("?")[0])
-        if path and not _SCHEME.match(path) and not path.startswith("//"):
+    references = filter(None, [_REFERENCE.match(line)])
+    for match in (*_INLINE.finditer(line), *references):
+        target = match[1] or match[2]
+        path = unquote(target.partition("#")[0].partition("?")[0]).strip()
+        if path and not _SCHEME.match(target) and not target.startswith("//"):
             yield path
