@@ -81,7 +81,7 @@ def _of_yaml(lines: Sequence[str]) -> dict[str, Value] | None:
 
 
 def _are_settings(lines: Sequence[str]) -> bool:
-    """Whether most of the lines at the margin are keys; of those in doubt, the first one decides."""
+    """Whether most lines at the margin are keys; if as many are not, the first one decides."""
     written = [line for line in lines if line.strip()]
     keys = [bool(_KEY.match(line)) for line in written if not line.startswith(_INNER)]
     return not written or 2 * sum(keys) + sum(keys[:1]) > len(keys)
