@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import replace
 
 from vector_index_mcp.engine.chunk.cut import SCOPE_SEPARATOR, cut_along
-from vector_index_mcp.engine.chunk.headings import sections
+from vector_index_mcp.engine.chunk.headings import MAX_TITLE_CHARS, sections
 from vector_index_mcp.engine.chunk.parts import Part, flat
 from vector_index_mcp.engine.prose.fences import Lines, fences, outside
 from vector_index_mcp.engine.types import Chunk
@@ -51,8 +51,13 @@ def chunks_of(text: str, language: str, title: str, first_line: int, max_chars: 
 
 
 def _scope(title: str, headings: str) -> str:
-    names = [name for name in headings.split(SCOPE_SEPARATOR) if name]
-    return SCOPE_SEPARATOR.join(names if names[:1] == [title] else [title, *names])
+    """The title and the headings, without a first heading that is the title."""
+    names = (" ".join(name.split()) for name in headings.split(SCOPE_SEPARATOR))
+    inner = SCOPE_SEPARATOR.join(filter(None, names))
+    shown = title[:MAX_TITLE_CHARS].rstrip()
+    if f"{inner}{SCOPE_SEPARATOR}".startswith(f"{shown}{SCOPE_SEPARATOR}"):
+        inner = inner[len(shown) + len(SCOPE_SEPARATOR) :]
+    return SCOPE_SEPARATOR.join(filter(None, (title, inner)))
 
 
 def _blocks(lines: Sequence[str], headings: Set[int]) -> Iterator[Lines]:
