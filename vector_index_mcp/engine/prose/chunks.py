@@ -9,6 +9,7 @@ from vector_index_mcp.engine.chunk.cut import SCOPE_SEPARATOR, cut_along
 from vector_index_mcp.engine.chunk.headings import MAX_TITLE_CHARS, sections
 from vector_index_mcp.engine.chunk.parts import Part, flat
 from vector_index_mcp.engine.prose.fences import Lines, fences, outside
+from vector_index_mcp.engine.prose.paragraphs import cut_paragraphs
 from vector_index_mcp.engine.types import Chunk
 
 _ITEM = re.compile(r"\s{0,12}(?:[-*+]|\d{1,9}[.)])\s")
@@ -46,7 +47,7 @@ def chunks_of(text: str, language: str, title: str, first_line: int, max_chars: 
             end_line=chunk.end_line + first_line,
             scope=_scope(title, chunk.scope),
         )
-        for chunk in cut_along(body, parts, max_chars)
+        for chunk in cut_along(body, parts, max_chars, cut_paragraphs)
     ]
 
 
