@@ -43,7 +43,7 @@ def split(lines: Sequence[str]) -> tuple[dict[str, Value], int]:
     ends = {"---", "..."} if mark == "---" else {"+++"}
     for number, line in enumerate(lines[1:_MOST_LINES], 1):
         if line.rstrip() in ends:
-            held = lines[1:number]
+            held = [line.removesuffix("\r") for line in lines[1:number]]
             values = _of_toml(held) if mark == "+++" else _of_yaml(held)
             return ({}, 0) if values is None else (values, number + 1)
     return {}, 0
@@ -145,5 +145,5 @@ def _flat(values: Mapping[Any, object]) -> dict[str, Value]:
 
 
 def _text(value: object) -> str:
-    text = "" if isinstance(value, dict | list) else str(value)
+    text = "" if isinstance(value, dict | list) else str(value).strip()
     return "" if text in _NOTHING else text[:_LONGEST_VALUE_CHARS]
