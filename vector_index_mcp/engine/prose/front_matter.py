@@ -74,7 +74,9 @@ def _of_yaml(lines: Sequence[str]) -> dict[str, Value] | None:
         if value is None:
             block = "\n".join([first, *rest])[:left]
             left -= len(block)
-            value = _by_library(block) or _scalar(first.strip("\"'[]{} ")) or ""
+            value = _by_library(block)
+        if value is None:  # it is broken
+            value = _scalar(first.strip("\"'[]{} "))
         if value:
             found[(match[1] or match[2] or match[3]).strip().lower()] = value
     return found
@@ -123,13 +125,13 @@ def _scalar(text: str) -> str | None:
     return "" if plain in _NOTHING else plain[:_LONGEST_VALUE_CHARS]
 
 
-def _by_library(block: str) -> Value:
+def _by_library(block: str) -> Value | None:
     import yaml  # takes 15 ms to import, and few texts need it
 
     try:  # all values as they are written: no dates, no numbers, and no merges, which can explode
         return _flat(yaml.load(f"key: {block}", yaml.BaseLoader)).get("key", "")
     except (yaml.YAMLError, RecursionError, ValueError, OverflowError, AttributeError, TypeError):
-        return ""
+        return None
 
 
 def _flat(values: Mapping[Any, object]) -> dict[str, Value]:
