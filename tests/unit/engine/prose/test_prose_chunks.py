@@ -195,7 +195,7 @@ def test_blocks_stay_in_their_sections(block):
 
 
 def test_a_heading_ends_a_list():
-    chunks = cut(f"# Title\n\n- one\n- two\n  # Part\n\n{FILLER}\n## Deep\n\n{FILLER}")
+    chunks = cut(f"# Title\n\n- one\n- two\n  ## Part\n\n{FILLER}\n### Deep\n\n{FILLER}")
     assert chunks[-1].scope.endswith("Part › Deep")
 
 
