@@ -144,6 +144,7 @@ READS_ENVIRONMENT = {
     "serving/loading.py",  # where a user's documents and their index lie
     "files/repository.py",  # XDG_CONFIG_HOME, as git does
     "processes/children.py",  # passed on to them
+    "documents/updating.py",  # passed on to git, without what names another repository
     "background/endpoint.py",  # XDG_RUNTIME_DIR, and what stands in for it
     "background/contact.py",  # passed on to the service
     "clients/places.py",  # where each client keeps its configuration

@@ -1,6 +1,5 @@
 """The documents of an index, as its ledger knows them. Pure."""
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -112,8 +111,8 @@ def links_of(entries: Iterable[Entry], key: str) -> Links:
     """What the document `key` links to, and what links to it.
 
     A path counts from the folder of the document that holds it, and else from its collection. The
-    name of a wiki link is the path, the file's name, the title or an alias of a document, most
-    likely of one in the same collection.
+    name of a wiki link is the path, the file's name, the title or an alias of a document, in this
+    order, first of those in the same collection.
 
     Args:
         entries: All documents.
@@ -131,13 +130,18 @@ class _Names:
 
     def __init__(self, entries: Iterable[Entry]) -> None:
         self._keys: set[str] = set()
-        self._named: defaultdict[str, list[str]] = defaultdict(list)
+        # By collection and name; without a collection, of all of them. The number says by which
+        # kind of name: ambiguous names mean the document with the lowest, then the first key.
+        self._named: dict[tuple[str, str], tuple[int, str]] = {}
         for entry in entries:
             self._keys.add(entry.key)
             stem = _without_extension(entry.path)
-            names = {stem, stem.rpartition("/")[2], entry.title, *entry.properties.aliases}
-            for name in names:
-                self._named[name.casefold()].append(entry.key)
+            names = (stem, stem.rpartition("/")[2], entry.title, *entry.properties.aliases)
+            for kind, name in enumerate(names):
+                place = (kind, entry.key)
+                for collection in (entry.collection, "") if name else ():
+                    named = (collection, name.casefold())
+                    self._named[named] = min(self._named.get(named, place), place)
 
     def targets_of(self, entry: Entry) -> tuple[str, ...]:
         """The keys that the links of a document lead to, each once."""
@@ -157,9 +161,12 @@ class _Names:
         return ""
 
     def _wiki_target(self, entry: Entry, name: str) -> str:
-        keys = self._named.get(_without_extension(name.strip("/ ")).casefold(), [])
-        nearest = sorted(keys, key=lambda key: not key.startswith(f"{entry.collection}/"))
-        return next(iter(nearest), "")
+        name = name.strip("/ ").casefold()
+        for collection in (entry.collection, ""):
+            for written in (name, _without_extension(name)):  # `Node.js` can be a title
+                if found := self._named.get((collection, written)):
+                    return found[1]
+        return ""
 
 
 def _without_extension(path: str) -> str:

@@ -3,6 +3,7 @@
 What each step is worth is measured by benchmarks/documents.py.
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -20,6 +21,7 @@ _SMOOTHED = 60  # chunks that lend each other their scores
 _NEIGHBOURS = 5
 # What a document's own score counts for, by its rank after fusion.
 _SHARES = ((3, 0.75), (10, 0.60), (RERANKED, 0.40))
+_TOO_LONG = 2.0  # for a part of a vector: those of ours are of unit length
 _WORDS_WEIGHT = 1.5  # of full text beside meaning, once both are on one scale
 # A word that stands in a chunk of usual length adds about its IDF to a BM25 score. The IDF of a
 # query's words is about half of ln(1 + chunks), and BM25 saturates at k1 + 1 = 2.2 times that.
@@ -41,7 +43,8 @@ class Variant:
 
 def by_words(candidates: Iterable[Candidate]) -> list[Hit]:
     """Documents by the BM25 score b of their best chunk, as b / (1 + b)."""
-    return [Hit(hit.chunk, hit.score / (1 + hit.score)) for hit in _best(candidates)]
+    found = ((hit.chunk, max(hit.score, 0.0)) for hit in _best(candidates))
+    return [Hit(chunk, score / (1 + score)) for chunk, score in found]
 
 
 def by_meaning(candidates: Iterable[Candidate]) -> list[Hit]:
@@ -66,15 +69,19 @@ class Fusion:
 
         Args:
             variants: The first one is the query itself.
-            vectors: Of the chunks that were found, by document_id; a chunk without is left out.
+            vectors: Of the chunks that were found and have one, by document_id.
             chunks_in_index: How many there are.
         """
-        found = [c for v in variants for c in (*v.lexical, *v.semantic)]
-        chunks = {c.chunk.document_id: c.chunk for c in found if c.chunk.document_id in vectors}
+        found = _newest(c for v in variants for c in (*v.lexical, *v.semantic))
+        by_id = {c.chunk.document_id: c.chunk for c in found}
+        chunks = dict(sorted(by_id.items()))  # so that sums do not depend on the searches' order
         self._best: dict[str, Hit] = {}
         self._lent: dict[str, float] = {}
         if chunks:
-            matrix = np.stack([vectors[id_] for id_ in chunks])
+            # What has just been saved has no vector yet, and is found by its words.
+            without = np.zeros_like(variants[0].vector)
+            usable = {id_: v for id_, v in vectors.items() if np.abs(v).max() < _TOO_LONG}
+            matrix = np.stack([usable.get(id_, without) for id_ in chunks])
             own = _own_scores(variants, [*chunks], matrix, chunks_in_index)
             self._best = {hit.chunk.key: hit for hit in _scored(chunks.values(), own)}
             self._lent = _lent_scores([*chunks.values()], own, matrix)
@@ -125,11 +132,12 @@ def _own_scores(
     """
     total, weights = np.zeros(len(ids), np.float32), 0.0
     for number, variant in enumerate(variants):
-        scores = {c.chunk.document_id: c.score for c in variant.lexical}
+        scores = {c.chunk.document_id: c.score for c in _newest(variant.lexical)}
         lexical = np.array([scores.get(id_, 0.0) for id_ in ids], np.float32)
-        highest = _SATURATED * max(variant.words, 1) * np.log1p(chunks_in_index)
+        highest = _SATURATED * max(variant.words, 1) * np.log1p(max(chunks_in_index, 1))
         weight = _WEIGHT_OF_VARIANT if number else _WEIGHT_OF_QUERY
-        total += weight * (matrix @ variant.vector + _WORDS_WEIGHT * lexical / highest)
+        cosines = np.nan_to_num(matrix @ variant.vector)
+        total += weight * (cosines + _WORDS_WEIGHT * lexical / highest)
         weights += weight
     return total / np.float32(weights)
 
@@ -170,19 +178,33 @@ def _scored(chunks: Iterable[StoredChunk], scores: Vectors) -> list[Hit]:
 
 def _best(candidates: Iterable[Candidate]) -> list[Hit]:
     """The best chunk of each document in its newest generation, best first."""
+    best: dict[str, Hit] = {}
+    for chunk, score in ((c.chunk, c.score) for c in _newest(candidates)):
+        known = best.get(chunk.key)
+        if known is None or _is_better(score, chunk, known):
+            best[chunk.key] = Hit(chunk, score)
+    return sorted(best.values(), key=_place)
+
+
+def _is_better(score: float, chunk: StoredChunk, known: Hit) -> bool:
+    """Whether a chunk comes before one of the same document; of equals, the first one does."""
+    is_earlier = chunk.chunk_index < known.chunk.chunk_index
+    return score > known.score or (score == known.score and is_earlier)
+
+
+def _newest(candidates: Iterable[Candidate]) -> list[Candidate]:
+    """Those of each document's newest generation, without scores that are no numbers."""
     candidates = [*candidates]
     newest: dict[str, int] = {}
     for candidate in candidates:
         chunk = candidate.chunk
-        newest[chunk.key] = max(newest.get(chunk.key, 0), chunk.revision)
-    best: dict[str, Hit] = {}
-    for candidate in candidates:
-        chunk = candidate.chunk
-        known = best.get(chunk.key)
-        is_better = known is None or candidate.score > known.score
-        if chunk.revision == newest[chunk.key] and is_better:
-            best[chunk.key] = Hit(chunk, candidate.score)
-    return sorted(best.values(), key=_place)
+        newest[chunk.key] = max(newest.get(chunk.key, chunk.revision), chunk.revision)
+    return [
+        candidate
+        for candidate in candidates
+        if candidate.chunk.revision == newest[candidate.chunk.key]
+        and math.isfinite(candidate.score)
+    ]
 
 
 def _place(hit: Hit) -> tuple[float, str]:

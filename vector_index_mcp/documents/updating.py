@@ -1,11 +1,13 @@
 """What an update has found in each collection, and the git repositories pulled before it."""
 
+import os
 import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import anyio
 import anyio.to_thread
 
 from vector_index_mcp.documents.catalog import entry_at, keys_of
@@ -15,6 +17,13 @@ from vector_index_mcp.indexing.ledger import Ledger
 Change = Callable[..., Any]
 """A function of `editing`."""
 
+_PULL = ("git", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-C")
+_ONLY_FORWARD = ("pull", "--ff-only", "--no-rebase", "--no-autostash")
+_OF_A_REPOSITORY = frozenset(
+    "GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_COMMON_DIR GIT_PREFIX GIT_NAMESPACE GIT_CONFIG "
+    "GIT_CONFIG_PARAMETERS GIT_CONFIG_COUNT GIT_OBJECT_DIRECTORY GIT_SHALLOW_FILE "
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES GIT_GRAFT_FILE GIT_REPLACE_REF_BASE".split()
+)
 _PULL_SECONDS = 300.0
 _LONGEST_ANSWER_CHARS = 2_000
 
@@ -58,27 +67,35 @@ def update_of(
 async def pull(folder: Path) -> str:
     """Bring the repository at `folder` up to date; what git says, nothing if it is no repository.
 
-    Only fast-forwards: nothing of the user's is merged or moved, and no hook of theirs is run.
+    Only fast-forwards: nothing of the user's is merged, moved or set aside, and no hook of theirs
+    is run. Nobody is asked for a password.
     """
-    return await anyio.to_thread.run_sync(_pull, folder)
-
-
-def _pull(folder: Path) -> str:
-    if not any((parent / ".git").exists() for parent in (folder, *folder.parents)):
+    if not await anyio.to_thread.run_sync(_is_in_repository, folder):
         return ""
-    command = ["git", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"]
     try:
-        done = subprocess.run(
-            [*command, "-C", str(folder), "pull", "--ff-only"],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_PULL_SECONDS,
-            check=False,
-            stdin=subprocess.DEVNULL,
-        )
+        with anyio.fail_after(_PULL_SECONDS):
+            done = await anyio.run_process(
+                [*_PULL, str(folder), *_ONLY_FORWARD],
+                check=False,
+                stdin=subprocess.DEVNULL,
+                env=_environment(),
+                start_new_session=True,  # no terminal to ask at
+            )
     except FileNotFoundError:
         return "git is not installed; install it, or update without --pull"
-    except (OSError, subprocess.TimeoutExpired) as error:
+    except TimeoutError:
+        return f"git pull was not done after {_PULL_SECONDS:.0f} s"
+    except OSError as error:
         return f"git pull did not end well ({error})"
-    return (done.stdout + done.stderr).strip()[:_LONGEST_ANSWER_CHARS]
+    said = (done.stdout + done.stderr).decode("utf-8", "replace")
+    return said.strip()[:_LONGEST_ANSWER_CHARS]
+
+
+def _is_in_repository(folder: Path) -> bool:
+    return any(os.path.exists(parent / ".git") for parent in (folder, *folder.parents))
+
+
+def _environment() -> dict[str, str]:
+    """Ours, without what would lead git to another repository: a hook of git has that set."""
+    ours = {name: value for name, value in os.environ.items() if name not in _OF_A_REPOSITORY}
+    return {**ours, "GIT_TERMINAL_PROMPT": "0"}

@@ -6,7 +6,7 @@ definitions inside it, and in the end by its lines.
 """
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import accumulate, takewhile
 
@@ -50,12 +50,24 @@ def cut_text(text: str, language: str, max_chars: int) -> tuple[list[Chunk], str
     return cut_along(text, parts, max_chars), problem
 
 
-def cut_along(text: str, parts: list[Part], max_chars: int) -> list[Chunk]:
-    """Like `chunk_text`, along parts that are known already."""
+def cut_along(
+    text: str,
+    parts: list[Part],
+    max_chars: int,
+    cut_rest: Callable[[str, int], list[Chunk]] = cut_lines,
+) -> list[Chunk]:
+    """Like `chunk_text`, along parts that are known already.
+
+    Args:
+        text: All of it.
+        parts: Its outline.
+        max_chars: The longest chunk.
+        cut_rest: Cuts what is too large and has no parts.
+    """
     symbols = sorted({(p.named_at, p.name) for p in flat(parts) if p.is_symbol})
     lines = [line for line, _ in symbols]
     chunks = []
-    for chunk, scope in _Cutter(text, max_chars).cut(parts):
+    for chunk, scope in _Cutter(text, max_chars, cut_rest).cut(parts):
         first, behind = (bisect_left(lines, n) for n in (chunk.start_line - 1, chunk.end_line))
         names = tuple(dict.fromkeys(name for _, name in symbols[first:behind]))
         chunks.append(replace(chunk, scope=SCOPE_SEPARATOR.join(scope), symbols=names))
@@ -65,13 +77,16 @@ def cut_along(text: str, parts: list[Part], max_chars: int) -> list[Chunk]:
 class _Cutter:
     """One text on its way to chunks."""
 
-    def __init__(self, text: str, max_chars: int) -> None:
+    def __init__(
+        self, text: str, max_chars: int, cut_rest: Callable[[str, int], list[Chunk]]
+    ) -> None:
         self._lines = [line + "\n" for line in text.split("\n")]
         self._lines[-1] = self._lines[-1][:-1]
         if not self._lines[-1]:
             self._lines.pop()
         self._offsets = [0, *accumulate(map(len, self._lines))]
         self._max_chars = max_chars
+        self._cut_rest = cut_rest
 
     def cut(self, parts: list[Part]) -> Iterator[tuple[Chunk, tuple[str, ...]]]:
         """The chunks in order, each with the definitions it lies in."""
@@ -80,7 +95,7 @@ class _Cutter:
             if len(text) <= self._max_chars:
                 yield Chunk(text, span.start + 1, span.end), span.scope
                 continue
-            for chunk in cut_lines(text, self._max_chars):
+            for chunk in self._cut_rest(text, self._max_chars):
                 first, last = chunk.start_line + span.start, chunk.end_line + span.start
                 yield Chunk(chunk.text, first, last), span.scope
 

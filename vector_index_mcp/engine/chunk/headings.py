@@ -13,7 +13,7 @@ _FENCE = re.compile(r" {0,3}(```+|~~~+)")
 _SETEXT = re.compile(r" {0,3}(=+|-+)\s*$")
 _ADORNMENT = re.compile(r"""([=\-`:'"~^_*+#<>.])\1{2,}\s*$""")
 _ASCIIDOC = re.compile(r"(={1,6})\s+(\S.*)$")
-_MAX_TITLE_CHARS = 120
+MAX_TITLE_CHARS = 120
 
 
 def sections(text: str, language: str) -> list[Part]:
@@ -25,7 +25,7 @@ def sections(text: str, language: str) -> list[Part]:
     for line, level, title in headings(lines, language):
         while open_parts and open_parts[-1][0] >= level:
             open_parts.pop()[1].end = line - 1
-        part = Part(title[:_MAX_TITLE_CHARS], "section", line, last, line, is_symbol=False)
+        part = Part(title[:MAX_TITLE_CHARS], "section", line, last, line, is_symbol=False)
         (open_parts[-1][1].parts if open_parts else roots).append(part)
         open_parts.append((level, part))
     return roots

@@ -12,5 +12,5 @@ from vector_index_mcp.engine.prose.properties import Properties, properties_of
 
 __all__ = ["VERSION", "Properties", "chunks_of", "entries", "properties_of"]
 
-VERSION = "prose-1"
+VERSION = "prose-2"
 """Changes whenever the same text would get other properties, chunks or words; stored in indexes."""

@@ -1,18 +1,18 @@
 """A text for people to chunks: along its headings, with code, tables and lists whole. Pure."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import replace
 
 from vector_index_mcp.engine.chunk.cut import SCOPE_SEPARATOR, cut_along
-from vector_index_mcp.engine.chunk.headings import sections
-from vector_index_mcp.engine.chunk.parts import Part
+from vector_index_mcp.engine.chunk.headings import MAX_TITLE_CHARS, sections
+from vector_index_mcp.engine.chunk.parts import Part, flat
+from vector_index_mcp.engine.prose.fences import Lines, fences, outside
+from vector_index_mcp.engine.prose.paragraphs import cut_paragraphs
 from vector_index_mcp.engine.types import Chunk
 
-_FENCE = re.compile(r" {0,3}(```+|~~~+)")
 _ITEM = re.compile(r"\s{0,12}(?:[-*+]|\d{1,9}[.)])\s")
-_Lines = tuple[int, int]
-"""(first, last), 0-based."""
 
 
 def chunks_of(text: str, language: str, title: str, first_line: int, max_chars: int) -> list[Chunk]:
@@ -33,10 +33,13 @@ def chunks_of(text: str, language: str, title: str, first_line: int, max_chars: 
     body = "\n".join(lines)
     if not body.strip():  # still found by its name, its title and its tags
         return [Chunk("", 1, 1, title)]
-    parts = sections(body, language)
-    _drop_kinds(parts)
-    if language == "markdown":
-        _insert(parts, [*_blocks(lines)])
+    is_markdown = language == "markdown"
+    parts = sections("\n".join(outside(lines)) if is_markdown else body, language)
+    found = [*flat(parts)]
+    for section in found:
+        section.kind = ""  # their headings alone: in prose, all parts are sections
+    if is_markdown:
+        _insert(parts, [*_blocks(lines, {section.start for section in found})], found)
     return [
         replace(
             chunk,
@@ -44,45 +47,37 @@ def chunks_of(text: str, language: str, title: str, first_line: int, max_chars: 
             end_line=chunk.end_line + first_line,
             scope=_scope(title, chunk.scope),
         )
-        for chunk in cut_along(body, parts, max_chars)
+        for chunk in cut_along(body, parts, max_chars, cut_paragraphs)
     ]
 
 
 def _scope(title: str, headings: str) -> str:
-    names = [name for name in headings.split(SCOPE_SEPARATOR) if name]
-    return SCOPE_SEPARATOR.join(names if names[:1] == [title] else [title, *names])
+    """The title and the headings, without a first heading that is the title."""
+    names = (" ".join(name.split()) for name in headings.split(SCOPE_SEPARATOR))
+    inner = SCOPE_SEPARATOR.join(filter(None, names))
+    shown = title[:MAX_TITLE_CHARS].rstrip()
+    if f"{inner}{SCOPE_SEPARATOR}".startswith(f"{shown}{SCOPE_SEPARATOR}"):
+        inner = inner[len(shown) + len(SCOPE_SEPARATOR) :]
+    return SCOPE_SEPARATOR.join(filter(None, (title, inner)))
 
 
-def _drop_kinds(parts: list[Part]) -> None:
-    """Leave of the sections' labels their headings alone: in prose, all parts are sections."""
-    for part in parts:
-        part.kind = ""
-        _drop_kinds(part.parts)
-
-
-def _blocks(lines: Sequence[str]) -> Iterator[_Lines]:
-    """Code between fences, tables and lists: what says less in halves."""
+def _blocks(lines: Sequence[str], headings: Set[int]) -> Iterator[Lines]:
+    """Code between fences, tables and lists: what says less in halves. None goes over a heading."""
+    ends = dict(fences(lines))
     number = 0
     while number < len(lines):
         line = lines[number]
-        if mark := _FENCE.match(line):
-            end = _end_of_fence(lines, number, mark[1])
+        if number in ends:
+            end = ends[number]
         elif _is_row(line):
             end = _while(lines, number, _is_row)
         elif _ITEM.match(line):
-            end = _while(lines, number, _is_of_list)
+            end = _end_of_list(lines, number, headings)
         else:
             number += 1
             continue
         yield number, end
         number = end + 1
-
-
-def _end_of_fence(lines: Sequence[str], start: int, mark: str) -> int:
-    for number in range(start + 1, len(lines)):
-        if lines[number].strip().startswith(mark) and not lines[number].strip(f"{mark[0]} \t\r"):
-            return number
-    return len(lines) - 1
 
 
 def _while(lines: Sequence[str], start: int, belongs: Callable[[str], bool]) -> int:
@@ -96,25 +91,31 @@ def _is_row(line: str) -> bool:
     return line.lstrip().startswith("|")
 
 
-def _is_of_list(line: str) -> bool:
-    return bool(_ITEM.match(line)) or line.startswith(("  ", "\t"))
+def _end_of_list(lines: Sequence[str], start: int, headings: Set[int]) -> int:
+    """The last line of the list that begins at `start`; blank lines may part its items."""
+    end = start
+    for number in range(start + 1, len(lines)):
+        line = lines[number]
+        if not line.strip():
+            continue
+        if number in headings or not (_ITEM.match(line) or line.startswith(("  ", "\t"))):
+            break
+        end = number
+    return end
 
 
-def _insert(parts: list[Part], blocks: Sequence[_Lines]) -> None:
-    """Put each block into the innermost section that holds it."""
+def _insert(parts: list[Part], blocks: Iterable[Lines], sections: Sequence[Part]) -> None:
+    """Put each block into the innermost section that holds it: the last one begun before it.
+
+    Args:
+        parts: The outermost sections.
+        blocks: In order.
+        sections: All of them, in order.
+    """
+    starts = [section.start for section in sections]
     for start, end in blocks:
-        home = parts
-        while (inner := _holder(home, start, end)) is not None:
-            home = inner.parts
+        index = bisect_right(starts, start) - 1
+        home = sections[index].parts if index >= 0 else parts
         home.append(Part("", "", start, end, start, is_symbol=False))
-    _sort(parts)
-
-
-def _holder(parts: Sequence[Part], start: int, end: int) -> Part | None:
-    return next((p for p in reversed(parts) if p.name and p.start <= start and end <= p.end), None)
-
-
-def _sort(parts: list[Part]) -> None:
-    parts.sort(key=lambda part: part.start)
-    for part in parts:
-        _sort(part.parts)
+    for inner in (parts, *(section.parts for section in sections)):
+        inner.sort(key=lambda part: part.start)

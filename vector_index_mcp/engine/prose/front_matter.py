@@ -6,7 +6,7 @@ library. A key that cannot be read costs that key alone.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 Value: TypeAlias = str | list[str]
@@ -14,12 +14,17 @@ Value: TypeAlias = str | list[str]
 _MOST_LINES = 1_000
 _MOST_VALUES = 256
 _LONGEST_VALUE_CHARS = 1_000
-_LONGEST_BLOCK_CHARS = 20_000
-_KEY = re.compile(r"([A-Za-z_][\w .-]{0,60}?)\s{0,20}:(?:\s+(.*)|)$")
+_MOST_BY_LIBRARY_CHARS = 20_000  # of one text
+_INNER = (" ", "\t", "-", "#", "]", "}")
+"""How lines begin that say more about a key, or nothing."""
+_KEY = re.compile(
+    r"""(?:([^\W\d][\w .-]{0,60}?)|"([^"\n]{1,60})"|'([^'\n]{1,60})')\s{0,20}:(?:\s+(.*)|)$"""
+)
 _ITEM = re.compile(r"\s{0,40}-\s+(.*)$")
 _COMMENT = re.compile(r"\s#.*$")
 _QUOTED = re.compile(r"""(["'])((?:(?!\1)[^\\])*)\1\s*(?:#.*)?$""")
 _NEEDS_YAML = tuple("\"'{[|>&*!%@`")
+_NOTHING = {"", "~", "null", "Null", "NULL"}
 
 
 def split(lines: Sequence[str]) -> tuple[dict[str, Value], int]:
@@ -38,48 +43,75 @@ def split(lines: Sequence[str]) -> tuple[dict[str, Value], int]:
     ends = {"---", "..."} if mark == "---" else {"+++"}
     for number, line in enumerate(lines[1:_MOST_LINES], 1):
         if line.rstrip() in ends:
-            held = lines[1:number]
-            if mark == "+++":
-                return _of_toml(held), number + 1
-            values = dict(_of_yaml(held))
-            # A rule between two dashes, and a text in between, are no settings.
-            is_settings = bool(values) or not any(line.strip() for line in held)
-            return (values, number + 1) if is_settings else ({}, 0)
+            held = [line.removesuffix("\r") for line in lines[1:number]]
+            values = _of_toml(held) if mark == "+++" else _of_yaml(held)
+            return ({}, 0) if values is None else (values, number + 1)
     return {}, 0
 
 
-def _of_toml(lines: Sequence[str]) -> dict[str, Value]:
+def _of_toml(lines: Sequence[str]) -> dict[str, Value] | None:
+    """The settings in these lines; None if they are a text."""
     import tomllib  # not needed for code
 
     try:
         return _flat(tomllib.loads("\n".join(lines)))
-    except (tomllib.TOMLDecodeError, RecursionError):
-        return {}
+    except (ValueError, RecursionError):  # no TOML, or numbers beyond reading
+        return {} if any("=" in line for line in lines) else None
 
 
-def _of_yaml(lines: Sequence[str]) -> Iterator[tuple[str, Value]]:
+def _of_yaml(lines: Sequence[str]) -> dict[str, Value] | None:
+    """The settings in these lines; None if they are a text between two rules."""
+    if not _are_settings(lines):
+        return None
+    found: dict[str, Value] = {}
+    left = _MOST_BY_LIBRARY_CHARS
     starts = [(n, m) for n, line in enumerate(lines) if (m := _KEY.match(line))]
-    for (start, match), (end, _) in zip(starts, [*starts[1:], (len(lines), None)], strict=True):
-        value = _value(match[2] or "", lines[start + 1 : end])
+    ends = [*(start for start, _ in starts[1:]), len(lines)]
+    for (start, match), end in zip(starts, ends, strict=False):
+        first = (match[4] or "").strip()
+        rest = [line for line in lines[start + 1 : end] if line.strip()]
+        value = _value(first, rest)
+        if value is None:
+            block = "\n".join([first, *rest])[:left]
+            left -= len(block)
+            value = _by_library(block)
+        if value is None:  # it is broken
+            value = _scalar(first.strip("\"'[]{} "))
         if value:
-            yield match[1].strip().lower(), value
+            found[(match[1] or match[2] or match[3]).strip().lower()] = value
+    return found
 
 
-def _value(first: str, rest: Sequence[str]) -> Value:
-    """What stands behind a key: on its own line, and on those below that belong to it."""
-    first, rest = first.strip(), [line for line in rest if line.strip()]
-    if not first or first.startswith("#"):
-        items = [_ITEM.match(line) for line in rest]
-        found = [_scalar(item[1]) if item else None for item in items[:_MOST_VALUES]]
-        if all(value is not None for value in found):
-            return [value for value in found if value]
-    elif first.startswith("[") and first.endswith("]") and not rest:
-        found = [_scalar(part) for part in first[1:-1].split(",")[:_MOST_VALUES]]
-        if all(value is not None and not value.startswith("[") for value in found):
-            return [value for value in found if value]
-    elif not rest and (value := _scalar(first)) is not None:
-        return value
-    return _by_library(first, rest)
+def _are_settings(lines: Sequence[str]) -> bool:
+    """Whether most lines at the margin are keys; if as many are not, the first one decides."""
+    written = [line for line in lines if line.strip()]
+    keys = [bool(_KEY.match(line)) for line in written if not line.startswith(_INNER)]
+    return not written or 2 * sum(keys) + sum(keys[:1]) > len(keys)
+
+
+def _value(first: str, rest: Sequence[str]) -> Value | None:
+    """What stands behind a key; None if it takes a YAML library to read it.
+
+    Args:
+        first: On its own line.
+        rest: The lines below that belong to it, without blank ones.
+    """
+    if rest and (not first or first.startswith("#")):
+        matches = [_ITEM.match(line) for line in rest[:_MOST_VALUES]]
+        return _list([match[1] if match else '"' for match in matches])
+    if rest:
+        return None
+    if first.startswith("[") and first.endswith("]"):
+        parts = first[1:-1].split(",", _MOST_VALUES)[:_MOST_VALUES]
+        return None if any(part.lstrip().startswith("[") for part in parts) else _list(parts)
+    return "" if first == "#" or first.startswith("# ") else _scalar(first)
+
+
+def _list(texts: Sequence[str]) -> list[str] | None:
+    """The plain values in `texts`; None if one of them is not plain."""
+    values = [_scalar(text) for text in texts]
+    found = [value for value in values if value]
+    return None if None in values else found
 
 
 def _scalar(text: str) -> str | None:
@@ -89,17 +121,17 @@ def _scalar(text: str) -> str | None:
         return match[2][:_LONGEST_VALUE_CHARS]
     if text.startswith(_NEEDS_YAML):
         return None
-    return _COMMENT.sub("", text).strip()[:_LONGEST_VALUE_CHARS]
+    plain = text if text.startswith("#") else _COMMENT.sub("", text).strip()
+    return "" if plain in _NOTHING else plain[:_LONGEST_VALUE_CHARS]
 
 
-def _by_library(first: str, rest: Sequence[str]) -> Value:
+def _by_library(block: str) -> Value | None:
     import yaml  # takes 15 ms to import, and few texts need it
 
-    block = "\n".join([f"key: {first}", *rest])[:_LONGEST_BLOCK_CHARS]
-    try:
-        return _flat(yaml.safe_load(block)).get("key", "")
-    except (yaml.YAMLError, RecursionError, ValueError, AttributeError, TypeError):
-        return first.strip("\"'[]{} ")[:_LONGEST_VALUE_CHARS]
+    try:  # all values as they are written: no dates, no numbers, and no merges, which can explode
+        return _flat(yaml.load(f"key: {block}", yaml.BaseLoader)).get("key", "")
+    except (yaml.YAMLError, RecursionError, ValueError, OverflowError, AttributeError, TypeError):
+        return None
 
 
 def _flat(values: Mapping[Any, object]) -> dict[str, Value]:
@@ -115,4 +147,5 @@ def _flat(values: Mapping[Any, object]) -> dict[str, Value]:
 
 
 def _text(value: object) -> str:
-    return "" if isinstance(value, dict | list | type(None)) else str(value)[:_LONGEST_VALUE_CHARS]
+    text = "" if isinstance(value, dict | list) else str(value).strip()
+    return "" if text in _NOTHING else text[:_LONGEST_VALUE_CHARS]

@@ -2,20 +2,21 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Self
 
 from vector_index_mcp.engine.chunk.headings import headings
+from vector_index_mcp.engine.prose.fences import outside
 from vector_index_mcp.engine.prose.front_matter import Value, split
-from vector_index_mcp.engine.prose.links import links_in
+from vector_index_mcp.engine.prose.links import LONGEST_LINK_CHARS, MOST_LINKS, links_in
 
-_LONGEST_TITLE_CHARS = 300
+LONGEST_TITLE_CHARS = 300
 _MOST_TAGS = 100
 _LONGEST_TAG_CHARS = 100
 _TITLE_LEVELS = 2
 """Headings of these levels can be a text's title; deeper ones are sections of something."""
-_DATE = re.compile(r"(?<!\d)(\d{4})-(\d\d)-(\d\d)(?!\d)")
+_DATE = re.compile(r"(?<!\d)([0-9]{4})-([0-9]{2})-([0-9]{2})(?!\d)")
 _TAG_KEYS = ("tags", "tag", "keywords", "categories")
 _CREATED_KEYS = ("date", "created", "published")
 _UPDATED_KEYS = ("updated", "modified", "lastmod", "last_modified")
@@ -45,14 +46,18 @@ class Properties:
         """What `dumped` has stored of the text `key`; what its name says if that is nothing."""
         try:
             values = json.loads(stored) if stored else {}
-            lists = {name: tuple(map(str, values.get(name, ()))) for name in _LISTS}
-            texts = {name: str(values.get(name, "")) for name in ("title", "created", "updated")}
-        except (ValueError, TypeError, AttributeError):
-            lists, texts = {}, {}
-        return cls(**{**texts, "title": texts.get("title") or stem_of(key), **lists})  # type: ignore[arg-type]
-
-
-_LISTS = ("tags", "aliases", "links")
+        except (ValueError, RecursionError):
+            values = {}
+        values = values if isinstance(values, dict) else {}
+        links = [link for link in _texts(values.get("links")) if link]
+        return cls(
+            title=_cleaned(_text(values.get("title")), LONGEST_TITLE_CHARS) or _named(key),
+            tags=_distinct(_texts(values.get("tags")), _MOST_TAGS, _LONGEST_TAG_CHARS),
+            aliases=_distinct(_texts(values.get("aliases")), _MOST_TAGS, LONGEST_TITLE_CHARS),
+            created=_date(_text(values.get("created"))),
+            updated=_date(_text(values.get("updated"))),
+            links=tuple(_encodable(link)[:LONGEST_LINK_CHARS] for link in links[:MOST_LINKS]),
+        )
 
 
 def properties_of(key: str, text: str, language: str) -> tuple[Properties, int]:
@@ -71,15 +76,16 @@ def properties_of(key: str, text: str, language: str) -> tuple[Properties, int]:
     """
     lines = text.split("\n")
     values, first = split(lines) if language == "markdown" else ({}, 0)
-    body = lines[first:]
-    title = _first(values, ("title",)) or _first_heading(body, language) or stem_of(key)
+    body = outside(lines[first:]) if language == "markdown" else lines
+    titles = (_first(values, ("title",)), _first_heading(body, language))
+    written = (_cleaned(title, LONGEST_TITLE_CHARS) for title in titles)
     properties = Properties(
-        title=" ".join(title.split())[:_LONGEST_TITLE_CHARS],
-        tags=tuple(dict.fromkeys(_tags(values))),
-        aliases=tuple(_all(values, ("aliases", "alias")))[:_MOST_TAGS],
+        title=next(filter(None, written), "") or _named(key),
+        tags=_distinct(_tags(values), _MOST_TAGS, _LONGEST_TAG_CHARS),
+        aliases=_distinct(_all(values, ("aliases", "alias")), _MOST_TAGS, LONGEST_TITLE_CHARS),
         created=_date(_first(values, _CREATED_KEYS)) or _date(stem_of(key)),
         updated=_date(_first(values, _UPDATED_KEYS)),
-        links=links_in(body) if language == "markdown" else (),
+        links=tuple(map(_encodable, links_in(body))) if language == "markdown" else (),
     )
     return properties, first
 
@@ -88,6 +94,11 @@ def stem_of(key: str) -> str:
     """The name of the file `key` without its extension."""
     name = key.rpartition("/")[2]
     return name.rpartition(".")[0] or name
+
+
+def _named(key: str) -> str:
+    """What a text without a title is called."""
+    return _cleaned(stem_of(key), LONGEST_TITLE_CHARS) or _encodable(key)
 
 
 def _first_heading(lines: Sequence[str], language: str) -> str:
@@ -102,8 +113,8 @@ def _tags(values: Mapping[str, Value]) -> list[str]:
         value = values.get(key, "")
         if isinstance(value, str):
             value = value.split(",") if "," in value else value.split()
-        tags += [tag.strip().removeprefix("#").strip()[:_LONGEST_TAG_CHARS] for tag in value]
-    return [tag for tag in tags if tag][:_MOST_TAGS]
+        tags += [tag.strip().removeprefix("#") for tag in value]
+    return tags
 
 
 def _first(values: Mapping[str, Value], keys: Sequence[str]) -> str:
@@ -122,3 +133,27 @@ def _date(text: str) -> str:
     match = _DATE.search(text)
     is_date = match is not None and 1 <= int(match[2]) <= 12 and 1 <= int(match[3]) <= 31
     return match[0] if match is not None and is_date else ""
+
+
+def _texts(value: object) -> list[str]:
+    return [text for text in value if isinstance(text, str)] if isinstance(value, list) else []
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _distinct(texts: Iterable[str], most: int, longest: int) -> tuple[str, ...]:
+    """At most `most` different texts, cleaned."""
+    cleaned = (_cleaned(text, longest) for text in texts)
+    return tuple(dict.fromkeys(filter(None, cleaned)))[:most]
+
+
+def _cleaned(text: str, longest: int) -> str:
+    """`text` on one line, with one space between any two words, and not longer than `longest`."""
+    return _encodable(" ".join(text.split())[:longest].rstrip())
+
+
+def _encodable(text: str) -> str:
+    """`text` with `?` for what is no character: YAML, JSON and names of files can have that."""
+    return text.encode("utf-8", "replace").decode("utf-8")

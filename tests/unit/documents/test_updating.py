@@ -1,0 +1,194 @@
+"""A repository is pulled as far as nothing of the user's is touched; an update counts changes."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import anyio
+import pytest
+
+from vector_index_mcp.documents import updating
+from vector_index_mcp.documents.configuration import Collection
+from vector_index_mcp.documents.updating import pull, seen, update_of
+from vector_index_mcp.engine.types import FileRecord
+from vector_index_mcp.indexing.ledger import INDEXED, SKIPPED, Ledger
+
+pytestmark = pytest.mark.anyio
+
+
+def git(folder, *arguments):
+    command = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org", *arguments]
+    done = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+def commit(folder, name, text):
+    (folder / name).write_text(text)
+    git(folder, "add", "-A")
+    git(folder, "commit", "-q", "-m", name)
+
+
+@pytest.fixture
+def repositories(tmp_path, monkeypatch):
+    """A repository that somebody works in, and a clone of it; both know a bare one."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("LC_ALL", "C")
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    for name in [name for name in os.environ if name in updating._OF_A_REPOSITORY]:
+        monkeypatch.delenv(name)
+    (tmp_path / "home").mkdir()
+    git(tmp_path, "init", "-q", "--bare", "-b", "main", "origin")
+    git(tmp_path, "clone", "-q", "origin", "theirs")
+    theirs, ours = tmp_path / "theirs", tmp_path / "ours"
+    git(theirs, "checkout", "-q", "-B", "main")
+    commit(theirs, "a.md", "one")
+    git(theirs, "push", "-q", "origin", "main")
+    git(tmp_path, "clone", "-q", "origin", "ours")
+    commit(theirs, "a.md", "two")
+    (theirs / "docs").mkdir()
+    commit(theirs, "docs/b.md", "new")
+    git(theirs, "push", "-q", "origin", "main")
+    return theirs, ours
+
+
+async def test_what_others_pushed_is_there_afterwards(repositories):
+    _, ours = repositories
+    said = await pull(ours)
+    assert "Fast-forward" in said
+    assert (ours / "a.md").read_text() == "two"
+    assert "up to date" in await pull(ours)
+
+
+async def test_a_folder_in_a_repository_is_of_that_repository(repositories):
+    _, ours = repositories
+    (ours / "docs").mkdir()
+    assert "Fast-forward" in await pull(ours / "docs")
+
+
+async def test_a_folder_in_no_repository_is_left_alone(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))  # git is not even looked for
+    assert await pull(tmp_path) == ""
+    assert await pull(tmp_path / "missing") == ""
+
+
+async def test_no_git_is_told(repositories, monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert "git is not installed" in await pull(repositories[1])
+
+
+async def test_changes_that_are_not_committed_stay(repositories):
+    _, ours = repositories
+    git(ours, "config", "merge.autoStash", "true")
+    git(ours, "config", "rebase.autoStash", "true")
+    (ours / "a.md").write_text("mine")
+    assert "a.md" in await pull(ours)
+    assert (ours / "a.md").read_text() == "mine"
+    assert git(ours, "stash", "list") == ""
+
+
+@pytest.mark.parametrize("setting", ["pull.rebase", "branch.main.rebase", "pull.ff"])
+async def test_commits_of_ones_own_stay_what_they_are(repositories, setting):
+    _, ours = repositories
+    git(ours, "config", setting, "false" if setting == "pull.ff" else "true")
+    commit(ours, "c.md", "mine")
+    before = git(ours, "rev-parse", "HEAD")
+    assert await pull(ours)
+    assert git(ours, "rev-parse", "HEAD") == before
+    assert (ours / "a.md").read_text() == "one"
+
+
+async def test_no_hook_runs(repositories, tmp_path):
+    _, ours = repositories
+    canary, hook = tmp_path / "canary", f"#!/bin/sh\necho $0 >> {tmp_path / 'canary'}\n"
+    other = tmp_path / "hooks"
+    for folder in (ours / ".git" / "hooks", other):
+        folder.mkdir(exist_ok=True)
+        for name in ("post-merge", "reference-transaction", "post-checkout", "fsmonitor"):
+            (folder / name).write_text(hook)
+            (folder / name).chmod(0o755)
+    git(ours, "config", "core.hooksPath", str(other))
+    git(ours, "config", "core.fsmonitor", str(other / "fsmonitor"))
+    canary.unlink(missing_ok=True)
+    assert "Fast-forward" in await pull(ours)
+    assert not canary.exists()
+
+
+async def test_another_repository_that_a_hook_names_is_not_meant(repositories, monkeypatch):
+    theirs, ours = repositories
+    monkeypatch.setenv("GIT_DIR", str(theirs / ".git"))
+    monkeypatch.setenv("GIT_WORK_TREE", str(theirs))
+    assert "Fast-forward" in await pull(ours)
+    assert (ours / "a.md").read_text() == "two"
+
+
+async def test_what_is_no_real_repository_is_told(tmp_path):
+    (tmp_path / ".git").mkdir()
+    assert "not a git repository" in await pull(tmp_path)
+
+
+async def test_an_origin_that_is_gone_is_told(repositories, tmp_path):
+    (tmp_path / "origin").rename(tmp_path / "elsewhere")
+    said = await pull(repositories[1])
+    assert said and "Fast-forward" not in said
+
+
+def _git_that(folder, does):
+    """A folder of programs in which git `does` something."""
+    folder.mkdir()
+    (folder / "git").write_text(f"#!/bin/sh\n{does}\n")
+    (folder / "git").chmod(0o755)
+    return f"{folder}{os.pathsep}{os.environ['PATH']}"
+
+
+async def test_an_answer_that_is_no_text_and_too_long_is_cut(repositories, monkeypatch, tmp_path):
+    does = "printf '\\377\\n'; head -c 100000 /dev/zero | tr '\\0' x; exit 1"
+    monkeypatch.setenv("PATH", _git_that(tmp_path / "bin", does))
+    said = await pull(repositories[1])
+    assert said.startswith("\ufffd\nx") and len(said) == 2_000
+
+
+async def test_git_that_does_not_end_is_ended(repositories, monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", _git_that(tmp_path / "bin", "exec sleep 60"))
+    monkeypatch.setattr(updating, "_PULL_SECONDS", 0.2)
+    with anyio.fail_after(30):
+        assert "was not done after" in await pull(repositories[1])
+
+
+async def test_a_pull_can_be_cancelled(repositories, monkeypatch, tmp_path):
+    number = tmp_path / "number"
+    monkeypatch.setenv("PATH", _git_that(tmp_path / "bin", f"echo $$ > {number}; exec sleep 60"))
+    with anyio.fail_after(30):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(pull, repositories[1])
+            while not (number.exists() and number.read_text().strip()):  # noqa: ASYNC110
+                await anyio.sleep(0.01)
+            tasks.cancel_scope.cancel()
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(number.read_text()), 0)
+
+
+async def test_git_has_no_terminal_to_ask_at(repositories, monkeypatch, tmp_path):
+    does = 'echo "prompt=$GIT_TERMINAL_PROMPT"; cat; ps -o sid= -p $$; echo $$'
+    monkeypatch.setenv("PATH", _git_that(tmp_path / "bin", does))
+    said = (await pull(repositories[1])).split()
+    assert said[0] == "prompt=0"
+    assert said[1] == said[2]  # it leads a session of its own
+
+
+def ledger_of(contents, state=INDEXED):
+    ledger = Ledger()
+    for key, content in contents.items():
+        ledger.put(FileRecord(key, (1, 2, 3), content, 1, state, ""), 0)
+    return ledger
+
+
+async def test_an_update_counts_what_came_changed_stayed_and_went():
+    before = seen(ledger_of({"a/1": "x", "a/2": "x", "a/3": "x", "a/4": "x", "b/1": "x"}), "a")
+    now = ledger_of({"a/1": "x", "a/2": "x", "a/3": "y", "a/5": "x", "b/2": "x"})
+    found = update_of(Collection("a", Path("/a")), before, now, "said")
+    assert (found.new, found.updated, found.unchanged, found.removed) == (1, 1, 2, 1)
+    assert found.pulled == "said"
+
+
+async def test_what_is_skipped_is_no_document():
+    assert seen(ledger_of({"a/1": "x"}, SKIPPED), "a") == {}
