@@ -131,17 +131,16 @@ def _host(parsed: argparse.Namespace) -> int:
 
         from vector_index_mcp import settings
         from vector_index_mcp.background.endpoint import endpoint_of
-        from vector_index_mcp.codebase.project import resolve_project
-        from vector_index_mcp.serving import loading
+        from vector_index_mcp.serving import sets
 
         configured = settings.load(_env_file(parsed))
-        project = resolve_project(parsed.path, allow_broad=configured.allow_broad_path)
+        place = sets.place_of(parsed.set, parsed.path, configured)
         is_chosen = "log_level" in configured.model_fields_set
-        endpoint = endpoint_of(parsed.set, project)
+        endpoint = endpoint_of(parsed.set, place)
         _log_to_file(endpoint.log, configured.log_level if is_chosen else "INFO")
 
-        head_start = loading.head_start_of(project, configured)
-        from vector_index_mcp.serving import server, sets
+        head_start = sets.head_start_of(parsed.set, place, configured)
+        from vector_index_mcp.serving import server
 
         gc.enable()
         tool_set = sets.named(parsed.set)

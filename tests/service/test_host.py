@@ -33,11 +33,16 @@ async def no_page(in_a_file: bool) -> dict[str, Any]:
     raise BackgroundError("no port can be listened on")
 
 
+async def no_call(request: dict[str, Any], tell: Any) -> dict[str, Any]:
+    return {"error": "nothing is answered here", "status": 1}
+
+
 def host_of(endpoint: Endpoint, project: Path, **parts) -> Host:
     """A host in which everything that `parts` do not name is as little as possible."""
     little = {
         "idle_seconds": 60.0,
         "serve_session": lambda stream: stream.aclose(),
+        "serve_call": no_call,
         "open_page": no_page,
         "viewers": lambda: 0,
         "is_busy": lambda: False,

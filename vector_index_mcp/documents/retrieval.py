@@ -111,7 +111,7 @@ async def get(
         similar = await anyio.to_thread.run_sync(names.similar, keys, asked, _MOST_SUGGESTED)
         return Missing(asked, tuple(similar))
     line = part.from_line if found.line is None else found.line
-    text = await _text(documents, found.key)
+    text = await text_at(documents, found.key)
     if text is None:
         return Missing(asked, ())
     cut = lines.cut(text.body, line, part.max_lines)
@@ -164,7 +164,7 @@ async def multi_get(
             left = len(matched.keys) - number
             errors.append(f"{left} more files matched; ask for them in parts")
             break
-        text = await _text(documents, key)
+        text = await text_at(documents, key)
         if text is None:
             errors.append(_not_found(keys, key))
             continue
@@ -238,7 +238,7 @@ def _size(documents: Documents, key: str) -> int | None:
     return None if folder is None else _status(folder, key)
 
 
-async def _text(documents: Documents, key: str) -> Text | None:
+async def text_at(documents: Documents, key: str) -> Text | None:
     """A document as its file is now; None if it has none any more."""
     index = documents.index
     folder, entry = index.folders.of(key), entry_at(await documents.known(), key)
