@@ -228,6 +228,24 @@ def _uninstall(parsed: argparse.Namespace) -> int:
     return command.uninstall(parsed)
 
 
+def _documents(parsed: argparse.Namespace) -> int:
+    """One of the commands of the documents, which have a grammar of their own."""
+    from vector_index_mcp.console.documents import colours, commands, desk
+    from vector_index_mcp.documents import home
+
+    def desk_of(index: str) -> desk.Desk:
+        is_coloured = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+        return desk.Desk(
+            home.home_of(index, os.environ, Path.cwd()),
+            lambda: _settings(parsed),
+            _host_options(parsed),
+            Path.cwd(),
+            colours.ON_TERMINAL if is_coloured else colours.PLAIN,
+        )
+
+    return commands.run(parsed.rest, desk_of)
+
+
 COMMANDS: Mapping[str, Run] = {
     "serve": _serve,
     "index": _index,
@@ -240,6 +258,7 @@ COMMANDS: Mapping[str, Run] = {
     "stop": _stop,
     "logs": _logs,
     "host": _host,
+    "documents": _documents,
     "install": _install,
     "uninstall": _uninstall,
 }

@@ -92,12 +92,14 @@ class Given:
 def _searching(mode: Mode) -> "_Call":
     async def call(documents: Documents, given: Given, _: Tell) -> Values:
         limit = given.whole("limit")
+        if name := given.text("collection"):
+            _check_name(documents, name)
         wanted = Wanted(
             given.text("query"),
             mode,
             limit=MOST_RESULTS if limit is None else min(limit, MOST_RESULTS),
             min_score=given.number("min_score"),
-            collection=given.text("collection"),
+            collection=name,
         )
         try:
             found = await search(documents, wanted)
@@ -155,6 +157,7 @@ async def _multi_get(documents: Documents, given: Given, _: Tell) -> Values:
         part,
         retrieval.LARGEST_BYTES if most is None else most,
         places=_places(documents, given),
+        suggests=False,
     )
     return {"documents": [_part(documents, each) for each in many.documents], "errors": many.errors}
 
@@ -234,7 +237,7 @@ async def _add(documents: Documents, given: Given, tell: Tell) -> Values:
         raise SettingsError(f"Folder not found: {path}\nName one that is there.")
     new = Collection(given.text("name"), path, given.text("pattern", DEFAULT_PATTERN))
     async with _telling(documents, tell):
-        return {"documents": await documents.add(new)}
+        return {"documents": await documents.add(new), "pattern": new.pattern}
 
 
 async def _remove(documents: Documents, given: Given, _: Tell) -> Values:
@@ -289,6 +292,13 @@ def _check_name(documents: Documents, name: str, advice: str = "") -> None:
 
 
 # -- indexing -------------------------------------------------------------------------------------
+
+
+async def catch_up(documents: Documents, tell: Tell) -> None:
+    """Wait until an index that has just been opened holds its files as they are."""
+    async with _telling(documents, tell):
+        if run := await documents.index.catching_up():
+            await run.finished.wait()
 
 
 async def _update(documents: Documents, given: Given, tell: Tell) -> Values:

@@ -127,6 +127,7 @@ async def multi_get(
     *,
     is_rest: bool = False,
     places: Places | None = None,
+    suggests: bool = True,
 ) -> Many:
     """The documents that a pattern means.
 
@@ -137,6 +138,7 @@ async def multi_get(
         max_bytes: Larger ones are left out.
         is_rest: Whether REST asks, which words what it leaves out in another way.
         places: Where whoever asks is; by default, nobody knows.
+        suggests: Whether errors name what is like a name that there is not.
 
     Raises:
         QueryError: If the pattern means too much.
@@ -152,7 +154,7 @@ async def multi_get(
     matched = await anyio.to_thread.run_sync(matching, keys, pattern, where, find_one)
     if not matched.keys and not matched.is_list:
         return Many((), (f"No files matched pattern: {pattern}",))
-    errors = [_not_found(keys, name) for name in matched.missing]
+    errors = [_not_found(keys if suggests else (), name) for name in matched.missing]
     texts: list[Text | TooLarge] = []
     together = 0
     for number, key in enumerate(matched.keys):
