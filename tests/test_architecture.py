@@ -391,6 +391,7 @@ def test_a_folder_with_modules_is_a_package(folder: Path) -> None:
         ("vector_index_mcp.engine.embed", HEAVY),
         ("vector_index_mcp.codebase.service", ["tree_sitter", "semble_grammars", "torch"]),
         ("vector_index_mcp.console.remote", HEAVY),
+        ("vector_index_mcp.console.documents.commands", ["yaml", "anyio", "pydantic", *HEAVY]),
         ("vector_index_mcp.console.local", ["mcp", "mcp_types", "starlette", "uvicorn"]),
         ("vector_index_mcp.doctor.examine", HEAVY),  # whether lancedb can be imported is a check
     ],
@@ -402,7 +403,14 @@ def test_importing_is_light(module: str, unwanted: list[str]) -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [["--help"], ["install", "--help"], ["index"], ["search", ".", "x", "--top-k", "0"]],
+    [
+        ["--help"],
+        ["install", "--help"],
+        ["index"],
+        ["search", ".", "x", "--top-k", "0"],
+        ["documents", "--help"],
+        ["documents", "get"],
+    ],
 )
 def test_help_and_typos_wait_for_nothing(arguments: list[str]) -> None:
     unwanted = ["pydantic", "mcp", "anyio", "numpy", "rich", *HEAVY]

@@ -131,17 +131,16 @@ def _host(parsed: argparse.Namespace) -> int:
 
         from vector_index_mcp import settings
         from vector_index_mcp.background.endpoint import endpoint_of
-        from vector_index_mcp.codebase.project import resolve_project
-        from vector_index_mcp.serving import loading
+        from vector_index_mcp.serving import sets
 
         configured = settings.load(_env_file(parsed))
-        project = resolve_project(parsed.path, allow_broad=configured.allow_broad_path)
+        place = sets.place_of(parsed.set, parsed.path, configured)
         is_chosen = "log_level" in configured.model_fields_set
-        endpoint = endpoint_of(parsed.set, project)
+        endpoint = endpoint_of(parsed.set, place)
         _log_to_file(endpoint.log, configured.log_level if is_chosen else "INFO")
 
-        head_start = loading.head_start_of(project, configured)
-        from vector_index_mcp.serving import server, sets
+        head_start = sets.head_start_of(parsed.set, place, configured)
+        from vector_index_mcp.serving import server
 
         gc.enable()
         tool_set = sets.named(parsed.set)
@@ -229,6 +228,24 @@ def _uninstall(parsed: argparse.Namespace) -> int:
     return command.uninstall(parsed)
 
 
+def _documents(parsed: argparse.Namespace) -> int:
+    """One of the commands of the documents, which have a grammar of their own."""
+    from vector_index_mcp.console.documents import colours, commands, desk
+    from vector_index_mcp.documents import home
+
+    def desk_of(index: str) -> desk.Desk:
+        is_coloured = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+        return desk.Desk(
+            home.home_of(index, os.environ, Path.cwd()),
+            lambda: _settings(parsed),
+            _host_options(parsed),
+            Path.cwd(),
+            colours.ON_TERMINAL if is_coloured else colours.PLAIN,
+        )
+
+    return commands.run(parsed.rest, desk_of)
+
+
 COMMANDS: Mapping[str, Run] = {
     "serve": _serve,
     "index": _index,
@@ -241,6 +258,7 @@ COMMANDS: Mapping[str, Run] = {
     "stop": _stop,
     "logs": _logs,
     "host": _host,
+    "documents": _documents,
     "install": _install,
     "uninstall": _uninstall,
 }

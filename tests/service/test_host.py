@@ -1,15 +1,24 @@
 """The service's process, with sessions that misbehave."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.to_thread
 import pytest
 
-from vector_index_mcp.background import greeting
+from vector_index_mcp.background import contact, greeting
 from vector_index_mcp.background.endpoint import FOLDER_VARIABLE, Endpoint, endpoint_of
 from vector_index_mcp.background.host import Host
-from vector_index_mcp.errors import BackgroundError
+from vector_index_mcp.errors import (
+    BackgroundError,
+    QueryError,
+    ServiceEndedError,
+    SettingsError,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -33,11 +42,16 @@ async def no_page(in_a_file: bool) -> dict[str, Any]:
     raise BackgroundError("no port can be listened on")
 
 
+async def no_call(request: dict[str, Any], tell: Any) -> dict[str, Any]:
+    return {"error": "nothing is answered here", "status": 1}
+
+
 def host_of(endpoint: Endpoint, project: Path, **parts) -> Host:
     """A host in which everything that `parts` do not name is as little as possible."""
     little = {
         "idle_seconds": 60.0,
         "serve_session": lambda stream: stream.aclose(),
+        "serve_call": no_call,
         "open_page": no_page,
         "viewers": lambda: 0,
         "is_busy": lambda: False,
@@ -80,3 +94,105 @@ async def test_a_page_that_cannot_be_opened_is_told(endpoint, tmp_path):
         with pytest.raises(BackgroundError, match="refuses: no port can be listened on"):
             await anyio.to_thread.run_sync(ask, endpoint, greeting.PAGE)
         tasks.cancel_scope.cancel()
+
+
+# -- calls -----------------------------------------------------------------------------------------
+
+
+@asynccontextmanager
+async def calling(endpoint: Endpoint, tmp_path: Path, **parts: Any) -> AsyncIterator[Host]:
+    """A host that answers calls, for as long as this lasts."""
+    ready = anyio.Event()
+    host = host_of(endpoint, tmp_path, **parts)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(host.run, anyio.sleep_forever, lambda _: ready.set())
+        await ready.wait()
+        with anyio.fail_after(30):
+            yield host
+        tasks.cancel_scope.cancel()
+
+
+def called(endpoint: Endpoint, name: str, told: list[dict[str, Any]], **given: Any) -> Any:
+    return contact.call(endpoint, name, given, told.append)
+
+
+async def test_a_call_is_answered_and_tells_how_far_it_is(endpoint, tmp_path):
+    async def serve_call(request, tell):
+        await tell({"done": 1})
+        await tell({"done": 2})
+        return {"result": [request["call"], request["arguments"], host.clients]}
+
+    told: list[dict[str, Any]] = []
+    async with calling(endpoint, tmp_path, serve_call=serve_call) as host:
+        call = partial(called, endpoint, "search", told, query="x" * 500_000)
+        answer = await anyio.to_thread.run_sync(call)
+        # Whoever calls counts as a client meanwhile: the service must not end.
+        assert answer == ["search", {"query": "x" * 500_000}, 1]
+    assert told == [{"done": 1}, {"done": 2}]
+
+
+@pytest.mark.parametrize(("status", "error"), [(1, BackgroundError), (2, SettingsError)])
+async def test_an_error_in_a_call_is_told_in_its_words(endpoint, tmp_path, status, error):
+    async def serve_call(request, tell):
+        return {"error": "no such thing; name another", "status": status}
+
+    async with calling(endpoint, tmp_path, serve_call=serve_call):
+        with pytest.raises(error, match="no such thing; name another"):
+            await anyio.to_thread.run_sync(called, endpoint, "get", [])
+
+
+async def test_what_a_call_began_is_done_though_the_caller_has_left(endpoint, tmp_path):
+    begun, done = anyio.Event(), anyio.Event()
+    may_go_on = anyio.Event()
+
+    async def serve_call(request, tell):
+        begun.set()
+        await may_go_on.wait()
+        await tell({"done": 1})
+        await tell({"done": 2})
+        done.set()
+        return {"result": None}
+
+    async with calling(endpoint, tmp_path, serve_call=serve_call):
+        secret = endpoint.read_record()["secret"]
+        with endpoint.connect() as connection:
+            await anyio.to_thread.run_sync(greeting.greet, connection, greeting.CALL, secret)
+            connection.sendall(greeting.line({"call": "update", "arguments": {}}))
+            await begun.wait()
+        may_go_on.set()
+        await done.wait()
+
+
+async def test_a_call_that_breaks_the_service_is_an_error_for_the_caller_alone(endpoint, tmp_path):
+    async def serve_call(request, tell):
+        if request["call"] == "break":
+            raise AssertionError("unforeseen")
+        return {"result": "answered"}
+
+    async with calling(endpoint, tmp_path, serve_call=serve_call):
+        with pytest.raises(ServiceEndedError, match="try again"):
+            await anyio.to_thread.run_sync(called, endpoint, "break", [])
+        assert await anyio.to_thread.run_sync(called, endpoint, "else", []) == "answered"
+
+
+@pytest.mark.parametrize("line", [b"nonsense\n", b"[]\n", b"x" * (greeting.LONGEST_CALL_BYTES + 1)])
+async def test_a_call_that_is_none_ends_its_connection(endpoint, tmp_path, line):
+    def send() -> bytes:
+        with endpoint.connect() as connection:
+            greeting.greet(connection, greeting.CALL, endpoint.read_record()["secret"])
+            with suppress(OSError):  # it need not read all of it
+                connection.sendall(line)
+                return connection.recv(100)
+        return b""
+
+    async with calling(endpoint, tmp_path):
+        assert await anyio.to_thread.run_sync(send) == b""
+
+
+def test_without_a_service_a_call_has_no_answer(endpoint):
+    assert called(endpoint, "search", []) is None
+
+
+def test_a_call_that_is_too_long_is_not_made(endpoint):
+    with pytest.raises(QueryError, match="ask for less"):
+        called(endpoint, "search", [], query="x" * greeting.LONGEST_CALL_BYTES)

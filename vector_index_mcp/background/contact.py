@@ -13,15 +13,25 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from vector_index_mcp import __version__
 from vector_index_mcp.background import greeting
 from vector_index_mcp.background.endpoint import ENDED, Endpoint, birth_of
-from vector_index_mcp.errors import BackgroundError, SettingsError, sentence
+from vector_index_mcp.errors import (
+    BackgroundError,
+    QueryError,
+    ServiceEndedError,
+    SettingsError,
+    sentence,
+)
 
+OnProgress = Callable[[dict[str, Any]], None]
+"""Is told how far a call is."""
+
+_ENDED = "the background service ended before it answered; its index is kept, try again"
 _START_SECONDS = 30.0  # for a service to listen; it takes about one
 _END_SECONDS = 10.0  # for a service to end when it is asked to; it promises 5
 _FORCE_SECONDS = 6.0  # for it to heed a signal; a second more than it promises
@@ -70,12 +80,11 @@ def joined(endpoint: Endpoint) -> socket.socket | None:
         connection, answer = _ask(endpoint, greeting.MCP)
     except OSError:
         return None
-    if answer.get("version") != __version__:
+    try:
+        _check_version(answer)
+    except BackgroundError:
         connection.close()
-        raise BackgroundError(
-            f"the background service is of version {answer.get('version')}, this is {__version__}; "
-            "end it with `vector-index-mcp stop`, the next client starts another"
-        )
+        raise
     return connection
 
 
@@ -89,6 +98,60 @@ def ask(
         return None
     connection.close()
     return answer
+
+
+def call(
+    endpoint: Endpoint, name: str, arguments: dict[str, Any], on_progress: OnProgress
+) -> Any | None:
+    """What the service that runs answers to a call; None if there is none. Starts nothing.
+
+    Args:
+        endpoint: Where it is met.
+        name: Of the call.
+        arguments: What JSON can hold.
+        on_progress: Called with what the service says meanwhile.
+
+    Raises:
+        BackgroundError: If it is of another version, or answers with an error.
+        QueryError: If the call is too long.
+        ServiceEndedError: If it ends before it has answered; it may have done what was asked.
+        SettingsError: If it answers that something asked for makes no sense.
+    """
+    request = greeting.line({"call": name, "arguments": arguments})
+    if len(request) > greeting.LONGEST_CALL_BYTES:
+        raise QueryError(f"{len(request):,} bytes are too much to ask at once; ask for less")
+    try:
+        connection, answer = _ask(endpoint, greeting.CALL)
+    except OSError:
+        return None
+    with connection:
+        _check_version(answer)
+        try:
+            connection.sendall(request)
+            with connection.makefile("rb") as lines:
+                return _result(lines, on_progress)
+        except OSError as error:
+            raise ServiceEndedError(_ENDED) from error
+
+
+def _result(lines: Iterable[bytes], on_progress: OnProgress) -> Any:
+    for line in lines:
+        said = greeting.parse(line)
+        if "result" in said:
+            return said["result"]
+        if "error" in said:
+            is_wrong_use = said.get("status") == greeting.WRONG_USE
+            raise (SettingsError if is_wrong_use else BackgroundError)(str(said["error"]))
+        on_progress(said.get("progress") or {})
+    raise ServiceEndedError(_ENDED)
+
+
+def _check_version(answer: dict[str, Any]) -> None:
+    if answer.get("version") != __version__:
+        raise BackgroundError(
+            f"the background service is of version {answer.get('version')}, this is {__version__}; "
+            "end it with `vector-index-mcp stop`, the next client starts another"
+        )
 
 
 def stop(endpoint: Endpoint) -> bool:

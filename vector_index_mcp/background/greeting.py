@@ -5,7 +5,13 @@
 
 What is wanted is `mcp` (the rest of the connection is a session of MCP), `report` (the service
 describes itself and the connection ends), `page` (it answers with a link to its page, likewise),
-`page in a file` (the same, and a file that takes a browser there) or `stop` (the service ends).
+`page in a file` (the same, and a file that takes a browser there), `call` (one question of a
+command, below) or `stop` (the service ends).
+
+    front end: {"call": "search", "arguments": {...}}
+    service:   {"progress": {...}}  as often as it likes, then
+               {"result": ...}  or  {"error": "why, and what to do", "status": 1 or 2}
+
 Standard library only.
 """
 
@@ -16,9 +22,12 @@ from typing import Any
 from vector_index_mcp import __version__
 from vector_index_mcp.errors import BackgroundError
 
-MCP, REPORT, PAGE, STOP = "mcp", "report", "page", "stop"
+MCP, REPORT, PAGE, CALL, STOP = "mcp", "report", "page", "call", "stop"
 PAGE_IN_A_FILE = "page in a file"
 LONGEST_LINE_BYTES = 65_536
+LONGEST_CALL_BYTES = 1_000_000
+WRONG_USE = 2
+"""The status of an error of whoever asked; any other error has 1."""
 ANSWER_SECONDS = 10.0
 """How long a service may take to answer on a machine that does much else."""
 

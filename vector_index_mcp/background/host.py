@@ -32,8 +32,15 @@ from vector_index_mcp.background.endpoint import (
 )
 from vector_index_mcp.errors import SYSTEM_ERRORS, BackgroundError, sentence
 
+Tell = Callable[[dict[str, Any]], Awaitable[None]]
+"""Tells whoever has called how far the answer is. Never fails."""
+Serve = Callable[[anyio.abc.ByteStream], Awaitable[None]]
+"""Serves one client on its connection, until that ends."""
+
 _log = logging.getLogger(__name__)
 
+_GONE = (anyio.BrokenResourceError, anyio.ClosedResourceError, anyio.EndOfStream)
+"""What tells that the other side of a connection is no more."""
 _GREETING_SECONDS = 10.0  # a connection that has not said what it wants by then is closed
 _MOST_GREETINGS = 256  # at once: more than clients that all come at the same moment
 _MOST_CLIENTS = 128
@@ -47,14 +54,16 @@ _SHUTDOWN_SECONDS = 4.0  # five are promised
 class Host:
     """The process that serves one tool set for one place.
 
-    `serve_session` serves MCP on a stream until its end; `open_page` makes a link to the page, and
+    `serve_session` serves MCP on a stream until its end; `serve_call` answers the call of a command
+    with the last line of the connection; `open_page` makes a link to the page, and
     if it is asked to a file that leads there; `viewers` counts who has it open; `is_busy` says
     whether work is left that nobody waits for; `report` describes the service for `ps`.
     """
 
     endpoint: Endpoint
     idle_seconds: float
-    serve_session: Callable[[anyio.abc.ByteStream], Awaitable[None]]
+    serve_session: Serve
+    serve_call: Callable[[dict[str, Any], Tell], Awaitable[dict[str, Any]]]
     open_page: Callable[[bool], Awaitable[dict[str, Any]]]
     viewers: Callable[[], int]
     is_busy: Callable[[], bool]
@@ -148,7 +157,7 @@ class Host:
             try:
                 if (hello := await self._hello(stream)) is not None:
                     await self._serve(stream, hello)
-            except (anyio.BrokenResourceError, anyio.ClosedResourceError, anyio.EndOfStream):
+            except _GONE:
                 return
 
     async def _hello(self, stream: anyio.abc.ByteStream) -> dict[str, Any] | None:
@@ -179,16 +188,13 @@ class Host:
             own |= {"project": self.endpoint.place, "clients": self.clients + self.viewers()}
             own |= {"started": self._started, **self.report()}
             await stream.send(greeting.line(own))
-        elif wants == greeting.MCP and self.clients >= _MOST_CLIENTS:
-            refusal = f"it has {self.clients} clients already; end some of them"
-            await stream.send(greeting.line({"refused": refusal}))
         elif wants in (greeting.PAGE, greeting.PAGE_IN_A_FILE):  # it may be no word at all
             page = await self._page(in_a_file=wants == greeting.PAGE_IN_A_FILE)
             await stream.send(greeting.line(own | page))
         elif wants == greeting.MCP:
-            await stream.send(greeting.line(own))
-            if hello.get("version") == __version__:  # another one is about to replace us
-                await self._serve_client(stream)
+            await self._admit(stream, hello, own, self.serve_session)
+        elif wants == greeting.CALL:
+            await self._admit(stream, hello, own, self._answer)
         else:
             await stream.send(greeting.line({"refused": "this is no wish that it knows"}))
 
@@ -198,10 +204,36 @@ class Host:
         except BackgroundError as error:
             return {"refused": str(error)}
 
-    async def _serve_client(self, stream: anyio.abc.ByteStream) -> None:
+    async def _admit(
+        self, stream: anyio.abc.ByteStream, hello: dict[str, Any], own: dict[str, Any], serve: Serve
+    ) -> None:
+        if self.clients >= _MOST_CLIENTS:
+            refusal = f"it has {self.clients} clients already; end some of them"
+            await stream.send(greeting.line({"refused": refusal}))
+            return
+        await stream.send(greeting.line(own))
+        if hello.get("version") == __version__:  # another one is about to replace us
+            await self._serve_client(stream, serve)
+
+    async def _answer(self, stream: anyio.abc.ByteStream) -> None:
+        """One call, to its end: who has called may be gone, but what was begun is done."""
+
+        async def tell(progress: dict[str, Any]) -> None:
+            with contextlib.suppress(*_GONE):
+                await stream.send(greeting.line({"progress": progress}))
+
+        request: dict[str, Any] = {}
+        with anyio.move_on_after(_GREETING_SECONDS), contextlib.suppress(*_GONE):
+            request = greeting.parse(await _read_call(stream))
+        if request:
+            answer = await self.serve_call(request, tell)
+            with contextlib.suppress(*_GONE):
+                await stream.send(greeting.line(answer))
+
+    async def _serve_client(self, stream: anyio.abc.ByteStream, serve: Serve) -> None:
         self.clients += 1
         try:
-            await self.serve_session(stream)
+            await serve(stream)
         except Exception:  # noqa: BLE001  # whatever it is, the other clients go on
             _log.exception("a session ended by an error")
         finally:
@@ -257,4 +289,14 @@ async def _read_line(stream: anyio.abc.ByteStream) -> bytes:
         if len(data) > greeting.LONGEST_LINE_BYTES:
             raise anyio.EndOfStream
         data += await stream.receive(1)
+    return bytes(data)
+
+
+async def _read_call(stream: anyio.abc.ByteStream) -> bytes:
+    """The line of a call, which is the last thing that a front end says."""
+    data = bytearray()
+    while not data.endswith(b"\n"):
+        if len(data) > greeting.LONGEST_CALL_BYTES:
+            raise anyio.EndOfStream
+        data += await stream.receive()
     return bytes(data)

@@ -15,12 +15,14 @@ from vector_index_mcp.codebase.limits import (
     MAX_TOKENS,
     TOP_K,
 )
+from vector_index_mcp.console.documents.arguments import is_relay
 
 Run: TypeAlias = Callable[[argparse.Namespace], int]
 """Runs a command that was parsed; returns the exit status."""
 _Add: TypeAlias = Callable[..., argparse.ArgumentParser]
 """Adds a command: its name, then what `argparse.ArgumentParser` takes."""
 
+_DOCUMENTS = "documents"
 _DESCRIPTION = """\
 Keeps a software project indexed and searchable by meaning and by identifier.
 
@@ -36,6 +38,7 @@ Keeps a software project indexed and searchable by meaning and by identifier.
   vector-index-mcp ps                    list the background services that run
   vector-index-mcp stop PATH | --all     end a project's service, or all
   vector-index-mcp logs PATH             show what a project's service has logged
+  vector-index-mcp documents ...         search and read collections of documents
 
 The first client of a project starts a background service. It keeps the index fresh, serves every
 further client and ends by itself when nobody needs it. PATH is the folder of one project; its index
@@ -89,10 +92,24 @@ def parse(arguments: Sequence[str], runs: Mapping[str, Run]) -> argparse.Namespa
         runs: What runs each command, by the command's name.
 
     Returns:
-        Besides the options, `run`, which runs the command, and `speaks_mcp`: whether standard
-        input and output belong to an MCP client.
+        Besides the options, `run`, which runs the command; `speaks_mcp`: whether standard input and
+        output belong to an MCP client; and `rest`: what is for a command with its own grammar.
     """
-    return _parser(runs).parse_args(_with_command(arguments, runs))
+    ours, rest = _split(_with_command(arguments, runs))
+    parsed = _parser(runs).parse_args(ours)
+    parsed.rest = rest
+    parsed.speaks_mcp = parsed.speaks_mcp or is_relay(rest)
+    return parsed
+
+
+def _split(arguments: list[str]) -> tuple[list[str], list[str]]:
+    """What we understand, and what belongs to the command `documents`."""
+    start = 2 if arguments[:1] == ["--env-file"] else 0
+    while start < len(arguments) and arguments[start].startswith("--env-file="):
+        start += 1
+    if arguments[start : start + 1] != [_DOCUMENTS]:
+        return arguments, []
+    return arguments[: start + 1], arguments[start + 1 :]
 
 
 def _with_command(arguments: Sequence[str], commands: Mapping[str, Run]) -> list[str]:
@@ -133,6 +150,11 @@ def _parser(runs: Mapping[str, Run]) -> argparse.ArgumentParser:
     _add_commands_of_the_index(add)
     _add_commands_of_services(add)
     _add_commands_of_clients(add)
+    add(
+        _DOCUMENTS,
+        help="search and read collections of documents; `documents --help` lists what it can",
+        add_help=False,
+    )
     return parser
 
 

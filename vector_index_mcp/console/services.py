@@ -59,6 +59,11 @@ def stop(path: str | None, *, everything: bool) -> int:
     return 1 if failed else 0
 
 
+def stop_at(endpoint: Endpoint) -> int:
+    """End the service that is met at `endpoint`; returns the exit status."""
+    return 0 if _stop_one(endpoint, reports_absence=True) else 1
+
+
 def _stop_one(endpoint: Endpoint, *, reports_absence: bool) -> bool:
     project = visible(endpoint.read_record().get("project", "this project"))
     try:

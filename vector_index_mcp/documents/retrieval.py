@@ -113,7 +113,7 @@ async def get(
         similar = await anyio.to_thread.run_sync(names.similar, keys, asked, _MOST_SUGGESTED)
         return Missing(asked, tuple(similar))
     line = part.from_line if found.line is None else found.line
-    text = await _text(documents, found.key)
+    text = await text_at(documents, found.key)
     if text is None:
         return Missing(asked, ())
     cut = lines.cut(text.body, line, part.max_lines)
@@ -129,6 +129,7 @@ async def multi_get(
     *,
     is_rest: bool = False,
     places: Places | None = None,
+    suggests: bool = True,
 ) -> Many:
     """The documents that a pattern means.
 
@@ -139,6 +140,7 @@ async def multi_get(
         max_bytes: Larger ones are left out.
         is_rest: Whether REST asks, which words what it leaves out in another way.
         places: Where whoever asks is; by default, nobody knows.
+        suggests: Whether errors name what is like a name that there is not.
 
     Raises:
         QueryError: If the pattern means too much.
@@ -154,7 +156,7 @@ async def multi_get(
     matched = await anyio.to_thread.run_sync(matching, keys, pattern, where, find_one)
     if not matched.keys and not matched.is_list:
         return Many((), (f"No files matched pattern: {pattern}",))
-    errors = [_not_found(keys, name) for name in matched.missing]
+    errors = [_not_found(keys if suggests else (), name) for name in matched.missing]
     texts: list[Text | TooLarge] = []
     together = 0
     for number, key in enumerate(matched.keys):
@@ -166,7 +168,7 @@ async def multi_get(
             left = len(matched.keys) - number
             errors.append(f"{left} more files matched; ask for them in parts")
             break
-        text = await _text(documents, key)
+        text = await text_at(documents, key)
         if text is None:
             errors.append(_not_found(keys, key))
             continue
@@ -240,7 +242,7 @@ def _size(documents: Documents, key: str) -> int | None:
     return None if folder is None else _status(folder, key)
 
 
-async def _text(documents: Documents, key: str) -> Text | None:
+async def text_at(documents: Documents, key: str) -> Text | None:
     """A document as its file is now; None if it has none any more."""
     index = documents.index
     folder, entry = index.folders.of(key), entry_at(await documents.known(), key)

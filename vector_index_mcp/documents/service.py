@@ -244,17 +244,30 @@ class Documents:
             StoreError: If the index cannot be opened.
         """
         async with self.operations.doing("update"):
+            # First of all: an index that has just been opened is about to catch up by itself.
+            await self.index.catching_up()
+            before = updating.seen(self.index.ledger)
             await self.follow()
             collections = self.configuration.collections
             pulled = {}
             if pull:
                 pulled = {c.name: await updating.pull(c.path) for c in collections}
-            before = {c.name: updating.seen(self.index.ledger, c.name) for c in collections}
             await self._settle()
             return [
-                updating.update_of(c, before[c.name], self.index.ledger, pulled.get(c.name, ""))
+                updating.update_of(c, before, self.index.ledger, pulled.get(c.name, ""))
                 for c in collections
             ]
+
+    async def tidy(self) -> None:
+        """Tidy up what the index has on disk.
+
+        Raises:
+            BusyError: If another process is the index's writer.
+            StoreError: If the index cannot be opened.
+        """
+        async with self.operations.doing("cleanup"):
+            await self._settle()
+            await self.index.tidy()
 
     async def embed(self, *, anew: bool = False) -> int:
         """Wait until all chunks have vectors; how many the index holds then.

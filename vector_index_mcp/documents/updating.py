@@ -41,8 +41,8 @@ class Update:
     """What git said; empty if it was not asked."""
 
 
-def seen(ledger: Ledger, name: str) -> dict[str, str]:
-    """The documents of a collection as the index holds them now: hashes of contents by key."""
+def seen(ledger: Ledger, name: str = "") -> dict[str, str]:
+    """The documents of all collections, or of one, as the index holds them now: hashes by key."""
     found = ((key, entry_at(ledger, key)) for key in keys_of(ledger, name))
     return {key: entry.record.content_hash for key, entry in found if entry is not None}
 
@@ -50,8 +50,10 @@ def seen(ledger: Ledger, name: str) -> dict[str, str]:
 def update_of(
     collection: Collection, before: Mapping[str, str], ledger: Ledger, pulled: str
 ) -> Update:
-    """What has changed in a collection since it was `seen`."""
+    """What has changed in a collection since all were `seen`."""
     now = seen(ledger, collection.name)
+    top = f"{collection.name}/"
+    before = {key: content for key, content in before.items() if key.startswith(top)}
     both = now.keys() & before.keys()
     updated = sum(now[key] != before[key] for key in both)
     return Update(

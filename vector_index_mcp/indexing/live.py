@@ -138,6 +138,14 @@ class Live:
         if upkeep.is_overdue if in_bulk else upkeep.is_due:
             await self._maintain()
 
+    async def tidy(self) -> None:
+        """Have the store tidy up now, however little that is worth.
+
+        Raises:
+            DamagedIndexError: If the index cannot be read.
+        """
+        await self._maintain()
+
     async def rest(self) -> None:
         """Nothing has been written for a while: tidy up even a little, and hold little memory.
 

@@ -233,6 +233,15 @@ class LiveIndex:
         if self.progress.lacks_vectors:
             raise ModelNotFoundError(self.embedder.reason)
 
+    async def tidy(self) -> None:
+        """Tidy up what the index has on disk: rows that were deleted, and old versions.
+
+        Raises:
+            BusyError: If another process is the index's writer.
+            StoreError: If the index cannot be opened.
+        """
+        await (await self._writing()).indexer.live.tidy()
+
     @property
     def ledger(self) -> Ledger:
         """What is known of every file; empty while the index is not open for writing."""

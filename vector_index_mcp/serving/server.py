@@ -24,6 +24,7 @@ from vector_index_mcp.indexing.preparing.head_start import HeadStart
 from vector_index_mcp.page.handover import Handover, folders_for
 from vector_index_mcp.processes import memory
 from vector_index_mcp.serving import session, transport
+from vector_index_mcp.serving.answering import answered
 from vector_index_mcp.serving.lazily import Lazily
 from vector_index_mcp.serving.sets import Service, ToolSet
 from vector_index_mcp.settings import Settings
@@ -134,6 +135,7 @@ async def host(
         endpoint=endpoint,
         idle_seconds=settings.service_idle_minutes * _SECONDS_PER_MINUTE,
         serve_session=serve_session,
+        serve_call=partial(answered, tool_set, service),
         open_page=open_page,
         viewers=lambda: page.loaded.viewers if page.loaded else 0,
         is_busy=is_busy,

@@ -1,8 +1,9 @@
-"""The table of tool sets. A new one is an entry here; nothing else in this room knows their names.
+"""The tables of tool sets. A new one is an entry here; nothing else in this room knows their names.
 
 Importing this imports none of them: a front end starts with it.
 """
 
+import os
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from vector_index_mcp.errors import SettingsError
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
 
+    from vector_index_mcp.background.host import Tell
     from vector_index_mcp.indexing.preparing.head_start import HeadStart
     from vector_index_mcp.page.handover import Handover
     from vector_index_mcp.serving.listener import Page
@@ -60,6 +62,8 @@ class ToolSet:
     """Offers the tools on a server."""
     load_page: "Callable[[Get, Handover], Page] | None"
     """Makes the page that shows the service in a browser; None if there is none."""
+    answer: "Callable[[Any, str, Mapping[str, Any], Tell], Awaitable[Any]] | None" = None
+    """Answers the call of a command, by its name and arguments; None if there are none."""
 
 
 def _codebase() -> ToolSet:
@@ -88,6 +92,13 @@ def _documents() -> ToolSet:
     from vector_index_mcp.documents import guide, tools
     from vector_index_mcp.serving.loading import open_documents
 
+    async def answer(documents: Any, name: str, given: Mapping[str, Any], tell: "Tell") -> Any:
+        from vector_index_mcp.documents import (
+            calls,
+        )  # imports LanceDB, which the service has by now
+
+        return await calls.answer(documents, name, given, tell)
+
     return ToolSet(
         name=DOCUMENTS,
         server_name="qmd",
@@ -98,9 +109,39 @@ def _documents() -> ToolSet:
         load=open_documents,
         register=tools.register,
         load_page=None,
+        answer=answer,
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Start:
+    """What the process of a service does before it knows its tool set."""
+
+    place_of: "Callable[[str, Settings], Path]"
+    """The place that is meant on the command line."""
+    head_start_of: "Callable[[Path, Settings], HeadStart | None]"
+    """What is begun before the service is loaded."""
+
+
+def _start_of_codebase() -> _Start:
+    from vector_index_mcp.codebase.project import resolve_project
+    from vector_index_mcp.serving.loading import head_start_of
+
+    def place_of(path: str, settings: "Settings") -> Path:
+        return resolve_project(path, allow_broad=settings.allow_broad_path)
+
+    return _Start(place_of, head_start_of)
+
+
+def _start_of_documents() -> _Start:
+    # The file need not be there yet, and which folders it will list nobody knows.
+    return _Start(lambda path, _: Path(os.path.abspath(path)), lambda *_: None)  # noqa: PTH100
+
+
+_STARTS: Mapping[str, Callable[[], _Start]] = {
+    CODEBASE: _start_of_codebase,
+    DOCUMENTS: _start_of_documents,
+}
 _TABLE: Mapping[str, Callable[[], ToolSet]] = {CODEBASE: _codebase, DOCUMENTS: _documents}
 
 
@@ -110,6 +151,26 @@ def named(name: str) -> ToolSet:
     Raises:
         SettingsError: If there is none.
     """
+    _check(name)
+    return _TABLE[name]()
+
+
+def place_of(name: str, path: str, settings: "Settings") -> Path:
+    """The place that `path` means to the tool set called `name`.
+
+    Raises:
+        ProjectError: If there is none.
+        SettingsError: If there is no such tool set.
+    """
+    _check(name)
+    return _STARTS[name]().place_of(path, settings)
+
+
+def head_start_of(name: str, place: Path, settings: "Settings") -> "HeadStart | None":
+    """What begins for the service of a place while its tool set is loaded; None if nothing does."""
+    return _STARTS[name]().head_start_of(place, settings)
+
+
+def _check(name: str) -> None:
     if name not in _TABLE:
         raise SettingsError(f"there is no tool set {name!r}; there are {', '.join(_TABLE)}")
-    return _TABLE[name]()

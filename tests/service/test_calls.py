@@ -1,0 +1,83 @@
+"""Calls of commands that a service cannot answer, and what it says instead."""
+
+from typing import Any
+
+import pytest
+
+from vector_index_mcp.background.greeting import WRONG_USE
+from vector_index_mcp.documents import calls
+from vector_index_mcp.errors import (
+    EmbeddingError,
+    Problem,
+    QueryError,
+    SettingsError,
+    VectorIndexError,
+)
+from vector_index_mcp.serving import sets
+from vector_index_mcp.serving.answering import answered
+
+pytestmark = pytest.mark.anyio
+
+
+async def tell(progress: dict[str, Any]) -> None:
+    raise AssertionError("nothing is under way")
+
+
+class Loaded:
+    """A service that is there at once."""
+
+    async def get(self) -> None:
+        return None
+
+
+class OneAnswer:
+    """A tool set that answers any call with the same error."""
+
+    name = "documents"
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+    async def answer(self, *_: Any) -> Any:
+        raise self.error
+
+
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("nonsense", {}),
+        ("search", {"query": 5}),
+        ("search", {"query": "x", "limit": "many"}),
+        ("get", {"file": ["a"]}),
+        ("get", {"file": "a", "lines": 1.5}),
+    ],
+)
+async def test_arguments_of_another_kind_are_refused(name, given):
+    with pytest.raises(QueryError):
+        await calls.answer(None, name, given, tell)
+
+
+@pytest.mark.parametrize("request_", [{}, {"call": 1, "arguments": {}}, {"call": "get"}])
+async def test_what_is_no_call_is_said_to_be_none(request_):
+    answer = await answered(OneAnswer(AssertionError()), Loaded(), request_, tell)
+    assert answer["status"] == WRONG_USE
+
+
+async def test_a_set_without_calls_answers_none():
+    codebase = sets.named(sets.CODEBASE)
+    answer = await answered(codebase, Loaded(), {"call": "get", "arguments": {}}, tell)
+    assert answer["status"] == WRONG_USE
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "said"),
+    [
+        (SettingsError("there is none"), WRONG_USE, "there is none"),
+        (VectorIndexError("it failed"), 1, "it failed"),
+        (EmbeddingError("it dies", Problem.WORKER_DIES), 1, "it dies; look at"),
+        (OSError(28, "No space left on device"), 1, "No space left on device; free some"),
+    ],
+)
+async def test_an_error_becomes_a_sentence(error, status, said):
+    answer = await answered(OneAnswer(error), Loaded(), {"call": "get", "arguments": {}}, tell)
+    assert (answer["status"], answer["error"].startswith(said)) == (status, True)

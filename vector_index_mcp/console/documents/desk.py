@@ -1,0 +1,55 @@
+"""Who answers a command: the service of the documents if it runs, or an index opened here."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vector_index_mcp.background import contact
+from vector_index_mcp.background.endpoint import Endpoint, endpoint_of
+from vector_index_mcp.console.documents import progress
+from vector_index_mcp.console.documents.colours import PLAIN, Colours
+from vector_index_mcp.documents.home import Home
+from vector_index_mcp.serving.sets import DOCUMENTS
+
+if TYPE_CHECKING:  # imports pydantic
+    from vector_index_mcp.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """Takes questions about one set of collections."""
+
+    home: Home
+    load_settings: "Callable[[], Settings]"
+    host_arguments: Sequence[str]
+    """What a service has to be started with."""
+    here: Path
+    """Where relative paths start; absolute."""
+    colours: Colours = PLAIN
+    """Of standard output."""
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """Where the service is met."""
+        return endpoint_of(DOCUMENTS, self.home.configuration)
+
+    def ask(self, call: str, /, **given: Any) -> Mapping[str, Any]:
+        """The answer to a call of `documents.calls`; shows meanwhile how far it is.
+
+        Raises:
+            VectorIndexError: What is wrong.
+        """
+        with progress.shown() as show:
+            answer = contact.call(self.endpoint, call, given, show)
+            if answer is None:
+                answer = self._answer_here(call, given, show)
+        return dict(answer)
+
+    def _answer_here(self, call: str, given: dict[str, Any], show: progress.Show) -> Any:
+        # These import LanceDB, half a second that a running service saves.
+        from vector_index_mcp.console.commands import awaited
+        from vector_index_mcp.console.documents import local
+
+        return awaited(partial(local.answered, self.home, self.load_settings(), call, given, show))

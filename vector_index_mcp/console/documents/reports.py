@@ -1,0 +1,213 @@
+"""What lists, states and changes look like on the command line. Pure.
+
+Text that others wrote is made visible here.
+"""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from vector_index_mcp.console.documents.colours import PLAIN, Colours
+from vector_index_mcp.console.documents.formats import readable
+from vector_index_mcp.documents.uris import SCHEME
+from vector_index_mcp.foreign import visible
+
+Values: TypeAlias = Mapping[str, Any]
+
+_KILOBYTE = 1024
+_MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
+_HALF_A_YEAR = 183 * _DAY
+_LONGEST_CONTEXT_CHARS = 60
+_MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
+NO_COLLECTIONS = "No collections found. Run 'qmd collection add .' to create one.\n"
+
+
+def of_status(state: Values, now: float, c: Colours = PLAIN) -> str:
+    """How the index is."""
+    parts = [f"{c.bold}QMD Status{c.reset}", "", f"Index: {visible(state['index'])}"]
+    parts.append(f"Size:  {size(state['size'])}")
+    if state["problem"]:
+        parts.append(f"{c.yellow}Problem: {visible(state['problem'])}{c.reset}")
+    parts += ["", f"{c.bold}Documents{c.reset}"]
+    parts.append(f"  Total:    {state['documents']} files indexed")
+    parts.append(f"  Vectors:  {state['embedded']} embedded")
+    if state["unembedded"]:
+        needed = f"{state['unembedded']} need embedding (run 'qmd embed')"
+        parts.append(f"  {c.yellow}Pending:{c.reset}  {needed}")
+    updated = [each["updated"] for each in state["collections"] if each["updated"]]
+    if updated:
+        parts.append(f"  Updated:  {ago(now - max(updated))}")
+    if not state["collections"]:
+        parts += ["", "No collections. Run 'qmd collection add .' to index markdown files."]
+        return "\n".join(parts) + "\n"
+    parts += ["", f"{c.bold}Collections{c.reset}"]
+    for collection in state["collections"]:
+        parts += _in_status(collection, now, c)
+    parts += ["", f"{c.bold}Examples{c.reset}", *_examples(state["collections"][0]["name"], c)]
+    return "\n".join(parts) + "\n"
+
+
+def _in_status(collection: Values, now: float, c: Colours) -> Iterator[str]:
+    name = visible(collection["name"])
+    updated = f" (updated {ago(now - collection['updated'])})" if collection["updated"] else ""
+    yield f"  {c.cyan}{name}{c.reset} {c.dim}(qmd://{name}/){c.reset}"
+    if collection["problem"]:
+        yield f"    {c.yellow}Problem:  {visible(collection['problem'])}{c.reset}"
+    yield f"    {c.dim}Pattern:{c.reset}  {visible(collection['pattern'])}"
+    yield f"    {c.dim}Files:{c.reset}    {collection['documents']}{updated}"
+    if collection["contexts"]:
+        yield f"    {c.dim}Contexts:{c.reset} {len(collection['contexts'])}"
+    for prefix, text in collection["contexts"]:
+        short = text
+        if len(text) > _LONGEST_CONTEXT_CHARS:
+            short = f"{text[: _LONGEST_CONTEXT_CHARS - 3]}..."
+        yield f"      {c.dim}/{visible(prefix)}:{c.reset} {visible(short)}"
+
+
+def _examples(name: str, c: Colours) -> Iterator[str]:
+    name = visible(name)
+    yield f"  {c.dim}# List files in a collection{c.reset}"
+    yield f"  qmd ls {name}"
+    yield f"  {c.dim}# Get a document{c.reset}"
+    yield f"  qmd get qmd://{name}/path/to/file.md"
+    yield f"  {c.dim}# Search within a collection{c.reset}"
+    yield f'  qmd search "query" -c {name}'
+
+
+def of_collections(collections: Sequence[Values], now: float, c: Colours = PLAIN) -> str:
+    """The collections, with details."""
+    if not collections:
+        return NO_COLLECTIONS
+    parts = [f"{c.bold}Collections ({len(collections)}):{c.reset}", ""]
+    for each in collections:
+        name = visible(each["name"])
+        parts.append(f"{c.cyan}{name}{c.reset} {c.dim}(qmd://{name}/){c.reset}")
+        parts.append(f"  {c.dim}Pattern:{c.reset}  {visible(each['pattern'])}")
+        parts.append(f"  {c.dim}Files:{c.reset}    {each['documents']}")
+        if each["updated"]:
+            parts.append(f"  {c.dim}Updated:{c.reset}  {ago(now - each['updated'])}")
+        parts.append("")
+    return "\n".join(parts) + "\n"
+
+
+def of_names(collections: Sequence[Values], c: Colours = PLAIN) -> str:
+    """The collections, in short."""
+    if not collections:
+        return NO_COLLECTIONS
+    lines = [
+        f"  {c.dim}qmd://{c.reset}{c.cyan}{visible(each['name'])}/{c.reset}  "
+        f"{c.dim}({each['documents']} files){c.reset}\n"
+        for each in collections
+    ]
+    return f"{c.bold}Collections:{c.reset}\n\n{''.join(lines)}"
+
+
+def of_files(listed: Values, now: float, c: Colours = PLAIN) -> str:
+    """The documents of a collection."""
+    if not listed["documents"]:
+        folder = visible(f"{listed['collection']}/{listed['folder']}")
+        return f"No files found under qmd://{folder}\n"
+    sizes = [size(each["size"]) for each in listed["documents"]]
+    width = max(map(len, sizes))
+    lines = []
+    for written, each in zip(sizes, listed["documents"], strict=True):
+        when = date(each["modified"], now)
+        name = f"{c.dim}{SCHEME}{c.reset}{visible(each['key'])}"
+        lines.append(f"{written:>{width}}  {when}  {name}\n")
+    return "".join(lines)
+
+
+def of_contexts(listed: Sequence[Sequence[str]], c: Colours = PLAIN) -> str:
+    """All that is said of documents."""
+    if not listed:
+        return "No contexts configured. Use 'qmd context add' to add one.\n"
+    parts = ["", f"{c.bold}Configured Contexts{c.reset}", ""]
+    shown = ""
+    for collection, path, text in listed:
+        if collection != shown:
+            parts.append(f"{c.cyan}{visible(collection)}{c.reset}")
+            shown = collection
+        said = readable(text).replace("\n", "\n    ")
+        parts += [f"  {visible(path)}", f"    {c.dim}{said}{c.reset}"]
+    return "\n".join(parts) + "\n"
+
+
+def of_lacking(lacking: Values, c: Colours = PLAIN) -> str:
+    """What nothing is said about."""
+    if not lacking["collections"] and not lacking["folders"]:
+        return f"\n{c.green}✓{c.reset} All collections and folders have context.\n\n"
+    parts = [""]
+    if lacking["collections"]:
+        parts += [f"{c.yellow}Collections without any context:{c.reset}", ""]
+    for collection, count in lacking["collections"]:
+        name = visible(collection)
+        suggestion = f'qmd context add qmd://{name}/ "Description of {name}"'
+        parts.append(f"{c.cyan}{name}{c.reset} {c.dim}({count} documents){c.reset}")
+        parts += [f"  {c.dim}Suggestion: {suggestion}{c.reset}", ""]
+    if lacking["folders"]:
+        parts += [f"{c.yellow}Top-level directories without context:{c.reset}", ""]
+    for collection, folders in lacking["folders"]:
+        name = visible(collection)
+        parts.append(f"{c.cyan}{name}{c.reset}")
+        for folder in map(visible, folders):
+            suggestion = f'qmd context add qmd://{name}/{folder} "Description of {folder}"'
+            parts += [f"  {folder}", f"    {c.dim}Suggestion: {suggestion}{c.reset}"]
+        parts.append("")
+    return "\n".join(parts) + "\n"
+
+
+def of_update(done: Values, c: Colours = PLAIN) -> str:
+    """What an update has found."""
+    collections = done["collections"]
+    if not collections:
+        return "No collections found. Run 'qmd collection add .' to index markdown files.\n"
+    parts = [f"{c.bold}Updating {len(collections)} collection(s)...{c.reset}", ""]
+    for number, each in enumerate(collections, 1):
+        name, pattern = visible(each["name"]), visible(each["pattern"])
+        place = f"{c.cyan}[{number}/{len(collections)}]{c.reset}"
+        parts.append(f"{place} {c.bold}{name}{c.reset} {c.dim}({pattern}){c.reset}")
+        if each["pulled"]:
+            parts += [f"    {line}" for line in readable(each["pulled"]).split("\n")]
+        parts += [f"Collection: {visible(each['path'])} ({pattern})", "", of_counts(each), ""]
+    parts.append(f"{c.green}✓ All collections updated.{c.reset}")
+    if done["unembedded"]:
+        count = done["unembedded"]
+        parts += ["", f"Run 'qmd embed' to update embeddings ({count} unique hashes need vectors)"]
+    return "\n".join(parts) + "\n"
+
+
+def of_counts(each: Values) -> str:
+    """What became of the documents of a collection."""
+    return (
+        f"Indexed: {each['new']} new, {each['updated']} updated, {each['unchanged']} unchanged, "
+        f"{each['removed']} removed"
+    )
+
+
+def size(count: int) -> str:
+    """A number of bytes, as people read it."""
+    if count < _KILOBYTE:
+        return f"{count} B"
+    for unit, times in (("KB", _KILOBYTE), ("MB", _KILOBYTE**2)):
+        if count / times < _KILOBYTE:
+            return f"{count / times:.1f} {unit}"
+    return f"{count / _KILOBYTE**3:.1f} GB"
+
+
+def ago(seconds: float) -> str:
+    """How long ago something was."""
+    passed = max(int(seconds), 0)
+    if passed < _MINUTE:
+        return f"{passed}s ago"
+    if passed < _HOUR:
+        return f"{passed // _MINUTE}m ago"
+    return f"{passed // _HOUR}h ago" if passed < _DAY else f"{passed // _DAY}d ago"
+
+
+def date(moment: float, now: float) -> str:
+    """When something was: with the time if that was lately, with the year if not."""
+    at = time.localtime(moment)
+    day = f"{_MONTHS[at.tm_mon - 1]} {at.tm_mday:>2}"
+    if now - moment > _HALF_A_YEAR:
+        return f"{day}  {at.tm_year}"
+    return f"{day} {at.tm_hour:02}:{at.tm_min:02}"

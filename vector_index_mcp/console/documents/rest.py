@@ -1,0 +1,97 @@
+"""A search that the REST service answers: `search --mode server`. Standard library alone."""
+
+import http.client
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from vector_index_mcp.errors import BackgroundError
+
+DEFAULT_PORT = 18_765
+_HOST = "127.0.0.1"
+_SECONDS = 120.0  # the model may have to be loaded
+_MOST_RESULTS = 1_000
+_NOT_READY = 503
+_NUMBERED = re.compile(r"(\d+): (.*)", re.DOTALL)
+_CONTEXT = re.compile(r"<!-- Context: .*? -->\n\n", re.DOTALL)
+
+
+def search(command: str, wanted: Mapping[str, Any], port: int | None) -> dict[str, Any]:
+    """What the service finds, as a call of the documents answers.
+
+    Args:
+        command: `search`, `vsearch` or `query`.
+        wanted: As the call takes it.
+        port: Where the service listens; None for where it does by itself.
+
+    Raises:
+        BackgroundError: If there is none, or it answers with an error.
+    """
+    body = {
+        "query": wanted["query"],
+        "limit": wanted["limit"] or _MOST_RESULTS,
+        "min_score": wanted["min_score"],
+    }
+    if wanted["collection"]:
+        body["collection"] = wanted["collection"]
+    port = DEFAULT_PORT if port is None else port
+    status, answer = _post(port, f"/{command}", body)
+    if status == _NOT_READY and command == "vsearch":
+        return {"results": [], "lack": _detail(status, answer)}
+    results = _checked(status, answer).get("results", [])
+    hits = [_hit(item, wanted["query"]) for item in results]
+    if wanted["full"]:
+        for hit in hits:
+            got = _checked(*_post(port, "/get", {"file": hit["key"]}))
+            hit["body"] = _CONTEXT.sub("", str(got["document"]["text"]), count=1)
+    return {"results": hits, "lack": ""}
+
+
+def _post(port: int, path: str, body: Mapping[str, Any]) -> tuple[int, Any]:
+    connection = http.client.HTTPConnection(_HOST, port, timeout=_SECONDS)
+    try:
+        headers = {"Content-Type": "application/json"}
+        connection.request("POST", path, json.dumps(body), headers)
+        response = connection.getresponse()
+        return response.status, json.loads(response.read())
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        raise BackgroundError(
+            f"no server of documents answers at http://{_HOST}:{port}; start it with "
+            "'qmd server --transport http', or search without '--mode server'"
+        ) from error
+    finally:
+        connection.close()
+
+
+def _checked(status: int, answer: Any) -> dict[str, Any]:
+    if status != http.client.OK or not isinstance(answer, dict):
+        raise BackgroundError(_detail(status, answer))
+    return answer
+
+
+def _detail(status: int, answer: Any) -> str:
+    detail = answer.get("detail") if isinstance(answer, dict) else None
+    return str(detail or f"the server of documents answers with status {status}")
+
+
+def _hit(item: Mapping[str, Any], query: str) -> dict[str, Any]:
+    """A result; of where its lines stand, REST tells their numbers alone."""
+    numbered = [_NUMBERED.fullmatch(line) for line in str(item["snippet"]).split("\n")]
+    lines = [found[2] for found in numbered if found]
+    start = next((int(found[1]) for found in numbered if found), 1)
+    words = query.casefold().split()
+    with_words = [at for at, line in enumerate(lines) if any(w in line.casefold() for w in words)]
+    return {
+        "docid": str(item["docid"]),
+        "key": str(item["file"]),
+        "title": str(item["title"]),
+        "score": float(item["score"]),
+        "context": str(item.get("context") or ""),
+        "line": start + (with_words[0] if with_words else 0),
+        "has_words": bool(with_words),
+        "header": f"@@ -{start},{len(lines)} @@",
+        "start": start,
+        "lines": lines,
+        "body": None,
+    }

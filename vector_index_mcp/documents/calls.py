@@ -1,0 +1,388 @@
+"""What commands ask of the documents: values of JSON in, values of JSON out.
+
+There is one way to an answer, whether the documents run in the process of the command or in a
+service that it calls.
+"""
+
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import anyio
+
+from vector_index_mcp.documents import catalog, contexts, lines, retrieval
+from vector_index_mcp.documents.asking import MOST_RESULTS, Answer, Found, Mode, Wanted, search
+from vector_index_mcp.documents.configuration import DEFAULT_PATTERN, Collection
+from vector_index_mcp.documents.places import Places
+from vector_index_mcp.documents.service import CollectionState, Documents
+from vector_index_mcp.documents.snippet import snippet_of
+from vector_index_mcp.documents.updating import Update
+from vector_index_mcp.documents.uris import SCHEME, key_of
+from vector_index_mcp.engine.prose.stems import stems_of
+from vector_index_mcp.errors import NoVectorsError, QueryError, SettingsError
+
+Values: TypeAlias = dict[str, Any]
+Tell: TypeAlias = Callable[[Values], Awaitable[None]]
+"""Tells how far an answer is: `what` is done, how much is `done`, of what `total`."""
+INDEXING, EMBEDDING = "Indexing", "Embedding"
+
+_SNIPPET_CHARS = 500
+_LOOK_SECONDS = 0.1  # between two looks at the progress
+
+
+async def answer(documents: Documents, name: str, given: Mapping[str, Any], tell: Tell) -> Values:
+    """The answer to one call.
+
+    Args:
+        documents: They must be running.
+        name: Of the call, as `CALLS` has it.
+        given: Its arguments.
+        tell: Is told how far the answer is.
+
+    Raises:
+        QueryError: If there is no such call, or an argument is of the wrong kind.
+        VectorIndexError: What else is wrong.
+    """
+    if name not in CALLS:
+        raise QueryError(f"there is no call {name[:100]!r}; front end and service do not match")
+    return await CALLS[name](documents, Given(given), tell)
+
+
+class Given:
+    """The arguments of a call, each of the kind that it must be of."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self._values = values
+
+    def text(self, name: str, default: str = "") -> str:
+        """A text."""
+        return str(self._of(name, str, default))
+
+    def texts(self, name: str) -> list[str]:
+        """A list of texts."""
+        return [str(each) for each in self._of(name, list, [])]
+
+    def flag(self, name: str) -> bool:
+        """Yes or no."""
+        return bool(self._of(name, bool, False))
+
+    def whole(self, name: str) -> int | None:
+        """A whole number; None if there is none."""
+        found = self._of(name, int, None)
+        return None if found is None else int(found)
+
+    def number(self, name: str) -> float:
+        """Any number; 0 if there is none."""
+        return float(self._of(name, (int, float), 0.0))
+
+    def _of(self, name: str, kinds: Any, default: Any) -> Any:
+        value = self._values.get(name)
+        if value is None:
+            return default
+        if not isinstance(value, kinds):
+            raise QueryError(f"{name} is {type(value).__name__}; ask with another kind of value")
+        return value
+
+
+# -- finding and reading ------------------------------------------------------------------------
+
+
+def _searching(mode: Mode) -> "_Call":
+    async def call(documents: Documents, given: Given, _: Tell) -> Values:
+        limit = given.whole("limit")
+        if name := given.text("collection"):
+            _check_name(documents, name)
+        wanted = Wanted(
+            given.text("query"),
+            mode,
+            limit=MOST_RESULTS if limit is None else min(limit, MOST_RESULTS),
+            min_score=given.number("min_score"),
+            collection=name,
+        )
+        try:
+            found = await search(documents, wanted)
+        except NoVectorsError as error:
+            return {"results": [], "lack": str(error)}
+        is_whole = given.flag("full")
+        hits = [await _hit(documents, found, each, is_whole=is_whole) for each in found.found]
+        return {"results": hits, "lack": ""}
+
+    return call
+
+
+async def _hit(documents: Documents, answer: Answer, found: Found, *, is_whole: bool) -> Values:
+    """A document that was found, as its file is now."""
+    text = await retrieval.text_at(documents, found.entry.key)
+    body = found.chunk.text if text is None else text.body
+    wanted = frozenset(answer.stems)
+    snippet = snippet_of(
+        found.chunk.text,
+        wanted,
+        lambda line: frozenset(stems_of(line)),
+        start_line=found.chunk.start_line,
+        file_lines=None if text is None else len(lines.lines_of(body)),
+        most_chars=_SNIPPET_CHARS,
+    )
+    return {
+        "docid": found.entry.docid,
+        "key": found.entry.key,
+        "title": found.entry.title,
+        "score": found.score,
+        "context": found.context,
+        "line": snippet.line,
+        "has_words": bool(wanted & frozenset(stems_of(snippet.text))),
+        "header": snippet.with_header.partition("\n")[0],
+        "start": snippet.start,
+        "lines": list(snippet.lines),
+        "body": body if is_whole else None,
+    }
+
+
+async def _get(documents: Documents, given: Given, _: Tell) -> Values:
+    part = retrieval.Part(given.whole("from"), given.whole("lines"), given.flag("numbered"))
+    found = await retrieval.get(documents, given.text("file"), part, _places(documents, given))
+    if isinstance(found, retrieval.Missing):
+        return {"missing": found.asked, "similar": list(found.similar)}
+    return _document(found)
+
+
+async def _multi_get(documents: Documents, given: Given, _: Tell) -> Values:
+    part = retrieval.Part(given.whole("from"), given.whole("lines"), given.flag("numbered"))
+    most = given.whole("max_bytes")
+    many = await retrieval.multi_get(
+        documents,
+        given.text("pattern"),
+        part,
+        retrieval.LARGEST_BYTES if most is None else most,
+        places=_places(documents, given),
+        suggests=False,
+    )
+    return {"documents": [_part(documents, each) for each in many.documents], "errors": many.errors}
+
+
+def _part(documents: Documents, each: retrieval.Text | retrieval.TooLarge) -> Values:
+    if isinstance(each, retrieval.Text):
+        return _document(each)
+    context = contexts.context_of(documents.configuration, each.key)
+    entry = catalog.entry_at(documents.index.ledger, each.key)
+    title = each.key.rpartition("/")[2] if entry is None else entry.title
+    return {"key": each.key, "title": title, "context": context, "size": each.size}
+
+
+def _document(text: retrieval.Text) -> Values:
+    return {"key": text.key, "title": text.title, "context": text.context, "body": text.body}
+
+
+def _places(documents: Documents, given: Given) -> Places:
+    here = given.text("here")
+    return Places(retrieval.places_of(documents).folders, Path(here) if here else None)
+
+
+# -- what there is --------------------------------------------------------------------------------
+
+
+async def _ls(documents: Documents, given: Given, _: Tell) -> Values:
+    """The documents of a collection, or of a folder in it."""
+    key = key_of(given.text("path").strip("\"'`")).strip("/")
+    name, _slash, folder = key.partition("/")
+    _check_name(documents, name, "\nRun 'qmd ls' to see available collections.")
+    ledger = await documents.known()
+    within = contexts.normalized(folder)
+    return {
+        "collection": name,
+        "folder": within,
+        "documents": [
+            {"key": entry.key, "size": entry.size, "modified": entry.modified or time.time()}
+            for entry in catalog.entries_of(ledger, name)
+            if not within or entry.path == within or entry.path.startswith(f"{within}/")
+        ],
+    }
+
+
+async def _status(documents: Documents, _: Given, __: Tell) -> Values:
+    """How the index is, with all collections."""
+    state = await documents.look()
+    return {
+        "index": documents.index.uri,
+        "size": state.size_bytes or 0,
+        "documents": state.documents,
+        "embedded": state.embedded_chunks,
+        "unembedded": state.unembedded,
+        "problem": state.problem,
+        "collections": [*map(_collection, state.collections)],
+    }
+
+
+def _collection(state: CollectionState) -> Values:
+    about = state.collection.contexts.items()
+    return {
+        "name": state.collection.name,
+        "path": str(state.collection.path),
+        "pattern": state.collection.pattern,
+        "documents": state.documents,
+        "updated": None if state.updated is None else state.updated.timestamp(),
+        "problem": state.problem,
+        "contexts": [[contexts.normalized(prefix), text] for prefix, text in about],
+    }
+
+
+# -- collections ----------------------------------------------------------------------------------
+
+
+async def _add(documents: Documents, given: Given, tell: Tell) -> Values:
+    path = Path(given.text("path"))
+    if not path.is_absolute() or not path.is_dir():  # noqa: ASYNC240 - of this one answer
+        raise SettingsError(f"Folder not found: {path}\nName one that is there.")
+    new = Collection(given.text("name"), path, given.text("pattern", DEFAULT_PATTERN))
+    async with _telling(documents, tell):
+        return {"documents": await documents.add(new), "pattern": new.pattern}
+
+
+async def _remove(documents: Documents, given: Given, _: Tell) -> Values:
+    await documents.index.catching_up()
+    return {"documents": await documents.remove(given.text("name"))}
+
+
+async def _rename(documents: Documents, given: Given, _: Tell) -> Values:
+    await documents.rename(given.text("name"), given.text("new"))
+    return {}
+
+
+# -- contexts -------------------------------------------------------------------------------------
+
+
+async def _contexts(documents: Documents, _: Given, __: Tell) -> Values:
+    listed = contexts.listed(documents.configuration)
+    return {"contexts": [[each.collection, each.path, each.text] for each in listed]}
+
+
+async def _add_context(documents: Documents, given: Given, _: Tell) -> Values:
+    target = _target(documents, given)
+    await documents.set_context(target.collection, target.prefix, given.text("text"))
+    return {"collection": target.collection, "prefix": target.prefix}
+
+
+async def _remove_context(documents: Documents, given: Given, _: Tell) -> Values:
+    target = _target(documents, given)
+    await documents.remove_context(target.collection, target.prefix)
+    return {"collection": target.collection, "prefix": target.prefix}
+
+
+def _target(documents: Documents, given: Given) -> contexts.Target:
+    path, here = given.text("path"), given.text("here")
+    if path.startswith(SCHEME):
+        _check_name(documents, key_of(path).strip("/").partition("/")[0])
+    return contexts.target_of(path, documents.configuration, Path(here) if here else None)
+
+
+async def _check_contexts(documents: Documents, _: Given, __: Tell) -> Values:
+    keys = catalog.keys_of(await documents.known())
+    lacking = contexts.lacking(documents.configuration, keys)
+    return {
+        "collections": [list(each) for each in lacking.collections],
+        "folders": [[name, list(folders)] for name, folders in lacking.folders],
+    }
+
+
+def _check_name(documents: Documents, name: str, advice: str = "") -> None:
+    if all(each.name != name for each in documents.configuration.collections):
+        raise SettingsError(f"Collection not found: {name}{advice}")
+
+
+# -- indexing -------------------------------------------------------------------------------------
+
+
+async def catch_up(documents: Documents, tell: Tell) -> None:
+    """Wait until an index that has just been opened holds its files as they are."""
+    async with _telling(documents, tell):
+        if run := await documents.index.catching_up():
+            await run.finished.wait()
+
+
+async def _update(documents: Documents, given: Given, tell: Tell) -> Values:
+    async with _telling(documents, tell):
+        updates = await documents.update(pull=given.flag("pull"))
+    state = await documents.look()
+    return {"collections": [*map(_updated, updates)], "unembedded": state.unembedded}
+
+
+def _updated(update: Update) -> Values:
+    return {
+        "name": update.collection.name,
+        "path": str(update.collection.path),
+        "pattern": update.collection.pattern,
+        "new": update.new,
+        "updated": update.updated,
+        "unchanged": update.unchanged,
+        "removed": update.removed,
+        "pulled": update.pulled,
+    }
+
+
+async def _embed(documents: Documents, given: Given, tell: Tell) -> Values:
+    began = time.monotonic()
+    is_anew = given.flag("anew")
+    async with _telling(documents, tell):
+        await documents.index.catching_up()
+        ledger = documents.index.ledger
+        before = 0 if is_anew else ledger.chunk_count - ledger.unembedded_count
+        embedded = await documents.embed(anew=is_anew)
+    seconds = time.monotonic() - began
+    count = len(catalog.keys_of(documents.index.ledger))
+    return {"new": max(embedded - before, 0), "documents": count, "seconds": seconds}
+
+
+async def _cleanup(documents: Documents, _: Given, __: Tell) -> Values:
+    await documents.tidy()
+    return {}
+
+
+@asynccontextmanager
+async def _telling(documents: Documents, tell: Tell) -> AsyncIterator[None]:
+    """The time in which is told how far indexing and embedding are."""
+    try:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_tell_forever, documents, tell)
+            yield
+            tasks.cancel_scope.cancel()
+    except ExceptionGroup as group:  # of the one error that there can be
+        raise group.exceptions[0] from None
+
+
+async def _tell_forever(documents: Documents, tell: Tell) -> None:
+    told: Values = {}
+    while True:
+        progress = documents.index.progress
+        if progress.files_to_do:
+            now = {"what": INDEXING, "done": progress.files_done, "total": progress.files_to_do}
+        else:
+            now = {"what": EMBEDDING, "done": progress.embedded, "total": progress.chunks}
+        if now["total"] and now != told:
+            told = now
+            await tell(now)
+        await anyio.sleep(_LOOK_SECONDS)
+
+
+_Call: TypeAlias = Callable[[Documents, Given, Tell], Awaitable[Values]]
+CALLS: Mapping[str, _Call] = {
+    "search": _searching(Mode.WORDS),
+    "vsearch": _searching(Mode.MEANING),
+    "query": _searching(Mode.BOTH),
+    "get": _get,
+    "multi_get": _multi_get,
+    "ls": _ls,
+    "status": _status,
+    "add": _add,
+    "remove": _remove,
+    "rename": _rename,
+    "contexts": _contexts,
+    "add_context": _add_context,
+    "remove_context": _remove_context,
+    "check_contexts": _check_contexts,
+    "update": _update,
+    "embed": _embed,
+    "cleanup": _cleanup,
+}
+"""What can be called, by name."""

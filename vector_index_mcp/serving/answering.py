@@ -1,0 +1,42 @@
+"""The answer of a service to the call of a command: a result, or what is wrong in a sentence."""
+
+from typing import TYPE_CHECKING, Any
+
+from vector_index_mcp.background.greeting import WRONG_USE
+from vector_index_mcp.errors import (
+    SYSTEM_ERRORS,
+    ProjectError,
+    SettingsError,
+    VectorIndexError,
+    sentence,
+)
+from vector_index_mcp.indexing.remedies import with_remedy
+from vector_index_mcp.serving.lazily import Lazily
+from vector_index_mcp.serving.sets import Service, ToolSet
+
+if TYPE_CHECKING:
+    from vector_index_mcp.background.host import Tell
+
+
+async def answered(
+    tool_set: ToolSet, service: Lazily[Service], request: dict[str, Any], tell: "Tell"
+) -> dict[str, Any]:
+    """The last line of a call's connection.
+
+    Args:
+        tool_set: What is served.
+        service: Answers, once it is loaded.
+        request: What whoever calls has said.
+        tell: Tells them how far the answer is.
+    """
+    name, given = request.get("call"), request.get("arguments")
+    if tool_set.answer is None or not isinstance(name, str) or not isinstance(given, dict):
+        return {"error": f"this is no call that the {tool_set.name} know", "status": WRONG_USE}
+    try:
+        return {"result": await tool_set.answer(await service.get(), name, given, tell)}
+    except (SettingsError, ProjectError) as error:
+        return {"error": str(error), "status": WRONG_USE}
+    except VectorIndexError as error:
+        return {"error": with_remedy(error), "status": 1}
+    except SYSTEM_ERRORS as error:
+        return {"error": sentence(error), "status": 1}
