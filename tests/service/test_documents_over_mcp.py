@@ -583,6 +583,27 @@ async def test_conditions_alone_list_the_newest(live, tool):
     assert len(await results_of(client, tool, query="tag:zoo", limit=1)) == 1
 
 
+LINKED = {
+    "notes/from.md": "# From\n\nSee [[plan]], [the readme](../docs/readme.md) and [web](http://x).\n",
+    "notes/deep/other.md": "# Other\n\n[plan](../plan.md), [again](/plan.md) and [[Nobody]].\n",
+}
+
+
+async def test_a_document_says_what_it_links_to_and_what_links_to_it(live):
+    documents, client, folder = live
+    write(folder, LINKED)
+    await settled(documents)
+    assert (await document(client, file="plan.md")).startswith(
+        "<!-- Context: Global ctx -->\n\n"
+        "<!-- Linked from: notes/deep/other.md, notes/from.md -->\n\n# Plan\n"
+    )
+    text = await document(client, file="from.md", lineNumbers=True)
+    assert "<!-- Links to: notes/plan.md, docs/readme.md -->\n\n1: # From\n" in text
+    (folder / "notes/from.md").unlink()
+    await settled(documents)
+    assert "<!-- Linked from: notes/deep/other.md -->" in await document(client, file="plan.md")
+
+
 PAGE = "<html><head><title>Zebra page</title></head><body><p>Stripes.</p></body></html>"
 
 

@@ -1,10 +1,13 @@
 """The lines of a document as answers have them: numbered, cut, with what is said of it. Pure."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 _CLOSES_COMMENT = re.compile(r"--(!?)>")
+_DEFUSED = r"--\1&gt;"
 _KILOBYTE = 1024
+_MOST_LINKS = 20  # that are named
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,21 @@ def with_context(text: str, context: str) -> str:
         return text
     harmless = _CLOSES_COMMENT.sub(r"--\1&gt;", context)
     return f"<!-- Context: {harmless} -->\n\n{text}"
+
+
+def with_links(text: str, to: Sequence[str], back: Sequence[str]) -> str:
+    """`text` behind comments with the documents it links to and those that link to it."""
+    comments = [
+        f"<!-- {label}: {_CLOSES_COMMENT.sub(_DEFUSED, _listed(keys))} -->\n"
+        for label, keys in (("Links to", to), ("Linked from", back))
+        if keys
+    ]
+    return "".join(comments) + ("\n" if comments else "") + text
+
+
+def _listed(keys: Sequence[str]) -> str:
+    left = len(keys) - _MOST_LINKS
+    return ", ".join(keys[:_MOST_LINKS]) + (f", and {left} more" if left > 0 else "")
 
 
 def skipped(name: str, size: int, *, is_rest: bool = False) -> str:

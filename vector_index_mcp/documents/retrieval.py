@@ -2,13 +2,13 @@
 
 import stat
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import anyio
 import anyio.to_thread
 
 from vector_index_mcp.documents import lines, names
-from vector_index_mcp.documents.catalog import entry_at, entry_with_hash, keys_of
+from vector_index_mcp.documents.catalog import Links, entry_at, entry_with_hash, keys_of
 from vector_index_mcp.documents.contexts import context_of
 from vector_index_mcp.documents.matching import matching
 from vector_index_mcp.documents.places import Places
@@ -47,6 +47,8 @@ class Text:
     """Its lines."""
     size: int
     """Of the whole, in bytes."""
+    links: Links = Links((), ())
+    """To other documents, and from them."""
 
     @property
     def uri(self) -> str:
@@ -55,8 +57,9 @@ class Text:
 
     @property
     def with_context(self) -> str:
-        """Its lines behind a comment with what is said of it."""
-        return lines.with_context(self.body, self.context)
+        """Its lines behind comments with what is said of it, and its links."""
+        linked = lines.with_links(self.body, self.links.out, self.links.back)
+        return lines.with_context(linked, self.context)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +121,7 @@ async def get(
         return Missing(asked, ())
     cut = lines.cut(text.body, line, part.max_lines)
     body = lines.numbered(cut.text, cut.start) if part.is_numbered else cut.text
-    return Text(text.key, text.title, text.context, body, text.size)
+    return replace(text, body=body, links=await documents.links_of(text.key))
 
 
 async def multi_get(
@@ -187,7 +190,7 @@ def _shortened(text: Text, part: Part, *, is_rest: bool) -> Text:
     body = cut.text + lines.ending(cut.left, is_rest=is_rest)
     if part.is_numbered:
         body = lines.numbered(body, cut.start)
-    return Text(text.key, text.title, text.context, body, text.size)
+    return replace(text, body=body)
 
 
 def _not_found(keys: Sequence[str], name: str) -> str:

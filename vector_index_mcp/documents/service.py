@@ -98,6 +98,8 @@ class Documents:
         self.language_model = language_model
         self._following = anyio.Lock()
         self._stamp: object = None
+        self._links: tuple[tuple[int, int], catalog.LinkMap] | None = None
+        """How documents lead to each other, and of which state of the ledger that is true."""
 
     # -- lifetime --------------------------------------------------------------------------
 
@@ -292,6 +294,15 @@ class Documents:
         """What is known of every document, once the first scan had its time."""
         await self.index.wait_for_first_scan()
         return await self.index.known_files()
+
+    async def links_of(self, key: str) -> catalog.Links:
+        """What the document `key` links to, and what links to it."""
+        ledger = await self.known()
+        revision = (id(ledger), ledger.revision)
+        if self._links is None or self._links[0] != revision:
+            entries = [*catalog.entries_of(ledger)]
+            self._links = revision, await anyio.to_thread.run_sync(catalog.LinkMap, entries)
+        return self._links[1].of(key)
 
     async def look(self) -> State:
         """How the index is now. Never fails."""
