@@ -123,7 +123,8 @@ HOMES = {
         "clients/screen.py",
     },
     "starlette": {"page/routes.py"},
-    "uvicorn": {"serving/listener.py"},
+    "h11": {"serving/guest.py"},
+    "uvicorn": {"serving/guest.py"},
     "yaml": {"documents/yaml_text.py", "engine/prose/front_matter.py"},
 }
 # What the engine must not speak of: it says what is wrong, and who uses it what to do.
