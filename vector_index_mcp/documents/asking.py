@@ -12,6 +12,7 @@ import anyio
 from vector_index_mcp.documents import ranking
 from vector_index_mcp.documents.catalog import Entry, entry_at
 from vector_index_mcp.documents.contexts import context_of
+from vector_index_mcp.documents.limits import LONGEST_QUERY_CHARS
 from vector_index_mcp.documents.service import Documents
 from vector_index_mcp.engine.prose.stems import asked_stems
 from vector_index_mcp.engine.store import Store
@@ -19,8 +20,6 @@ from vector_index_mcp.engine.types import Candidate, Filters, Hit, StoredChunk
 from vector_index_mcp.errors import NoVectorsError, QueryError, SettingsError
 from vector_index_mcp.indexing.asking import Question, ask
 
-LONGEST_QUERY_CHARS = 10_000
-MOST_RESULTS = 1_000
 NO_VECTORS = "Vector index not found. Run 'qmd embed' first to create embeddings."
 _CANDIDATES_PER_RESULT = 5  # chunks; documents have several
 
