@@ -14,7 +14,9 @@ import threading
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import anyio
@@ -49,7 +51,8 @@ class Host:
 
     `serve_session` serves MCP on a stream until its end; `open_page` makes a link to the page, and
     if it is asked to a file that leads there; `viewers` counts who has it open; `is_busy` says
-    whether work is left that nobody waits for; `report` describes the service for `ps`.
+    whether work is left that nobody waits for; `report` describes the service for `ps`; `open_port`
+    listens for HTTP as a greeting says it, as long as its context lasts.
     """
 
     endpoint: Endpoint
@@ -59,6 +62,7 @@ class Host:
     viewers: Callable[[], int]
     is_busy: Callable[[], bool]
     report: Callable[[], dict[str, Any]]
+    open_port: Callable[[dict[str, Any]], AbstractAsyncContextManager[dict[str, Any]]] | None = None
     clients: int = 0
     _secret: str = field(default_factory=new_secret)
     _started: float = field(default_factory=time.time)
@@ -179,7 +183,7 @@ class Host:
             own |= {"project": self.endpoint.place, "clients": self.clients + self.viewers()}
             own |= {"started": self._started, **self.report()}
             await stream.send(greeting.line(own))
-        elif wants == greeting.MCP and self.clients >= _MOST_CLIENTS:
+        elif wants in (greeting.MCP, greeting.HTTP) and self.clients >= _MOST_CLIENTS:
             refusal = f"it has {self.clients} clients already; end some of them"
             await stream.send(greeting.line({"refused": refusal}))
         elif wants in (greeting.PAGE, greeting.PAGE_IN_A_FILE):  # it may be no word at all
@@ -188,7 +192,11 @@ class Host:
         elif wants == greeting.MCP:
             await stream.send(greeting.line(own))
             if hello.get("version") == __version__:  # another one is about to replace us
-                await self._serve_client(stream)
+                await self._serve_client(self.serve_session, stream)
+        elif wants == greeting.HTTP and hello.get("version") != __version__:
+            await stream.send(greeting.line(own))
+        elif wants == greeting.HTTP and self.open_port is not None:
+            await self._serve_client(partial(self._serve_port, hello, own), stream)
         else:
             await stream.send(greeting.line({"refused": "this is no wish that it knows"}))
 
@@ -198,10 +206,28 @@ class Host:
         except BackgroundError as error:
             return {"refused": str(error)}
 
-    async def _serve_client(self, stream: anyio.abc.ByteStream) -> None:
+    async def _serve_port(
+        self, hello: dict[str, Any], own: dict[str, Any], stream: anyio.abc.ByteStream
+    ) -> None:
+        """Listen for HTTP until the front end that wants it has left."""
+        assert self.open_port is not None
+        try:
+            async with self.open_port(hello) as told:
+                await stream.send(greeting.line(own | told))
+                with contextlib.suppress(anyio.EndOfStream):
+                    while True:
+                        await stream.receive()
+        except BackgroundError as error:
+            await stream.send(greeting.line({"refused": str(error)}))
+
+    async def _serve_client(
+        self,
+        serve: Callable[[anyio.abc.ByteStream], Awaitable[None]],
+        stream: anyio.abc.ByteStream,
+    ) -> None:
         self.clients += 1
         try:
-            await self.serve_session(stream)
+            await serve(stream)
         except Exception:  # noqa: BLE001  # whatever it is, the other clients go on
             _log.exception("a session ended by an error")
         finally:
