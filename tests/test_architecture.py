@@ -93,6 +93,7 @@ HOMES = {
     "mcp": {
         "codebase/tools.py",
         "documents/tools.py",
+        "serving/ports.py",
         "serving/server.py",
         "serving/session.py",
         "serving/sets.py",

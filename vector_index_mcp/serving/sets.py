@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from vector_index_mcp.indexing.preparing.head_start import HeadStart
     from vector_index_mcp.page.handover import Handover
+    from vector_index_mcp.serving.guard import App
     from vector_index_mcp.serving.listener import Page
     from vector_index_mcp.settings import Settings
 
@@ -60,6 +61,8 @@ class ToolSet:
     """Offers the tools on a server."""
     load_page: "Callable[[Get, Handover], Page] | None"
     """Makes the page that shows the service in a browser; None if there is none."""
+    load_rest: "Callable[[Get, bool], App] | None" = None
+    """Makes the REST interface, told whether requests must show a token; None if there is none."""
 
 
 def _codebase() -> ToolSet:
@@ -88,6 +91,11 @@ def _documents() -> ToolSet:
     from vector_index_mcp.documents import guide, tools
     from vector_index_mcp.serving.loading import open_documents
 
+    def load_rest(get_service: Get, has_token: bool) -> "App":
+        from vector_index_mcp.documents import rest  # 0.4 s that MCP need not wait for
+
+        return rest.application(get_service, has_token=has_token)
+
     return ToolSet(
         name=DOCUMENTS,
         server_name="qmd",
@@ -98,6 +106,7 @@ def _documents() -> ToolSet:
         load=open_documents,
         register=tools.register,
         load_page=None,
+        load_rest=load_rest,
     )
 
 
