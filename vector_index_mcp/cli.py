@@ -135,12 +135,17 @@ def _host(parsed: argparse.Namespace) -> int:
         from vector_index_mcp.serving import loading
 
         configured = settings.load(_env_file(parsed))
-        project = resolve_project(parsed.path, allow_broad=configured.allow_broad_path)
+        is_of_documents = parsed.set == "documents"  # whose place is the file that lists them
+        project = (
+            Path(parsed.path)
+            if is_of_documents
+            else resolve_project(parsed.path, allow_broad=configured.allow_broad_path)
+        )
         is_chosen = "log_level" in configured.model_fields_set
         endpoint = endpoint_of(parsed.set, project)
         _log_to_file(endpoint.log, configured.log_level if is_chosen else "INFO")
 
-        head_start = loading.head_start_of(project, configured)
+        head_start = None if is_of_documents else loading.head_start_of(project, configured)
         from vector_index_mcp.serving import server, sets
 
         gc.enable()
