@@ -146,10 +146,9 @@ async def test_get_reads_a_part(reader):
 
 async def test_get_names_what_is_like_it(reader):
     refused = detail(await reader.post("/get", json={"file": "apy.md"}), 404)
-    assert (
-        refused
-        == "Document not found: apy.md\n\nDid you mean one of these?\n  - api.md\n  - plan.md\n  - readme.md"
-    )
+    *words, first, _, _ = refused.splitlines()
+    assert words == ["Document not found: apy.md", "", "Did you mean one of these?"]
+    assert first == "  - api.md"
 
 
 async def test_multi_get_says_what_it_left_out(reader):

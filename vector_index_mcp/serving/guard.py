@@ -25,6 +25,7 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 LONGEST_BODY_BYTES = 1_000_000
 _MOST_UNDER_WAY = 64
 _BODY_SECONDS = 30.0
+_DROP_SECONDS = 2.0
 # Of a body that is too long: what a client sends on before it reads why it is refused.
 _MOST_DROPPED_BYTES = 20_000_000
 _ONCE = frozenset({"host", "origin", "authorization", "content-type", "content-length"})
@@ -178,17 +179,19 @@ async def _body(receive: Receive) -> bytes | Refusal | None:
         if message["type"] != "http.request":
             return None
         body += message.get("body", b"")
+        is_whole = not message.get("more_body", False)
         if len(body) > LONGEST_BODY_BYTES:
-            await _drop(receive)
+            if not is_whole:
+                await _drop(receive)
             return _TOO_LONG
-        if not message.get("more_body", False):
+        if is_whole:
             return bytes(body)
 
 
 async def _drop(receive: Receive) -> None:
     """Take the rest of a body that is refused, so that its client comes to read why."""
     dropped = 0
-    with anyio.move_on_after(_BODY_SECONDS):
+    with anyio.move_on_after(_DROP_SECONDS):
         while dropped < _MOST_DROPPED_BYTES:
             message = await receive()
             dropped += len(message.get("body", b""))

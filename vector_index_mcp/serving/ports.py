@@ -24,6 +24,7 @@ from vector_index_mcp.serving.lazily import Lazily
 from vector_index_mcp.serving.sets import Service, ToolSet
 
 MCP_PATH = "/mcp"
+_HIGHEST_PORT = 65_535
 _MOST_CONNECTIONS = 128
 _MOST_SESSIONS = 64
 _SESSION_SECONDS = 1_800.0  # unused; then a client begins another one
@@ -52,6 +53,8 @@ class Wish:
         host, port, token = (values.get(key) for key in ("host", "port", "token"))
         if not (isinstance(host, str) and isinstance(port, int) and isinstance(token, str)):
             raise BackgroundError("host, port and token are needed to listen")
+        if not 0 <= port <= _HIGHEST_PORT:
+            raise BackgroundError(f"{port} is no port; choose one from 1 to {_HIGHEST_PORT}")
         try:
             found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
         except (OSError, UnicodeError) as error:
@@ -131,7 +134,7 @@ class Ports:
         """The port that is wished, if it is open already."""
         for port in self._ports:
             if (port.wish.address, port.number) == (wish.address, wish.port):
-                if port.wish != wish:
+                if (port.wish.host, port.wish.token) != (wish.host, wish.token):
                     raise BackgroundError(
                         f"port {wish.port} is open already with another token or host; "
                         "end that server, or choose another port with --port"
@@ -206,8 +209,6 @@ def _listening(wish: Wish) -> socket.socket:
     family = socket.AF_INET6 if ":" in wish.address else socket.AF_INET
     try:
         return socket.create_server((wish.address, wish.port), family=family)
-    except OverflowError as error:
-        raise BackgroundError(f"{wish.port} is no port; choose one from 1 to 65535") from error
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             raise BackgroundError(
