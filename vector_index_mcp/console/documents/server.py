@@ -9,8 +9,8 @@ import ipaddress
 import signal
 import socket
 import sys
-from collections.abc import Sequence
-from typing import Any
+import threading
+from collections.abc import Iterator, Sequence
 
 from vector_index_mcp.background import contact, greeting, relay
 from vector_index_mcp.background.endpoint import Endpoint, endpoint_of
@@ -47,10 +47,13 @@ def run(arguments: Sequence[str], home: Home, host_arguments: Sequence[str]) -> 
         "token": _token(parsed.host, host_arguments),
         "is_alone": parsed.transport == "http",
     }
-    with _opened(endpoint, host_arguments, values) as connection:
-        if parsed.transport == "both":
+    connection, told = contact.granted(endpoint, host_arguments, greeting.HTTP, values)
+    with _closed_at_the_end(connection):
+        is_ending = _end_on_signals(connection) if values["is_alone"] else None
+        _say_where(parsed.host, told["port"])
+        if is_ending is None:
             return relay.run(endpoint, host_arguments)
-        return _wait(endpoint, connection)
+        return _wait(endpoint, connection, is_ending)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -106,44 +109,45 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
-@contextlib.contextmanager
-def _opened(endpoint: Endpoint, host_arguments: Sequence[str], values: dict[str, Any]) -> Any:
-    """The connection as long as which the port is open."""
-    connection, told = contact.granted(endpoint, host_arguments, greeting.HTTP, values)
-    with connection:
-        host = f"[{values['host']}]" if ":" in values["host"] else values["host"]
-        write(f"listening on http://{host}:{told['port']} (MCP at /mcp)", sys.stderr)
-        try:
-            yield connection
-        finally:
-            _close(connection)
+def _say_where(host: str, port: int) -> None:
+    name = f"[{host}]" if ":" in host else host
+    write(f"listening on http://{name}:{port} (MCP at /mcp)", sys.stderr)
 
 
-def _wait(endpoint: Endpoint, connection: socket.socket) -> int:
-    """Stay until a signal comes or the service ends."""
-    pid = endpoint.read_record().get("pid")
-    is_ending = False
+def _end_on_signals(connection: socket.socket) -> threading.Event:
+    """Have signals tell the service to close the port; the event says that one has come."""
+    is_ending = threading.Event()
 
     def end(*_: object) -> None:
-        nonlocal is_ending
-        is_ending = True
+        is_ending.set()
         with contextlib.suppress(OSError):
-            connection.shutdown(socket.SHUT_WR)  # the service answers by the end, once it is closed
+            connection.shutdown(socket.SHUT_WR)
 
     signal.signal(signal.SIGTERM, end)
     signal.signal(signal.SIGINT, end)
+    return is_ending
+
+
+def _wait(endpoint: Endpoint, connection: socket.socket, is_ending: threading.Event) -> int:
+    """Stay until the service ends the connection: once the port is closed, or it ends itself."""
+    pid = endpoint.read_record().get("pid")
     _drain(connection)
-    if not is_ending and (reason := contact.reason_of_end(endpoint, pid)):
+    if not is_ending.is_set() and (reason := contact.reason_of_end(endpoint, pid)):
         raise BackgroundError(reason)
     return 0
 
 
-def _close(connection: socket.socket) -> None:
-    """Have the service close the port, and wait until it has."""
-    with contextlib.suppress(OSError):
-        connection.settimeout(_CLOSING_SECONDS)
-        connection.shutdown(socket.SHUT_WR)
-        _drain(connection)
+@contextlib.contextmanager
+def _closed_at_the_end(connection: socket.socket) -> Iterator[None]:
+    """In the end, have the service close the port, and wait until it has."""
+    with connection:
+        try:
+            yield
+        finally:
+            with contextlib.suppress(OSError):
+                connection.settimeout(_CLOSING_SECONDS)
+                connection.shutdown(socket.SHUT_WR)
+                _drain(connection)
 
 
 def _drain(connection: socket.socket) -> None:
