@@ -67,7 +67,9 @@ class Server:
             yield process, int(line.split(" (")[0].rpartition(":")[2])
         finally:
             process.kill()
-            process.communicate()
+            process.wait()
+            for pipe in (process.stdin, process.stdout, process.stderr):
+                pipe.close()
 
     def refused(self, *arguments, **variables):
         """What is said by a server that does not start."""
