@@ -5,6 +5,7 @@ Every message may be shown to a person or an agent, and ends with what to do. On
 
     VectorIndexError
     |- SettingsError         a setting or an argument is wrong; names it
+    |  `- UnknownError       nothing has the name that it gives
     |- ProjectError          this folder cannot be indexed
     |- QueryError            a query or one of its filters means nothing
     |- ConfigFileError       an MCP client's configuration file cannot be read or changed
@@ -85,6 +86,10 @@ class VectorIndexError(Exception):
 
 class SettingsError(VectorIndexError):
     """Raised when a setting or a command-line argument is not usable."""
+
+
+class UnknownError(SettingsError):
+    """Raised when there is nothing with the given name."""
 
 
 class ProjectError(VectorIndexError):

@@ -21,6 +21,7 @@ from pydantic_settings import (
 from vector_index_mcp.errors import SettingsError
 
 PREFIX = "VECTOR_INDEX_"
+_SECRETS = frozenset({"http_token"})  # whose values no message repeats
 _MOST = 1_000_000_000  # for numbers that nothing else limits; no clock or file goes further
 
 
@@ -98,6 +99,12 @@ class Settings(BaseSettings):
     allow_broad_path: bool = Field(
         False, description="Whether a drive's root or a home folder may be indexed"
     )
+    http_token: str = Field(
+        "",
+        pattern=r"^[!-~]*$",
+        max_length=1_000,
+        description="The token that requests over HTTP to the documents must show; empty: none",
+    )
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"] = Field(
         "WARNING", description="How much is logged to stderr"
     )
@@ -150,7 +157,8 @@ def _explain(error: ValidationError) -> str:
     """One line per wrong setting, by the name of its variable."""
     lines = []
     for problem in error.errors():
-        name = PREFIX + str(problem["loc"][0]).upper()
+        field = str(problem["loc"][0])
+        shown = "…" if field in _SECRETS else repr(problem["input"])
         message = problem["msg"].removeprefix("Value error, ")
-        lines.append(f"{name}={problem['input']!r}: {message[:1].lower()}{message[1:]}")
+        lines.append(f"{PREFIX}{field.upper()}={shown}: {message[:1].lower()}{message[1:]}")
     return "; ".join(lines) + " (correct the variable, or unset it to use the default)"

@@ -125,6 +125,11 @@ FIELDS = {
         {"true": True, "1": True, "no": False, "0": False},
         {"perhaps": "valid boolean", "": "valid boolean"},
     ),
+    "http_token": Case(
+        "",
+        {"s3cret/+=": "s3cret/+="},
+        {"two words": "match pattern", "ü": "match pattern", "x" * 1_001: "at most 1000"},
+    ),
     "log_level": Case(
         "WARNING",
         {"DEBUG": "DEBUG", "info": "INFO", "Error": "ERROR", "critical": "CRITICAL"},
@@ -199,6 +204,13 @@ def test_a_wrong_value_is_refused_by_its_variable(set_variable, name, text, reas
     assert reason in message
     assert message.endswith("(correct the variable, or unset it to use the default)")
     assert "\n" not in message
+
+
+def test_a_wrong_secret_is_not_shown(set_variable):
+    set_variable("http_token", "open sesame")
+    with pytest.raises(SettingsError) as caught:
+        load()
+    assert "sesame" not in str(caught.value)
 
 
 def test_the_wrong_value_is_shown(set_variable):

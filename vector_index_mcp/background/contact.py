@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -53,15 +53,35 @@ def connected(endpoint: Endpoint, host_arguments: Sequence[str]) -> socket.socke
     Raises:
         BackgroundError: If no service can be started; says why.
     """
+    return granted(endpoint, host_arguments, greeting.MCP)[0]
+
+
+def granted(
+    endpoint: Endpoint,
+    host_arguments: Sequence[str],
+    wants: str,
+    values: Mapping[str, Any] | None = None,
+) -> tuple[socket.socket, dict[str, Any]]:
+    """A connection for what lasts as long as it does, and what the service said to it.
+
+    Args:
+        endpoint: Where the service is met, or will be once it is started.
+        host_arguments: The command line's arguments that it has to be started with.
+        wants: What for.
+        values: What belongs to that.
+
+    Raises:
+        BackgroundError: If no service can be started, or it refuses; says why.
+    """
     deadline = time.monotonic() + _START_SECONDS
     while time.monotonic() < deadline:
         try:
-            connection, answer = _ask(endpoint, greeting.MCP)
+            connection, answer = _ask(endpoint, wants, values=values)
         except OSError:
             start(endpoint, host_arguments)
             continue
         if answer.get("version") == __version__:
-            return connection
+            return connection, answer
         connection.close()
         stop(endpoint)
     raise BackgroundError(
@@ -333,12 +353,15 @@ def _listen(process: subprocess.Popen[bytes], said: "queue.SimpleQueue[str]") ->
 
 
 def _ask(
-    endpoint: Endpoint, wants: str, patience: float = greeting.ANSWER_SECONDS
+    endpoint: Endpoint,
+    wants: str,
+    patience: float = greeting.ANSWER_SECONDS,
+    values: Mapping[str, Any] | None = None,
 ) -> tuple[socket.socket, dict[str, Any]]:
     connection = endpoint.connect()
     try:
         secret = str(endpoint.read_record().get("secret", ""))
-        return connection, greeting.greet(connection, wants, secret, patience)
+        return connection, greeting.greet(connection, wants, secret, patience, values)
     except (OSError, BackgroundError):
         connection.close()
         raise

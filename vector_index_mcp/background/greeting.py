@@ -5,8 +5,9 @@
 
 What is wanted is `mcp` (the rest of the connection is a session of MCP), `report` (the service
 describes itself and the connection ends), `page` (it answers with a link to its page, likewise),
-`page in a file` (the same, and a file that takes a browser there), `call` (one question of a
-command, below) or `stop` (the service ends).
+`page in a file` (the same, and a file that takes a browser there), `http` (it listens for HTTP at
+the `host` and `port` of the greeting as long as the connection lives, for those who show its
+`token`), `call` (one question of a command, below) or `stop` (the service ends).
 
     front end: {"call": "search", "arguments": {...}}
     service:   {"progress": {...}}  as often as it likes, then
@@ -17,12 +18,13 @@ Standard library only.
 
 import json
 import socket
+from collections.abc import Mapping
 from typing import Any
 
 from vector_index_mcp import __version__
 from vector_index_mcp.errors import BackgroundError
 
-MCP, REPORT, PAGE, CALL, STOP = "mcp", "report", "page", "call", "stop"
+MCP, HTTP, REPORT, PAGE, CALL, STOP = "mcp", "http", "report", "page", "call", "stop"
 PAGE_IN_A_FILE = "page in a file"
 LONGEST_LINE_BYTES = 65_536
 LONGEST_CALL_BYTES = 1_000_000
@@ -32,9 +34,9 @@ ANSWER_SECONDS = 10.0
 """How long a service may take to answer on a machine that does much else."""
 
 
-def hello(wants: str, secret: str) -> bytes:
-    """The front end's line."""
-    return line({"version": __version__, "secret": secret, "wants": wants})
+def hello(wants: str, secret: str, values: Mapping[str, Any] | None = None) -> bytes:
+    """The front end's line, with the `values` that its wish takes."""
+    return line({**(values or {}), "version": __version__, "secret": secret, "wants": wants})
 
 
 def line(values: dict[str, Any]) -> bytes:
@@ -52,7 +54,11 @@ def parse(data: bytes) -> dict[str, Any]:
 
 
 def greet(
-    connection: socket.socket, wants: str, secret: str, patience: float = ANSWER_SECONDS
+    connection: socket.socket,
+    wants: str,
+    secret: str,
+    patience: float = ANSWER_SECONDS,
+    values: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Say hello as a front end and return the service's answer, if it comes within `patience`.
 
@@ -63,7 +69,7 @@ def greet(
         OSError: If the connection breaks, or ends before the service has answered.
     """
     connection.settimeout(patience)
-    connection.sendall(hello(wants, secret))
+    connection.sendall(hello(wants, secret, values))
     answer = bytearray()
     while not answer.endswith(b"\n"):
         byte = connection.recv(1)

@@ -14,7 +14,9 @@ import threading
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import anyio
@@ -57,7 +59,8 @@ class Host:
     `serve_session` serves MCP on a stream until its end; `serve_call` answers the call of a command
     with the last line of the connection; `open_page` makes a link to the page, and
     if it is asked to a file that leads there; `viewers` counts who has it open; `is_busy` says
-    whether work is left that nobody waits for; `report` describes the service for `ps`.
+    whether work is left that nobody waits for; `report` describes the service for `ps`; `open_port`
+    listens for HTTP as a greeting says it, as long as its context lasts.
     """
 
     endpoint: Endpoint
@@ -68,6 +71,7 @@ class Host:
     viewers: Callable[[], int]
     is_busy: Callable[[], bool]
     report: Callable[[], dict[str, Any]]
+    open_port: Callable[[dict[str, Any]], AbstractAsyncContextManager[dict[str, Any]]] | None = None
     clients: int = 0
     _secret: str = field(default_factory=new_secret)
     _started: float = field(default_factory=time.time)
@@ -195,6 +199,12 @@ class Host:
             await self._admit(stream, hello, own, self.serve_session)
         elif wants == greeting.CALL:
             await self._admit(stream, hello, own, self._answer)
+        elif wants == greeting.HTTP and hello.get("version") != __version__:
+            await stream.send(greeting.line(own))
+        elif wants == greeting.HTTP and self.clients >= _MOST_CLIENTS:
+            await self._refuse_crowd(stream)
+        elif wants == greeting.HTTP and self.open_port is not None:
+            await self._serve_client(stream, partial(self._serve_port, hello, own))
         else:
             await stream.send(greeting.line({"refused": "this is no wish that it knows"}))
 
@@ -208,8 +218,7 @@ class Host:
         self, stream: anyio.abc.ByteStream, hello: dict[str, Any], own: dict[str, Any], serve: Serve
     ) -> None:
         if self.clients >= _MOST_CLIENTS:
-            refusal = f"it has {self.clients} clients already; end some of them"
-            await stream.send(greeting.line({"refused": refusal}))
+            await self._refuse_crowd(stream)
             return
         await stream.send(greeting.line(own))
         if hello.get("version") == __version__:  # another one is about to replace us
@@ -229,6 +238,24 @@ class Host:
             answer = await self.serve_call(request, tell)
             with contextlib.suppress(*_GONE):
                 await stream.send(greeting.line(answer))
+
+    async def _refuse_crowd(self, stream: anyio.abc.ByteStream) -> None:
+        refusal = f"it has {self.clients} clients already; end some of them"
+        await stream.send(greeting.line({"refused": refusal}))
+
+    async def _serve_port(
+        self, hello: dict[str, Any], own: dict[str, Any], stream: anyio.abc.ByteStream
+    ) -> None:
+        """Listen for HTTP until the front end that wants it has left."""
+        assert self.open_port is not None
+        try:
+            async with self.open_port(hello) as told:
+                await stream.send(greeting.line(own | told))
+                with contextlib.suppress(anyio.EndOfStream):
+                    while True:
+                        await stream.receive()
+        except BackgroundError as error:
+            await stream.send(greeting.line({"refused": str(error)}))
 
     async def _serve_client(self, stream: anyio.abc.ByteStream, serve: Serve) -> None:
         self.clients += 1

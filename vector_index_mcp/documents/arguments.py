@@ -7,8 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 from pydantic.json_schema import SkipJsonSchema
 
-LONGEST_CHARS = 50_000
-"""Of a text among the arguments."""
+from vector_index_mcp.documents.limits import LONGEST_CHARS
 
 
 def _without_default(schema: dict[str, Any]) -> None:

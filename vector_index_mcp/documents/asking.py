@@ -13,6 +13,7 @@ from vector_index_mcp.documents import ranking
 from vector_index_mcp.documents.catalog import Entry, entries_of, entry_at
 from vector_index_mcp.documents.conditions import date_of, understood
 from vector_index_mcp.documents.contexts import context_of
+from vector_index_mcp.documents.limits import LONGEST_QUERY_CHARS
 from vector_index_mcp.documents.service import Documents
 from vector_index_mcp.engine.prose.stems import asked_stems
 from vector_index_mcp.engine.store import Store
@@ -23,8 +24,6 @@ from vector_index_mcp.indexing.ledger import Ledger
 
 _log = logging.getLogger(__name__)
 
-LONGEST_QUERY_CHARS = 10_000
-MOST_RESULTS = 1_000
 NO_VECTORS = "Vector index not found. Run 'qmd embed' first to create embeddings."
 _RERANK_SECONDS = 5.0  # that a query waits for a cross-encoder
 _CANDIDATES_PER_RESULT = 5  # chunks; documents have several

@@ -13,8 +13,9 @@ from typing import Any, TypeAlias
 import anyio
 
 from vector_index_mcp.documents import catalog, contexts, lines, retrieval
-from vector_index_mcp.documents.asking import MOST_RESULTS, Answer, Found, Mode, Wanted, search
+from vector_index_mcp.documents.asking import Answer, Found, Mode, Wanted, search
 from vector_index_mcp.documents.configuration import DEFAULT_PATTERN, Collection
+from vector_index_mcp.documents.limits import LARGEST_BYTES, MOST_RESULTS
 from vector_index_mcp.documents.places import Places
 from vector_index_mcp.documents.service import CollectionState, Documents
 from vector_index_mcp.documents.snippet import snippet_of
@@ -155,7 +156,7 @@ async def _multi_get(documents: Documents, given: Given, _: Tell) -> Values:
         documents,
         given.text("pattern"),
         part,
-        retrieval.LARGEST_BYTES if most is None else most,
+        LARGEST_BYTES if most is None else most,
         places=_places(documents, given),
         suggests=False,
     )

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from vector_index_mcp.documents.yaml_text import MOST_CHARS, Node, YamlError, parsed, shown
-from vector_index_mcp.errors import SettingsError, sentence
+from vector_index_mcp.errors import SettingsError, UnknownError, sentence
 
 DEFAULT_PATTERN = "**/*.md"
 COLLECTIONS, GLOBAL_CONTEXT, CONTEXT = "collections", "global_context", "context"
@@ -63,12 +63,12 @@ class Configuration:
         """The collection with this name.
 
         Raises:
-            SettingsError: If there is none.
+            UnknownError: If there is none.
         """
         for collection in self.collections:
             if collection.name == name:
                 return collection
-        raise SettingsError(
+        raise UnknownError(
             f"Collection not found: {name}\nRun 'qmd collection list' to see available collections."
         )
 

@@ -144,6 +144,26 @@ def target_of(written: str, configuration: Configuration, here: Path | None = No
     return Target(name, normalized(path))
 
 
+def path_of(context: Context, configuration: Configuration) -> str:
+    """How somebody names what a context is about who is in no folder; `target_of` understands it.
+
+    Args:
+        context: As `listed` has it.
+        configuration: The one it was listed from.
+    """
+    if context.collection == ALL:
+        return "/"
+    prefix = normalized(context.path)
+    path = str(configuration.named(context.collection).path / prefix)
+    try:
+        if target_of(path, configuration) == Target(context.collection, prefix):
+            return path
+    except SettingsError:
+        pass
+    # Another collection is in its folder, or has the same.
+    return f"{SCHEME}{context.collection}/{prefix}".rstrip("/")
+
+
 def _key_at(text: str, configuration: Configuration, here: Path | None) -> str:
     """The key that a path leads to; empty if it leads to no collection."""
     names: Mapping[str, Path] = {each.name: each.path for each in configuration.collections}

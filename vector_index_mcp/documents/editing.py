@@ -28,7 +28,7 @@ from vector_index_mcp.documents.configuration import (
 from vector_index_mcp.documents.contexts import normalized
 from vector_index_mcp.documents.yaml_edits import Value, drop, put, renamed
 from vector_index_mcp.documents.yaml_text import YamlError
-from vector_index_mcp.errors import SettingsError, sentence
+from vector_index_mcp.errors import SettingsError, UnknownError, sentence
 
 _Edit = Callable[[str, Configuration], tuple[str, Configuration]]
 """Makes the new text, and what it is meant to say, of the old ones."""
@@ -116,7 +116,7 @@ def remove_context(path: Path, name: str, prefix: str) -> None:
         collection = old.named(name)
         known = _prefixes(collection, prefix)
         if not known:
-            raise SettingsError(
+            raise UnknownError(
                 f"there is no context for qmd://{name}/{normalized(prefix)}; "
                 "'qmd context list' shows those there are"
             )

@@ -10,6 +10,7 @@ import anyio.to_thread
 from vector_index_mcp.documents import lines, names
 from vector_index_mcp.documents.catalog import Links, entry_at, entry_with_hash, keys_of
 from vector_index_mcp.documents.contexts import context_of
+from vector_index_mcp.documents.limits import LARGEST_BYTES
 from vector_index_mcp.documents.matching import matching
 from vector_index_mcp.documents.places import Places
 from vector_index_mcp.documents.service import Documents
@@ -19,8 +20,6 @@ from vector_index_mcp.files import beneath, read
 from vector_index_mcp.files.folder import Folder
 from vector_index_mcp.indexing.ledger import Ledger
 
-LARGEST_BYTES = 10_240
-"""Of a document that is sent with others, unless asked otherwise."""
 _MOST_BYTES_TOGETHER = 2_000_000
 _MOST_SUGGESTED = 3
 _CONVERSION_SECONDS = 10.0  # that a reader waits for a document that has just changed

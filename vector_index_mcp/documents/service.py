@@ -235,17 +235,18 @@ class Documents:
         await run.finished.wait()
         return run
 
-    async def update(self, *, pull: bool = False) -> list[updating.Update]:
+    async def update(self, *, pull: bool = False, name: str = "update") -> list[updating.Update]:
         """Bring all collections up to date; what became of each.
 
         Args:
             pull: Whether repositories are brought up to date by git first.
+            name: What it is called among the operations.
 
         Raises:
             BusyError: If another process is the index's writer.
             StoreError: If the index cannot be opened.
         """
-        async with self.operations.doing("update"):
+        async with self.operations.doing(name):
             # First of all: an index that has just been opened is about to catch up by itself.
             await self.index.catching_up()
             before = updating.seen(self.index.ledger)

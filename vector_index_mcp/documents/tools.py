@@ -4,7 +4,6 @@ Names, arguments, defaults and texts are the contract's. The calls are answered 
 of the protocol looks at their arguments, because the contract words what is wrong with them.
 """
 
-import math
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ from pydantic import BaseModel, ValidationError
 
 from vector_index_mcp.documents import arguments, text
 from vector_index_mcp.documents.guide import GUIDE
+from vector_index_mcp.documents.limits import MOST_RESULTS, line, whole
 from vector_index_mcp.documents.wire import Document, Results
 from vector_index_mcp.errors import VectorIndexError
 from vector_index_mcp.indexing.remedies import with_remedy
@@ -26,7 +26,6 @@ GetService = Callable[[], Awaitable["Documents"]]
 _Result = dict[str, Any]
 _Answer = Callable[["Documents", Any], Awaitable[_Result]]
 
-_MOST = 1_000_000_000  # of numbers that somebody asks for
 _URI = "qmd://{+path}"
 _DOCUMENT = (
     "A markdown document from your QMD knowledge base. Use search tools to discover documents."
@@ -149,7 +148,7 @@ def _searching(mode: str) -> _Answer:
         wanted = asking.Wanted(
             asked.query,
             asking.Mode(mode),
-            limit=_whole(asked.limit, asking.MOST_RESULTS),
+            limit=whole(asked.limit, MOST_RESULTS),
             min_score=asked.min_score,
             collection=asked.collection or "",
         )
@@ -166,7 +165,7 @@ async def _get(documents: "Documents", asked: arguments.GetArguments) -> _Result
     from vector_index_mcp.documents import rendering, retrieval
 
     part = retrieval.Part(
-        _line(asked.from_line), _line(asked.max_lines), is_numbered=asked.line_numbers
+        line(asked.from_line), line(asked.max_lines), is_numbered=asked.line_numbers
     )
     found = await retrieval.get(documents, asked.file, part)
     if isinstance(found, retrieval.Missing):
@@ -177,8 +176,8 @@ async def _get(documents: "Documents", asked: arguments.GetArguments) -> _Result
 async def _multi_get(documents: "Documents", asked: arguments.MultiGetArguments) -> _Result:
     from vector_index_mcp.documents import rendering, retrieval
 
-    part = retrieval.Part(None, _line(asked.max_lines), is_numbered=asked.line_numbers)
-    many = await retrieval.multi_get(documents, asked.pattern, part, _whole(asked.max_bytes, _MOST))
+    part = retrieval.Part(None, line(asked.max_lines), is_numbered=asked.line_numbers)
+    many = await retrieval.multi_get(documents, asked.pattern, part, whole(asked.max_bytes))
     content = [_text("Errors:\n" + "\n".join(many.errors))] if many.errors else []
     for each in many.documents:
         shown = rendering.part_of(each)
@@ -210,15 +209,6 @@ async def _read(get_service: GetService, uri: str) -> _Result:
     if isinstance(found, retrieval.Missing):
         return {"contents": [{"uri": uri, "text": f"Document not found: {key_of(uri)}"}]}
     return {"contents": [rendering.document_of(found).model_dump(mode="json") | {"uri": uri}]}
-
-
-def _whole(number: float, most: int) -> int:
-    """A number as JavaScript would use it for a count: whole, and no endless one."""
-    return 0 if math.isnan(number) else int(min(max(number, 0), most))
-
-
-def _line(number: float | None) -> int | None:
-    return None if number is None else _whole(number, _MOST)
 
 
 TOOLS: Mapping[str, tuple[str, str, type[BaseModel], _Answer]] = {

@@ -3,23 +3,30 @@
 Names are those of the contract: camelCase in MCP, snake_case in REST; both say the same.
 """
 
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
+
+def _readable(text: object) -> object:
+    return text.encode("utf-8", "replace").decode() if isinstance(text, str) else text
+
+
+Text = Annotated[str, BeforeValidator(_readable)]
+"""A text without what UTF-8 cannot express: names on disk may hold any bytes."""
 _CAMEL = ConfigDict(alias_generator=to_camel, populate_by_name=True)
 
 
 class ResultItem(BaseModel):
     """A document that was found."""
 
-    docid: str = Field(description="Short name of its content, like #abc123")
-    file: str = Field(description="Its collection and its path in it")
-    title: str
+    docid: Text = Field(description="Short name of its content, like #abc123")
+    file: Text = Field(description="Its collection and its path in it")
+    title: Text
     score: float = Field(description="Relevance, 0 to 1")
-    context: str | None = Field(description="What has been said about documents like it")
-    snippet: str = Field(description="Its best lines, each with its number in the file")
+    context: Text | None = Field(description="What has been said about documents like it")
+    snippet: Text = Field(description="Its best lines, each with its number in the file")
 
 
 class Results(BaseModel):
@@ -33,11 +40,11 @@ class CollectionStatus(BaseModel):
 
     model_config = _CAMEL
 
-    name: str
-    path: str
-    pattern: str
+    name: Text
+    path: Text
+    pattern: Text
     documents: int
-    last_updated: str
+    last_updated: Text
 
 
 class IndexStatus(BaseModel):
@@ -58,15 +65,15 @@ class IndexStatus(BaseModel):
 class Document(BaseModel):
     """A document's text, with what names it."""
 
-    uri: str
-    name: str
-    title: str
-    mimeType: str
-    text: str
+    uri: Text
+    name: Text
+    title: Text
+    mimeType: Text
+    text: Text
 
 
 class Skipped(BaseModel):
     """In place of a document that is too large to be sent with others."""
 
-    type: str = "text"
-    text: str
+    type: Text = "text"
+    text: Text

@@ -19,6 +19,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from vector_index_mcp.origins import LOOPBACK_NAMES, hosts_of, is_of_another_page
+
 TOKEN_SECONDS = 180.0
 COOKIE_PREFIX = "vector-index-"
 _MOST_TOKENS = 16
@@ -111,16 +113,13 @@ def refusal(method: str, path: str, headers: Mapping[str, str], port: int) -> Re
         port: The port of the page.
     """
     host = headers.get("host", "")
-    if host not in {f"127.0.0.1:{port}", f"localhost:{port}"}:
+    if host not in hosts_of(LOOPBACK_NAMES, port):
         return _OTHER_HOST
-    origin = headers.get("origin", f"http://{host}")
     if method == "POST" and path == ENTRANCE:
-        is_welcome = origin in {f"http://{host}", _NO_ORIGIN} and _takes_the_whole_tab(headers)
-        return None if is_welcome else _OTHER_ORIGIN
-    if origin != f"http://{host}":
-        return _OTHER_ORIGIN
-    # `none`: somebody typed the address, or opened it from a terminal.
-    if headers.get("sec-fetch-site", "none") not in {"none", "same-origin"}:
+        own = f"http://{host}"
+        is_welcome = headers.get("origin", own) in {own, _NO_ORIGIN}
+        return None if is_welcome and _takes_the_whole_tab(headers) else _OTHER_ORIGIN
+    if is_of_another_page(headers, host):
         return _OTHER_ORIGIN
     return None if method == "GET" else _NOT_READING
 

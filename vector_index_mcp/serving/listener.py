@@ -1,30 +1,27 @@
 """The page's listener: on the loopback interface only, and only while the page is used.
 
-It is a guest in the service's process: it takes over neither signals nor logging, and runs in the
-service's event loop. Only here is uvicorn known.
+What serves it is a guest in the service's process (`guest`).
 """
 
 import contextlib
 import socket
 import time
-from collections.abc import AsyncIterator, Collection, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Collection
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
-import uvicorn
 
 from vector_index_mcp.errors import BackgroundError
 from vector_index_mcp.page.door import ENTRANCE, Door
 from vector_index_mcp.page.handover import Handover, remove
 from vector_index_mcp.page.routes import GetService, Visits, application
+from vector_index_mcp.serving import guest
 
 _HOST = "127.0.0.1"
 _UNUSED_SECONDS = 600.0  # longer than a link is good
 _LOOK_AT_FILES_SECONDS = 0.5  # while there are any
-_MOST_HEADER_BYTES = 16_384
 _MOST_CONNECTIONS = 64
-_SHUTDOWN_SECONDS = 1
 
 
 class Page:
@@ -137,31 +134,12 @@ class Page:
         """Serve until nobody has looked at the page for a while."""
         self._visits.ending = anyio.Event()
         app = application(self._get_service, self._door, self._visits, self._port)
-        server = _Guest(
-            uvicorn.Config(
-                app,
-                http="h11",
-                ws="none",
-                lifespan="off",
-                log_config=None,
-                access_log=False,  # it would hold tokens and queries
-                server_header=False,
-                proxy_headers=False,
-                limit_concurrency=_MOST_CONNECTIONS,
-                h11_max_incomplete_event_size=_MOST_HEADER_BYTES,
-                timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
-            )
-        )
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(server.serve, [listening])
+        async with guest.serving(app, listening, _MOST_CONNECTIONS):
             try:
                 await self._wait_until_unused()
             finally:
                 self._socket = None
                 self._visits.ending.set()
-                with anyio.CancelScope(shield=True):
-                    await server.end(listening)
-                tasks.cancel_scope.cancel()
 
     async def _wait_until_unused(self) -> None:
         visits = self._visits
@@ -170,21 +148,6 @@ class Page:
             if unused >= self._unused_seconds:
                 return
             await anyio.sleep(self._unused_seconds - unused)
-
-
-class _Guest(uvicorn.Server):
-    """uvicorn inside of a process that has a life of its own."""
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Leave them to the process."""
-        yield
-
-    async def end(self, listening: socket.socket) -> None:
-        """Close every connection, and what is listened on."""
-        if self.started:
-            await self.shutdown([listening])
-        listening.close()
 
 
 def _listening(port: int) -> socket.socket:

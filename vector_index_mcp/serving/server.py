@@ -26,6 +26,7 @@ from vector_index_mcp.processes import memory
 from vector_index_mcp.serving import session, transport
 from vector_index_mcp.serving.answering import answered
 from vector_index_mcp.serving.lazily import Lazily
+from vector_index_mcp.serving.ports import Ports
 from vector_index_mcp.serving.sets import Service, ToolSet
 from vector_index_mcp.settings import Settings
 
@@ -101,12 +102,14 @@ async def host(
 
     page = Lazily(load_page)
     server = build_server(tool_set, service)
+    ports = Ports(tool_set, server, service)
 
     async def run() -> None:
         handover.remove_left()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(service.run)
             tasks.start_soon(page.run)
+            tasks.start_soon(ports.run)
 
     async def open_page(in_a_file: bool) -> dict[str, Any]:
         if tool_set.load_page is None:
@@ -140,4 +143,5 @@ async def host(
         viewers=lambda: page.loaded.viewers if page.loaded else 0,
         is_busy=is_busy,
         report=report,
+        open_port=ports.opened,
     ).run(run, on_ready)

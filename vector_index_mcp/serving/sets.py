@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from vector_index_mcp.background.host import Tell
     from vector_index_mcp.indexing.preparing.head_start import HeadStart
     from vector_index_mcp.page.handover import Handover
+    from vector_index_mcp.serving.guard import App
     from vector_index_mcp.serving.listener import Page
     from vector_index_mcp.settings import Settings
 
@@ -64,6 +65,8 @@ class ToolSet:
     """Makes the page that shows the service in a browser; None if there is none."""
     answer: "Callable[[Any, str, Mapping[str, Any], Tell], Awaitable[Any]] | None" = None
     """Answers the call of a command, by its name and arguments; None if there are none."""
+    load_rest: "Callable[[Get, bool], App] | None" = None
+    """Makes the REST interface, told whether requests must show a token; None if there is none."""
 
 
 def _codebase() -> ToolSet:
@@ -93,11 +96,14 @@ def _documents() -> ToolSet:
     from vector_index_mcp.serving.loading import open_documents
 
     async def answer(documents: Any, name: str, given: Mapping[str, Any], tell: "Tell") -> Any:
-        from vector_index_mcp.documents import (
-            calls,
-        )  # imports LanceDB, which the service has by now
+        from vector_index_mcp.documents import calls  # LanceDB, which the service has by now
 
         return await calls.answer(documents, name, given, tell)
+
+    def load_rest(get_service: Get, has_token: bool) -> "App":
+        from vector_index_mcp.documents import rest  # 0.4 s that MCP need not wait for
+
+        return rest.application(get_service, has_token=has_token)
 
     return ToolSet(
         name=DOCUMENTS,
@@ -110,6 +116,7 @@ def _documents() -> ToolSet:
         register=tools.register,
         load_page=None,
         answer=answer,
+        load_rest=load_rest,
     )
 
 

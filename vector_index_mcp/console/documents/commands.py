@@ -7,7 +7,6 @@ import os
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -320,9 +319,9 @@ def _stop(_: Line, desk: Desk) -> int:
 
 
 def _server(line: Line, desk: Desk) -> int:
-    server = import_module("vector_index_mcp.console.documents.server")
-    status: int = server.run(line.rest, desk.home, desk.host_arguments)
-    return status
+    from vector_index_mcp.console.documents import server
+
+    return server.run(line.rest, desk.home, desk.host_arguments)
 
 
 _COMMANDS: Mapping[str, _Run] = {

@@ -1,0 +1,103 @@
+"""The documents of `qmd` at a real port, as the service opens one, and a client of it."""
+
+import json
+from contextlib import asynccontextmanager
+
+import anyio
+import httpx
+from waiting import PATIENCE_SECONDS
+
+from vector_index_mcp.serving import sets
+from vector_index_mcp.serving.lazily import Lazily
+from vector_index_mcp.serving.ports import Ports
+from vector_index_mcp.serving.server import build_server
+
+
+@asynccontextmanager
+async def ports_of(documents):
+    """The ports of `documents`, which run meanwhile."""
+
+    async def load():
+        return documents
+
+    service = Lazily(load)
+    tool_set = sets.named(sets.DOCUMENTS)
+    ports = Ports(tool_set, build_server(tool_set, service), service)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(service.run)
+        tasks.start_soon(ports.run)
+        await anyio.wait_all_tasks_blocked()
+        yield ports
+        tasks.cancel_scope.cancel()
+
+
+def wish(**values):
+    return {"host": "127.0.0.1", "port": 0, "token": ""} | values
+
+
+@asynccontextmanager
+async def client_of(documents, headers=None, **values):
+    """An HTTP client of a port of `documents`, both open meanwhile."""
+    async with (
+        ports_of(documents) as ports,
+        ports.opened(wish(**values)) as told,
+        client_at(told["port"], headers) as client,
+    ):
+        yield client
+
+
+def client_at(port, headers=None):
+    return httpx.AsyncClient(
+        base_url=f"http://127.0.0.1:{port}", headers=headers, timeout=PATIENCE_SECONDS
+    )
+
+
+async def post(client, path, /, **values):
+    """What is answered to a request that is expected to succeed."""
+    response = await client.post(path, json=values)
+    assert response.status_code == 200, response.text
+    return response.json()
+
+
+async def read(client, path):
+    """The same, for a request that only reads."""
+    response = await client.get(path)
+    assert response.status_code == 200, response.text
+    return response.json()
+
+
+def detail(response, status):
+    """Why a request was refused, in the one form that all errors have."""
+    assert response.status_code == status, response.text
+    assert response.headers["content-type"] == "application/json"
+    body = response.json()
+    assert body.keys() == {"detail", "status_code"}
+    assert body["status_code"] == status
+    return body["detail"]
+
+
+async def spoken(port, *data):
+    """What a client is answered that sends bytes of its own making, until the server ends it."""
+    async with await anyio.connect_tcp("127.0.0.1", port) as stream:
+        for part in data:
+            await stream.send(part)
+        answer = b""
+        with anyio.fail_after(PATIENCE_SECONDS):
+            while True:
+                try:
+                    answer += await stream.receive()
+                except (anyio.EndOfStream, anyio.BrokenResourceError):
+                    return answer
+
+
+def request(method, path, port, body=b"", **headers):
+    """A request as bytes that closes its connection, with headers as given."""
+    given = {"host": f"127.0.0.1:{port}", "connection": "close"} | {
+        name.replace("_", "-"): value for name, value in headers.items()
+    }
+    lines = [f"{method} {path} HTTP/1.1", *(f"{n}: {v}" for n, v in given.items() if v is not None)]
+    return "\r\n".join([*lines, "", ""]).encode("latin-1") + body
+
+
+def as_json(values):
+    return json.dumps(values).encode()

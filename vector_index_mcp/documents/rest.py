@@ -1,0 +1,358 @@
+"""The REST interface: its endpoints translate between HTTP and the service.
+
+Paths, names, defaults and texts are the contract's. The description that is served is made of the
+models that check the requests, so it is true. What a web page must not reach is refused before.
+"""
+
+import os
+import stat
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import anyio
+import anyio.to_thread
+from fastapi import APIRouter, Depends, FastAPI, Request
+
+from vector_index_mcp.documents import rest_models as models
+from vector_index_mcp.documents import text
+from vector_index_mcp.documents.limits import MOST_RESULTS, MOST_TEXTS, line, whole
+from vector_index_mcp.documents.rest_errors import Refused, answers, install
+from vector_index_mcp.documents.wire import Skipped
+from vector_index_mcp.engine.batched import batched
+from vector_index_mcp.errors import ModelNotFoundError, SettingsError, UnknownError
+
+if TYPE_CHECKING:  # the service imports lancedb, which takes a second
+    from vector_index_mcp.documents.service import Documents
+
+GetService = Callable[[], Awaitable["Documents"]]
+
+VERSION = "1.0.0"
+_PATIENCE_SECONDS = 0.5  # of /health, with a service that starts
+_MOST_OPERATIONS = 32  # that are under way or wait
+_TEXTS_AT_ONCE = 32  # so that no other embedding waits long
+_UNKNOWN_CONTEXT = "there is no context for {}; GET /contexts lists those there are"
+
+
+def application(get_service: GetService, *, has_token: bool = False) -> FastAPI:
+    """The REST interface of the documents, as ASGI has it.
+
+    Args:
+        get_service: Waits for the running service.
+        has_token: Whether requests must show a token, for the description.
+    """
+    app = FastAPI(
+        title="qmd",
+        version=VERSION,
+        description="Finds and reads the user's documents, by words and by meaning.",
+        docs_url=None,  # they would load scripts from elsewhere
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    for router in (_documents, _collections, _contexts, _state):
+        app.include_router(router)
+    app.state.get_service = get_service
+    install(app)
+    describe = app.openapi
+
+    def described() -> dict[str, Any]:
+        return _corrected(describe(), has_token=has_token)
+
+    app.openapi = described  # type: ignore[method-assign]
+    return app
+
+
+def _corrected(description: dict[str, Any], *, has_token: bool) -> dict[str, Any]:
+    """A description without what FastAPI would answer to a wrong request, and with the token."""
+    for path in description["paths"].values():
+        for endpoint in path.values():
+            endpoint["responses"].pop("422", None)
+    components = description["components"]
+    for name in ("HTTPValidationError", "ValidationError"):
+        components["schemas"].pop(name, None)
+    if has_token:
+        components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+        description["security"] = [{"token": []}]
+    return description
+
+
+async def _service(request: Request) -> "Documents":
+    documents: Documents = await request.app.state.get_service()
+    return documents
+
+
+_Get = Annotated[Any, Depends(_service)]
+_documents, _collections, _contexts, _state = (
+    APIRouter(tags=[tag]) for tag in ("documents", "collections", "contexts", "state")
+)
+
+# -- documents -------------------------------------------------------------------------------
+
+
+async def _search(
+    documents: "Documents", asked: models.SearchRequest, mode: str
+) -> models.SearchAnswer:
+    from vector_index_mcp.documents import asking, rendering
+
+    if not documents.configuration.collections:
+        return models.SearchAnswer(results=[], content=text.of_results_in_rest([], asked.query))
+    wanted = asking.Wanted(
+        asked.query,
+        asking.Mode(mode),
+        limit=whole(asked.limit, MOST_RESULTS),
+        min_score=asked.min_score,
+        collection=asked.collection or "",
+    )
+    items = rendering.items_of(await asking.search(documents, wanted))
+    content = text.of_results_in_rest(items, asked.query)
+    return models.SearchAnswer(results=items, content=content)
+
+
+@_documents.post("/search", responses=answers(body=True))
+async def search(documents: _Get, asked: models.SearchRequest) -> models.SearchAnswer:
+    """Find documents by their words."""
+    return await _search(documents, asked, "search")
+
+
+@_documents.post("/vsearch", responses=answers(body=True))
+async def vsearch(documents: _Get, asked: models.MeaningRequest) -> models.SearchAnswer:
+    """Find documents by meaning."""
+    return await _search(documents, asked, "vsearch")
+
+
+@_documents.post("/query", responses=answers(body=True))
+async def query(documents: _Get, asked: models.SearchRequest) -> models.SearchAnswer:
+    """Find documents by words and by meaning together."""
+    return await _search(documents, asked, "query")
+
+
+@_documents.post("/get", responses=answers(404, body=True))
+async def get(documents: _Get, asked: models.GetRequest) -> models.GetAnswer:
+    """Read one document, or a part of it."""
+    from vector_index_mcp.documents import rendering, retrieval
+
+    part = retrieval.Part(line(asked.from_line), line(asked.max_lines), asked.line_numbers)
+    found = await retrieval.get(documents, asked.file, part)
+    if isinstance(found, retrieval.Missing):
+        raise UnknownError(found.sentence)
+    return models.GetAnswer(document=rendering.document_of(found))
+
+
+@_documents.post("/multi_get", responses=answers(body=True))
+async def multi_get(documents: _Get, asked: models.MultiGetRequest) -> models.MultiGetAnswer:
+    """Read several documents."""
+    from vector_index_mcp.documents import rendering, retrieval
+
+    part = retrieval.Part(None, line(asked.max_lines), asked.line_numbers)
+    many = await retrieval.multi_get(
+        documents, asked.pattern, part, whole(asked.max_bytes), is_rest=True
+    )
+    found = [rendering.part_of(each, is_rest=True) for each in many.documents]
+    problems = [Skipped(text=error) for error in many.errors]
+    return models.MultiGetAnswer(results=[*problems, *found])
+
+
+@_documents.post("/embed", responses=answers(body=True))
+async def embed(documents: _Get, asked: models.EmbedRequest) -> models.EmbedAnswer:
+    """Make vectors of texts, as those of the documents are made."""
+    if not asked.texts:
+        raise Refused(400, "Empty texts list")
+    if len(asked.texts) > MOST_TEXTS:
+        raise Refused(413, f"Too many texts ({len(asked.texts)} > {MOST_TEXTS})")
+    _check_queue(documents)
+    embeddings: list[list[float]] = []
+    async with documents.operations.doing("embed texts"):
+        try:
+            for texts in batched(asked.texts, _TEXTS_AT_ONCE):
+                vectors = await documents.embedder.embed(texts)
+                embeddings += vectors.tolist()
+        except ModelNotFoundError as error:
+            raise Refused(503, "Model not loaded") from error
+    return models.EmbedAnswer(embeddings=embeddings)
+
+
+# -- collections -----------------------------------------------------------------------------
+
+
+@_collections.post("/collections/add", responses=answers(body=True))
+async def add_collection(
+    documents: _Get, asked: models.AddCollectionRequest
+) -> models.CollectionAdded:
+    """Add a folder of documents, and index it."""
+    from vector_index_mcp.documents.configuration import Collection
+
+    path = await anyio.to_thread.run_sync(_folder, asked.path)
+    _check_queue(documents)
+    count = await documents.add(Collection(asked.name, path, asked.glob_pattern))
+    return models.CollectionAdded(
+        name=asked.name,
+        path=str(path),
+        documents=count,
+        content=text.of_added(asked.name, count),
+    )
+
+
+@_collections.get("/collections", responses=answers())
+async def list_collections(documents: _Get) -> models.CollectionsAnswer:
+    """All collections."""
+    from vector_index_mcp.documents import rendering
+
+    status = rendering.status_of(await documents.look())
+    found = [models.CollectionAnswer(**each.model_dump()) for each in status.collections]
+    counts = {each.name: each.documents for each in found}
+    return models.CollectionsAnswer(collections=found, content=text.of_collections(counts))
+
+
+@_collections.get("/collections/{name}", responses=answers(404))
+async def show_collection(documents: _Get, name: str) -> models.CollectionInDetail:
+    """One collection."""
+    from vector_index_mcp.documents import rendering
+
+    documents.configuration.named(name)
+    status = rendering.status_of(await documents.look())
+    for each in status.collections:
+        if each.name == name:
+            return models.CollectionInDetail(**each.model_dump(), last_indexed=each.last_updated)
+    raise UnknownError(f"Collection not found: {name}")  # it was removed meanwhile
+
+
+@_collections.delete("/collections/{name}", responses=answers(404, body=True))
+async def remove_collection(documents: _Get, name: str) -> models.CollectionRemoved:
+    """Forget a collection; its files stay."""
+    documents.configuration.named(name)
+    _check_queue(documents)
+    await documents.remove(name)
+    return models.CollectionRemoved(name=name, content=text.of_removed(name))
+
+
+@_collections.put("/collections/{name}", responses=answers(404, body=True))
+async def rename_collection(
+    documents: _Get, name: str, asked: models.RenameRequest
+) -> models.CollectionRenamed:
+    """Call a collection by another name."""
+    documents.configuration.named(name)
+    _check_queue(documents)
+    await documents.rename(name, asked.new_name)
+    content = text.of_renamed(name, asked.new_name)
+    return models.CollectionRenamed(old_name=name, new_name=asked.new_name, content=content)
+
+
+@_collections.post("/index", responses=answers(body=True))
+async def index(documents: _Get) -> models.Indexed:
+    """Bring all collections up to date, and wait for that."""
+    _check_queue(documents)
+    updates = await documents.update(name="index")
+    total = sum(each.new + each.updated + each.unchanged for each in updates)
+    content = text.of_indexed(len(updates), total)
+    return models.Indexed(collections=len(updates), total_documents=total, content=content)
+
+
+@_collections.post("/update", responses=answers(body=True))
+async def update(documents: _Get, asked: models.UpdateRequest | None = None) -> models.Updated:
+    """Bring all collections up to date, after `git pull` if that is wished."""
+    _check_queue(documents)
+    updates = await documents.update(pull=asked is not None and asked.pull)
+    return models.Updated(collections=len(updates), content=text.of_updated(len(updates)))
+
+
+def _check_queue(documents: "Documents") -> None:
+    """Make sure that not too much waits already."""
+    if len(documents.operations.listed) >= _MOST_OPERATIONS:
+        raise Refused(503, f"{_MOST_OPERATIONS} operations wait already; try again later")
+
+
+def _folder(written: str) -> Path:
+    """The folder that a client means, who may be anywhere."""
+    try:
+        path = Path(os.path.normpath(Path(written).expanduser()))
+        is_folder = path.is_absolute() and stat.S_ISDIR(path.stat().st_mode)
+    except (OSError, RuntimeError, ValueError):  # no such user, or no path at all
+        is_folder = False
+    if not is_folder:
+        raise SettingsError(
+            f"{written[:300]!r} is not a folder; give the absolute path of one that is there"
+        )
+    return path
+
+
+# -- contexts --------------------------------------------------------------------------------
+
+
+@_contexts.post("/contexts/add", responses=answers(404, body=True))
+async def add_context(documents: _Get, asked: models.AddContextRequest) -> models.ContextAdded:
+    """Say something of the documents below a path."""
+    from vector_index_mcp.documents.contexts import target_of
+
+    target = target_of(asked.path, documents.configuration)
+    await documents.set_context(target.collection, target.prefix, asked.text)
+    return models.ContextAdded(path=asked.path, content=text.of_context_added(asked.path))
+
+
+@_contexts.get("/contexts", responses=answers())
+async def list_contexts(documents: _Get) -> models.ContextsAnswer:
+    """All contexts, by paths that can be given to remove them."""
+    from vector_index_mcp.documents.contexts import listed, path_of
+
+    configuration = documents.configuration
+    found = [
+        models.ContextAnswer(path=path_of(each, configuration), text=each.text)
+        for each in listed(configuration)
+    ]
+    return models.ContextsAnswer(contexts=found)
+
+
+@_contexts.delete("/contexts/{path:path}", responses=answers(404, body=True))
+async def remove_context(documents: _Get, path: str) -> models.ContextRemoved:
+    """Take back what is said of the documents below a path."""
+    from vector_index_mcp.documents.contexts import target_of
+
+    configuration = documents.configuration
+    try:
+        target = target_of(path, configuration)
+    except SettingsError:
+        try:  # whose slash at the beginning was taken for that before it
+            target = target_of(f"/{path}" if path else "", configuration)
+        except SettingsError as error:
+            raise UnknownError(_UNKNOWN_CONTEXT.format(path[:300])) from error
+    if not target.collection and not configuration.global_context:
+        raise UnknownError(_UNKNOWN_CONTEXT.format(path))
+    await documents.remove_context(target.collection, target.prefix)
+    return models.ContextRemoved(path=path)
+
+
+# -- state -----------------------------------------------------------------------------------
+
+
+@_state.get("/status", responses=answers())
+async def status(documents: _Get) -> models.StatusAnswer:
+    """How the index is, and which operations are under way."""
+    from vector_index_mcp.documents import rendering
+
+    found = rendering.status_of(await documents.look())
+    operations = [
+        models.OperationAnswer(name=each.name, seconds=round(each.seconds, 3))
+        for each in documents.operations.listed
+    ]
+    return models.StatusAnswer(
+        total_documents=found.total_documents,
+        needs_embedding=found.needs_embedding,
+        has_vector_index=found.has_vector_index,
+        collections=[models.CollectionInStatus(**c.model_dump()) for c in found.collections],
+        operations=operations,
+        content=text.of_status(found),
+    )
+
+
+@_state.get("/health", responses=answers())
+async def health(request: Request) -> models.Health:
+    """Whether requests are answered, at once."""
+    documents: Documents | None = None
+    with anyio.move_on_after(_PATIENCE_SECONDS):
+        documents = await request.app.state.get_service()
+    if documents is None:
+        return models.Health(status="unhealthy", model_loaded=False)
+    is_healthy = not (documents.problem or documents.index.state.error)
+    return models.Health(
+        status="healthy" if is_healthy else "unhealthy",
+        model_loaded=documents.embedder.state == "ready",
+    )

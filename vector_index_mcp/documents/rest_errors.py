@@ -1,0 +1,108 @@
+"""What the REST interface answers when something is wrong, and how it describes that."""
+
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from vector_index_mcp.documents.rest_models import Error
+from vector_index_mcp.errors import (
+    BusyError,
+    EmbeddingError,
+    NoVectorsError,
+    ProjectError,
+    QueryError,
+    SettingsError,
+    UnknownError,
+    VectorIndexError,
+)
+from vector_index_mcp.indexing.remedies import with_remedy
+
+# The first that fits counts. What is not listed is our failure, or the machine's.
+_STATUSES: tuple[tuple[type[VectorIndexError], int], ...] = (
+    (UnknownError, 404),
+    (NoVectorsError, 503),
+    (BusyError, 503),
+    (EmbeddingError, 503),
+    (QueryError, 400),
+    (SettingsError, 400),
+    (ProjectError, 400),
+)
+_MOST_PROBLEMS = 5  # of a request that are named
+_INTERNAL = "this is an error of the server; its log says more"
+_MEANINGS = {
+    400: "The request makes no sense.",
+    401: "The token is missing or wrong.",
+    403: "The request names another host, or comes from a page of another site.",
+    404: "There is no such document, collection or context.",
+    408: "The body took too long.",
+    413: "The body is too long, or holds too many texts.",
+    415: "The body is not JSON.",
+    500: "The server has failed.",
+    503: "There are no vectors, there is no model, or too much is under way.",
+}
+_WITHOUT_BODY = (400, 401, 403, 500, 503)
+_WITH_BODY = (*_WITHOUT_BODY, 408, 413, 415)
+
+
+class Refused(Exception):
+    """A request that is answered by a status and a sentence."""
+
+    def __init__(self, status: int, detail: str) -> None:
+        super().__init__(detail)
+        self.status = status
+
+
+def answers(*more: int, body: bool = False) -> dict[int | str, dict[str, Any]]:
+    """The statuses of an endpoint besides 200, as a description of it lists them."""
+    statuses = sorted({*more, *(_WITH_BODY if body else _WITHOUT_BODY)})
+    return {status: {"model": Error, "description": _MEANINGS[status]} for status in statuses}
+
+
+def install(app: FastAPI) -> None:
+    """Have `app` answer whatever goes wrong in the one form."""
+    handlers: Mapping[Any, Callable[[Request, Any], Awaitable[JSONResponse]]] = {
+        Refused: _refused,
+        RequestValidationError: _invalid,
+        HTTPException: _http,
+        VectorIndexError: _ours,
+        Exception: _unforeseen,
+    }
+    for kind, handle in handlers.items():
+        app.add_exception_handler(kind, handle)
+
+
+async def _refused(_: Request, error: Refused) -> JSONResponse:
+    return _answer(error.status, str(error))
+
+
+async def _invalid(_: Request, error: RequestValidationError) -> JSONResponse:
+    problems = [_problem(problem) for problem in error.errors()[:_MOST_PROBLEMS]]
+    return _answer(400, "; ".join(problems))
+
+
+async def _http(_: Request, error: HTTPException) -> JSONResponse:
+    return _answer(error.status_code, error.detail, error.headers)
+
+
+async def _ours(_: Request, error: VectorIndexError) -> JSONResponse:
+    status = next((status for kind, status in _STATUSES if isinstance(error, kind)), 500)
+    return _answer(status, with_remedy(error))
+
+
+async def _unforeseen(_: Request, __: Exception) -> JSONResponse:
+    return _answer(500, _INTERNAL)
+
+
+def _answer(status: int, detail: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
+    error = Error(detail=detail, status_code=status)
+    return JSONResponse(error.model_dump(), status, headers=headers)
+
+
+def _problem(problem: MutableMapping[str, Any]) -> str:
+    place = ".".join(str(part) for part in problem["loc"] if part != "body")
+    message = str(problem["msg"])
+    return f"{place[:200]}: {message}" if place else message

@@ -1,0 +1,213 @@
+"""Who may ask over HTTP, and how much: every request passes here before anything looks at it.
+
+There is no login, so a web page that the user's browser shows must get nothing and change nothing:
+a request names this listener as its host, comes from no other page, and what it sends is JSON,
+which a page cannot send elsewhere unasked. With a token, only its holder may ask.
+"""
+
+import json
+import re
+import secrets
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from dataclasses import dataclass
+from typing import Any
+
+import anyio
+
+from vector_index_mcp.origins import LOOPBACK_NAMES, hosts_of, is_of_another_page
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+"""An application as ASGI has it."""
+
+LONGEST_BODY_BYTES = 1_000_000
+_MOST_UNDER_WAY = 64
+_BODY_SECONDS = 30.0
+_DROP_SECONDS = 2.0
+# Of a body that is too long: what a client sends on before it reads why it is refused.
+_MOST_DROPPED_BYTES = 20_000_000
+_ONCE = frozenset({"host", "origin", "authorization", "content-type", "content-length"})
+_HEADERS = {
+    b"cache-control": b"no-store",
+    b"cross-origin-resource-policy": b"same-origin",
+    b"x-content-type-options": b"nosniff",
+}
+_LENGTH = re.compile(r"[0-9]{1,18}")
+_WITH_BODY = frozenset({"content-length", "transfer-encoding"})
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a request is not answered."""
+
+    status: int
+    detail: str
+
+
+_REPEATED = Refusal(400, "a header is there twice, or the length of the body is said in two ways")
+_OTHER_HOST = Refusal(403, "this host name does not belong to this server")
+_OTHER_PAGE = Refusal(403, "a page of another site may not ask")
+_NO_TOKEN = Refusal(401, "the token is missing or wrong; send it as `Authorization: Bearer TOKEN`")
+_NO_JSON = Refusal(415, "a body must be JSON, sent as `Content-Type: application/json`")
+_TOO_LONG = Refusal(413, f"a body has {LONGEST_BODY_BYTES} bytes at most")
+_TOO_SLOW = Refusal(408, f"the body was not there after {_BODY_SECONDS:.0f} s")
+_TOO_MANY = Refusal(503, f"{_MOST_UNDER_WAY} requests are under way; try again when some are done")
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """Where requests come in, and what they must show."""
+
+    names: tuple[str, ...]
+    """What it may be called besides `localhost`."""
+    port: int
+    is_on_all: bool = False
+    """Whether it listens on all addresses of the machine: each of them is a name then."""
+    token: str = ""
+    """What a request must show; empty if it need not."""
+
+    def refusal(self, scope: Scope) -> Refusal | None:
+        """Why a request is refused whatever its body is; None if it may be answered."""
+        headers = _headers(scope)
+        if headers is None:
+            return _REPEATED
+        host = headers.get("host", "").lower()
+        if host not in self._hosts(scope):
+            return _OTHER_HOST
+        if is_of_another_page(headers, host):
+            return _OTHER_PAGE
+        if self.token and not _is_bearer(headers.get("authorization", ""), self.token):
+            return _NO_TOKEN
+        if headers.keys() & _WITH_BODY and not _is_json(headers):
+            return _NO_JSON
+        if int(headers.get("content-length", 0)) > LONGEST_BODY_BYTES:
+            return _TOO_LONG
+        return None
+
+    def _hosts(self, scope: Scope) -> frozenset[str]:
+        local = (str(scope["server"][0]),) if self.is_on_all and scope.get("server") else ()
+        return hosts_of((*LOOPBACK_NAMES, *self.names, *local), self.port)
+
+
+def _headers(scope: Scope) -> Mapping[str, str] | None:
+    """The headers by their names; None if they can be read in two ways."""
+    found: dict[str, str] = {}
+    for raw_name, raw_value in scope["headers"]:
+        name = raw_name.decode("latin-1").lower()
+        if name in found and name in _ONCE:
+            return None
+        found[name] = raw_value.decode("latin-1")
+    if found.keys() >= _WITH_BODY or not _LENGTH.fullmatch(found.get("content-length", "0")):
+        return None
+    return found
+
+
+def _is_bearer(authorization: str, token: str) -> bool:
+    scheme, _, given = authorization.partition(" ")
+    is_same = secrets.compare_digest(given.strip().encode(), token.encode())
+    return is_same and scheme.lower() == "bearer"
+
+
+def _is_json(headers: Mapping[str, str]) -> bool:
+    if headers.get("content-length") == "0":
+        return True
+    kind, _, parameters = headers.get("content-type", "").lower().partition(";")
+    is_readable = parameters.replace('"', "").strip() in {"", "charset=utf-8", "charset=utf8"}
+    return kind.strip() == "application/json" and is_readable
+
+
+class Guard:
+    """An application that refuses what `listener` refuses, and passes on the rest to `app`."""
+
+    def __init__(self, app: App, listener: Listener) -> None:
+        self._app = app
+        self._listener = listener
+        self._under_way = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] != "http":
+            return
+
+        async def send_guarded(message: MutableMapping[str, Any]) -> None:
+            if message["type"] == "http.response.start":
+                headers = [*message.get("headers", ())]
+                known = {name.lower() for name, _ in headers}
+                headers += [(n, v) for n, v in _HEADERS.items() if n not in known]
+                message = {**message, "headers": headers}
+            await send(message)
+
+        refusal = self._listener.refusal(scope)
+        if refusal is _TOO_LONG:
+            await _drop(receive)
+        if refusal is None and self._under_way >= _MOST_UNDER_WAY:
+            refusal = _TOO_MANY
+        if refusal is not None:
+            await _refuse(refusal, send_guarded)
+            return
+        self._under_way += 1
+        try:
+            await self._pass_on(scope, receive, send_guarded)
+        finally:
+            self._under_way -= 1
+
+    async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Have the request answered, once its body is there."""
+        body: bytes | Refusal | None = _TOO_SLOW
+        with anyio.move_on_after(_BODY_SECONDS):
+            body = await _body(receive)
+        if body is None:  # the client has left
+            return
+        if isinstance(body, Refusal):
+            await _refuse(body, send)
+            return
+        pending = [{"type": "http.request", "body": body, "more_body": False}]
+
+        async def replay() -> MutableMapping[str, Any]:
+            return pending.pop() if pending else await receive()
+
+        await self._app(scope, replay, send)
+
+
+async def _body(receive: Receive) -> bytes | Refusal | None:
+    """All of a body; None if it breaks off."""
+    body = bytearray()
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":
+            return None
+        body += message.get("body", b"")
+        is_whole = not message.get("more_body", False)
+        if len(body) > LONGEST_BODY_BYTES:
+            if not is_whole:
+                await _drop(receive)
+            return _TOO_LONG
+        if is_whole:
+            return bytes(body)
+
+
+async def _drop(receive: Receive) -> None:
+    """Take the rest of a body that is refused, so that its client comes to read why."""
+    dropped = 0
+    with anyio.move_on_after(_DROP_SECONDS):
+        while dropped < _MOST_DROPPED_BYTES:
+            message = await receive()
+            dropped += len(message.get("body", b""))
+            if message["type"] != "http.request" or not message.get("more_body", False):
+                return
+
+
+async def _refuse(refusal: Refusal, send: Send) -> None:
+    body = json.dumps({"detail": refusal.detail, "status_code": refusal.status}).encode()
+    headers = [
+        (b"content-type", b"application/json"),
+        (b"content-length", str(len(body)).encode()),
+        # Whatever else comes on this connection may be the rest of a body.
+        (b"connection", b"close"),
+    ]
+    if refusal is _NO_TOKEN:
+        headers.append((b"www-authenticate", b"Bearer"))
+    await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

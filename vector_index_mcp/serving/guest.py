@@ -1,0 +1,105 @@
+"""An HTTP server that is a guest in the service's process and event loop.
+
+It takes over neither signals nor logging. Only here is uvicorn known.
+"""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any
+
+import anyio
+import h11
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+_MOST_HEADER_BYTES = 16_384
+_HEADER_SECONDS = 20.0  # for the first line of a request and its headers to be there
+_SHUTDOWN_SECONDS = 1
+
+
+@asynccontextmanager
+async def serving(app: Any, listening: socket.socket, connections: int) -> AsyncIterator[None]:
+    """The time in which requests to a socket are answered; it is closed at the end.
+
+    Args:
+        app: An ASGI application.
+        listening: It listens already.
+        connections: How many there may be at once.
+    """
+    server = _Guest(
+        uvicorn.Config(
+            app,
+            http=_InTime,
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,  # it would hold tokens and queries
+            server_header=False,
+            proxy_headers=False,
+            limit_concurrency=connections,
+            h11_max_incomplete_event_size=_MOST_HEADER_BYTES,
+            timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
+        )
+    )
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(server.serve, [listening])
+        try:
+            yield
+        finally:
+            with anyio.CancelScope(shield=True):
+                await server.end(listening)
+            tasks.cancel_scope.cancel()
+
+
+class _Guest(uvicorn.Server):
+    """uvicorn inside of a process that has a life of its own."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave them to the process."""
+        yield
+
+    async def end(self, listening: socket.socket) -> None:
+        """Close every connection, and what is listened on."""
+        if self.started:
+            await self.shutdown([listening])
+        listening.close()
+
+
+class _InTime(H11Protocol):
+    """A connection that is closed if a request on it takes too long to arrive.
+
+    uvicorn waits for the headers as long as it may take, and connections are limited: a few clients
+    that say nothing would keep out all others.
+    """
+
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Note a connection."""
+        super().connection_made(transport)
+        self._wait_for_headers()
+
+    def on_response_complete(self) -> None:
+        """Note that a request is answered: the next may come."""
+        super().on_response_complete()
+        self._wait_for_headers()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Note the end of the connection."""
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def _wait_for_headers(self) -> None:
+        self._stop_waiting()
+        self._deadline = self.loop.call_later(_HEADER_SECONDS, self._give_up)
+
+    def _stop_waiting(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+
+    def _give_up(self) -> None:
+        if self.conn.their_state is h11.IDLE:  # no whole request has come
+            self.transport.abort()
