@@ -725,3 +725,10 @@ async def test_no_word_is_too_common_or_too_long_to_be_found(store):
     await store.replace([document("a", f"the if not {'x' * 64}")], 1, {})
     for word in ("the", "if", "not", "x" * 64):
         assert [chunk.key for chunk in await matched(store, [word])] == ["a"]
+
+
+def test_at_the_end_of_a_long_work_less_is_worth_tidying():
+    assert Upkeep(60_000, new_rows=1_000).is_due_at_the_end
+    assert not Upkeep(60_000, new_rows=999).is_due_at_the_end
+    assert not Upkeep(60_000, new_rows=1_000).is_due
+    assert Upkeep(60_000, new_rows=3_000).is_due

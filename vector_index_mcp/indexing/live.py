@@ -125,17 +125,19 @@ class Live:
             self.damage = error
             self.on_damage()
 
-    async def maintain_if_due(self, *, in_bulk: bool = False) -> None:
+    async def maintain_if_due(self, *, in_bulk: bool = False, is_end: bool = False) -> None:
         """Let the store tidy up if it is worth it now.
 
         Args:
             in_bulk: Much more is about to be written, so only what cannot wait is done.
+            is_end: Nothing more is about to be written, and questions may come.
 
         Raises:
             DamagedIndexError: If the index cannot be read.
         """
         upkeep = self.index.store.upkeep
-        if upkeep.is_overdue if in_bulk else upkeep.is_due:
+        is_due = upkeep.is_due_at_the_end if is_end else upkeep.is_due
+        if upkeep.is_overdue if in_bulk else is_due:
             await self._maintain()
 
     async def tidy(self) -> None:

@@ -201,7 +201,7 @@ class Vectors:
         if live.ledger.is_waiting:
             await self.embed_batch(model)
         self.progressed.send()
-        await live.maintain_if_due()
+        await live.maintain_if_due(is_end=not live.ledger.is_waiting)
 
     async def embed_batch(self, model: ModelIdentity) -> None:
         """Give vectors to some of the chunks that lack them, those of the last changes first.

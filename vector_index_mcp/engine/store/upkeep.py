@@ -7,11 +7,13 @@ from typing import Any
 import lancedb
 from lancedb.index import IvfRq
 
-# What maintenance is for: an unindexed row costs every full-text query 7 us, a fragment 0.08 ms.
+# What maintenance is for: an unindexed row costs every full-text query 7 us, one of prose 35 us (its
+# text is longer: 4,664 of them took a query from 9 to 163 ms), a fragment 0.08 ms.
 # What it costs, in processor time, nearly however little there is to do: 0.5 s at 10,000 rows, 2 s
 # at 100,000. So it may wait the longer the larger the table is. A saved file is five commits: its
 # rows, those they replace, its record, and both kinds of rows again with its vectors.
-_ROWS_BEFORE_DUE, _SHARE_BEFORE_DUE = 2_000, 0.1
+_ROWS_BEFORE_DUE, _SHARE_BEFORE_DUE = 2_000, 0.05
+_ROWS_WORTH_TIDYING_AT_THE_END = 1_000  # of a long work, after which questions come
 _COMMITS_BEFORE_DUE, _ROWS_PER_COMMIT_BEFORE_DUE = 200, 700
 _ROWS_BEFORE_OVERDUE = 20_000  # or as many again as there were: the whole table is read each time
 # The same in a quiet moment, where nobody waits for it.
@@ -70,6 +72,11 @@ class Upkeep:
     def is_overdue(self) -> bool:
         """Whether maintenance should not even wait for the end of a long run."""
         return self.new_rows >= max(_ROWS_BEFORE_OVERDUE, self.rows)
+
+    @property
+    def is_due_at_the_end(self) -> bool:
+        """Whether maintenance is worth its cost once a long work is done."""
+        return self.is_due or self.new_rows >= _ROWS_WORTH_TIDYING_AT_THE_END
 
     @property
     def is_worthwhile(self) -> bool:
