@@ -1,5 +1,6 @@
 """A live index of several folders: each comes, goes and moves for itself."""
 
+import os
 import sys
 from contextlib import asynccontextmanager
 
@@ -362,3 +363,16 @@ async def test_somebody_else_s_index_is_not_adopted(tmp_path, docs, embedder):
     async with stranger.running(Role.VISITOR):
         await stranger.catching_up()
         assert "belongs to" in stranger.state.error
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere names are Unicode")
+async def test_a_name_that_is_no_unicode_follows_its_folder_s_new_name(index, tmp_path, caplog):
+    (tmp_path / "docs" / os.fsdecode(b"\xff.md")).write_text("# Elder\n", "utf-8")
+    await holds(index, *ALL, "docs/\udcff.md")
+    live, store = index.indexer.live, index.indexer.live.index.store
+    index.rename_folder("docs", "papers")
+    await holds(index, *(key.replace("docs/", "papers/") for key in (*ALL, "docs/\udcff.md")))
+    assert index.ledger.get("papers/\udcff.md").state == "skipped"
+    assert index.indexer.live is live
+    assert live.index.store is store
+    assert "damaged" not in caplog.text

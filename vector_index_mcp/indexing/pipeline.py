@@ -5,7 +5,7 @@ that leaves the whole batch to be done again.
 """
 
 from collections import deque
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -150,7 +150,7 @@ class Pipeline:
         with self._activity.of(f"the commit of {_files(list(batch.known))}"):
             await self._commit(store, ledger, model, prepared)
             if gone:
-                await store.delete([key for key in gone if is_storable(key)])
+                await store.delete(_storable(gone))
                 for key in gone:
                     ledger.forget(key)
         self._remember(prepared, gone)
@@ -168,12 +168,12 @@ class Pipeline:
             StoreError: If a commit fails. Files may then have rows under both keys, as after a
                 kill; those under the old one belong to no folder and are forgotten.
         """
-        rows = await store.rows(keys)
+        rows = await store.rows(_storable(keys))
         known = {key: ledger.get(key) for key in keys}
         records = [replace(record, key=keys[key]) for key, record in known.items() if record]
         renamed = {keys[key]: row for key, row in rows.items()}
         await self._store(store, ledger, records, renamed)
-        await store.delete(list(keys))
+        await store.delete(_storable(keys))
         for key in keys:
             ledger.forget(key)
 
@@ -196,7 +196,7 @@ class Pipeline:
         """
         found = (known.get(key) for key in keys)
         records = [replace(record, stamp=UNKNOWN) for record in found if record is not None]
-        await self._store(target, ledger, records, await source.rows(keys))
+        await self._store(target, ledger, records, await source.rows(_storable(keys)))
 
     async def _store(
         self,
@@ -216,7 +216,7 @@ class Pipeline:
         if documents:
             self.revision += 1
             await store.replace(documents, self.revision, vectors)
-        await store.put_records(records)
+        await store.put_records([record for record in records if is_storable(record.key)])
         for record in records:
             lacking = sum(vector is None for _, vector in rows.get(record.key, ()))
             ledger.put(record, lacking)
@@ -253,6 +253,10 @@ class Pipeline:
                 ledger.put(record, sum(h not in vectors for h in hashes[record.key]))
             elif ledger.get(record.key) != record:
                 ledger.put_unchanged(record)
+
+
+def _storable(keys: Iterable[str]) -> list[str]:
+    return [key for key in keys if is_storable(key)]
 
 
 def _files(keys: Sequence[str]) -> str:

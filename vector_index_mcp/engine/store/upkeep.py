@@ -7,8 +7,8 @@ from typing import Any
 import lancedb
 from lancedb.index import IvfRq
 
-# What maintenance is for: an unindexed row costs every full-text query 7 us, one of prose 35 us (its
-# text is longer: 4,664 of them took a query from 9 to 163 ms), a fragment 0.08 ms.
+# What maintenance is for: an unindexed row costs every full-text query 7 us, one of prose 35 us (of
+# 4,664 of them, 163 ms instead of 9), a fragment 0.08 ms.
 # What it costs, in processor time, nearly however little there is to do: 0.5 s at 10,000 rows, 2 s
 # at 100,000. So it may wait the longer the larger the table is. A saved file is five commits: its
 # rows, those they replace, its record, and both kinds of rows again with its vectors.
