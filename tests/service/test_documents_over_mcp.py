@@ -16,12 +16,16 @@ Where ours answers otherwise on purpose, the test says so, and why:
 
 import json
 from functools import partial
+from pathlib import Path
 
 import anyio
 import pytest
 from fakes import FakeEmbedder
 from qmd import FILES, LOREM, documents_of, serving, settled, written
 from writing import write
+
+from vector_index_mcp.documents.configuration import Collection, read
+from vector_index_mcp.errors import SettingsError
 
 pytestmark = pytest.mark.anyio
 
@@ -635,6 +639,16 @@ async def test_a_configuration_that_is_broken_by_hand_loses_nothing(live):
     assert "index.yml" in documents.problem
     assert len(await results_of(client, query="budget")) == 3
     assert configuration.read_text("utf-8") == "collections: ["
+
+
+@pytest.mark.parametrize("path", ["/", "~", ".."])
+async def test_a_whole_drive_or_home_is_no_collection_unless_it_is_meant(live, path, monkeypatch):
+    documents, _, folder = live
+    monkeypatch.setenv("HOME", str(folder / "notes"))
+    broad = {"~": folder / "notes", "..": folder}.get(path, Path("/"))
+    with pytest.raises(SettingsError, match="whole drive or home folder"):
+        await documents.add(Collection("broad", broad))
+    assert [c.name for c in read(documents.home.configuration).collections] == ["docs", "notes"]
 
 
 async def test_questions_go_on_while_an_operation_is_under_way(live):

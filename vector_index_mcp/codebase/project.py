@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 from vector_index_mcp.errors import ProjectError
+from vector_index_mcp.files.folder import is_broad
 
 
 def resolve_project(path: str, *, allow_broad: bool = False) -> Path:
@@ -29,18 +30,9 @@ def resolve_project(path: str, *, allow_broad: bool = False) -> Path:
         raise ProjectError(f"{path} is a file; give the path of the folder it lies in")
     if not os.access(folder, os.R_OK | os.X_OK):
         raise ProjectError(f"{folder} cannot be read; give yourself permission to list it")
-    if not allow_broad and _is_broad(folder):
+    if not allow_broad and is_broad(folder):
         raise ProjectError(
             f"{folder} is a whole drive or home folder; give the path of one project in it, "
             "or set VECTOR_INDEX_ALLOW_BROAD_PATH=true if you mean it"
         )
     return folder
-
-
-def _is_broad(folder: Path) -> bool:
-    """Whether `folder` is a root, or a home folder or above one."""
-    try:
-        home = Path.home().resolve()
-    except (OSError, RuntimeError):
-        home = folder.parent
-    return folder == Path(folder.anchor) or home.is_relative_to(folder)

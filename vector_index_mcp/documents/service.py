@@ -23,7 +23,7 @@ from vector_index_mcp.documents.operations import Operations
 from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.engine.embed import Embedder
 from vector_index_mcp.errors import SettingsError
-from vector_index_mcp.files.folder import Folder, Reading, Selection
+from vector_index_mcp.files.folder import Folder, Reading, Selection, is_broad
 from vector_index_mcp.indexing.keeper import Options, Role
 from vector_index_mcp.indexing.ledger import Ledger
 from vector_index_mcp.indexing.place import Place
@@ -74,6 +74,8 @@ class Documents:
         embedder: Embedder,
         cache: EmbeddingCache,
         language_model: LanguageModel | None = None,
+        *,
+        allow_broad: bool = False,
     ) -> None:
         """Make one.
 
@@ -85,6 +87,7 @@ class Documents:
             cache: Keeps them.
             language_model: Words queries in other ways and ranks what they find; None if the user
                 has none.
+            allow_broad: Whether a drive's root or a home folder may become a collection.
         """
         self.home = home
         self.configuration = configuration
@@ -96,6 +99,7 @@ class Documents:
         self.index = LiveIndex(folders, place, options, embedder, cache)
         self.embedder = embedder
         self.language_model = language_model
+        self._allow_broad = allow_broad
         self._following = anyio.Lock()
         self._stamp: object = None
         self._links: tuple[tuple[int, int], catalog.LinkMap] | None = None
@@ -173,6 +177,12 @@ class Documents:
             SettingsError: If it cannot be added.
             StoreError: If it cannot be indexed.
         """
+        folder = folder_of(collection).path
+        if not self._allow_broad and await anyio.to_thread.run_sync(is_broad, folder):
+            raise SettingsError(
+                f"{folder} is a whole drive or home folder; add a folder in it, or set "
+                "VECTOR_INDEX_ALLOW_BROAD_PATH=true if you mean it"
+            )
         async with self.operations.doing(f"add {collection.name}"):
             await self._edit(editing.add, collection)
             await self._settle()

@@ -170,3 +170,12 @@ def absence_of(folder: Folder) -> ProjectError | None:
     return ProjectError(
         f"the {what} {folder.path} is gone; the index is kept and goes on when the folder is back"
     )
+
+
+def is_broad(folder: Path) -> bool:
+    """Whether `folder`, a resolved path, is a root, a home folder, or above one."""
+    try:
+        home = Path.home().resolve()
+    except (OSError, RuntimeError):
+        home = folder.parent
+    return folder == Path(folder.anchor) or home.is_relative_to(folder)

@@ -136,6 +136,7 @@ def load_documents(home: "Home", settings: Settings) -> "Documents":
         _embedder_of(settings),
         _cache_of(settings),
         _language_model_of(settings),
+        allow_broad=settings.allow_broad_path,
     )
 
 
