@@ -25,7 +25,8 @@ from qmd import FILES, LOREM, documents_of, serving, settled, written
 from writing import write
 
 from vector_index_mcp.documents.configuration import Collection, read
-from vector_index_mcp.errors import SettingsError
+from vector_index_mcp.errors import BusyError, SettingsError
+from vector_index_mcp.indexing.keeper import Role
 
 pytestmark = pytest.mark.anyio
 
@@ -649,6 +650,45 @@ async def test_a_whole_drive_or_home_is_no_collection_unless_it_is_meant(live, p
     with pytest.raises(SettingsError, match="whole drive or home folder"):
         await documents.add(Collection("broad", broad))
     assert [c.name for c in read(documents.home.configuration).collections] == ["docs", "notes"]
+
+
+async def test_a_broad_folder_in_the_configuration_is_a_problem_and_not_indexed(live):
+    documents, client, folder = live
+    configuration = folder / "conf/index.yml"
+    text = configuration.read_text("utf-8")
+    configuration.write_text(f"{text}  all:\n    path: /\n  made:\n    path: /proc/self\n", "utf-8")
+    await settled(documents)
+    problems = {each.collection.name: each.problem for each in (await documents.look()).collections}
+    assert (problems["docs"], problems["notes"]) == ("", "")
+    assert all("whole drive" in problems[name] for name in ("all", "made"))
+    assert [each.name for each in documents.index.folders] == ["docs", "notes"]
+    await documents.remove("all")
+    assert len(await results_of(client, query="budget")) == 3
+
+
+@pytest.mark.parametrize("name", ["id_rsa", "server.key", "looks.md"])
+async def test_what_holds_keys_is_not_read_either(live, name):
+    documents, client, folder = live
+    key = "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEAAAAA\n"
+    (folder / "notes" / name).write_text(key, "utf-8")
+    for _ in range(2):  # before it is looked at, and after
+        result = await called(client, "get", file=f"notes/{name}")
+        assert result["isError"], result
+        assert "b3Blbn" not in str(result)
+        many = await called(client, "multi_get", pattern=f"notes/{name}")
+        assert "b3Blbn" not in str(many)
+        [content] = (await client.read_resource(f"qmd://notes/{name}")).contents
+        assert "b3Blbn" not in content.text
+        await settled(documents)
+
+
+async def test_a_collection_that_cannot_be_indexed_now_is_said_to_be_listed(live):
+    documents, _, folder = live
+    other = documents_of(documents.home, FakeEmbedder())
+    async with other.running(Role.VISITOR):
+        with pytest.raises(BusyError, match="'more' is listed, and indexed as soon"):
+            await other.add(Collection("more", folder / "notes", "*.txt"))
+    assert "more" in [c.name for c in read(documents.home.configuration).collections]
 
 
 async def test_questions_go_on_while_an_operation_is_under_way(live):

@@ -225,6 +225,8 @@ def _not_indexed_yet(documents: Documents, asked: str) -> str | None:
     view = indexer.outlook.view_of(key) if indexer is not None else None
     if view is None or ".." in key.split("/") or "\0" in key:
         return None
+    if documents.index.ledger.get(key) is not None:  # it is known, and no document
+        return None
     path = view.folder.path_of(key)
     is_document = bool(path) and not view.ignore.is_ignored(path, is_folder=False)
     return key if is_document and _status(view.folder, key) is not None else None
@@ -257,7 +259,7 @@ async def text_at(documents: Documents, key: str) -> Text | None:
     if read.is_converted(folder, key):
         body = await _converted(documents, key, is_stale=is_stale)
     else:
-        body = await anyio.to_thread.run_sync(_body, folder, key)
+        body = await anyio.to_thread.run_sync(read.whole_text, folder, key)
     if body is None:
         return None
     title = entry.title if entry is not None else stem_of(key)
@@ -276,7 +278,3 @@ async def _converted(documents: Documents, key: str, *, is_stale: bool) -> str |
         rows = await opened.store.rows([key])
     chunks = sorted((chunk for chunk, _ in rows.get(key, ())), key=lambda c: c.chunk_index)
     return "".join(chunk.text for chunk in chunks) if chunks else None
-
-
-def _body(folder: Folder, key: str) -> str | None:
-    return read.text_of(folder, key, is_masked=False)

@@ -22,7 +22,7 @@ from vector_index_mcp.documents.language_model import LanguageModel
 from vector_index_mcp.documents.operations import Operations
 from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.engine.embed import Embedder
-from vector_index_mcp.errors import SettingsError
+from vector_index_mcp.errors import BusyError, SettingsError, StoreError
 from vector_index_mcp.files.folder import Folder, Reading, Selection, is_broad
 from vector_index_mcp.indexing.keeper import Options, Role
 from vector_index_mcp.indexing.ledger import Ledger
@@ -89,17 +89,17 @@ class Documents:
                 has none.
             allow_broad: Whether a drive's root or a home folder may become a collection.
         """
+        self._allow_broad = allow_broad
         self.home = home
         self.configuration = configuration
         self.problem = ""
         """Why the configuration cannot be read as it is now; the last readable one counts."""
         self.operations = Operations()
         place = Place(home.index, owner=str(home.configuration))
-        folders = [folder_of(collection) for collection in configuration.collections]
+        folders = self._folders_of(configuration).values()
         self.index = LiveIndex(folders, place, options, embedder, cache)
         self.embedder = embedder
         self.language_model = language_model
-        self._allow_broad = allow_broad
         self._following = anyio.Lock()
         self._stamp: object = None
         self._links: tuple[tuple[int, int], catalog.LinkMap] | None = None
@@ -151,9 +151,23 @@ class Documents:
                 self._apply(found)
             self._stamp = stamp
 
+    def _folders_of(self, configuration: Configuration) -> dict[str, Folder]:
+        """The folders of the collections that may be indexed, by name."""
+        folders = {c.name: folder_of(c) for c in configuration.collections}
+        return {name: f for name, f in folders.items() if not self._problem_of(f.path)}
+
+    def _problem_of(self, path: Path) -> str:
+        """Why the folder at `path` is not to be indexed; empty if it is."""
+        if self._allow_broad or not is_broad(path):
+            return ""
+        return (
+            f"{path} is a whole drive or home folder, or the system's own; take a folder in it, or "
+            "set VECTOR_INDEX_ALLOW_BROAD_PATH=true if you mean it"
+        )
+
     def _apply(self, found: Configuration) -> None:
         known = {folder.name: folder for folder in self.index.folders}
-        wanted = {c.name: folder_of(c) for c in found.collections}
+        wanted = self._folders_of(found)
         for name, new in _renamed(known, wanted).items():
             self.index.rename_folder(name, new)
             known[new] = known.pop(name)
@@ -177,15 +191,15 @@ class Documents:
             SettingsError: If it cannot be added.
             StoreError: If it cannot be indexed.
         """
-        folder = folder_of(collection).path
-        if not self._allow_broad and await anyio.to_thread.run_sync(is_broad, folder):
-            raise SettingsError(
-                f"{folder} is a whole drive or home folder; add a folder in it, or set "
-                "VECTOR_INDEX_ALLOW_BROAD_PATH=true if you mean it"
-            )
+        if problem := await anyio.to_thread.run_sync(self._problem_of, folder_of(collection).path):
+            raise SettingsError(problem)
         async with self.operations.doing(f"add {collection.name}"):
             await self._edit(editing.add, collection)
-            await self._settle()
+            try:
+                await self._settle()
+            except (BusyError, StoreError) as error:
+                later = f"{collection.name!r} is listed, and indexed as soon as that can be done"
+                raise type(error)(f"{error}; {later}", error.problem) from error
             return len(catalog.keys_of(self.index.ledger, collection.name))
 
     async def remove(self, name: str) -> int:
@@ -320,7 +334,11 @@ class Documents:
         ledger = await self.known()
         status = await self.index.status()
         collections = tuple(
-            _state_of(collection, ledger, status.absent.get(collection.name, ""))
+            _state_of(
+                collection,
+                ledger,
+                status.absent.get(collection.name) or self._problem_of(folder_of(collection).path),
+            )
             for collection in self.configuration.collections
         )
         return State(

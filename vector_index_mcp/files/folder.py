@@ -12,6 +12,8 @@ from pathlib import Path
 from vector_index_mcp.errors import ProjectError
 
 _UNUSABLE_NAMES = frozenset({".", ".."})
+# What the system makes up when it is read, without end.
+_MADE_BY_THE_SYSTEM = {("/", "proc"), ("/", "sys")}
 _LARGEST_FILE_BYTES = 1_000_000
 
 
@@ -173,7 +175,9 @@ def absence_of(folder: Folder) -> ProjectError | None:
 
 
 def is_broad(folder: Path) -> bool:
-    """Whether `folder`, a resolved path, is a root, a home folder, or above one."""
+    """Whether `folder`, a resolved path, is a root, a home folder or above one, or of no files."""
+    if folder.parts[:2] in _MADE_BY_THE_SYSTEM:
+        return True
     try:
         home = Path.home().resolve()
     except (OSError, RuntimeError):

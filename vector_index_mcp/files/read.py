@@ -87,6 +87,18 @@ def text_of(folder: Folder, key: str, *, is_masked: bool) -> str | None:
     return None if data is None else decode(data)
 
 
+def whole_text(folder: Folder, key: str) -> str | None:
+    """The text of the file `key` as it stands there; None if it has none, or holds keys.
+
+    For whoever names a file: what is masked before it is indexed is not masked here.
+    """
+    is_guarded = folder.reading.masks_credentials
+    if is_guarded and secrets.is_secret(folder.path_of(key)):
+        return None
+    text = text_of(folder, key, is_masked=False)
+    return None if text is None or (is_guarded and secrets.is_key(text)) else text
+
+
 def stamp_now(folder: Folder, key: str) -> Stamp:
     """The stamp of a file that could not be read; one that no file has if it is out of reach."""
     try:
