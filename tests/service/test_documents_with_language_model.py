@@ -12,13 +12,17 @@ from qmd import documents_of, settled, written
 from vector_index_mcp.documents import asking
 from vector_index_mcp.documents.language_model import LanguageModel
 
-pytestmark = pytest.mark.anyio
+pytestmark = [
+    pytest.mark.anyio,
+    # Of the server that stands in for a model: it gives up its sockets when it is collected.
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
 
 
 class Server(ThreadingHTTPServer):
     """Answers chats; `answers` holds what it says, by a word of the prompt."""
 
-    daemon_threads = True
+    daemon_threads = False  # so that closing waits for the last answers
 
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Handler)

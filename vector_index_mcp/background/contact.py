@@ -313,7 +313,8 @@ def _how_ended(process: subprocess.Popen[bytes]) -> str:
     except subprocess.TimeoutExpired:
         return "it says nothing"
     if status >= 0:
-        return f"it ended with status {status}"
+        cause = ", perhaps for want of memory (`ulimit -v`)" if _is_memory_limited() else ""
+        return f"it ended with status {status}{cause}"
     try:
         name = signal.Signals(-status).name
     except ValueError:

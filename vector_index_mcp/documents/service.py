@@ -17,13 +17,14 @@ import anyio.to_thread
 
 from vector_index_mcp.documents import catalog, editing, updating
 from vector_index_mcp.documents.configuration import Collection, Configuration, read
+from vector_index_mcp.documents.folders import folder_of, renamed
 from vector_index_mcp.documents.home import Home
 from vector_index_mcp.documents.language_model import LanguageModel
 from vector_index_mcp.documents.operations import Operations
 from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.engine.embed import Embedder
 from vector_index_mcp.errors import BusyError, SettingsError, StoreError
-from vector_index_mcp.files.folder import Folder, Reading, Selection, is_broad
+from vector_index_mcp.files.folder import Folder, is_broad
 from vector_index_mcp.indexing.keeper import Options, Role
 from vector_index_mcp.indexing.ledger import Ledger
 from vector_index_mcp.indexing.place import Place
@@ -33,7 +34,6 @@ from vector_index_mcp.indexing.service import LiveIndex
 _log = logging.getLogger(__name__)
 
 _LOOK_SECONDS = 0.5  # between two looks at the configuration
-_LARGEST_DOCUMENT_BYTES = 10_000_000  # books are documents, too
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +168,7 @@ class Documents:
     def _apply(self, found: Configuration) -> None:
         known = {folder.name: folder for folder in self.index.folders}
         wanted = self._folders_of(found)
-        for name, new in _renamed(known, wanted).items():
+        for name, new in renamed(known, wanted).items():
             self.index.rename_folder(name, new)
             known[new] = known.pop(name)
         for name in [n for n, folder in known.items() if wanted.get(n) != folder]:
@@ -350,42 +350,6 @@ class Documents:
             problem=self.problem or status.error,
             size_bytes=status.size_bytes,
         )
-
-
-def folder_of(collection: Collection) -> Folder:
-    """A collection as a folder of the index."""
-    pattern = collection.pattern
-    # A glob without a slash means the collection's own folder, and no folder in it.
-    mask = pattern if "/" in pattern else f"/{pattern}"
-    return Folder(
-        path=_resolved(collection.path),
-        name=collection.name,
-        selection=Selection(patterns=collection.ignore, mask=mask),
-        reading=Reading(_LARGEST_DOCUMENT_BYTES, skips_minified=False, converts=True),
-    )
-
-
-def _resolved(path: Path) -> Path:
-    try:
-        return path.resolve()
-    except (OSError, RuntimeError):  # links in a circle
-        return path
-
-
-def _renamed(known: dict[str, Folder], wanted: dict[str, Folder]) -> dict[str, str]:
-    """Which names have become which others: the rest of the collection stayed as it was."""
-    left = {n: f for n, f in known.items() if n not in wanted}
-    found: dict[str, str] = {}
-    for new, folder in wanted.items():
-        same = (n for n, f in left.items() if _without_name(f) == _without_name(folder))
-        if new not in known and (name := next(same, None)) is not None:
-            found[name] = new
-            del left[name]
-    return found
-
-
-def _without_name(folder: Folder) -> tuple[object, ...]:
-    return folder.path, folder.selection, folder.reading
 
 
 def _stamp_of(path: Path) -> tuple[int, ...]:

@@ -14,7 +14,8 @@ _SECONDS = 120.0  # the model may have to be loaded
 _MOST_RESULTS = 1_000
 _NOT_READY = 503
 _NUMBERED = re.compile(r"(\d+): (.*)", re.DOTALL)
-_CONTEXT = re.compile(r"<!-- Context: .*? -->\n\n", re.DOTALL)
+_COMMENTS = ("<!-- Context: ", "<!-- Links to: ", "<!-- Linked from: ")
+_END_OF_COMMENT = " -->\n\n"
 
 
 def search(command: str, wanted: Mapping[str, Any], port: int | None) -> dict[str, Any]:
@@ -44,8 +45,16 @@ def search(command: str, wanted: Mapping[str, Any], port: int | None) -> dict[st
     if wanted["full"]:
         for hit in hits:
             got = _checked(*_post(port, "/get", {"file": hit["key"]}))
-            hit["body"] = _CONTEXT.sub("", str(got["document"]["text"]), count=1)
+            hit["body"] = _without_comments(str(got["document"]["text"]))
     return {"results": hits, "lack": ""}
+
+
+def _without_comments(text: str) -> str:
+    """A document without what is said of it and its links, which stand before it."""
+    for start in (_COMMENTS[:1], _COMMENTS[1:]):
+        if text.startswith(start):
+            text = text.partition(_END_OF_COMMENT)[2]
+    return text
 
 
 def _post(port: int, path: str, body: Mapping[str, Any]) -> tuple[int, Any]:

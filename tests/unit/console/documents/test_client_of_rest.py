@@ -1,17 +1,15 @@
 """A search that the REST service answers, with a service that answers what the contract says."""
 
 import json
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from types import ModuleType
 from typing import Any
 
 import pytest
 
-from vector_index_mcp.console.documents import commands, rest
+from vector_index_mcp.console.documents import commands, rest, server
 from vector_index_mcp.console.documents.formats import Hit, of_hits
 from vector_index_mcp.errors import BackgroundError
 
@@ -96,10 +94,8 @@ def test_what_the_server_refuses_is_told(answer, said):
 
 
 def test_the_server_gets_its_arguments_as_they_are(monkeypatch):
-    module = ModuleType("vector_index_mcp.console.documents.server")
     got = []
-    module.run = lambda *arguments: got.append(arguments) or 7
-    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setattr(server, "run", lambda *arguments: got.append(arguments) or 7)
 
     class Desk:
         home, host_arguments = "home", ["--env-file", "x"]
