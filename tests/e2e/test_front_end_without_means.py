@@ -132,7 +132,7 @@ def test_a_limit_under_which_no_service_starts_is_told(place, limit, words):
     ("limit", "words"),
     [
         ("-n 10", "raise the limit of open files"),
-        ("-v 80000", "not enough memory"),
+        ("-v 80000", "memory"),
         ("-v 150000", "the background service "),  # a library ends the process
         ("-v 300000", "not enough memory"),
     ],
