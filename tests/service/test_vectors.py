@@ -139,7 +139,9 @@ async def with_one_file(uri, model, pipeline):
     return index, ledger
 
 
-async def test_a_walk_waits_for_a_commit_of_vectors_that_is_under_way(tmp_path, caplog):
+async def test_a_walk_does_not_take_a_commit_under_way_for_that_of_another_program(
+    tmp_path, caplog
+):
     root = tmp_path / "project"
     write(root, {"a.py": "def one(): pass\n"})
     codebase = codebase_of(root, FakeEmbedder())
@@ -150,7 +152,7 @@ async def test_a_walk_waits_for_a_commit_of_vectors_that_is_under_way(tmp_path, 
             store = live.index.store
             await store._handles.chunks.delete("document_id = 'none'")  # seen before it is noted
             run = await codebase.index.trigger(force_reindex=False)
-            await eventually(lambda: live.lock.statistics().tasks_waiting)
+            await eventually(lambda: run.files_seen or run.error)
             store._left = store._versions()
         await run.finished.wait()
         assert run.error is None

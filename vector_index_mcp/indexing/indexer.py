@@ -231,7 +231,7 @@ class Indexer:
             await self._index(changes)
 
     async def _walk(self) -> None:
-        await self.live.make_sure()  # a walk is when somebody wants the truth
+        self.live.make_sure()  # a walk is when somebody wants the truth
         run = self.runs.current
         may_have_missed = run is not None and run.kind in {Kind.RESCAN, Kind.REBUILD}
         with self.live.activity.of("the walk through the folders"):

@@ -63,9 +63,7 @@ class Live:
             DamagedIndexError: If somebody else has written to the index.
         """
         async with self.lock:
-            self._check_folder()
-            if not self.index.store.is_as_left:
-                raise DamagedIndexError("another program has changed the index's files")
+            self._make_sure()
             yield
 
     @asynccontextmanager
@@ -75,10 +73,18 @@ class Live:
             self._check_folder()
             yield
 
-    async def make_sure(self) -> None:
-        """Raise what `writing` raises, if something is wrong; a commit under way is waited for."""
-        async with self.writing():
-            pass
+    def make_sure(self) -> None:
+        """Raise what `writing` raises, if something is wrong.
+
+        Not while a commit is under way, which is not noted yet: it has looked before.
+        """
+        if not self.lock.locked():
+            self._make_sure()
+
+    def _make_sure(self) -> None:
+        self._check_folder()
+        if not self.index.store.is_as_left:
+            raise DamagedIndexError("another program has changed the index's files")
 
     def distrust(self, keys: Collection[str]) -> None:
         """Have files cut again of which the index says something else than they do."""
