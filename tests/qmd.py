@@ -1,9 +1,7 @@
 """The collections that the contract's transcripts were recorded with, served by ours."""
 
-from contextlib import asynccontextmanager
-
 import anyio
-from mcp import Client
+from serving import serving as serving_of_any_set
 from waiting import PATIENCE_SECONDS
 from writing import write
 
@@ -14,8 +12,6 @@ from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.indexing.keeper import Options
 from vector_index_mcp.indexing.preparing.recipe import Recipe
 from vector_index_mcp.serving import sets
-from vector_index_mcp.serving.lazily import Lazily
-from vector_index_mcp.serving.server import build_server
 
 LOREM = "Lorem ipsum " * 2_003
 FILES = {
@@ -67,19 +63,9 @@ def documents_of(home, embedder, **options):
     return Documents(home, read(home.configuration), Options(**chosen | options), embedder, cache)
 
 
-@asynccontextmanager
-async def serving(documents, mode="legacy"):
+def serving(documents, mode="legacy"):
     """A client of `documents`, which run meanwhile."""
-
-    async def load():
-        return documents
-
-    service = Lazily(load)
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(service.run)
-        async with Client(build_server(sets.named(sets.DOCUMENTS), service), mode=mode) as client:
-            yield client
-        tasks.cancel_scope.cancel()
+    return serving_of_any_set(documents, mode, sets.DOCUMENTS)
 
 
 async def settled(documents):

@@ -37,16 +37,16 @@ def codebase_of(
 
 
 @asynccontextmanager
-async def serving(codebase, mode="legacy"):
-    """A client of `codebase`, which runs meanwhile."""
+async def serving(running, mode="legacy", tool_set=sets.CODEBASE):
+    """A client of a codebase, or of what another tool set serves, which runs meanwhile."""
 
     async def load():
-        return codebase
+        return running
 
     service = Lazily(load)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(service.run)
-        async with Client(build_server(sets.named(sets.CODEBASE), service), mode=mode) as client:
+        async with Client(build_server(sets.named(tool_set), service), mode=mode) as client:
             yield client
         tasks.cancel_scope.cancel()
 

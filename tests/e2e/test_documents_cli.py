@@ -15,25 +15,13 @@ from typing import NamedTuple
 
 import pytest
 from processes import COMMAND, NO_MODEL, Place, place_of, run
+from qmd import FILES
 
-README = (
-    "# Project README\n\nThis is the main readme file for the project.\n\n"
-    "It contains important information about setup and usage."
-)
-CORPUS = {
-    "docs/readme.md": README,
-    "docs/api.md": "# API Documentation\n\nThis document describes the REST API endpoints.\n\n"
-    "## Authentication\n\nUse Bearer tokens for auth.",
-    "docs/large-file.md": "# Large Document\n\n" + "Lorem ipsum " * 2003,
-    "docs/external-podcast/2023-april-interview.md": "# Podcast Episode\n\nInterview content here.",
-    "docs/meetings/meeting-2024-01.md": "# January Meeting Notes\n\n"
-    "Discussed Q1 goals and roadmap.\n\n## Action Items\n\n- Review budget\n"
-    "- Hire new team members",
-    "docs/meetings/meeting-2024-02.md": "# February Meeting Notes\n\n"
-    "Followed up on Q1 progress.\n\n## Updates\n\n- Budget approved\n- Two candidates interviewed",
+CORPUS = FILES | {
     "notes/plan.md": "# Plan\n\nNo heading match. The budget roadmap is here.\n"
     "line four\nline five\nline six\n",
 }
+README = CORPUS["docs/readme.md"]
 CONFIGURATION = """\
 global_context: Global ctx
 collections:

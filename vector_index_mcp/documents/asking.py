@@ -11,13 +11,15 @@ import anyio
 
 from vector_index_mcp.documents import ranking
 from vector_index_mcp.documents.catalog import Entry, entries_of, entry_at
-from vector_index_mcp.documents.conditions import date_of, understood
+from vector_index_mcp.documents.conditions import date_of, has_conditions, understood
 from vector_index_mcp.documents.contexts import context_of
 from vector_index_mcp.documents.limits import LONGEST_QUERY_CHARS
 from vector_index_mcp.documents.service import Documents
-from vector_index_mcp.engine.prose.stems import asked_stems
+from vector_index_mcp.documents.snippet import Snippet, snippet_of
+from vector_index_mcp.engine.prose.stems import asked_stems, stems_of
+from vector_index_mcp.engine.search import both_searches
 from vector_index_mcp.engine.store import Store
-from vector_index_mcp.engine.types import Candidate, Filters, Hit, StoredChunk, Vector
+from vector_index_mcp.engine.types import Filters, Hit, StoredChunk, Vector
 from vector_index_mcp.errors import EmbeddingError, NoVectorsError, QueryError, SettingsError
 from vector_index_mcp.indexing.asking import Question, ask
 from vector_index_mcp.indexing.ledger import Ledger
@@ -25,6 +27,7 @@ from vector_index_mcp.indexing.ledger import Ledger
 _log = logging.getLogger(__name__)
 
 NO_VECTORS = "Vector index not found. Run 'qmd embed' first to create embeddings."
+_SNIPPET_CHARS = 300
 _RERANK_SECONDS = 5.0  # that a query waits for a cross-encoder
 _CANDIDATES_PER_RESULT = 5  # chunks; documents have several
 
@@ -75,6 +78,19 @@ class Answer:
     """Why meaning did not count although it was to; else empty."""
     seconds: float
 
+    def snippet_of(
+        self, found: Found, most_chars: int = _SNIPPET_CHARS, file_lines: int | None = None
+    ) -> Snippet:
+        """The best lines of a document that was found; see `snippet.snippet_of`."""
+        return snippet_of(
+            found.chunk.text,
+            frozenset(self.stems),
+            lambda line: frozenset(stems_of(line)),
+            start_line=found.chunk.start_line,
+            file_lines=file_lines,
+            most_chars=most_chars,
+        )
+
 
 async def search(documents: Documents, wanted: Wanted) -> Answer:
     """The best documents for a query.
@@ -89,8 +105,10 @@ async def search(documents: Documents, wanted: Wanted) -> Answer:
         StoreError: If there is no index that could be read.
     """
     began = time.monotonic()
-    ledger = await documents.known()
-    conditional = understood(_checked(wanted.query), lambda: entries_of(ledger))
+    query = _checked(wanted.query)
+    # `ask` waits for the first scan by itself; conditions need what it finds before.
+    ledger = await documents.known() if has_conditions(query) else Ledger()
+    conditional = understood(query, lambda: entries_of(ledger))
     text, keys = conditional.text, conditional.keys
     if keys is not None and wanted.collection:
         keys = tuple(key for key in keys if key.startswith(f"{wanted.collection}/"))
@@ -140,7 +158,7 @@ def _newest(ledger: Ledger, keys: Sequence[str], most: int) -> tuple[str, ...]:
 
 
 def _is_collection(documents: Documents, name: str) -> bool:
-    return not name or any(c.name == name for c in documents.configuration.collections)
+    return not name or documents.configuration.has(name)
 
 
 class _Finder:
@@ -170,10 +188,7 @@ class _Finder:
             firsts = (min(rows[k], key=lambda r: r[0].chunk_index) for k in self._keys if k in rows)
             return [Hit(chunk, 1.0) for chunk, _ in firsts]
         self.is_without_vectors = ledger.unembedded_count >= ledger.chunk_count
-        if mode is Mode.WORDS:
-            lexical = await store.matching(self._stems, most, self._filters)
-            return ranking.by_words(lexical)[:limit]
-        vector = await question.embed()
+        vector = None if mode is Mode.WORDS else await question.embed()
         if mode is Mode.MEANING:
             semantic = [] if vector is None else await store.nearest(vector, most, self._filters)
             return ranking.by_meaning(semantic)[:limit]
@@ -200,21 +215,13 @@ class _Finder:
     async def _variant(
         self, store: Store, stems: Sequence[str], vector: Vector, most: int
     ) -> ranking.Variant:
-        lexical: list[Candidate] = []
-        semantic: list[Candidate] = []
+        async def words() -> Sequence[str]:
+            return stems
 
-        async def match() -> None:
-            lexical.extend(await store.matching(stems, most, self._filters))
+        async def embedded() -> Vector:
+            return vector
 
-        async def find_nearest() -> None:
-            semantic.extend(await store.nearest(vector, most, self._filters))
-
-        try:
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(match)
-                tasks.start_soon(find_nearest)
-        except ExceptionGroup as group:  # when both fail, then for the same reason
-            raise group.exceptions[0] from None
+        lexical, semantic = await both_searches(store, words, embedded, most, self._filters)
         return ranking.Variant(len(stems), lexical, semantic, vector)
 
     async def _judged(self, hits: Sequence[Hit]) -> dict[str, float] | None:

@@ -18,7 +18,6 @@ from vector_index_mcp.documents.configuration import DEFAULT_PATTERN, Collection
 from vector_index_mcp.documents.limits import LARGEST_BYTES, MOST_RESULTS
 from vector_index_mcp.documents.places import Places
 from vector_index_mcp.documents.service import CollectionState, Documents
-from vector_index_mcp.documents.snippet import snippet_of
 from vector_index_mcp.documents.updating import Update
 from vector_index_mcp.documents.uris import SCHEME, key_of
 from vector_index_mcp.engine.prose.stems import stems_of
@@ -115,17 +114,10 @@ def _searching(mode: Mode) -> "_Call":
 
 async def _hit(documents: Documents, answer: Answer, found: Found, *, is_whole: bool) -> Values:
     """A document that was found, as its file is now."""
-    text = await retrieval.text_at(documents, found.entry.key)
+    text = await retrieval.text_at(documents, found.entry.key, found.entry)
     body = found.chunk.text if text is None else text.body
-    wanted = frozenset(answer.stems)
-    snippet = snippet_of(
-        found.chunk.text,
-        wanted,
-        lambda line: frozenset(stems_of(line)),
-        start_line=found.chunk.start_line,
-        file_lines=None if text is None else len(lines.lines_of(body)),
-        most_chars=_SNIPPET_CHARS,
-    )
+    file_lines = None if text is None else len(lines.lines_of(body))
+    snippet = answer.snippet_of(found, _SNIPPET_CHARS, file_lines)
     return {
         "docid": found.entry.docid,
         "key": found.entry.key,
@@ -133,7 +125,7 @@ async def _hit(documents: Documents, answer: Answer, found: Found, *, is_whole: 
         "score": found.score,
         "context": found.context,
         "line": snippet.line,
-        "has_words": bool(wanted & frozenset(stems_of(snippet.text))),
+        "has_words": not set(answer.stems).isdisjoint(stems_of(snippet.text)),
         "header": snippet.with_header.partition("\n")[0],
         "start": snippet.start,
         "lines": list(snippet.lines),
@@ -288,7 +280,7 @@ async def _check_contexts(documents: Documents, _: Given, __: Tell) -> Values:
 
 
 def _check_name(documents: Documents, name: str, advice: str = "") -> None:
-    if all(each.name != name for each in documents.configuration.collections):
+    if not documents.configuration.has(name):
         raise SettingsError(f"Collection not found: {name}{advice}")
 
 

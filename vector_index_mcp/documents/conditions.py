@@ -28,6 +28,11 @@ class Conditional:
     """Of the documents that count; None if all do."""
 
 
+def has_conditions(query: str) -> bool:
+    """Whether there is anything in `query` that may be a condition."""
+    return _CONDITION.search(query) is not None
+
+
 def understood(query: str, entries: Callable[[], Iterable[Entry]]) -> Conditional:
     """`query` without its conditions, and the documents that meet all of them.
 
@@ -35,7 +40,7 @@ def understood(query: str, entries: Callable[[], Iterable[Entry]]) -> Conditiona
         query: As somebody wrote it.
         entries: Gives all documents; asked only if there is a condition.
     """
-    if not _CONDITION.search(query):
+    if not has_conditions(query):
         return Conditional(query, None)
     known = [*entries()]
     tags = {_plain(tag) for entry in known for tag in entry.properties.tags}

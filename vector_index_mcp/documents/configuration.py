@@ -59,6 +59,10 @@ class Configuration:
     global_context: str = ""
     """What is true of all documents; empty if nothing is said."""
 
+    def has(self, name: str) -> bool:
+        """Whether there is a collection with this name."""
+        return any(collection.name == name for collection in self.collections)
+
     def named(self, name: str) -> Collection:
         """The collection with this name.
 

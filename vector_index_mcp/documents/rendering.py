@@ -1,12 +1,13 @@
 """The service's values as models on the wire."""
 
 from datetime import UTC, datetime
+from typing import Protocol
 
 from vector_index_mcp.documents import lines
-from vector_index_mcp.documents.asking import Answer, Found, rounded
+from vector_index_mcp.documents.asking import Answer, Mode, Wanted, rounded, search
+from vector_index_mcp.documents.limits import MOST_RESULTS, whole
 from vector_index_mcp.documents.retrieval import Text, TooLarge
-from vector_index_mcp.documents.service import CollectionState, State
-from vector_index_mcp.documents.snippet import Snippet, snippet_of
+from vector_index_mcp.documents.service import CollectionState, Documents, State
 from vector_index_mcp.documents.wire import (
     CollectionStatus,
     Document,
@@ -14,16 +15,35 @@ from vector_index_mcp.documents.wire import (
     ResultItem,
     Skipped,
 )
-from vector_index_mcp.engine.prose.stems import stems_of
 
 MIME_TYPE = "text/markdown"
 
 
-def snippet_for(answer: Answer, found: Found) -> Snippet:
-    """The best lines of a document that was found."""
-    wanted = frozenset(answer.stems)
-    words = lambda line: frozenset(stems_of(line))  # noqa: E731
-    return snippet_of(found.chunk.text, wanted, words, start_line=found.chunk.start_line)
+class Request(Protocol):
+    """What a client of MCP or REST asks for."""
+
+    query: str
+    limit: float
+    min_score: float
+    collection: str | None
+
+
+async def results_of(documents: Documents, asked: Request, mode: str) -> list[ResultItem]:
+    """The results of a search that a client asks for; see `asking.search`.
+
+    Args:
+        documents: They must be running.
+        asked: What for.
+        mode: One of `asking.Mode`.
+    """
+    wanted = Wanted(
+        asked.query,
+        Mode(mode),
+        limit=whole(asked.limit, MOST_RESULTS),
+        min_score=asked.min_score,
+        collection=asked.collection or "",
+    )
+    return items_of(await search(documents, wanted))
 
 
 def items_of(answer: Answer) -> list[ResultItem]:
@@ -35,7 +55,7 @@ def items_of(answer: Answer) -> list[ResultItem]:
             title=found.entry.title,
             score=rounded(found.score),
             context=found.context or None,
-            snippet=snippet_for(answer, found).numbered,
+            snippet=answer.snippet_of(found).numbered,
         )
         for found in answer.found
     ]

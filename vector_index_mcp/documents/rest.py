@@ -16,7 +16,7 @@ from fastapi import APIRouter, Depends, FastAPI, Request
 
 from vector_index_mcp.documents import rest_models as models
 from vector_index_mcp.documents import text
-from vector_index_mcp.documents.limits import MOST_RESULTS, MOST_TEXTS, line, whole
+from vector_index_mcp.documents.limits import MOST_TEXTS, line, whole
 from vector_index_mcp.documents.rest_errors import Refused, answers, install
 from vector_index_mcp.documents.wire import Skipped
 from vector_index_mcp.engine.batched import batched
@@ -92,18 +92,11 @@ _documents, _collections, _contexts, _state = (
 async def _search(
     documents: "Documents", asked: models.SearchRequest, mode: str
 ) -> models.SearchAnswer:
-    from vector_index_mcp.documents import asking, rendering
+    from vector_index_mcp.documents import rendering
 
     if not documents.configuration.collections:
         return models.SearchAnswer(results=[], content=text.of_results_in_rest([], asked.query))
-    wanted = asking.Wanted(
-        asked.query,
-        asking.Mode(mode),
-        limit=whole(asked.limit, MOST_RESULTS),
-        min_score=asked.min_score,
-        collection=asked.collection or "",
-    )
-    items = rendering.items_of(await asking.search(documents, wanted))
+    items = await rendering.results_of(documents, asked, mode)
     content = text.of_results_in_rest(items, asked.query)
     return models.SearchAnswer(results=items, content=content)
 

@@ -8,13 +8,13 @@ import anyio
 import anyio.to_thread
 
 from vector_index_mcp.documents import lines, names
-from vector_index_mcp.documents.catalog import Links, entry_at, entry_with_hash, keys_of
+from vector_index_mcp.documents.catalog import Entry, Links, entry_at, entry_with_hash, keys_of
 from vector_index_mcp.documents.contexts import context_of
 from vector_index_mcp.documents.limits import LARGEST_BYTES
 from vector_index_mcp.documents.matching import matching
 from vector_index_mcp.documents.places import Places
 from vector_index_mcp.documents.service import Documents
-from vector_index_mcp.documents.uris import hash_asked, uri_of
+from vector_index_mcp.documents.uris import SCHEME, hash_asked, uri_of
 from vector_index_mcp.engine.prose.properties import stem_of
 from vector_index_mcp.files import beneath, read
 from vector_index_mcp.files.folder import Folder
@@ -109,18 +109,21 @@ async def get(
         part: Which lines.
         places: Where whoever asks is; by default, nobody knows.
     """
-    found = await _found(documents, asked, places or places_of(documents))
+    ledger = await documents.known()
+    keys = dict.fromkeys(keys_of(ledger))
+    found = await anyio.to_thread.run_sync(
+        _found, documents, ledger, keys, asked, places or places_of(documents)
+    )
     if found is None:
-        keys = keys_of(await documents.known())
         similar = await anyio.to_thread.run_sync(names.similar, keys, asked, _MOST_SUGGESTED)
         return Missing(asked, tuple(similar))
     line = part.from_line if found.line is None else found.line
-    text = await text_at(documents, found.key)
+    text = await text_at(documents, found.key, entry_at(ledger, found.key))
     if text is None:
         return Missing(asked, ())
     cut = lines.cut(text.body, line, part.max_lines)
     body = lines.numbered(cut.text, cut.start) if part.is_numbered else cut.text
-    return replace(text, body=body, links=await documents.links_of(text.key))
+    return replace(text, body=body, links=await documents.links_of(ledger, text.key))
 
 
 async def multi_get(
@@ -150,9 +153,10 @@ async def multi_get(
     where = places or places_of(documents)
     ledger = await documents.known()
     keys = keys_of(ledger)
+    known = dict.fromkeys(keys)
 
     def find_one(name: str) -> str | None:
-        found = _known(ledger, dict.fromkeys(keys), name, where)
+        found = _known(ledger, known, name, where)
         return found.key if found is not None else None
 
     matched = await anyio.to_thread.run_sync(matching, keys, pattern, where, find_one)
@@ -170,7 +174,7 @@ async def multi_get(
             left = len(matched.keys) - number
             errors.append(f"{left} more files matched; ask for them in parts")
             break
-        text = await text_at(documents, key)
+        text = await text_at(documents, key, entry_at(ledger, key))
         if text is None:
             errors.append(_not_found(keys, key))
             continue
@@ -198,13 +202,13 @@ def _not_found(keys: Sequence[str], name: str) -> str:
     return f"File not found: {name}{likely}"
 
 
-async def _found(documents: Documents, asked: str, places: Places) -> names.Found | None:
-    ledger = await documents.known()
-    keys = dict.fromkeys(keys_of(ledger))
-    found = await anyio.to_thread.run_sync(_known, ledger, keys, asked, places)
-    if found is not None:
+def _found(
+    documents: Documents, ledger: Ledger, keys: dict[str, None], asked: str, places: Places
+) -> names.Found | None:
+    """The document that `asked` means, whether it is in the index already or not."""
+    if found := _known(ledger, keys, asked, places):
         return found
-    new = await anyio.to_thread.run_sync(_not_indexed_yet, documents, asked)
+    new = _not_indexed_yet(documents, asked)
     return None if new is None else names.Found(new)
 
 
@@ -221,7 +225,7 @@ def _known(ledger: Ledger, keys: dict[str, None], asked: str, places: Places) ->
 def _not_indexed_yet(documents: Documents, asked: str) -> str | None:
     """The key of a file that has just been made: it is there, and belongs to a collection."""
     indexer = documents.index.indexer
-    key = asked.strip().removeprefix("qmd://")
+    key = asked.strip().removeprefix(SCHEME)
     view = indexer.outlook.view_of(key) if indexer is not None else None
     if view is None or ".." in key.split("/") or "\0" in key:
         return None
@@ -246,10 +250,16 @@ def _size(documents: Documents, key: str) -> int | None:
     return None if folder is None else _status(folder, key)
 
 
-async def text_at(documents: Documents, key: str) -> Text | None:
-    """A document as its file is now; None if it has none any more."""
+async def text_at(documents: Documents, key: str, entry: Entry | None) -> Text | None:
+    """A document as its file is now; None if it has none any more.
+
+    Args:
+        documents: They must be running.
+        key: The document's.
+        entry: What the index knows of it; None if that is nothing yet.
+    """
     index = documents.index
-    folder, entry = index.folders.of(key), entry_at(await documents.known(), key)
+    folder = index.folders.of(key)
     if folder is None:
         return None
     stamp = await anyio.to_thread.run_sync(read.stamp_now, folder, key)

@@ -6,7 +6,7 @@ Knows nothing of who asks and how: whoever serves it calls its methods while it 
 import logging
 import os
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -28,12 +28,15 @@ from vector_index_mcp.files.folder import Folder, is_broad
 from vector_index_mcp.indexing.keeper import Options, Role
 from vector_index_mcp.indexing.ledger import Ledger
 from vector_index_mcp.indexing.place import Place
-from vector_index_mcp.indexing.run import Run
 from vector_index_mcp.indexing.service import LiveIndex
 
 _log = logging.getLogger(__name__)
 
 _LOOK_SECONDS = 0.5  # between two looks at the configuration
+_TOO_BROAD = (
+    "{} is a whole drive or home folder, or the system's own; take a folder in it, or set "
+    "VECTOR_INDEX_ALLOW_BROAD_PATH=true if you mean it"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,32 +145,29 @@ class Documents:
             if stamp == self._stamp:
                 return
             try:
-                found = await anyio.to_thread.run_sync(read, self.home.configuration)
+                found, folders = await anyio.to_thread.run_sync(self._read)
             except SettingsError as error:
                 self.problem = str(error)
                 _log.warning("%s", error)
             else:
                 self.problem = ""
-                self._apply(found)
+                self._apply(found, folders)
             self._stamp = stamp
+
+    def _read(self) -> tuple[Configuration, dict[str, Folder]]:
+        found = read(self.home.configuration)
+        return found, self._folders_of(found)
 
     def _folders_of(self, configuration: Configuration) -> dict[str, Folder]:
         """The folders of the collections that may be indexed, by name."""
         folders = {c.name: folder_of(c) for c in configuration.collections}
-        return {name: f for name, f in folders.items() if not self._problem_of(f.path)}
+        return {name: f for name, f in folders.items() if self._may_be_indexed(f)}
 
-    def _problem_of(self, path: Path) -> str:
-        """Why the folder at `path` is not to be indexed; empty if it is."""
-        if self._allow_broad or not is_broad(path):
-            return ""
-        return (
-            f"{path} is a whole drive or home folder, or the system's own; take a folder in it, or "
-            "set VECTOR_INDEX_ALLOW_BROAD_PATH=true if you mean it"
-        )
+    def _may_be_indexed(self, folder: Folder) -> bool:
+        return self._allow_broad or not is_broad(folder.path)
 
-    def _apply(self, found: Configuration) -> None:
+    def _apply(self, found: Configuration, wanted: dict[str, Folder]) -> None:
         known = {folder.name: folder for folder in self.index.folders}
-        wanted = self._folders_of(found)
         for name, new in renamed(known, wanted).items():
             self.index.rename_folder(name, new)
             known[new] = known.pop(name)
@@ -179,7 +179,7 @@ class Documents:
                 self.index.add_folder(folder)
         self.configuration = found
 
-    async def _edit(self, change: "updating.Change", *arguments: object) -> None:
+    async def _edit(self, change: Callable[..., None], *arguments: object) -> None:
         """Change the configuration's file, and follow it."""
         await anyio.to_thread.run_sync(change, self.home.configuration, *arguments)
         await self.follow()
@@ -191,8 +191,9 @@ class Documents:
             SettingsError: If it cannot be added.
             StoreError: If it cannot be indexed.
         """
-        if problem := await anyio.to_thread.run_sync(self._problem_of, folder_of(collection).path):
-            raise SettingsError(problem)
+        folder = await anyio.to_thread.run_sync(folder_of, collection)
+        if not await anyio.to_thread.run_sync(self._may_be_indexed, folder):
+            raise SettingsError(_TOO_BROAD.format(folder.path))
         async with self.operations.doing(f"add {collection.name}"):
             await self._edit(editing.add, collection)
             try:
@@ -248,7 +249,7 @@ class Documents:
 
     # -- indexing --------------------------------------------------------------------------
 
-    async def _settle(self) -> Run:
+    async def _settle(self) -> None:
         """Compare all collections with the index and wait until it is as they are.
 
         Raises:
@@ -257,7 +258,6 @@ class Documents:
         """
         run = await self.index.trigger(force_reindex=False)
         await run.finished.wait()
-        return run
 
     async def update(self, *, pull: bool = False, name: str = "update") -> list[updating.Update]:
         """Bring all collections up to date; what became of each.
@@ -320,9 +320,8 @@ class Documents:
         await self.index.wait_for_first_scan()
         return await self.index.known_files()
 
-    async def links_of(self, key: str) -> catalog.Links:
-        """What the document `key` links to, and what links to it."""
-        ledger = await self.known()
+    async def links_of(self, ledger: Ledger, key: str) -> catalog.Links:
+        """What the document `key` links to, and what links to it, as far as `ledger` knows."""
         revision = (id(ledger), ledger.revision)
         if self._links is None or self._links[0] != revision:
             entries = [*catalog.entries_of(ledger)]
@@ -333,12 +332,15 @@ class Documents:
         """How the index is now. Never fails."""
         ledger = await self.known()
         status = await self.index.status()
+        indexed = {folder.name for folder in self.index.folders}
+        too_broad = {
+            c.name: _TOO_BROAD.format(c.path)
+            for c in self.configuration.collections
+            if c.name not in indexed
+        }
+        problems = {**status.absent, **too_broad}
         collections = tuple(
-            _state_of(
-                collection,
-                ledger,
-                status.absent.get(collection.name) or self._problem_of(folder_of(collection).path),
-            )
+            _state_of(collection, ledger, problems.get(collection.name, ""))
             for collection in self.configuration.collections
         )
         return State(

@@ -5,6 +5,7 @@ of the protocol looks at their arguments, because the contract words what is wro
 """
 
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mcp.server.mcpserver import MCPServer
@@ -14,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 
 from vector_index_mcp.documents import arguments, text
 from vector_index_mcp.documents.guide import GUIDE
-from vector_index_mcp.documents.limits import MOST_RESULTS, line, whole
+from vector_index_mcp.documents.limits import line, whole
 from vector_index_mcp.documents.wire import Document, Results
 from vector_index_mcp.errors import VectorIndexError
 from vector_index_mcp.indexing.remedies import with_remedy
@@ -32,10 +33,14 @@ _DOCUMENT = (
 )
 
 
-def _tool(
-    title: str, description: str, model: type[BaseModel], answer: _Answer
-) -> tuple[str, str, type[BaseModel], _Answer]:
-    return title, description, model, answer
+@dataclass(frozen=True, slots=True)
+class _Tool:
+    """A tool as it is listed, and what answers it."""
+
+    title: str
+    description: str
+    arguments: type[BaseModel]
+    answer: _Answer
 
 
 def register(server: MCPServer[Any], get_service: GetService) -> None:
@@ -46,12 +51,12 @@ def register(server: MCPServer[Any], get_service: GetService) -> None:
         get_service: Waits for the running service. It is loaded after the first answer, so the
             tools are listed before it exists.
     """
-    for name, (title, description, _, _) in TOOLS.items():
+    for name, tool in TOOLS.items():
         server.add_tool(
             _listed_only,
             name=name,
-            title=title,
-            description=description,
+            title=tool.title,
+            description=tool.description,
             annotations=ToolAnnotations(
                 read_only_hint=True, idempotent_hint=True, open_world_hint=False
             ),
@@ -110,7 +115,7 @@ def _with_schemas(listed: Any) -> _Result:
         else listed.model_dump(mode="json", by_alias=True, exclude_none=True)
     )
     for tool in values["tools"]:
-        tool["inputSchema"] = arguments.schema_of(TOOLS[tool["name"]][2])
+        tool["inputSchema"] = arguments.schema_of(TOOLS[tool["name"]].arguments)
         tool.pop("outputSchema", None)
     return values
 
@@ -119,13 +124,13 @@ async def _called(get_service: GetService, name: str, given: Mapping[str, Any]) 
     """The answer to the call of a tool; what is wrong is a result, not an error of the protocol."""
     if name not in TOOLS:
         return _error(arguments.unknown(name))
-    _, _, model, answer = TOOLS[name]
+    tool = TOOLS[name]
     try:
-        asked = model.model_validate(given)
+        asked = tool.arguments.model_validate(given)
     except ValidationError as error:
         return _error(arguments.refusal(name, error))
     try:
-        return await answer(await get_service(), asked)
+        return await tool.answer(await get_service(), asked)
     except VectorIndexError as error:
         return _error(with_remedy(error))
 
@@ -143,16 +148,9 @@ def _text(words: str) -> _Result:
 
 def _searching(mode: str) -> _Answer:
     async def answer(documents: "Documents", asked: arguments.SearchArguments) -> _Result:
-        from vector_index_mcp.documents import asking, rendering
+        from vector_index_mcp.documents import rendering
 
-        wanted = asking.Wanted(
-            asked.query,
-            asking.Mode(mode),
-            limit=whole(asked.limit, MOST_RESULTS),
-            min_score=asked.min_score,
-            collection=asked.collection or "",
-        )
-        items = rendering.items_of(await asking.search(documents, wanted))
+        items = await rendering.results_of(documents, asked, mode)
         return {
             "content": [_text(text.of_results(items, asked.query))],
             "structuredContent": Results(results=items).model_dump(mode="json"),
@@ -211,45 +209,45 @@ async def _read(get_service: GetService, uri: str) -> _Result:
     return {"contents": [rendering.document_of(found).model_dump(mode="json") | {"uri": uri}]}
 
 
-TOOLS: Mapping[str, tuple[str, str, type[BaseModel], _Answer]] = {
-    "search": _tool(
+TOOLS: Mapping[str, _Tool] = {
+    "search": _Tool(
         "Search (BM25)",
         "Find documents by their words: names, exact terms, error messages. Words are compared "
         "without their endings; a document with more of them, or with rarer ones, comes first.",
         arguments.SearchArguments,
         _searching("search"),
     ),
-    "vsearch": _tool(
+    "vsearch": _Tool(
         "Vector Search (Semantic)",
         "Find documents by meaning, also where they use other words than the query.",
         arguments.MeaningArguments,
         _searching("vsearch"),
     ),
-    "query": _tool(
+    "query": _Tool(
         "Hybrid Query (Best Quality)",
         "Find documents by words and by meaning together: the first choice for a question.",
         arguments.QueryArguments,
         _searching("query"),
     ),
-    "get": _tool(
+    "get": _Tool(
         "Get Document",
         "Read one document as it is now, or a part of it: by path, by the end of a path, or by a "
         "docid (#abc123) from a result. For a name that there is not, the nearest are named.",
         arguments.GetArguments,
         _get,
     ),
-    "multi_get": _tool(
+    "multi_get": _Tool(
         "Multi-Get Documents",
         "Read several documents at once: by a glob (journals/2025-05*.md) or a list with commas. "
         "Large ones are skipped, and said to be.",
         arguments.MultiGetArguments,
         _multi_get,
     ),
-    "status": _tool(
+    "status": _Tool(
         "Index Status",
         "Show the collections, how many documents they have, and how many lack vectors.",
         arguments.StatusArguments,
         _status,
     ),
 }
-"""By name: title, description, arguments, and what answers."""
+"""By name."""

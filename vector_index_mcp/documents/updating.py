@@ -2,10 +2,9 @@
 
 import os
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import anyio
 import anyio.to_thread
@@ -13,9 +12,6 @@ import anyio.to_thread
 from vector_index_mcp.documents.catalog import entry_at, keys_of
 from vector_index_mcp.documents.configuration import Collection
 from vector_index_mcp.indexing.ledger import Ledger
-
-Change = Callable[..., Any]
-"""A function of `editing`."""
 
 _PULL = ("git", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-C")
 _ONLY_FORWARD = ("pull", "--ff-only", "--no-rebase", "--no-autostash")

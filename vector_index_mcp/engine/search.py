@@ -1,6 +1,7 @@
 """A query to hits: full text and vectors, each over-fetched, ranked together."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import TypeVar
 
 import anyio
@@ -43,16 +44,40 @@ async def search(
     """
     is_long = len(query.text) > _SHORT_CHARS
     candidates = max(FEWEST_CANDIDATES, OVERFETCH * limit)
+    matched = partial(_worked_out, is_long, lambda: query.matched)
+    lexical, semantic = await both_searches(store, matched, embed, candidates, filters)
+    is_long = is_long or candidates > _FEW_CANDIDATES
+    return (await _worked_out(is_long, lambda: rank(query, lexical, semantic)))[:limit]
+
+
+async def both_searches(
+    store: Store,
+    words: Callable[[], Awaitable[Sequence[str]]],
+    embed: Callable[[], Awaitable[Vector | None]],
+    limit: int,
+    filters: Filters = NO_FILTERS,
+) -> tuple[list[Candidate], list[Candidate]]:
+    """What full-text and vector search find, each best first; they run at the same time.
+
+    Args:
+        store: Where to look.
+        words: Gives the words to match.
+        embed: Gives the vector to be near to; None searches the full text alone.
+        limit: How many candidates of each at most.
+        filters: Which chunks count.
+
+    Raises:
+        StoreError: If the index cannot be read.
+    """
     lexical: list[Candidate] = []
     semantic: list[Candidate] = []
 
     async def match() -> None:
-        words = await _worked_out(is_long, lambda: query.matched)
-        lexical.extend(await store.matching(words, candidates, filters))
+        lexical.extend(await store.matching(await words(), limit, filters))
 
     async def find_nearest() -> None:
         if (vector := await embed()) is not None:
-            semantic.extend(await store.nearest(vector, candidates, filters))
+            semantic.extend(await store.nearest(vector, limit, filters))
 
     try:
         async with anyio.create_task_group() as tasks:
@@ -60,8 +85,7 @@ async def search(
             tasks.start_soon(find_nearest)
     except ExceptionGroup as group:  # when both fail, then for the same reason
         raise group.exceptions[0] from None
-    is_long = is_long or candidates > _FEW_CANDIDATES
-    return (await _worked_out(is_long, lambda: rank(query, lexical, semantic)))[:limit]
+    return lexical, semantic
 
 
 async def _worked_out(is_long: bool, work: Callable[[], _T]) -> _T:
