@@ -7,6 +7,7 @@ from writing import write
 
 from vector_index_mcp.documents.configuration import read
 from vector_index_mcp.documents.home import Home
+from vector_index_mcp.documents.remedies import REMEDIES
 from vector_index_mcp.documents.service import Documents
 from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.indexing.keeper import Options
@@ -58,6 +59,7 @@ def documents_of(home, embedder, **options):
         "longest_seconds": 0.1,
         "rescan_seconds": 3_600.0,
         "state_folder": beside / "state",
+        "remedies": REMEDIES,
     }
     cache = EmbeddingCache(beside / "cache", 100_000_000)
     return Documents(home, read(home.configuration), Options(**chosen | options), embedder, cache)

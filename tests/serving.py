@@ -7,6 +7,7 @@ from fakes import FakeEmbedder
 from mcp import Client
 from waiting import PATIENCE_SECONDS, eventually
 
+from vector_index_mcp.codebase.remedies import REMEDIES
 from vector_index_mcp.codebase.service import Codebase
 from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.engine.store import Index
@@ -30,6 +31,7 @@ def codebase_of(
         "longest_seconds": 0.1,
         "rescan_seconds": 3_600.0,  # what events miss is not healed behind a test's back
         "state_folder": beside / "state",
+        "remedies": REMEDIES,
     }
     cache = EmbeddingCache(beside / "cache", 100_000_000)
     project = Folder(root, selection=Selection(ignore_patterns))

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vector_index_mcp.background import refusal
+from vector_index_mcp.codebase.remedies import REMEDIES
 from vector_index_mcp.console.arguments import Run, Search, parse
 from vector_index_mcp.console.terminal import write
 from vector_index_mcp.errors import (
@@ -24,7 +25,6 @@ from vector_index_mcp.errors import (
     sentence,
 )
 from vector_index_mcp.foreign import visible
-from vector_index_mcp.indexing.remedies import with_remedy
 from vector_index_mcp.processes import streams
 
 if TYPE_CHECKING:  # imports pydantic
@@ -61,7 +61,7 @@ def run(arguments: Sequence[str], closed: Collection[str] = ()) -> int:
     except (SettingsError, ProjectError) as error:
         return _fail(parsed, str(error), 2)
     except VectorIndexError as error:
-        return _fail(parsed, with_remedy(error), 1)
+        return _fail(parsed, REMEDIES.told(error), 1)
     except KeyboardInterrupt:
         return 130  # what a shell gives a command ended by Ctrl+C
     except BrokenPipeError:

@@ -1,7 +1,7 @@
 """The errors this package raises on purpose.
 
 Every message may be shown to a person or an agent, and ends with what to do. Only errors with a
-`Problem` leave that out: `indexing.remedies` adds it.
+`Problem` leave that out: the `Remedies` of a tool set add it.
 
     VectorIndexError
     |- SettingsError         a setting or an argument is wrong; names it
@@ -61,6 +61,14 @@ class Problem(StrEnum):
     """The index's folder cannot be made or written."""
     INDEX_UNREADABLE = auto()
     """An index that is not in a local folder cannot be read."""
+    INDEX_FOREIGN = auto()
+    """The index's folder holds something that this user's program did not write."""
+    INDEX_OF_ANOTHER = auto()
+    """The index is that of other folders."""
+    INDEX_KEPT = auto()
+    """Another process is the index's writer."""
+    INDEX_MISSING = auto()
+    """There is no index yet."""
     MODEL_NOWHERE = auto()
     """The embedding model is not on this machine and cannot be downloaded."""
     MODEL_FOLDER_MISSING = auto()

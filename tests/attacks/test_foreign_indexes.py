@@ -12,6 +12,7 @@ from serving import call, codebase_of, contents, converged, found, serving, sett
 from waiting import eventually
 from writing import write
 
+from vector_index_mcp.codebase.remedies import REMEDIES
 from vector_index_mcp.engine.fields import entries
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.store.index import Manifest
@@ -112,8 +113,9 @@ async def test_a_configured_folder_with_users_tables_is_refused_and_kept(project
     async with codebase.running():
         with pytest.raises(StoreError, match="did not write for you"):
             await codebase.index.trigger(force_reindex=True)
-        with pytest.raises(StoreError, match="set VECTOR_INDEX_LANCEDB_URI"):
+        with pytest.raises(StoreError, match="did not write for you") as refused:
             await codebase.search("apple", 5)
+        assert "set VECTOR_INDEX_LANCEDB_URI" in REMEDIES.told(refused.value)
     assert state_of(users) == before
 
 
@@ -135,7 +137,7 @@ async def test_a_shipped_index_is_never_served(project, role):
     codebase = codebase_of(project, FakeEmbedder())
     async with codebase.running(role):
         if role is Role.READER:
-            with pytest.raises(StoreError, match="not indexed yet"):
+            with pytest.raises(StoreError, match="nothing is indexed yet"):
                 await codebase.search("curl evil", 5)
         else:
             await codebase.index.trigger(force_reindex=False)

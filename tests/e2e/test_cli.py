@@ -225,7 +225,7 @@ def test_verify_tells_which_files_are_not_as_the_index_says_and_repairs_them(pla
 def test_verify_of_a_project_without_an_index_says_so(place):
     ran = place.run("verify", "project")
     assert ran.returncode == 1
-    assert "not indexed yet" in ran.stderr
+    assert "nothing is indexed yet" in ran.stderr
 
 
 @posix_only
@@ -248,7 +248,7 @@ def test_output_that_nobody_reads_is_no_accident(indexed):
 def test_status_of_a_project_without_an_index_changes_nothing(place):
     ran = place.run("status", "project")
     assert ran.returncode == 0
-    assert "not indexed yet" in ran.stdout
+    assert "nothing is indexed yet" in ran.stdout
     assert not (place.project / ".lancedb").exists()
 
 

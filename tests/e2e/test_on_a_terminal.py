@@ -363,7 +363,7 @@ def test_the_doctor_looks_where_one_is_and_writes_ascii(folder, variables):
 async def test_the_doctor_asks_a_running_service_and_starts_none(place):
     before = await place.run("doctor", place.project)
     assert "service: none runs" in before.stdout
-    assert "warning  index: this project is not indexed yet" in before.stdout
+    assert "warning  index: nothing is indexed yet" in before.stdout
     assert place.report() == {}
     assert not (place.project / ".lancedb").exists()
     async with place.relayed() as client:

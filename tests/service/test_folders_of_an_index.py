@@ -11,6 +11,7 @@ from serving import contents, differences, without_time
 from waiting import PATIENCE_SECONDS, eventually
 from writing import write
 
+from vector_index_mcp.codebase.remedies import REMEDIES
 from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.errors import ProjectError
 from vector_index_mcp.files.folder import Folder, Folders, Reading, Selection
@@ -49,6 +50,7 @@ def index_of(folders, embedder, beside, place="index", *, owner="", uri=""):
         longest_seconds=0.1,
         rescan_seconds=3_600.0,
         state_folder=beside / "state",
+        remedies=REMEDIES,
     )
     where = Place(uri or str(beside / place), owner or f"folders of {place}")
     cache = EmbeddingCache(beside / "cache", 100_000_000)

@@ -2,6 +2,7 @@ import anyio
 import pytest
 from waiting import eventually
 
+from vector_index_mcp.codebase.remedies import REMEDIES
 from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.engine.store import Index, Store
 from vector_index_mcp.engine.store.index import Manifest
@@ -56,7 +57,7 @@ async def is_awaited(lock):
 
 def live_of(passage):
     index = Index("", Manifest("", ""), passage.store)
-    return Live(index, passage.ledger, Activity(), lambda: None, lambda: None)
+    return Live(index, passage.ledger, Activity(), lambda: None, lambda: None, REMEDIES)
 
 
 async def step(passage):

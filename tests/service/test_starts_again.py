@@ -27,6 +27,7 @@ from waiting import eventually
 from writing import write
 
 from vector_index_mcp.codebase import wire
+from vector_index_mcp.codebase.remedies import REMEDIES
 from vector_index_mcp.errors import StoreError
 from vector_index_mcp.indexing.keeper import Role
 from vector_index_mcp.indexing.opening import Opener
@@ -59,7 +60,8 @@ async def test_a_start_on_an_unchanged_project_reads_and_embeds_nothing(project)
 
 def test_the_lock_is_free_however_often_the_index_had_to_be_tried(project, tmp_path):
     opener, other = (
-        Opener(Place.in_project(project, ".lancedb"), "1", tmp_path / "state") for _ in range(2)
+        Opener(Place.in_project(project, ".lancedb"), "1", tmp_path / "state", REMEDIES)
+        for _ in range(2)
     )
     assert opener.acquire()
     assert opener.acquire()
@@ -195,10 +197,10 @@ async def test_a_reader_of_no_index_says_what_to_do_and_leaves_no_trace(project)
     codebase = codebase_of(project, FakeEmbedder())
     async with codebase.running(Role.READER):
         status = await wire.index_status(codebase)
-        with pytest.raises(StoreError, match="not indexed yet; call trigger_index"):
+        with pytest.raises(StoreError, match="nothing is indexed yet"):
             await codebase.search("apple", 5)
     assert (status.indexed_chunk_count, status.is_writer) == (0, False)
-    assert "not indexed yet; call trigger_index" in status.error_message
+    assert "nothing is indexed yet; call trigger_index" in status.error_message
     assert not (project / ".lancedb").exists()
 
 
@@ -246,7 +248,7 @@ async def test_the_index_of_another_project_is_left_alone(project, tmp_path):
         assert str(project) in status["error_message"]
         assert "VECTOR_INDEX_LANCEDB_URI" in status["error_message"]
         message = await failing_call(client, "trigger_index", force_reindex=True)
-        assert "belongs to the project" in message
+        assert f"belongs to {project}; set VECTOR_INDEX_LANCEDB_URI" in message
     assert await contents(project / ".lancedb") == before
 
 
@@ -266,6 +268,7 @@ OPEN_AS_NOBODY = """
 import os, sys
 from pathlib import Path
 import anyio
+from vector_index_mcp.codebase.remedies import REMEDIES
 from vector_index_mcp.indexing.opening import Opener
 from vector_index_mcp.indexing.place import Place
 if os.geteuid() == 0:  # to whom nothing is forbidden
@@ -274,7 +277,8 @@ if os.geteuid() == 0:  # to whom nothing is forbidden
     os.setuid(65534)
 
 async def main(root):
-    opener = Opener(Place.in_project(root, ".lancedb"), "", root.parent / "state of nobody")
+    place = Place.in_project(root, ".lancedb")
+    opener = Opener(place, "", root.parent / "state of nobody", REMEDIES)
     opener.acquire()
     opened = await opener.open()
     place = Path(opener.uri).relative_to(root.parent).parts[0]

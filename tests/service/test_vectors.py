@@ -8,6 +8,7 @@ from serving import Gate, codebase_of, contents, converged, fresh_contents
 from waiting import eventually
 from writing import write
 
+from vector_index_mcp.codebase.remedies import REMEDIES
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.store.index import Manifest, discard
 from vector_index_mcp.errors import StorageError
@@ -111,7 +112,7 @@ async def test_what_was_computed_for_an_index_that_was_replaced_is_not_written(t
     model = await embedder.identity()
     codebase, uri = codebase_of(tmp_path / "project", embedder), str(tmp_path / "index")
     opened = await with_one_file(uri, model, codebase.index.pipeline)
-    live = Live(*opened, Activity(), lambda: None, lambda: None)
+    live = Live(*opened, Activity(), lambda: None, lambda: None, REMEDIES)
     embedder.hold()
 
     async def is_embedding():

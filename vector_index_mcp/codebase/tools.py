@@ -20,8 +20,8 @@ from vector_index_mcp.codebase.limits import (
     MAX_TOKENS,
     TOP_K,
 )
+from vector_index_mcp.codebase.remedies import REMEDIES
 from vector_index_mcp.errors import VectorIndexError
-from vector_index_mcp.indexing.remedies import with_remedy
 from vector_index_mcp.indexing.run import Run
 
 if TYPE_CHECKING:  # the service imports lancedb, which takes a second
@@ -186,7 +186,7 @@ def _tool_errors() -> Iterator[None]:
     try:
         yield
     except VectorIndexError as error:
-        raise ToolError(with_remedy(error)) from error
+        raise ToolError(REMEDIES.told(error)) from error
 
 
 def _answer(readable: str, result: BaseModel) -> CallToolResult:

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from vector_index_mcp.codebase.remedies import REMEDIES
 from vector_index_mcp.errors import VectorIndexError
-from vector_index_mcp.indexing.remedies import with_remedy
 from vector_index_mcp.settings import Settings
 
 
@@ -70,5 +70,5 @@ def not_tried(words: str) -> Finding:
 
 def failed_by(error: VectorIndexError) -> Finding:
     """An error of ours, whose message ends with what to do."""
-    words, separator, remedy = with_remedy(error).partition("; ")
+    words, separator, remedy = REMEDIES.told(error).partition("; ")
     return failed(words, remedy if separator else "look at `vector-index-mcp logs`")

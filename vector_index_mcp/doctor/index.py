@@ -17,6 +17,7 @@ from vector_index_mcp import __version__
 from vector_index_mcp.background import contact, greeting
 from vector_index_mcp.background.endpoint import Endpoint, endpoint_of
 from vector_index_mcp.codebase.limits import DEFAULT_TOP_K
+from vector_index_mcp.codebase.remedies import REMEDIES
 from vector_index_mcp.console import remote
 from vector_index_mcp.console.commands import awaited
 from vector_index_mcp.doctor.finding import (
@@ -29,7 +30,7 @@ from vector_index_mcp.doctor.finding import (
     ok,
     warning,
 )
-from vector_index_mcp.errors import BackgroundError, DamagedIndexError, StoreError
+from vector_index_mcp.errors import BackgroundError, DamagedIndexError, Problem, StoreError
 from vector_index_mcp.indexing.ledger import FAILED, INDEXED, SKIPPED, Ledger
 from vector_index_mcp.indexing.place import Place
 from vector_index_mcp.serving.sets import CODEBASE
@@ -83,7 +84,7 @@ def _silent(case: Case, endpoint: Endpoint) -> Finding:
     from vector_index_mcp.indexing.opening import Opener
 
     try:
-        is_taken = Opener(_place(case), "", case.state_folder).is_taken()
+        is_taken = Opener(_place(case), "", case.state_folder, REMEDIES).is_taken()
     except StoreError as error:
         return failed_by(error)
     if is_taken:
@@ -132,7 +133,7 @@ async def _index(case: Case, build: str) -> Finding:
     from vector_index_mcp.indexing.opening import Opener
     from vector_index_mcp.indexing.ownership import Standing
 
-    opener = Opener(_place(case), "", case.state_folder)
+    opener = Opener(_place(case), "", case.state_folder, REMEDIES)
     standing = opener.locate() if case.index_folder else Standing.OURS
     if standing is Standing.COPY:
         return warning("it is a copy of another index", f"{build} makes it this project's own")
@@ -140,7 +141,7 @@ async def _index(case: Case, build: str) -> Finding:
     if opened is None:
         if standing is Standing.OURS:
             return warning("it is of another format", f"{build} builds it anew")
-        return warning("this project is not indexed yet", f"{build}, or connect a client")
+        return warning("nothing is indexed yet", f"{build}, or connect a client")
     try:
         ledger = await _ledger(opened)
         if ledger.distrusted:
@@ -153,7 +154,7 @@ async def _index(case: Case, build: str) -> Finding:
     if owner != str(case.project) and await anyio.to_thread.run_sync(os.path.isdir, owner):
         return failed(
             f"it belongs to the project {owner}",
-            "set VECTOR_INDEX_LANCEDB_URI to a place of this project's own",
+            REMEDIES.of(Problem.INDEX_OF_ANOTHER),
         )
     finding = _judged(ledger, size, case.project)
     if opener.displaced and finding.verdict is Verdict.OK:

@@ -6,12 +6,12 @@ import anyio
 import anyio.to_thread
 import numpy as np
 
+from vector_index_mcp.codebase.remedies import REMEDIES
 from vector_index_mcp.doctor.finding import Case, Finding, failed, failed_by, ok
 from vector_index_mcp.engine.embed import WorkerEmbedder
 from vector_index_mcp.engine.model import find_model
 from vector_index_mcp.engine.types import Vectors
 from vector_index_mcp.errors import EmbeddingError
-from vector_index_mcp.indexing.remedies import remedy_of
 from vector_index_mcp.processes import children
 
 _TEXTS = (
@@ -34,7 +34,7 @@ def model(case: Case) -> Finding:
 
 async def _model(name: str, device: str) -> Finding:
     began = time.monotonic()
-    worker = WorkerEmbedder(name, device, start_worker=children.start, remedy_of=remedy_of)
+    worker = WorkerEmbedder(name, device, start_worker=children.start, remedy_of=REMEDIES.of)
     async with worker.running() as embedder:
         try:
             vectors = await embedder.embed(_TEXTS)

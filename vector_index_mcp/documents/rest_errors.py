@@ -8,6 +8,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
+from vector_index_mcp.documents.remedies import REMEDIES
 from vector_index_mcp.documents.rest_models import Error
 from vector_index_mcp.errors import (
     BusyError,
@@ -19,7 +20,6 @@ from vector_index_mcp.errors import (
     UnknownError,
     VectorIndexError,
 )
-from vector_index_mcp.indexing.remedies import with_remedy
 
 # The first that fits counts. What is not listed is our failure, or the machine's.
 _STATUSES: tuple[tuple[type[VectorIndexError], int], ...] = (
@@ -90,7 +90,7 @@ async def _http(_: Request, error: HTTPException) -> JSONResponse:
 
 async def _ours(_: Request, error: VectorIndexError) -> JSONResponse:
     status = next((status for kind, status in _STATUSES if isinstance(error, kind)), 500)
-    return _answer(status, with_remedy(error))
+    return _answer(status, REMEDIES.told(error))
 
 
 async def _unforeseen(_: Request, __: Exception) -> JSONResponse:

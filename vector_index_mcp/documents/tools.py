@@ -16,9 +16,9 @@ from pydantic import BaseModel, ValidationError
 from vector_index_mcp.documents import arguments, text
 from vector_index_mcp.documents.guide import GUIDE
 from vector_index_mcp.documents.limits import line, whole
+from vector_index_mcp.documents.remedies import REMEDIES
 from vector_index_mcp.documents.wire import Document, Results
 from vector_index_mcp.errors import VectorIndexError
-from vector_index_mcp.indexing.remedies import with_remedy
 
 if TYPE_CHECKING:  # the service imports lancedb, which takes a second
     from vector_index_mcp.documents.service import Documents
@@ -132,7 +132,7 @@ async def _called(get_service: GetService, name: str, given: Mapping[str, Any]) 
     try:
         return await tool.answer(await get_service(), asked)
     except VectorIndexError as error:
-        return _error(with_remedy(error))
+        return _error(REMEDIES.told(error))
 
 
 def _error(words: str) -> _Result:
@@ -203,7 +203,7 @@ async def _read(get_service: GetService, uri: str) -> _Result:
     try:
         found = await retrieval.get(await get_service(), asked, retrieval.Part(is_numbered=True))
     except VectorIndexError as error:
-        return {"contents": [{"uri": uri, "text": with_remedy(error)}]}
+        return {"contents": [{"uri": uri, "text": REMEDIES.told(error)}]}
     if isinstance(found, retrieval.Missing):
         return {"contents": [{"uri": uri, "text": f"Document not found: {key_of(uri)}"}]}
     return {"contents": [rendering.document_of(found).model_dump(mode="json") | {"uri": uri}]}

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import anyio
 import anyio.to_thread
 
-from vector_index_mcp.engine.embed import Embedder
 from vector_index_mcp.engine.store import Index, Store
 from vector_index_mcp.engine.types import Hit, Vector
 from vector_index_mcp.errors import (
@@ -23,7 +22,6 @@ from vector_index_mcp.errors import (
 from vector_index_mcp.indexing.checking import Checked, check_against_disk
 from vector_index_mcp.indexing.ledger import Ledger
 from vector_index_mcp.indexing.live import Live
-from vector_index_mcp.indexing.remedies import with_remedy
 from vector_index_mcp.indexing.run import Kind
 from vector_index_mcp.indexing.service import LiveIndex
 
@@ -36,14 +34,21 @@ class Question:
     """A query that is embedded once, if that is possible now."""
 
     def __init__(
-        self, embedder: Embedder, text: str, index: Index, ledger: Ledger, *, wait_for_model: bool
+        self,
+        live_index: LiveIndex,
+        text: str,
+        index: Index,
+        ledger: Ledger,
+        *,
+        wait_for_model: bool,
     ) -> None:
         self.text = text
         self.ledger = ledger
         """What is known of the files."""
         self.lack = ""
         """Why there is no vector; empty before `embed`, and if there is one."""
-        self._embedder = embedder
+        self._embedder = live_index.embedder
+        self._remedies = live_index.remedies
         self._index = index
         self._wait_for_model = wait_for_model
         self._vector: Vector | None = None
@@ -67,7 +72,7 @@ class Question:
                 [vector] = await embedder.embed([self.text], urgent=True)
                 identity = await embedder.identity()
         except EmbeddingError as error:
-            return None, with_remedy(error)
+            return None, self._remedies.told(error)
         except TimeoutError:
             return None, "the embedding model is busy"
         if identity.digest != model.digest:
@@ -117,7 +122,7 @@ async def ask(
     if live_index.vectors is not None:
         live_index.vectors.check_model()
     async with live_index.reading() as (index, ledger):
-        question = Question(live_index.embedder, text, index, ledger, wait_for_model=wait_for_model)
+        question = Question(live_index, text, index, ledger, wait_for_model=wait_for_model)
         hits = await _found(live_index, find, question, index.store, limit + _SPARE_HITS)
     if live_index.indexer is not None:
         # Newer than the one the search began with: it knows the commits since.

@@ -27,7 +27,6 @@ from vector_index_mcp.indexing.passage import Passage
 from vector_index_mcp.indexing.pipeline import Pipeline
 from vector_index_mcp.indexing.queue import DirtyQueue
 from vector_index_mcp.indexing.rebuild import Rebuild
-from vector_index_mcp.indexing.remedies import with_remedy
 from vector_index_mcp.indexing.run import Kind, Run
 from vector_index_mcp.indexing.runs import Runs
 from vector_index_mcp.indexing.state import State, StateMachine
@@ -314,7 +313,7 @@ class Indexer:
                         await rebuild.carry_over(self.live, absent, FILES_PER_BATCH)
                 self._rebuild = rebuild
         except StoreError as error:
-            self._end_run(f"the new index could not be built: {with_remedy(error)}")
+            self._end_run(f"the new index could not be built: {self.live.remedies.told(error)}")
             raise
         run.plan(len(files), len(files))
 
@@ -330,7 +329,7 @@ class Indexer:
         except StoreError as error:
             # What is current stays current; the tables left behind are dropped by the next start.
             self._rebuild = None
-            self._end_run(f"the new index could not be built: {with_remedy(error)}")
+            self._end_run(f"the new index could not be built: {self.live.remedies.told(error)}")
             raise
         self._rebuild = None
         self._aim_passage()
@@ -351,8 +350,8 @@ class Indexer:
     async def _pause(self, error: StoreError) -> None:
         delay = _RETRY_SECONDS[min(self._failures, len(_RETRY_SECONDS) - 1)]
         self._failures += 1
-        _log.warning("%s; next try in %s s", with_remedy(error), delay)
-        self._state.enter(State.ERROR, with_remedy(error))
+        _log.warning("%s; next try in %s s", self.live.remedies.told(error), delay)
+        self._state.enter(State.ERROR, self.live.remedies.told(error))
         await anyio.sleep(delay)
         self.queue.wake()
 
@@ -368,7 +367,7 @@ class Indexer:
                 self.live.damage = None
                 self._aim_passage()
         except StoreError as still:
-            self._end_run(with_remedy(still))
+            self._end_run(self.live.remedies.told(still))
             await anyio.sleep(_RETRY_SECONDS[-1])
             return
         self.runs.begin_again()

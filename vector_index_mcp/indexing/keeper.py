@@ -27,7 +27,7 @@ from vector_index_mcp.indexing.pipeline import Pipeline
 from vector_index_mcp.indexing.place import Place
 from vector_index_mcp.indexing.preparing.recipe import Recipe
 from vector_index_mcp.indexing.queue import DirtyQueue
-from vector_index_mcp.indexing.remedies import with_remedy
+from vector_index_mcp.indexing.remedies import Remedies
 from vector_index_mcp.indexing.run import Kind
 from vector_index_mcp.indexing.signal import Signal
 from vector_index_mcp.indexing.state import State, StateMachine
@@ -50,6 +50,8 @@ class Options:
     rescan_seconds: float
     state_folder: Path
     """Where locks and records of indexes lie."""
+    remedies: Remedies
+    """What to do about an error, in the tool set's words."""
 
 
 class Role(StrEnum):
@@ -88,7 +90,7 @@ class Keeper:
             state: Follows runs and errors.
         """
         self._chunker = chunker_of(options.recipe, folders)
-        self.opener = Opener(place, self._chunker, options.state_folder)
+        self.opener = Opener(place, self._chunker, options.state_folder, options.remedies)
         self.kept: Kept | None = None
         """None until the index is open for writing, and while another process is its writer."""
         self.opened = anyio.Event()
@@ -122,7 +124,14 @@ class Keeper:
         self._pipeline.revision = opened.last_revision
         queue = DirtyQueue(self._options.quiet_seconds, self._options.longest_seconds)
         freshness = Freshness(self._folders, queue, self._options.rescan_seconds)
-        live = Live(opened.index, opened.ledger, self._activity, opened.check, queue.wake)
+        live = Live(
+            opened.index,
+            opened.ledger,
+            self._activity,
+            opened.check,
+            queue.wake,
+            self._options.remedies,
+        )
         indexer = Indexer(
             live,
             Outlook(self._folders, self.make_ignore, freshness),
@@ -191,7 +200,7 @@ class Keeper:
             except ProjectError as error:  # it may come back at any time
                 self._state.enter(State.ERROR, str(error))
             except StoreError as error:
-                self._state.enter(State.ERROR, with_remedy(error))
+                self._state.enter(State.ERROR, self._options.remedies.told(error))
                 delay = _REOPEN_SECONDS
             self.opened.set()
             if role is not Role.KEEPER:

@@ -18,7 +18,7 @@ from vector_index_mcp.errors import (
 )
 from vector_index_mcp.indexing.activity import Activity
 from vector_index_mcp.indexing.ledger import Ledger
-from vector_index_mcp.indexing.remedies import with_remedy
+from vector_index_mcp.indexing.remedies import Remedies
 from vector_index_mcp.indexing.signal import Signal
 from vector_index_mcp.processes import memory
 
@@ -43,6 +43,7 @@ class Live:
     """Raises LostIndexError once the index's folder is not the one that was opened."""
     on_damage: Callable[[], None]
     """Called when `damage` is set, so that the first writer mends it."""
+    remedies: Remedies
     damage: StoreError | None = None
     """What shows that the index is damaged, until it is mended."""
     text_moved: Signal = field(default_factory=Signal)
@@ -179,6 +180,6 @@ class Live:
         except (DamagedIndexError, LostIndexError):
             raise
         except StoreError as error:  # a full disk: searches are slower, nothing else is lost
-            _log.warning("%s", with_remedy(error))
+            _log.warning("%s", self.remedies.told(error))
             self.report(error)
             self._no_maintenance_before = anyio.current_time() + _MAINTENANCE_RETRY_SECONDS

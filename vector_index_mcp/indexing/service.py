@@ -13,7 +13,7 @@ import anyio.to_thread
 from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.engine.embed import Embedder
 from vector_index_mcp.engine.store import Index
-from vector_index_mcp.errors import BusyError, ModelNotFoundError, StoreError
+from vector_index_mcp.errors import BusyError, ModelNotFoundError, Problem, StoreError
 from vector_index_mcp.files.folder import Folder, Folders
 from vector_index_mcp.indexing.activity import Activity
 from vector_index_mcp.indexing.freshness import Freshness
@@ -23,7 +23,6 @@ from vector_index_mcp.indexing.ledger import Ledger
 from vector_index_mcp.indexing.pipeline import Pipeline
 from vector_index_mcp.indexing.place import Place
 from vector_index_mcp.indexing.preparing.crew import Crew
-from vector_index_mcp.indexing.remedies import with_remedy
 from vector_index_mcp.indexing.run import Kind, Run
 from vector_index_mcp.indexing.state import StateMachine
 from vector_index_mcp.indexing.status import Progress, Status, status_of
@@ -69,6 +68,7 @@ class LiveIndex:
         crew = crew or Crew(options.recipe)
         self.pipeline = Pipeline(self.folders, crew, cache, self.activity)
         self.cached_embedder = CachedEmbedder(embedder, cache, self.activity)
+        self.remedies = options.remedies
         self._options = options
         self._cache = cache
         self._keeper = Keeper(
@@ -195,8 +195,8 @@ class LiveIndex:
             if self.state.error:
                 raise StoreError(self.state.error)
             raise BusyError(
-                "another process keeps this index and follows every change by itself; "
-                "nothing needs to be triggered, see get_status"
+                "another process keeps this index and follows every change by itself",
+                Problem.INDEX_KEPT,
             )
         return kept
 
@@ -283,9 +283,9 @@ class LiveIndex:
         is_ours = await anyio.to_thread.run_sync(self._keeper.opener.is_readable)
         index = await Index.open(self.uri) if is_ours else None
         if index is None:
-            raise StoreError(
-                self.state.error or "this project is not indexed yet; call trigger_index"
-            )
+            if self.state.error:
+                raise StoreError(self.state.error)
+            raise StoreError("nothing is indexed yet", Problem.INDEX_MISSING)
         try:
             records, holdings = await index.store.records(), await index.store.holdings()
             yield index, Ledger.reconciled(records, holdings)
@@ -333,7 +333,7 @@ class LiveIndex:
             async with self.reading() as (index, ledger):
                 size, model = await index.size_bytes(), index.manifest.model
         except StoreError as error:
-            problem = with_remedy(error)
+            problem = self.remedies.told(error)
         if self.indexer is not None:  # a rebuild may have been swapped in meanwhile
             ledger = self.indexer.live.ledger
         return status_of(

@@ -16,7 +16,6 @@ from vector_index_mcp.engine.types import ModelIdentity, Vector
 from vector_index_mcp.errors import EmbeddingError, ModelNotFoundError, StoreError
 from vector_index_mcp.indexing.activity import Activity
 from vector_index_mcp.indexing.live import Live
-from vector_index_mcp.indexing.remedies import with_remedy
 from vector_index_mcp.indexing.signal import Signal
 
 _log = logging.getLogger(__name__)
@@ -168,7 +167,7 @@ class Vectors:
                 if model is not None and live.index.manifest.model is None:
                     await self._use_model(model)
             except StoreError as error:
-                _log.warning("%s", with_remedy(error))
+                _log.warning("%s", live.remedies.told(error))
                 live.report(error)
 
     async def embed_forever(self) -> None:
@@ -186,7 +185,7 @@ class Vectors:
                 self._model_wanted = anyio.Event()
                 self._embedder.retry()
             except (EmbeddingError, StoreError) as error:
-                _log.warning("%s", with_remedy(error))
+                _log.warning("%s", self._live.remedies.told(error))
                 if isinstance(error, StoreError):
                     self._live.report(error)
                 await anyio.sleep(_RETRY_SECONDS)

@@ -22,8 +22,8 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from vector_index_mcp import foreign
+from vector_index_mcp.codebase.remedies import REMEDIES
 from vector_index_mcp.errors import QueryError, VectorIndexError
-from vector_index_mcp.indexing.remedies import with_remedy
 from vector_index_mcp.page import answers, door, news
 
 if TYPE_CHECKING:  # the link is there before LanceDB is imported
@@ -201,7 +201,7 @@ async def _answered(answer: Awaitable[Any]) -> Response:
     except QueryError as error:
         return _json({"error": str(error)}, 400)
     except VectorIndexError as error:
-        return _json({"error": with_remedy(error)}, 503)
+        return _json({"error": REMEDIES.told(error)}, 503)
 
 
 def _json(values: Any, status: int = 200) -> Response:

@@ -10,7 +10,6 @@ from vector_index_mcp.errors import (
     VectorIndexError,
     sentence,
 )
-from vector_index_mcp.indexing.remedies import with_remedy
 from vector_index_mcp.serving.lazily import Lazily
 from vector_index_mcp.serving.sets import Service, ToolSet
 
@@ -37,6 +36,6 @@ async def answered(
     except (SettingsError, ProjectError) as error:
         return {"error": str(error), "status": WRONG_USE}
     except VectorIndexError as error:
-        return {"error": with_remedy(error), "status": 1}
+        return {"error": tool_set.remedies.told(error), "status": 1}
     except SYSTEM_ERRORS as error:
         return {"error": sentence(error), "status": 1}

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from vector_index_mcp.indexing.keeper import Options
     from vector_index_mcp.indexing.preparing.crew import Crew
     from vector_index_mcp.indexing.preparing.recipe import Recipe
+    from vector_index_mcp.indexing.remedies import Remedies
 
 _FOLDER = "vector-index-mcp"  # in the user's folders for caches and for state
 _SECONDS_PER_MINUTE = 60
@@ -87,13 +88,14 @@ def _recipe_of(settings: Settings) -> "Recipe":
 
 def load_codebase(project: Path, settings: Settings, crew: "Crew | None" = None) -> "Codebase":
     """The service of `project`, not yet running. Takes half a second: it imports lancedb."""
+    from vector_index_mcp.codebase.remedies import REMEDIES
     from vector_index_mcp.codebase.service import Codebase
 
     return Codebase(
         folder_of(project, settings),
         settings.lancedb_uri,
-        _options_of(settings, _recipe_of(settings)),
-        _embedder_of(settings),
+        _options_of(settings, _recipe_of(settings), REMEDIES),
+        _embedder_of(settings, REMEDIES),
         _cache_of(settings),
         crew,
     )
@@ -126,14 +128,15 @@ def load_documents(home: "Home", settings: Settings) -> "Documents":
         SettingsError: If its file cannot be understood.
     """
     from vector_index_mcp.documents import configuration
+    from vector_index_mcp.documents.remedies import REMEDIES
     from vector_index_mcp.documents.service import Documents
     from vector_index_mcp.indexing.preparing.recipe import Recipe
 
     return Documents(
         home,
         configuration.read(home.configuration),
-        _options_of(settings, Recipe(settings.chunk_max_chars, is_prose=True)),
-        _embedder_of(settings),
+        _options_of(settings, Recipe(settings.chunk_max_chars, is_prose=True), REMEDIES),
+        _embedder_of(settings, REMEDIES),
         _cache_of(settings),
         _language_model_of(settings),
         allow_broad=settings.allow_broad_path,
@@ -150,7 +153,7 @@ def _language_model_of(settings: Settings) -> "LanguageModel | None":
     )
 
 
-def _options_of(settings: Settings, recipe: "Recipe") -> "Options":
+def _options_of(settings: Settings, recipe: "Recipe", remedies: "Remedies") -> "Options":
     from vector_index_mcp.indexing.keeper import Options
 
     return Options(
@@ -159,12 +162,12 @@ def _options_of(settings: Settings, recipe: "Recipe") -> "Options":
         longest_seconds=settings.debounce_longest_ms / 1000,
         rescan_seconds=settings.rescan_seconds,
         state_folder=state_folder(),
+        remedies=remedies,
     )
 
 
-def _embedder_of(settings: Settings) -> "WorkerEmbedder":
+def _embedder_of(settings: Settings, remedies: "Remedies") -> "WorkerEmbedder":
     from vector_index_mcp.engine.embed import WorkerEmbedder
-    from vector_index_mcp.indexing.remedies import remedy_of
     from vector_index_mcp.processes import children
 
     return WorkerEmbedder(
@@ -173,7 +176,7 @@ def _embedder_of(settings: Settings) -> "WorkerEmbedder":
         settings.worker_idle_minutes * _SECONDS_PER_MINUTE,
         reranker_name=settings.rerank_model,
         start_worker=children.start,
-        remedy_of=remedy_of,
+        remedy_of=remedies.of,
     )
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from vector_index_mcp.background.host import Tell
     from vector_index_mcp.indexing.preparing.head_start import HeadStart
+    from vector_index_mcp.indexing.remedies import Remedies
     from vector_index_mcp.page.handover import Handover
     from vector_index_mcp.serving.guard import App
     from vector_index_mcp.serving.listener import Page
@@ -57,6 +58,8 @@ class ToolSet:
     title: str
     description: str
     instructions: str
+    remedies: "Remedies"
+    """What to do about an error, in its words."""
     load: "Callable[[Path, Settings, HeadStart | None], Awaitable[Service]]"
     """Makes the service of a place, not yet running."""
     register: "Callable[[MCPServer[Any], Get], None]"
@@ -71,6 +74,7 @@ class ToolSet:
 
 def _codebase() -> ToolSet:
     from vector_index_mcp.codebase import tools
+    from vector_index_mcp.codebase.remedies import REMEDIES
     from vector_index_mcp.serving.loading import open_codebase
 
     def load_page(get_service: Get, handover: "Handover") -> "Page":
@@ -85,6 +89,7 @@ def _codebase() -> ToolSet:
         title="Vector index",
         description="Searches this software project by meaning and by identifier",
         instructions=tools.INSTRUCTIONS,
+        remedies=REMEDIES,
         load=open_codebase,
         register=tools.register,
         load_page=load_page,
@@ -93,6 +98,7 @@ def _codebase() -> ToolSet:
 
 def _documents() -> ToolSet:
     from vector_index_mcp.documents import guide, tools
+    from vector_index_mcp.documents.remedies import REMEDIES
     from vector_index_mcp.serving.loading import open_documents
 
     async def answer(documents: Any, name: str, given: Mapping[str, Any], tell: "Tell") -> Any:
@@ -112,6 +118,7 @@ def _documents() -> ToolSet:
         title="Documents",
         description="Finds and reads the user's documents, by words and by meaning",
         instructions=guide.INSTRUCTIONS,
+        remedies=REMEDIES,
         load=open_documents,
         register=tools.register,
         load_page=None,

@@ -23,10 +23,10 @@ from vector_index_mcp.console.documents.arguments import (
 from vector_index_mcp.console.documents.desk import Desk
 from vector_index_mcp.console.terminal import write
 from vector_index_mcp.documents.lines import skipped_on_terminal
+from vector_index_mcp.documents.remedies import REMEDIES
 from vector_index_mcp.documents.uris import SCHEME
 from vector_index_mcp.errors import VectorIndexError
 from vector_index_mcp.foreign import visible
-from vector_index_mcp.indexing.remedies import with_remedy
 
 _Run: TypeAlias = Callable[[Line, Desk], int]
 
@@ -60,7 +60,7 @@ def run(arguments: Sequence[str], desk_of: Callable[[str], Desk]) -> int:
     except VectorIndexError as error:
         if is_relay(arguments):  # the client is told as well, by who called us
             raise
-        return _fail(f"{with_remedy(error)}\n")
+        return _fail(f"{REMEDIES.told(error)}\n")
 
 
 def _introduce(line: Line) -> int:

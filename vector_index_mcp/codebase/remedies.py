@@ -1,0 +1,11 @@
+"""What the codebase's remedies name."""
+
+from vector_index_mcp.indexing.remedies import Remedies
+
+REMEDIES = Remedies(
+    place="VECTOR_INDEX_LANCEDB_URI",
+    again="call trigger_index",
+    anew="trigger_index with force_reindex=true",
+    state="get_status",
+    log="`vector-index-mcp logs`",
+)
