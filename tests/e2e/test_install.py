@@ -23,6 +23,11 @@ def user(tmp_path) -> User:
     return User(tmp_path)
 
 
+def configurations(user: User) -> dict:
+    """The user's files without backups."""
+    return {name: data for name, data in user.files().items() if not name.endswith(".bak")}
+
+
 def servers(path: Path) -> dict:
     return json.loads(path.read_text(encoding="utf-8"))["mcpServers"]
 
@@ -281,10 +286,50 @@ def test_uninstall_says_where_the_section_still_is(user):
 # -- what a client starts --------------------------------------------------------------------
 
 
+# -- documents -------------------------------------------------------------------------------
+
+
+def test_documents_go_into_the_users_files_and_out_again(user):
+    assert user.run("install", "--client", *NAMES, "--scope", "user", "--yes").returncode == 0
+    before = configurations(user)
+    first = user.run("install", "--set", "documents", "--client", *NAMES, "--yes")
+    assert (first.returncode, first.stderr) == (0, "")
+    assert configurations(user).keys() == before.keys()
+    entries = servers(user.home / ".cursor/mcp.json")
+    assert entries.keys() == {"web", "documents"}
+    assert entries["documents"]["args"] == ["documents", "mcp"]
+    again = user.run("install", "--set", "documents", "--client", *NAMES, "--yes")
+    assert again.stdout.count("already there, as `documents`") == len(NAMES)
+    assert user.run("uninstall", "--set", "documents", "--yes").returncode == 0
+    assert configurations(user) == before
+
+
+def test_documents_of_another_index_have_an_entry_of_their_own(user):
+    for index in ("work", "index"):
+        arguments = ("--set", "documents", "--index", index, "--client", "cursor", "--yes")
+        assert user.run("install", *arguments).returncode == 0
+    assert user.run("uninstall", "--set", "documents", "--yes").returncode == 0
+    [entry] = servers(user.home / ".cursor/mcp.json").values()
+    assert entry["args"] == ["documents", "mcp", "--index", "work"]
+    none = user.run("uninstall", "--set", "documents", "--yes")
+    assert (none.returncode, none.stdout) == (0, "no client has an entry for these documents\n")
+
+
+def test_documents_are_installed_from_anywhere_but_say_nothing_to_agents_of_a_project(user):
+    told = user.run("install", "--set", "documents", "--agents-md", "--client", "cursor", "--yes")
+    assert (told.returncode, "the tools explain themselves" in told.stderr) == (2, True)
+    arguments = ("install", user.home, "--set", "documents", "--client", "cursor", "--yes")
+    assert user.run(*arguments).returncode == 0
+
+
 @pytest.mark.anyio
-async def test_a_client_gets_its_tools_from_the_entry_as_it_is_written():
+@pytest.mark.parametrize(
+    ("chosen", "tool"), [((), "search_index"), (("--set", "documents"), "multi_get")]
+)
+async def test_a_client_gets_its_tools_from_the_entry_as_it_is_written(chosen, tool):
     with place_of({"app.py": "def main():\n    pass\n"}, **NO_MODEL) as place:
-        arguments = ("install", place.project, "--client", "claude-code", "--yes")
+        scope = ("--scope", "project")
+        arguments = ("install", place.project, *chosen, "--client", "claude-code", *scope, "--yes")
         assert (await place.run(*arguments)).returncode == 0
         [entry] = servers(place.project / ".mcp.json").values()
         assert Path(entry["command"]).is_absolute()
@@ -295,7 +340,7 @@ async def test_a_client_gets_its_tools_from_the_entry_as_it_is_written():
             transport = stdio_client(parameters, errlog=stderr)
             async with Client(transport, read_timeout_seconds=MODEL_SECONDS) as client:
                 tools = (await client.list_tools()).tools
-        assert "search_index" in [tool.name for tool in tools]
+        assert tool in [each.name for each in tools]
 
 
 def test_the_commands_are_in_the_help(user):

@@ -8,41 +8,47 @@ from functools import partial
 from pathlib import Path
 
 from vector_index_mcp.clients import configs, places, plan, screen
-from vector_index_mcp.clients.catalog import CLIENTS, SCOPES, Client
+from vector_index_mcp.clients.catalog import CLIENTS, SCOPES, USER, Client
 from vector_index_mcp.clients.launch import Launch, this_program
 from vector_index_mcp.clients.plan import Step
+from vector_index_mcp.clients.served import Collections, Project, Served
 from vector_index_mcp.codebase.project import resolve_project
 from vector_index_mcp.errors import ConfigFileError, SettingsError
+from vector_index_mcp.serving.sets import CODEBASE, DOCUMENTS
 
+_NONE = {
+    CODEBASE: "no client has an entry for this project",
+    DOCUMENTS: "no client has an entry for these documents",
+}
 _BY_NAME = {client.name: client for client in CLIENTS}
 
 Plan = Callable[[], list[Step]]
 
 
 def install(parsed: argparse.Namespace, *, allow_broad: bool) -> int:
-    """Add the project to the clients' configurations; returns the exit status.
+    """Add the project, or the documents, to the clients' configurations; returns the exit status.
 
     Raises:
         ProjectError: If there is no such project.
         SettingsError: If the clients that are named make no sense.
     """
     path, names = _path_and_names(parsed)
-    project = resolve_project(path, allow_broad=allow_broad)
+    served = _served(parsed, path, allow_broad=allow_broad)
+    project = _folder(path)
     here = places.here(project)
     clients = _named(names, parsed.scope) if names else _found(here, parsed)
     if not clients:
         screen.say("nothing was written")
         return 1
     options = ("--env-file", str(Path(parsed.env_file).absolute())) if parsed.env_file else ()
-    launch = Launch(project, this_program(sys.argv[0]), options)
+    launch = Launch(served, this_program(sys.argv[0]), options)
     if launch.lies_in_a_cache:
         screen.complain(
             f"{launch.program[0]} lies in a cache, which may be emptied; install the program "
             "permanently (`uv tool install`, `pipx install` or pip) and run this again"
         )
     plans: list[Plan] = [
-        partial(plan.install, client, parsed.scope or client.scope, here, launch)
-        for client in clients
+        partial(plan.install, client, _scope(client, parsed), here, launch) for client in clients
     ]
     if parsed.agents_md:
         documents = plan.documents(project, clients)
@@ -51,26 +57,30 @@ def install(parsed: argparse.Namespace, *, allow_broad: bool) -> int:
 
 
 def uninstall(parsed: argparse.Namespace) -> int:
-    """Take the project out of the clients' configurations; returns the exit status.
+    """Take the project, or the documents, out of the clients' configurations.
+
+    Returns:
+        The exit status.
 
     Raises:
         SettingsError: If the clients that are named make no sense.
     """
     path, names = _path_and_names(parsed)
-    # A project that is gone still has its entries. pathlib raises if a home folder is not known.
-    project = Path(os.path.realpath(os.path.expanduser(path)))  # noqa: PTH111
+    project = _folder(path)  # one that is gone still has its entries
+    served: Served = Project(project) if parsed.set == CODEBASE else Collections(parsed.index)
     here = places.here(project)
     plans: list[Plan] = [
-        partial(plan.uninstall, client, scope, path, project)
+        partial(plan.uninstall, client, scope, path, project, served)
         for client in (_named(names, parsed.scope) if names else CLIENTS)
         for scope in SCOPES
         if parsed.scope in {None, scope}
         for path in client.paths(scope, here)
     ]
-    plans += [
-        partial(plan.uninstall_guide, project, document, is_wanted=parsed.agents_md)
-        for document in plan.every_document(project)
-    ]
+    if parsed.set == CODEBASE:
+        plans += [
+            partial(plan.uninstall_guide, project, document, is_wanted=parsed.agents_md)
+            for document in plan.every_document(project)
+        ]
     return _carry_out(plans, parsed)
 
 
@@ -84,7 +94,7 @@ def _carry_out(plans: Sequence[Plan], parsed: argparse.Namespace) -> int:
         else:
             screen.show(step.title, step.change)
     if not steps and not failed:
-        screen.say("no client has an entry for this project")
+        screen.say(_NONE[parsed.set])
     if not changing:
         return 1 if failed else 0
     if not parsed.yes:
@@ -132,6 +142,35 @@ def _written(steps: Sequence[Step]) -> bool:
     return is_all
 
 
+def _served(parsed: argparse.Namespace, path: str, *, allow_broad: bool) -> Served:
+    """What the entries are to serve.
+
+    Raises:
+        ProjectError: If there is no such project.
+        SettingsError: If the options do not go together.
+    """
+    if parsed.set == CODEBASE:
+        return Project(resolve_project(path, allow_broad=allow_broad))
+    if parsed.agents_md:
+        raise SettingsError(
+            "--agents-md tells agents to search this project; --set documents has nothing to say "
+            "there, the tools explain themselves"
+        )
+    return Collections(parsed.index)
+
+
+def _folder(path: str) -> Path:
+    # pathlib raises if a home folder is not known.
+    return Path(os.path.realpath(os.path.expanduser(path)))  # noqa: PTH111
+
+
+def _scope(client: Client, parsed: argparse.Namespace) -> str:
+    """In which of the client's files an entry goes: documents are the user's, not a project's."""
+    if parsed.scope:
+        return str(parsed.scope)
+    return USER if parsed.set != CODEBASE and USER in client.files else client.scope
+
+
 def _path_and_names(parsed: argparse.Namespace) -> tuple[str, list[str]]:
     """The project's path and the clients' names.
 
@@ -173,7 +212,7 @@ def _found(here: Mapping[str, Path], parsed: argparse.Namespace) -> list[Client]
     clients = [
         client
         for client in CLIENTS
-        if client.is_installed(here) and (parsed.scope or client.scope) in client.files
+        if client.is_installed(here) and _scope(client, parsed) in client.files
     ]
     if not clients:
         known = ", ".join(_BY_NAME)

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from vector_index_mcp.clients.served import Served
+
 _PROGRAM = "vector-index-mcp"
 _MODULE = "vector_index_mcp"
 # `vector-index-mcp`, with its extension on Windows, or as uvx and pipx take it.
 _OUR_WORD = re.compile(r"vector[-_]index[-_]mcp(\.exe|\.cmd)?(\[[\w,-]*\])?([=@<>~!].*)?")
-_PROJECT_VARIABLE = "${workspaceFolder}"
 # A tool's full name, "mcp__NAME__trigger_index", has at most 64 characters, in Cursor 60.
 _LONGEST_NAME_CHARS = 40
 # Claude Code keeps these for itself.
@@ -23,16 +24,16 @@ _RESERVED_NAMES = frozenset({"workspace", "computer-use", "claude-in-chrome"})
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """How to serve a project."""
+    """How to serve something."""
 
-    project: Path
+    served: Served
     program: tuple[str, ...]
     options: tuple[str, ...] = ()
 
     @property
     def words(self) -> list[str]:
         """The command line."""
-        return [*self.program, *self.options, str(self.project)]
+        return [*self.program, *self.options, *self.served.words]
 
     @property
     def lies_in_a_cache(self) -> bool:
@@ -68,27 +69,16 @@ def words_of(entry: Any) -> list[str]:
     return [word for word in words if word and isinstance(word, str)]
 
 
-def serves(words: Sequence[str], project: Path, *, is_of_project: bool) -> bool:
-    """Whether a command line serves `project`.
+def serves(words: Sequence[str], served: Served, project: Path | None) -> bool:
+    """Whether a command line serves `served`.
 
     Args:
         words: The command line.
-        project: The project's folder, links resolved.
-        is_of_project: Whether it stands in a file of the project, so that a relative path begins
-            there.
+        served: What is looked for.
+        project: Where relative paths begin, if the command line stands in a file of a project.
     """
     program = _program_length(words)
-    for word in words[program:] if program else []:
-        if is_of_project:
-            word = word.replace(_PROJECT_VARIABLE, str(project))
-        path = Path(word)
-        if path.is_absolute() or is_of_project:
-            try:
-                if (project / path).resolve() == project:
-                    return True
-            except (OSError, RuntimeError, ValueError):  # a word that is no path at all
-                continue
-    return False
+    return program > 0 and served.is_served_by(words[program:], project)
 
 
 def can_start(words: Sequence[str]) -> bool:
@@ -101,13 +91,13 @@ def with_program(words: Sequence[str], program: Sequence[str]) -> list[str]:
     return [*program, *words[_program_length(words) :]]
 
 
-def name_for(project: Path, taken: Collection[str]) -> str:
-    """A name that every client allows, by the project's folder; not one of those `taken`.
+def name_for(wanted: str, taken: Collection[str]) -> str:
+    """A name that every client allows, as near to `wanted` as may be; not one of those `taken`.
 
     Letters, digits and hyphens: Claude Code allows no others but the underscore, which Gemini CLI
     advises against.
     """
-    ascii_name = unicodedata.normalize("NFKD", project.name).encode("ascii", "ignore").decode()
+    ascii_name = unicodedata.normalize("NFKD", wanted).encode("ascii", "ignore").decode()
     name = re.sub(r"[^A-Za-z0-9]+", "-", ascii_name)[:_LONGEST_NAME_CHARS].strip("-") or "project"
     unwanted = {other.lower() for other in taken} | _RESERVED_NAMES
     number, candidate = 1, name

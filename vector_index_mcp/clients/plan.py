@@ -12,6 +12,7 @@ from vector_index_mcp.clients import edits, guide, launch
 from vector_index_mcp.clients.catalog import AGENTS, CLIENTS, PROJECT, SCOPES, Client, Scope
 from vector_index_mcp.clients.configs import Change, Edit, decoded, edited, read, undoing
 from vector_index_mcp.clients.launch import Launch
+from vector_index_mcp.clients.served import Served
 from vector_index_mcp.clients.target import Target, load, target_of
 from vector_index_mcp.errors import ConfigFileError
 
@@ -38,6 +39,7 @@ class _Config:
 
     client: Client
     scope: Scope
+    project: Path
     target: Target
     data: bytes | None
     servers: Mapping[str, Any]
@@ -47,12 +49,13 @@ class _Config:
         """The file, as the client names it."""
         return self.target.path
 
-    def ours(self, project: Path) -> list[str]:
-        """The names of the entries that serve `project`."""
+    def ours(self, served: Served) -> list[str]:
+        """The names of the entries that serve `served`."""
+        begin = self.project if self.scope == PROJECT else None
         return [
             name
             for name, entry in self.servers.items()
-            if launch.serves(launch.words_of(entry), project, is_of_project=self.scope == PROJECT)
+            if launch.serves(launch.words_of(entry), served, begin)
         ]
 
     def adding(self, name: str, entry: dict[str, Any]) -> Edit:
@@ -84,7 +87,7 @@ class _Config:
 
 
 def install(client: Client, scope: Scope, places: Mapping[str, Path], wanted: Launch) -> list[Step]:
-    """The steps that give `client` an entry for the project.
+    """The steps that give `client` an entry.
 
     Raises:
         ConfigFileError: If its configuration cannot be read or edited.
@@ -92,27 +95,29 @@ def install(client: Client, scope: Scope, places: Mapping[str, Path], wanted: La
     config = _read(client, scope, client.paths(scope, places)[0], places["project"])
     others = _readable(client, places, besides=config.path)
     for known in (config, *others):
-        for name in known.ours(wanted.project):
+        for name in known.ours(wanted.served):
             words = launch.words_of(known.servers[name])
             if launch.can_start(words):
                 return [Step(client.title, said=f"already there, as `{name}` in {known.path}")]
             mend = known.mending(name, launch.with_program(words, wanted.program))
             return [_step(known, edited(known.path, known.data, mend))]
     name = launch.name_for(
-        wanted.project, {name for known in (config, *others) for name in known.servers}
+        wanted.served.name, {name for known in (config, *others) for name in known.servers}
     )
     add = config.adding(name, client.shape(wanted.words))
     return [_step(config, edited(config.path, config.data, add))]
 
 
-def uninstall(client: Client, scope: Scope, path: Path, project: Path) -> list[Step]:
-    """The steps that take the project's entry out of one configuration file; none if it has none.
+def uninstall(
+    client: Client, scope: Scope, path: Path, project: Path, served: Served
+) -> list[Step]:
+    """The steps that take the entries for `served` out of one file; none if it has none.
 
     Raises:
         ConfigFileError: If the file cannot be read or edited.
     """
     config = _read(client, scope, path, project)
-    names = config.ours(project)
+    names = config.ours(served)
     if not names or config.data is None:
         return []
     add = config.adding(names[0], config.servers[names[0]])
@@ -205,4 +210,4 @@ def _read(client: Client, scope: Scope, path: Path, project: Path) -> _Config:
     target = target_of(path, project if scope == PROJECT else None)
     data = load(target)
     servers = read(path, data, lambda text: edits.table(client.syntax.read(text), client.servers))
-    return _Config(client, scope, target, data, servers)
+    return _Config(client, scope, project, target, data, servers)

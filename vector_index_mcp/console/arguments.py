@@ -16,6 +16,7 @@ from vector_index_mcp.codebase.limits import (
     TOP_K,
 )
 from vector_index_mcp.console.documents.arguments import is_relay
+from vector_index_mcp.documents.home import DEFAULT_NAME
 
 Run: TypeAlias = Callable[[argparse.Namespace], int]
 """Runs a command that was parsed; returns the exit status."""
@@ -312,6 +313,18 @@ def _add_commands_of_clients(add: _Add) -> None:
     )
     for command, which in ((install, "those found; asks"), (uninstall, "all that have it")):
         command.add_argument("path", metavar="PATH", nargs="?", help="the project's folder (.)")
+        command.add_argument(
+            "--set",
+            choices=("codebase", _DOCUMENTS),
+            default="codebase",
+            help="what to serve: the project (codebase), or your documents",
+        )
+        command.add_argument(
+            "--index",
+            metavar="NAME",
+            default=DEFAULT_NAME,
+            help="with --set documents: which set of collections",
+        )
         command.add_argument(
             "--client",
             metavar="NAME",

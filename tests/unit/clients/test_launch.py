@@ -7,8 +7,10 @@ import pytest
 
 from vector_index_mcp.clients import launch
 from vector_index_mcp.clients.launch import Launch
+from vector_index_mcp.clients.served import Collections, Project
 
 PROJECT = Path("/home/ada/web")
+WEB = Project(PROJECT)
 
 
 @pytest.mark.parametrize(
@@ -24,7 +26,7 @@ PROJECT = Path("/home/ada/web")
     ],
 )
 def test_a_command_line_of_ours_is_recognised(words):
-    assert launch.serves(words, PROJECT, is_of_project=False)
+    assert launch.serves(words, WEB, None)
 
 
 @pytest.mark.parametrize(
@@ -42,14 +44,51 @@ def test_a_command_line_of_ours_is_recognised(words):
     ],
 )
 def test_any_other_command_line_is_not(words):
-    assert not launch.serves(words, PROJECT, is_of_project=False)
+    assert not launch.serves(words, WEB, None)
 
 
 @pytest.mark.parametrize("path", [".", "./", "${workspaceFolder}", "/home/ada/web"])
 def test_inside_the_project_a_relative_path_counts_from_there(path):
-    assert launch.serves(["vector-index-mcp", path], PROJECT, is_of_project=True)
-    assert not launch.serves(["vector-index-mcp", "src"], PROJECT, is_of_project=True)
-    assert not launch.serves(["vector-index-mcp", "--foreground"], PROJECT, is_of_project=True)
+    assert launch.serves(["vector-index-mcp", path], WEB, PROJECT)
+    assert not launch.serves(["vector-index-mcp", "src"], WEB, PROJECT)
+    assert not launch.serves(["vector-index-mcp", "--foreground"], WEB, PROJECT)
+
+
+@pytest.mark.parametrize(
+    ("words", "index"),
+    [
+        (["vector-index-mcp", "documents", "mcp"], "index"),
+        (["vector-index-mcp", "documents", "serve"], "index"),
+        (["uvx", "vector-index-mcp", "--env-file", "/e", "documents", "mcp"], "index"),
+        (["vector-index-mcp", "--env-file=/e", "documents", "--index", "work", "mcp"], "work"),
+        (["vector-index-mcp", "documents", "mcp", "--index=work"], "work"),
+    ],
+)
+def test_a_command_that_serves_documents_is_told_from_all_others(words, index):
+    assert launch.serves(words, Collections(index), None)
+    assert not launch.serves(words, Collections("other"), None)
+    assert not launch.serves(words, Project(Path("/e")), Path("/e"))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["qmd", "documents", "mcp"],
+        ["vector-index-mcp", "/home/ada/documents", "mcp"],
+        ["vector-index-mcp", "documents"],
+        ["vector-index-mcp", "documents", "search", "mcp"],
+        ["vector-index-mcp", "documents", "mcp", "--unheard-of"],
+        ["vector-index-mcp", "--env-file"],
+    ],
+)
+def test_what_serves_no_documents(words):
+    assert not launch.serves(words, Collections(), PROJECT)
+
+
+@pytest.mark.parametrize("served", [WEB, Collections(), Collections("work")])
+def test_what_is_written_is_recognised(served):
+    words = Launch(served, ("/bin/vector-index-mcp",), ("--env-file", "/settings")).words
+    assert launch.serves(words, served, None)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +137,7 @@ def test_another_program_keeps_the_options(words, expected):
     ],
 )
 def test_the_name_is_the_folders_and_legal_and_free(folder, taken, name):
-    assert launch.name_for(Path("/home/ada", folder), taken) == name
+    assert launch.name_for(folder, taken) == name
 
 
 def program(folder: Path) -> Path:
@@ -135,4 +174,4 @@ def test_started_as_a_module_it_is_the_script_beside_python(tmp_path, monkeypatc
     ],
 )
 def test_a_program_in_a_cache_is_noticed(program, expected):
-    assert Launch(PROJECT, (program,)).lies_in_a_cache is expected
+    assert Launch(WEB, (program,)).lies_in_a_cache is expected

@@ -14,6 +14,7 @@ from vector_index_mcp.clients import configs, plan
 from vector_index_mcp.clients.catalog import CLIENTS, PROJECT, USER
 from vector_index_mcp.clients.launch import Launch
 from vector_index_mcp.clients.places import places
+from vector_index_mcp.clients.served import Collections, Project
 from vector_index_mcp.errors import ConfigFileError
 
 FILES = Path(__file__).parent / "files"
@@ -45,7 +46,7 @@ class Machine:
         program.parent.mkdir(exist_ok=True)
         program.write_text("#!/bin/sh\n")
         program.chmod(0o755)
-        self.launch = Launch(self.project, (str(program),))
+        self.launch = Launch(Project(self.project), (str(program),))
         self.places = places(self.project, folder / "home" / "ada", "linux", {})
 
     def path(self, client, scope, data: bytes | None = None) -> Path:
@@ -71,7 +72,8 @@ class Machine:
         return self.path(client, scope).read_bytes()
 
     def uninstall(self, client, scope) -> None:
-        for step in plan.uninstall(client, scope, self.path(client, scope), self.project):
+        path, served = self.path(client, scope), self.launch.served
+        for step in plan.uninstall(client, scope, path, self.project, served):
             configs.apply(step.change)
 
     def everything(self) -> dict[Path, bytes]:
@@ -152,6 +154,22 @@ def test_two_projects_of_the_same_name(tmp_path, client):
     assert servers(client, one.path(client, USER).read_bytes()) == {"web-2": both["web-2"]}
 
 
+@every_user_file
+def test_documents_and_a_project_beside_each_other(machine, client):
+    project = machine.launch
+    documents = Launch(Collections("work"), project.program)
+    before = machine.installed(client, USER)
+    machine.launch = documents
+    both = servers(client, machine.installed(client, USER))
+    assert both == {
+        "web": client.shape(project.words),
+        "documents-work": client.shape(documents.words),
+    }
+    assert machine.install(client, USER).said.startswith("already there, as `documents-work` in")
+    machine.uninstall(client, USER)
+    assert machine.path(client, USER).read_bytes() == before
+
+
 @pytest.mark.parametrize(
     "client", [c for c in CLIENTS if len(c.files) > 1], ids=lambda client: client.name
 )
@@ -182,7 +200,9 @@ def test_an_entry_that_was_renamed_is_still_ours(machine, client, scope):
 @every_file
 def test_an_entry_whose_program_is_gone_gets_this_one_and_keeps_its_options(machine, client, scope):
     path = machine.path(client, scope)
-    gone = Launch(machine.project, ("/gone/python", "-m", "vector_index_mcp"), ("--env-file", "e"))
+    gone = Launch(
+        Project(machine.project), ("/gone/python", "-m", "vector_index_mcp"), ("--env-file", "e")
+    )
     [step] = plan.install(client, scope, machine.places, gone)
     old = json.dumps("/gone/python")
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,0 +1,106 @@
+"""What an entry of a client's configuration serves: a project, or the user's documents."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from vector_index_mcp.console.documents import arguments
+from vector_index_mcp.documents.home import DEFAULT_NAME
+from vector_index_mcp.serving.sets import DOCUMENTS
+
+_PROJECT_VARIABLE = "${workspaceFolder}"
+_ENV_FILE = "--env-file"
+
+
+class Served(Protocol):
+    """What an entry serves."""
+
+    @property
+    def name(self) -> str:
+        """What an entry for it is called, as far as a client allows that."""
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What follows the program and its options on the command line."""
+
+    def is_served_by(self, words: Sequence[str], project: Path | None) -> bool:
+        """Whether it is what a command line of ours serves.
+
+        Args:
+            words: What follows the program.
+            project: Where relative paths begin, if the entry stands in a file of a project.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """A software project."""
+
+    folder: Path
+    """With links resolved."""
+
+    @property
+    def name(self) -> str:
+        """The folder's name."""
+        return self.folder.name
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The folder."""
+        return (str(self.folder),)
+
+    def is_served_by(self, words: Sequence[str], project: Path | None) -> bool:
+        """Whether one of the words leads to the folder."""
+        if _without_env_file(words)[:1] == [DOCUMENTS]:
+            return False
+        return any(self._is_meant_by(word, project) for word in words)
+
+    def _is_meant_by(self, word: str, project: Path | None) -> bool:
+        if project is not None:
+            word = word.replace(_PROJECT_VARIABLE, str(project))
+        path = Path(word)
+        if project is None and not path.is_absolute():
+            return False
+        try:
+            return ((project or self.folder) / path).resolve() == self.folder
+        except (OSError, RuntimeError, ValueError):  # a word that is no path at all
+            return False
+
+
+@dataclass(frozen=True, slots=True)
+class Collections:
+    """The user's collections of documents."""
+
+    index: str = DEFAULT_NAME
+    """Which of several sets of collections."""
+
+    @property
+    def name(self) -> str:
+        """The tool set's name, and which collections if there are others."""
+        return DOCUMENTS if self.index == DEFAULT_NAME else f"{DOCUMENTS}-{self.index}"
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The command that serves them."""
+        chosen = () if self.index == DEFAULT_NAME else ("--index", self.index)
+        return (DOCUMENTS, "mcp", *chosen)
+
+    def is_served_by(self, words: Sequence[str], project: Path | None) -> bool:
+        """Whether the command serves the same collections."""
+        name, *rest = _without_env_file(words) or [""]
+        if name != DOCUMENTS:
+            return False
+        try:
+            line = arguments.parse(rest)
+        except arguments.UsageError:
+            return False
+        return line.command in arguments.RELAYS and line.index == self.index
+
+
+def _without_env_file(words: Sequence[str]) -> list[str]:
+    """What follows the options that stand before a command."""
+    left = [*words]
+    while left and left[0].startswith(_ENV_FILE):
+        del left[: 2 if left[0] == _ENV_FILE else 1]
+    return left
