@@ -124,6 +124,7 @@ HOMES = {
         "console/results.py",
         "console/view.py",
         "console/monitor.py",
+        "console/documents/watching.py",
         "doctor/examine.py",
         "clients/screen.py",
     },

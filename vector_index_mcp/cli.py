@@ -29,6 +29,7 @@ from vector_index_mcp.processes import streams
 
 if TYPE_CHECKING:  # imports pydantic
     from vector_index_mcp.background.endpoint import Endpoint
+    from vector_index_mcp.documents.home import Home
     from vector_index_mcp.settings import Settings
 
 _log = logging.getLogger(__name__)
@@ -190,10 +191,10 @@ def _doctor(parsed: argparse.Namespace) -> int:
     project, configured = _project_and_settings(parsed)
     from vector_index_mcp import settings
     from vector_index_mcp.doctor import examine
+    from vector_index_mcp.doctor.subject import Project
 
-    return examine.run(
-        project, configured, settings.origins(_env_file(parsed)), as_json=parsed.json
-    )
+    origins = settings.origins(_env_file(parsed))
+    return examine.run(Project(project, configured), configured, origins, as_json=parsed.json)
 
 
 def _ps(_: argparse.Namespace) -> int:
@@ -235,15 +236,32 @@ def _documents(parsed: argparse.Namespace) -> int:
 
     def desk_of(index: str) -> desk.Desk:
         is_coloured = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+        found = home.home_of(index, os.environ, Path.cwd())
         return desk.Desk(
-            home.home_of(index, os.environ, Path.cwd()),
+            found,
             lambda: _settings(parsed),
             _host_options(parsed),
             Path.cwd(),
+            lambda as_json: _examine_documents(parsed, found, as_json=as_json),
             colours.ON_TERMINAL if is_coloured else colours.PLAIN,
         )
 
     return commands.run(parsed.rest, desk_of)
+
+
+def _examine_documents(parsed: argparse.Namespace, home: "Home", *, as_json: bool) -> int:
+    configured = _settings(parsed)
+    from vector_index_mcp import settings
+    from vector_index_mcp.doctor import examine
+    from vector_index_mcp.doctor.subject import Documents
+
+    return examine.run(
+        Documents(home, configured),
+        configured,
+        settings.origins(_env_file(parsed)),
+        as_json=as_json,
+        checks=examine.CHECKS_OF_DOCUMENTS,
+    )
 
 
 COMMANDS: Mapping[str, Run] = {

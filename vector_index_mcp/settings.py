@@ -21,7 +21,9 @@ from pydantic_settings import (
 from vector_index_mcp.errors import SettingsError
 
 PREFIX = "VECTOR_INDEX_"
-_SECRETS = frozenset({"http_token"})  # whose values no message repeats
+SECRETS = frozenset({"http_token", "llm_key"})
+"""Fields whose values no message repeats."""
+
 _MOST = 1_000_000_000  # for numbers that nothing else limits; no clock or file goes further
 
 
@@ -158,7 +160,7 @@ def _explain(error: ValidationError) -> str:
     lines = []
     for problem in error.errors():
         field = str(problem["loc"][0])
-        shown = "…" if field in _SECRETS else repr(problem["input"])
+        shown = "…" if field in SECRETS else repr(problem["input"])
         message = problem["msg"].removeprefix("Value error, ")
         lines.append(f"{PREFIX}{field.upper()}={shown}: {message[:1].lower()}{message[1:]}")
     return "; ".join(lines) + " (correct the variable, or unset it to use the default)"

@@ -268,7 +268,7 @@ async def test_stop_ends_a_service_and_says_when_there_is_none(place):
     assert {path.suffix for path in place.runtime.iterdir()} == {".lock", ".log"}
     ran = await place.run("stop", place.project)
     assert ran.returncode == 0
-    assert ran.stdout == "no background service is running for this project\n"
+    assert ran.stdout == f"no background service is running for {place.project}\n"
     ran = await place.run("ps")
     assert (ran.returncode, ran.stdout) == (0, "no background service is running\n")
 
@@ -309,7 +309,7 @@ async def test_a_process_that_has_the_number_of_a_service_that_is_gone_is_left_a
     place.endpoint.write_record(record | {"pid": os.getpid()})
     assert (await place.run("ps")).stdout == "no background service is running\n"
     ran = await place.run("stop", place.project)
-    assert ran.stdout == "no background service is running for this project\n"
+    assert ran.stdout == f"no background service is running for {place.project}\n"
 
 
 async def test_stop_all_ends_every_service(place):

@@ -14,39 +14,18 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from processes import COMMAND, NO_MODEL, Place, place_of, run
+from commanding import Qmd
+from processes import NO_MODEL, place_of, run
 from qmd import FILES
+
+from vector_index_mcp.console.documents.usage import OURS
 
 CORPUS = FILES | {
     "notes/plan.md": "# Plan\n\nNo heading match. The budget roadmap is here.\n"
     "line four\nline five\nline six\n",
 }
 README = CORPUS["docs/readme.md"]
-CONFIGURATION = """\
-global_context: Global ctx
-collections:
-  docs:
-    path: {project}/docs
-    pattern: "**/*.md"
-    context:
-      meetings: Meeting notes and transcripts
-  notes:
-    path: {project}/notes
-    pattern: "**/*.md"
-"""
 TRANSCRIPT = (Path(__file__).parent / "qmd_transcript.txt").read_text(encoding="utf-8")
-
-
-INITIALIZE = {
-    "jsonrpc": "2.0",
-    "id": 1,
-    "method": "initialize",
-    "params": {
-        "protocolVersion": "2025-06-18",
-        "capabilities": {},
-        "clientInfo": {"name": "test", "version": "0"},
-    },
-}
 
 
 class Block(NamedTuple):
@@ -83,6 +62,10 @@ DIFFERENCES = {
         r"Index: .*\nSize:  .*\n",
         "INDEX\n",
     ),
+    "the help names what the original does not have": (
+        re.escape("- Output format (same as search)\n"),
+        f"- Output format (same as search)\n{OURS}",
+    ),
 }
 """What differs in texts, by the reason: what was recorded, and what stands for it."""
 MENDED = {
@@ -108,49 +91,6 @@ def comparable(done: subprocess.CompletedProcess[str], project: Path) -> Block:
     for pattern, instead in PASSING.items():
         stdout = re.sub(pattern, instead, stdout)
     return Block("", stdout, done.stderr, done.returncode)
-
-
-class Qmd:
-    """The program, over one configuration."""
-
-    def __init__(self, place: Place) -> None:
-        self.place = place
-        configuration = place.folder / "configuration"
-        configuration.mkdir()
-        text = CONFIGURATION.format(project=place.project)
-        (configuration / "index.yml").write_text(text, encoding="utf-8")
-        place.variables["QMD_CONFIG_DIR"] = str(configuration)
-        place.variables["INDEX_PATH"] = str(place.folder / "index.sqlite")
-
-    def __call__(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        here = self.place.project
-        return run("documents", *arguments, cwd=here, variables=self.place.variables)
-
-    def succeeds(self, *arguments: str) -> str:
-        done = self(*arguments)
-        assert (done.returncode, done.stderr) == (0, ""), done
-        return done.stdout
-
-    @contextmanager
-    def served(self) -> Iterator[None]:
-        """The time in which an MCP client is there, and so a service."""
-        with subprocess.Popen(
-            [*COMMAND, "documents", "mcp"],
-            cwd=self.place.project,
-            env=self.place.variables,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            encoding="utf-8",
-        ) as client:
-            assert client.stdin is not None
-            assert client.stdout is not None
-            try:
-                client.stdin.write(json.dumps(INITIALIZE) + "\n")
-                client.stdin.flush()
-                assert json.loads(client.stdout.readline())["result"]["serverInfo"]["name"] == "qmd"
-                yield
-            finally:
-                client.kill()
 
 
 @contextmanager
@@ -185,7 +125,7 @@ def test_a_command_does_what_was_recorded(recorded_qmd, block):
 
 def test_no_command_prints_the_help_and_fails(recorded_qmd):
     done = recorded_qmd()
-    assert (done.stdout, done.stderr, done.returncode) == (RECORDED[0].stdout, "", 1)
+    assert (done.stdout, done.stderr, done.returncode) == (expected(RECORDED[0]).stdout, "", 1)
 
 
 def test_a_glob_that_a_shell_has_made_names_of_is_understood(recorded_qmd):
@@ -264,7 +204,7 @@ def test_services_of_documents_are_listed_and_ended_with_the_others():
         assert listed.stdout.endswith(f"{place}\n")
         ended = run("stop", "--all", cwd=qmd.place.folder, variables=variables)
         assert (ended.stdout, ended.returncode) == (f"ended the service of {place}\n", 0)
-        assert qmd.succeeds("stop") == "no background service is running for this project\n"
+        assert qmd.succeeds("stop") == f"no background service is running for {place}\n"
 
 
 def test_a_service_of_documents_is_ended_by_its_own_command():

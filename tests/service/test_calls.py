@@ -6,6 +6,7 @@ import pytest
 
 from vector_index_mcp.background.greeting import WRONG_USE
 from vector_index_mcp.documents import calls
+from vector_index_mcp.documents.remedies import REMEDIES
 from vector_index_mcp.errors import (
     EmbeddingError,
     Problem,
@@ -34,6 +35,7 @@ class OneAnswer:
     """A tool set that answers any call with the same error."""
 
     name = "documents"
+    remedies = REMEDIES
 
     def __init__(self, error: BaseException) -> None:
         self.error = error
@@ -74,7 +76,11 @@ async def test_a_set_without_calls_answers_none():
     [
         (SettingsError("there is none"), WRONG_USE, "there is none"),
         (VectorIndexError("it failed"), 1, "it failed"),
-        (EmbeddingError("it dies", Problem.WORKER_DIES), 1, "it dies; look at"),
+        (
+            EmbeddingError("it dies", Problem.WORKER_DIES),
+            1,
+            "it dies; look at `vector-index-mcp doc",
+        ),
         (OSError(28, "No space left on device"), 1, "No space left on device; free some"),
     ],
 )

@@ -15,6 +15,7 @@ from writing import write
 from vector_index_mcp.background.endpoint import endpoint_of
 from vector_index_mcp.doctor.finding import Case, Verdict, ok
 from vector_index_mcp.doctor.index import first_answer, index, service
+from vector_index_mcp.doctor.subject import Project
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.store.index import Manifest
 from vector_index_mcp.indexing.keeper import Role
@@ -38,14 +39,14 @@ def case(tmp_path, monkeypatch):
     settings = Settings(
         embedding_model="./no-such-model", embedding_cache_dir=str(tmp_path / "cache")
     )
-    uri = str(project / ".lancedb")
-    return Case(project, settings, {}, uri, tmp_path / "cache", state_folder())
+    subject = Project(project, settings)
+    return Case(subject, settings, {}, tmp_path / "cache", state_folder())
 
 
 @pytest.fixture
 def indexed(case):
     async def build():
-        codebase = codebase_of(case.project, FakeEmbedder(), state_folder=case.state_folder)
+        codebase = codebase_of(case.subject.project, FakeEmbedder(), state_folder=case.state_folder)
         async with codebase.running(Role.VISITOR):
             await codebase.index.trigger(force_reindex=False)
             await converged(codebase)
@@ -58,7 +59,7 @@ def with_store(case, change):
     """Do to the store what a fault may have done."""
 
     async def opened():
-        found = await Index.open(case.uri)
+        found = await Index.open(case.subject.place.uri)
         assert found is not None
         await change(found.store)
         found.close()
@@ -74,7 +75,7 @@ def test_a_sound_index_is_told_by_its_counts(indexed):
 
 def test_nothing_is_written(indexed):
     def state():
-        return {p: p.stat().st_mtime_ns for p in indexed.project.rglob("*") if p.is_file()}
+        return {p: p.stat().st_mtime_ns for p in indexed.subject.project.rglob("*") if p.is_file()}
 
     before = state()
     index(indexed)
@@ -85,27 +86,27 @@ def test_nothing_is_written(indexed):
 def test_a_project_without_an_index_is_told_how_it_gets_one(case):
     finding = index(case)
     assert finding.verdict is Verdict.WARNING
-    assert finding.remedy == f"vector-index-mcp index {case.project}, or connect a client"
+    assert finding.remedy == f"vector-index-mcp index {case.subject.project}, or connect a client"
     assert first_answer(case).verdict is Verdict.NOT_TRIED
-    assert not (case.project / ".lancedb").exists()
+    assert not (case.subject.project / ".lancedb").exists()
 
 
 @pytest.mark.parametrize(
     "pattern", ["files.lance/data/*", "chunks.lance/data/*", "manifest.lance/data/*"]
 )
 def test_a_damaged_index_is_told_how_it_is_mended(indexed, pattern):
-    victims = list((indexed.project / ".lancedb").glob(pattern))
+    victims = list((indexed.subject.project / ".lancedb").glob(pattern))
     assert victims
     for victim in victims:
         victim.write_bytes(victim.read_bytes()[:20])
     finding = index(indexed)
     assert finding.verdict is Verdict.FAILED
-    assert finding.remedy == f"vector-index-mcp index {indexed.project} builds it anew"
+    assert finding.remedy == f"vector-index-mcp index {indexed.subject.project} builds it anew"
 
 
 def test_an_index_of_another_format_is_told(indexed):
-    manifest = Manifest(owner=str(indexed.project), chunker="x", format=0)
-    anyio.run(Index.create, indexed.uri, manifest)
+    manifest = Manifest(owner=str(indexed.subject.project), chunker="x", format=0)
+    anyio.run(Index.create, indexed.subject.place.uri, manifest)
     finding = index(indexed)
     assert (finding.verdict, finding.words) == (Verdict.WARNING, "it is of another format")
 
@@ -123,15 +124,17 @@ def test_rows_that_are_not_as_recorded_are_told_by_their_file(indexed):
     finding = index(indexed)
     assert finding.verdict is Verdict.FAILED
     assert "1 files have other rows than recorded: a.py" in finding.words
-    assert str(indexed.project) in finding.remedy
+    assert str(indexed.subject.project) in finding.remedy
 
 
 def test_an_index_of_another_project_is_told(indexed, tmp_path):
     other = tmp_path / "other"
     other.mkdir()
-    finding = index(replace(indexed, project=other))
+    settings = Settings(lancedb_uri=indexed.subject.place.uri)
+    subject = Project(other, settings)
+    finding = index(replace(indexed, subject=subject))
     assert finding.verdict is Verdict.FAILED
-    assert finding.words == f"it belongs to the project {indexed.project}"
+    assert finding.words == f"it belongs to {indexed.subject.project}"
 
 
 @contextmanager
@@ -144,7 +147,7 @@ def sleeping(*arguments):
 
 def test_a_service_that_does_not_answer_is_told_by_its_process(indexed):
     with sleeping("-m", "vector_index_mcp", "host") as pid:
-        endpoint_of("codebase", indexed.project).write_record({"pid": pid})
+        endpoint_of("codebase", indexed.subject.project).write_record({"pid": pid})
         finding = service(indexed)
     assert finding.verdict is Verdict.FAILED
     assert finding.words == f"process {pid} is the service, but does not answer"
@@ -153,7 +156,7 @@ def test_a_service_that_does_not_answer_is_told_by_its_process(indexed):
 
 def test_nobody_is_told_to_kill_a_process_that_has_the_number_of_a_former_service(indexed):
     with sleeping("of somebody else") as pid:
-        endpoint_of("codebase", indexed.project).write_record({"pid": pid})
+        endpoint_of("codebase", indexed.subject.project).write_record({"pid": pid})
         finding = service(indexed)
     assert finding == ok("none runs; the first client starts one")
 
@@ -161,7 +164,7 @@ def test_nobody_is_told_to_kill_a_process_that_has_the_number_of_a_former_servic
 def test_another_writer_is_told(indexed):
     async def examined():
         state = indexed.state_folder
-        codebase = codebase_of(indexed.project, FakeEmbedder(), state_folder=state)
+        codebase = codebase_of(indexed.subject.project, FakeEmbedder(), state_folder=state)
         async with codebase.running():
             await codebase.index.catching_up()
             return await anyio.to_thread.run_sync(service, indexed)

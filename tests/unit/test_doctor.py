@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
+from vector_index_mcp.codebase.remedies import REMEDIES
 from vector_index_mcp.doctor import examine, machine, model, places
 from vector_index_mcp.doctor.finding import (
     Case,
@@ -25,6 +27,7 @@ from vector_index_mcp.doctor.finding import (
     ok,
     warning,
 )
+from vector_index_mcp.doctor.subject import Project
 from vector_index_mcp.errors import StoreError
 from vector_index_mcp.files import mounts
 from vector_index_mcp.indexing import freshness
@@ -45,8 +48,8 @@ def case(tmp_path, monkeypatch):
 
 
 def make_case(project, folder, **settings):
-    uri = str(folder / "index")
-    return Case(project, Settings(**settings), {}, uri, folder / "cache", folder / "state")
+    given = Settings(**{"lancedb_uri": str(folder / "index")} | settings)
+    return Case(Project(project, given), given, {}, folder / "cache", folder / "state")
 
 
 # -- machine ---------------------------------------------------------------------------------
@@ -106,9 +109,9 @@ def test_a_small_disk_is_told_by_its_kind_and_by_what_is_free(small_disk):
 
 def test_only_what_would_be_watched_is_counted(case):
     for folder in ("src/deep", "node_modules/x", "ignored/y"):
-        (case.project / folder).mkdir(parents=True)
-        (case.project / folder / "a.py").touch()
-    (case.project / ".gitignore").write_text("ignored/\n")
+        (case.subject.project / folder).mkdir(parents=True)
+        (case.subject.project / folder / "a.py").touch()
+    (case.subject.project / ".gitignore").write_text("ignored/\n")
     finding = machine.watches(case)
     assert finding.verdict is OK
     assert finding.words.startswith("2 files in 3 folders")
@@ -143,7 +146,9 @@ def test_few_descriptors_are_told(case, limit, verdict):
 
 
 def test_folders_that_are_not_there_yet_can_be_made(case):
-    assert places.index_folder(case) == ok(f"{case.uri} will be made when it is needed")
+    assert places.index_folder(case) == ok(
+        f"{case.subject.place.uri} will be made when it is needed"
+    )
     assert places.cache_folder(case).verdict is OK
     assert not case.cache_folder.exists()
 
@@ -161,14 +166,15 @@ def test_a_folder_that_everybody_may_write_is_warned_of(case):
     case.index_folder.mkdir()
     case.index_folder.chmod(0o777)
     assert places.index_folder(case) == warning(
-        f"{case.uri} can be written by every user", f"chmod o-w {case.uri}"
+        f"{case.subject.place.uri} can be written by every user",
+        f"chmod o-w {case.subject.place.uri}",
     )
     case.index_folder.chmod(0o755)
-    assert places.index_folder(case) == ok(case.uri)
+    assert places.index_folder(case) == ok(case.subject.place.uri)
 
 
 def test_an_index_elsewhere_is_nobodys_folder(tmp_path):
-    case = Case(tmp_path, Settings(), {}, "s3://bucket/x", tmp_path / "c", tmp_path / "s")
+    case = make_case(tmp_path, tmp_path, lancedb_uri="s3://bucket/x")
     assert places.index_folder(case) == ok("s3://bucket/x is not on this machine")
     assert machine.disk(case).verdict is not FAILED
 
@@ -183,16 +189,16 @@ def test_a_folder_of_services_that_others_may_open_is_told(case, tmp_path):
 
 def test_ignore_files_that_are_read_are_told(case):
     assert places.git_rules(case) == ok("no ignore files: only the built-in list applies")
-    subprocess.run(["git", "init", "-q", str(case.project)], check=True)
-    (case.project / ".gitignore").write_text("x\n")
+    subprocess.run(["git", "init", "-q", str(case.subject.project)], check=True)
+    (case.subject.project / ".gitignore").write_text("x\n")
     words = places.git_rules(case).words
-    assert f"{case.project}/.git/info/exclude" in words
-    assert f"{case.project}/.gitignore" in words
+    assert f"{case.subject.project}/.git/info/exclude" in words
+    assert f"{case.subject.project}/.gitignore" in words
 
 
 @pytest.mark.parametrize("how", ["link", "large", "folder"])
 def test_an_ignore_file_that_is_not_read_is_warned_of(case, tmp_path, how):
-    rules = case.project / ".gitignore"
+    rules = case.subject.project / ".gitignore"
     if how == "link":
         (tmp_path / "rules").write_text("x\n")
         rules.symlink_to(tmp_path / "rules")
@@ -211,7 +217,7 @@ def test_settings_are_told_with_where_they_come_from(case, tmp_path, monkeypatch
     found = origins(str(file))
     assert found == {"max_file_bytes": "environment", "rescan_seconds": str(file)}
     settings = Settings(max_file_bytes=5, rescan_seconds=60, ignore_patterns=("a", "b"))
-    finding = places.settings(Case(case.project, settings, found, "", tmp_path, tmp_path))
+    finding = places.settings(replace(case, settings=settings, origins=found))
     assert finding.words == f"2 of {len(Settings.model_fields)} set, the rest are defaults"
     assert "VECTOR_INDEX_MAX_FILE_BYTES=5 (environment)" in finding.details
     assert f"VECTOR_INDEX_RESCAN_SECONDS=60 ({file})" in finding.details
@@ -220,10 +226,17 @@ def test_settings_are_told_with_where_they_come_from(case, tmp_path, monkeypatch
 
 def test_a_password_in_a_setting_is_not_told(tmp_path):
     uri = "s3://user:hunter2hunter2@host/bucket"
-    case = Case(tmp_path, Settings(lancedb_uri=uri), {}, uri, tmp_path, tmp_path)
+    case = make_case(tmp_path, tmp_path, lancedb_uri=uri)
     for finding in (places.settings(case), places.index_folder(case)):
         assert "hunter2" not in " ".join([finding.words, *finding.details])
         assert "@host/bucket" in " ".join([finding.words, *finding.details])
+
+
+def test_a_token_is_not_told(case):
+    settings = Settings(http_token="correct-horse", llm_key="battery staple")
+    finding = places.settings(replace(case, settings=settings))
+    lines = [line for line in finding.details if "TOKEN" in line or "KEY" in line]
+    assert [line.partition("=")[2] for line in lines] == ["*** (default)", "*** (default)"]
 
 
 # -- model -----------------------------------------------------------------------------------
@@ -331,8 +344,10 @@ def test_every_check_has_a_name_of_its_own_and_the_ones_that_need_lancedb_exist(
 
 
 def test_our_errors_are_split_into_what_is_wrong_and_what_to_do():
-    assert failed_by(StoreError("it is full; free space")) == failed("it is full", "free space")
-    assert failed_by(StoreError("odd")).remedy
+    assert failed_by(StoreError("it is full; free space"), REMEDIES) == failed(
+        "it is full", "free space"
+    )
+    assert failed_by(StoreError("odd"), REMEDIES).remedy == "look at `vector-index-mcp logs`"
 
 
 @pytest.mark.parametrize("width", [40, 80, 160])
@@ -355,7 +370,7 @@ def test_what_a_terminal_would_obey_is_shown(capsys):
 
 def test_what_is_found_can_be_read_by_programs(case, capsys):
     checks = (("a", lambda _: ok("fine", "more"), 5.0), ("b", lambda _: failed("bad", "do"), 5.0))
-    assert examine.run(case.project, case.settings, {}, as_json=True, checks=checks) == 1
+    assert examine.run(case.subject, case.settings, {}, as_json=True, checks=checks) == 1
     assert json.loads(capsys.readouterr().out) == {
         "ok": False,
         "checks": [

@@ -65,7 +65,7 @@ def stop_at(endpoint: Endpoint) -> int:
 
 
 def _stop_one(endpoint: Endpoint, *, reports_absence: bool) -> bool:
-    project = visible(endpoint.read_record().get("project", "this project"))
+    project = visible(endpoint.read_record().get("project", endpoint.place))
     try:
         stopped = contact.stop(endpoint)
     except BackgroundError as error:
@@ -74,7 +74,7 @@ def _stop_one(endpoint: Endpoint, *, reports_absence: bool) -> bool:
     if stopped:
         write(f"ended the service of {project}")
     elif reports_absence:
-        write("no background service is running for this project")
+        write(f"no background service is running for {project}")
     return True
 
 
@@ -85,9 +85,18 @@ def logs(path: str, *, follow: bool) -> int:
         BackgroundError: If it has logged nothing yet.
         ProjectError: If there is no such project.
     """
-    log = endpoint_of(CODEBASE, _project(path)).log
+    return logs_at(endpoint_of(CODEBASE, _project(path)), follow=follow)
+
+
+def logs_at(endpoint: Endpoint, *, follow: bool) -> int:
+    """Print what the service that is met at `endpoint` has logged; returns the exit status.
+
+    Raises:
+        BackgroundError: If it has logged nothing yet.
+    """
+    log = endpoint.log
     if not log.is_file():
-        raise BackgroundError(f"there is no log yet: no service has run for this project ({log})")
+        raise BackgroundError(f"there is no log yet: no service has run here ({log})")
     with log.open(encoding="utf-8", errors="replace") as lines:
         while True:
             write(visible(lines.read(), keep="\n\t"), end="")

@@ -9,7 +9,6 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
-from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
@@ -18,9 +17,9 @@ from rich.text import Text
 from vector_index_mcp.console.terminal import prepared, write
 from vector_index_mcp.doctor import index, machine, model, places
 from vector_index_mcp.doctor.finding import Case, Finding, Verdict, failed, failed_by, not_tried
+from vector_index_mcp.doctor.subject import Subject
 from vector_index_mcp.errors import VectorIndexError
 from vector_index_mcp.foreign import visible_values
-from vector_index_mcp.indexing.place import index_uri
 from vector_index_mcp.serving.loading import cache_folder, state_folder
 from vector_index_mcp.settings import Settings
 
@@ -47,6 +46,7 @@ CHECKS: Checks = (
     ("first answer", index.first_answer, _LONG_SECONDS),
     ("settings", places.settings, _SECONDS),
 )
+CHECKS_OF_DOCUMENTS: Checks = (("collections", places.collections, _SECONDS), *CHECKS)
 NEED_LANCEDB = {"service", "index", "first answer"}
 _STYLES = {
     Verdict.OK: "green",
@@ -58,16 +58,15 @@ _MARK_COLUMNS = 9
 
 
 def run(
-    project: Path,
+    subject: Subject,
     settings: Settings,
     origins: dict[str, str],
     *,
     as_json: bool,
     checks: Checks = CHECKS,
 ) -> int:
-    """Examine `project` and print what was found; 1 if a check failed."""
-    uri = index_uri(project, settings.lancedb_uri)
-    case = Case(project, settings, origins, uri, cache_folder(settings), state_folder())
+    """Examine `subject` and the machine, and print what was found; 1 if a check failed."""
+    case = Case(subject, settings, origins, cache_folder(settings), state_folder())
     found: dict[str, Finding] = {}
     console = Console(file=prepared(sys.stdout), highlight=False)
     for name, finding in findings(case, checks):
@@ -105,7 +104,7 @@ def _bounded(check: Check, case: Case, seconds: float) -> Finding:
         try:
             outcome.append(check(case))
         except VectorIndexError as error:
-            outcome.append(failed_by(error))
+            outcome.append(failed_by(error, case.subject.remedies))
         except OSError as error:
             remedy = "give yourself permission, or examine the disk"
             outcome.append(failed(f"cannot be examined: {error}", remedy))

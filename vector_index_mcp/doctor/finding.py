@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from vector_index_mcp.codebase.remedies import REMEDIES
+from vector_index_mcp.doctor.subject import Subject
 from vector_index_mcp.errors import VectorIndexError
+from vector_index_mcp.indexing.remedies import Remedies
 from vector_index_mcp.settings import Settings
 
 
@@ -22,19 +23,17 @@ class Verdict(StrEnum):
 class Case:
     """What is examined."""
 
-    project: Path
+    subject: Subject
     settings: Settings
     origins: dict[str, str]
     """Where each setting that is not at its default comes from, by field."""
-    uri: str
-    """Where the index lies: a folder, or a LanceDB URI."""
     cache_folder: Path
     state_folder: Path
 
     @property
     def index_folder(self) -> Path | None:
         """Where the index lies; None if that is no folder of this machine."""
-        return None if "://" in self.uri else Path(self.uri)
+        return None if "://" in self.subject.place.uri else Path(self.subject.place.uri)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +67,7 @@ def not_tried(words: str) -> Finding:
     return Finding(Verdict.NOT_TRIED, words)
 
 
-def failed_by(error: VectorIndexError) -> Finding:
+def failed_by(error: VectorIndexError, remedies: Remedies) -> Finding:
     """An error of ours, whose message ends with what to do."""
-    words, separator, remedy = REMEDIES.told(error).partition("; ")
-    return failed(words, remedy if separator else "look at `vector-index-mcp logs`")
+    words, separator, remedy = remedies.told(error).partition("; ")
+    return failed(words, remedy if separator else f"look at {remedies.log}")

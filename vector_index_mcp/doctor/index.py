@@ -5,20 +5,16 @@ A running service is asked, and none is started: without one the index is opened
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import anyio.to_thread
 import psutil
 
 from vector_index_mcp import __version__
 from vector_index_mcp.background import contact, greeting
-from vector_index_mcp.background.endpoint import Endpoint, endpoint_of
-from vector_index_mcp.codebase.limits import DEFAULT_TOP_K
-from vector_index_mcp.codebase.remedies import REMEDIES
-from vector_index_mcp.console import remote
+from vector_index_mcp.background.endpoint import Endpoint
 from vector_index_mcp.console.commands import awaited
 from vector_index_mcp.doctor.finding import (
     Case,
@@ -30,22 +26,28 @@ from vector_index_mcp.doctor.finding import (
     ok,
     warning,
 )
-from vector_index_mcp.errors import BackgroundError, DamagedIndexError, Problem, StoreError
+from vector_index_mcp.doctor.subject import Subject
+from vector_index_mcp.errors import (
+    BackgroundError,
+    DamagedIndexError,
+    Problem,
+    SettingsError,
+    StoreError,
+)
 from vector_index_mcp.indexing.ledger import FAILED, INDEXED, SKIPPED, Ledger
-from vector_index_mcp.indexing.place import Place
-from vector_index_mcp.serving.sets import CODEBASE
 
 if TYPE_CHECKING:  # it imports LanceDB, which crashes where the processor lacks something
     from vector_index_mcp.engine.store import Index
+    from vector_index_mcp.indexing.opening import Opener
 
-_QUERY = "where is the configuration read"
 _SLOW_SECONDS = 2.0
 _COMMIT_SECONDS = 2.0  # what looks wrong in the middle of a commit is right after it
 
 
 def service(case: Case) -> Finding:
     """Whether a service runs, is ours, and answers; and what it complains about."""
-    endpoint = endpoint_of(CODEBASE, case.project)
+    subject = case.subject
+    endpoint = subject.endpoint()
     began = time.monotonic()
     try:
         answer = contact.ask(endpoint, greeting.REPORT)
@@ -54,23 +56,23 @@ def service(case: Case) -> Finding:
     took = time.monotonic() - began
     if answer is None and (pid := endpoint.keeper) is not None:
         words = f"process {pid} does not answer"
-        return failed(words, f"look at {endpoint.log}; then vector-index-mcp stop {case.project}")
+        return failed(words, f"look at {endpoint.log}; then {subject.stop}")
     if answer is None:
         return _silent(case, endpoint)
     words = f"version {answer['version']}, process {answer['pid']}, {answer['state']}"
     if answer["version"] != __version__:
         return warning(
             f"{words}; this program is of version {__version__}",
-            f"vector-index-mcp stop {case.project}; the next client starts one of this version",
+            f"{subject.stop}; the next client starts one of this version",
         )
     try:
-        status = awaited(partial(_of_service, endpoint, remote.status))
+        wrong, poor = subject.complaints()
     except BackgroundError as error:
-        return failed_by(error)
-    if status.error_message:
-        return failed(words, status.error_message)
-    if status.watcher.problem:
-        return warning(words, status.watcher.problem)
+        return failed_by(error, subject.remedies)
+    if wrong:
+        return failed(words, wrong)
+    if poor:
+        return warning(words, poor)
     return ok(f"{words}, {answer['clients']} clients, answers in {took * 1000:.0f} ms")
 
 
@@ -81,19 +83,19 @@ def _silent(case: Case, endpoint: Endpoint) -> Finding:
             f"process {pid} is the service, but does not answer",
             f"look at {endpoint.log}, then kill process {pid}",
         )
-    from vector_index_mcp.indexing.opening import Opener
-
     try:
-        is_taken = Opener(_place(case), "", case.state_folder, REMEDIES).is_taken()
+        is_taken = _opener(case).is_taken()
     except StoreError as error:
-        return failed_by(error)
+        return failed_by(error, case.subject.remedies)
     if is_taken:
         return ok("none runs; another process writes the index")
     return ok("none runs; the first client starts one")
 
 
-def _place(case: Case) -> Place:
-    return Place(case.uri, str(case.project), case.project)
+def _opener(case: Case) -> "Opener":
+    from vector_index_mcp.indexing.opening import Opener
+
+    return Opener(case.subject.place, "", case.state_folder, case.subject.remedies)
 
 
 def _is_ours(pid: int) -> bool:
@@ -104,39 +106,24 @@ def _is_ours(pid: int) -> bool:
         return False
 
 
-async def _of_service(endpoint: Endpoint, ask: Callable[[Any], Any]) -> Any:
-    """What `ask` gets out of a session with the service.
-
-    Raises:
-        BackgroundError: If there is none any more.
-    """
-    connection = await anyio.to_thread.run_sync(contact.joined, endpoint)
-    if connection is None:
-        raise BackgroundError("the background service has just ended; try again")
-    async with remote.session(connection) as client:
-        return await ask(client)
-
-
 def index(case: Case) -> Finding:
     """Whether the index is readable, and its tables agree with each other."""
-    build = f"vector-index-mcp index {case.project}"
     try:
-        return awaited(partial(_index, case, build))
+        return awaited(partial(_index, case))
     except DamagedIndexError as error:
-        return failed(str(error).partition("; ")[0], f"{build} builds it anew")
+        return failed(str(error).partition("; ")[0], f"{case.subject.build} builds it anew")
     except StoreError as error:
-        return failed_by(error)
+        return failed_by(error, case.subject.remedies)
 
 
-async def _index(case: Case, build: str) -> Finding:
+async def _index(case: Case) -> Finding:
     from vector_index_mcp.engine.store import Index
-    from vector_index_mcp.indexing.opening import Opener
     from vector_index_mcp.indexing.ownership import Standing
 
-    opener = Opener(_place(case), "", case.state_folder, REMEDIES)
+    opener, place, build = _opener(case), case.subject.place, case.subject.build
     standing = opener.locate() if case.index_folder else Standing.OURS
     if standing is Standing.COPY:
-        return warning("it is a copy of another index", f"{build} makes it this project's own")
+        return warning("it is a copy of another index", f"{build} makes it your own")
     opened = await Index.open(opener.uri) if standing is Standing.OURS else None
     if opened is None:
         if standing is Standing.OURS:
@@ -151,12 +138,10 @@ async def _index(case: Case, build: str) -> Finding:
         owner = opened.manifest.owner
     finally:
         opened.close()
-    if owner != str(case.project) and await anyio.to_thread.run_sync(os.path.isdir, owner):
-        return failed(
-            f"it belongs to the project {owner}",
-            REMEDIES.of(Problem.INDEX_OF_ANOTHER),
-        )
-    finding = _judged(ledger, size, case.project)
+    if owner != place.owner and await anyio.to_thread.run_sync(os.path.exists, owner):
+        remedy = case.subject.remedies.of(Problem.INDEX_OF_ANOTHER)
+        return failed(f"it belongs to {owner}", remedy)
+    finding = _judged(ledger, size, build)
     if opener.displaced and finding.verdict is Verdict.OK:
         return warning(f"{finding.words}, in {opener.uri}", opener.displaced)
     return finding
@@ -166,7 +151,7 @@ async def _ledger(opened: "Index") -> Ledger:
     return Ledger.reconciled(await opened.store.records(), await opened.store.holdings())
 
 
-def _judged(ledger: Ledger, size: int | None, project: Path) -> Finding:
+def _judged(ledger: Ledger, size: int | None, build: str) -> Finding:
     vectors = ledger.chunk_count - ledger.unembedded_count
     words = (
         f"{ledger.chunk_count:,} chunks of {ledger.count(INDEXED):,} files, {vectors:,} vectors, "
@@ -177,48 +162,45 @@ def _judged(ledger: Ledger, size: int | None, project: Path) -> Finding:
     if wrong := ledger.distrusted:
         return failed(
             f"{words}; {len(wrong):,} files have other rows than recorded: {', '.join(wrong[:3])}",
-            f"vector-index-mcp index {project} reads them again",
+            f"{build} reads them again",
         )
     return ok(words)
 
 
 def first_answer(case: Case) -> Finding:
     """How long an answer takes: of the service, or of an index that is opened for it."""
-    endpoint = endpoint_of(CODEBASE, case.project)
+    subject = case.subject
     try:
-        if answer := contact.ask(endpoint, greeting.REPORT):
+        if answer := contact.ask(subject.endpoint(), greeting.REPORT):
             if answer["version"] != __version__:
                 return not_tried("the service is of another version")
-            took = awaited(partial(_of_service, endpoint, _times_of_service))
+            took = awaited(partial(_timed_twice, subject.ask_service))
             how = "of the service"
         else:
-            took = awaited(partial(_times_here, case))
+            took = awaited(partial(_times_here, subject))
             how = "with the index opened for it"
-    except StoreError as error:
+    except (StoreError, SettingsError) as error:
         return not_tried(str(error).partition("; ")[0])
     except BackgroundError as error:
-        return failed_by(error)
+        return failed_by(error, subject.remedies)
     words = f"{took[0]:.2f} s {how}, the next {took[1]:.2f} s"
     if took[1] > _SLOW_SECONDS:
         return warning(words, "look what else keeps the machine busy, and whether memory is short")
     return ok(words)
 
 
-async def _times_of_service(client: Any) -> list[float]:
-    arguments = {"query": _QUERY}
-    return [await _timed(remote.call, client, "search_index", arguments) for _ in range(2)]
-
-
-async def _times_here(case: Case) -> list[float]:
+async def _times_here(subject: Subject) -> list[float]:
     from vector_index_mcp.indexing.keeper import Role
-    from vector_index_mcp.serving.loading import load_codebase
 
-    codebase = load_codebase(case.project, case.settings)
-    async with codebase.running(Role.READER):
-        return [await _timed(codebase.search, _QUERY, DEFAULT_TOP_K) for _ in range(2)]
+    opened = await subject.open()
+    async with opened.running(Role.READER):
+        return await _timed_twice(partial(subject.ask, opened))
 
 
-async def _timed(ask: Callable[..., Any], *arguments: Any) -> float:
-    began = time.monotonic()
-    await ask(*arguments)
-    return time.monotonic() - began
+async def _timed_twice(ask: Callable[[], Awaitable[None]]) -> list[float]:
+    times = []
+    for _ in range(2):
+        began = time.monotonic()
+        await ask()
+        times.append(time.monotonic() - began)
+    return times

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from vector_index_mcp import __version__
 from vector_index_mcp.doctor.finding import Case, Finding, failed, ok, warning
+from vector_index_mcp.files.folder import absence_of
 from vector_index_mcp.files.ignore import Ignore
 from vector_index_mcp.files.mounts import file_system_of, silent_file_system
 from vector_index_mcp.files.scan import walk
-from vector_index_mcp.serving.loading import folder_of
 
 PACKAGES = ("lancedb", "pyarrow", "mcp", "torch", "sentence-transformers")
 _X86 = {"x86_64", "amd64"}
@@ -65,10 +65,13 @@ def runs_lancedb(kind: str, cpu_info: str) -> Finding:
 
 
 def file_system(case: Case) -> Finding:
-    """Whether the file systems of the project report every change."""
-    if kind := silent_file_system(case.project):
-        return scanned(kind, case.settings.rescan_seconds)
-    return ok(file_system_of(case.project) or "of a kind that the system does not show")
+    """Whether the file systems of what is indexed report every change."""
+    kinds: dict[str, None] = {}
+    for folder in case.subject.folders():
+        if kind := silent_file_system(folder.path):
+            return scanned(kind, case.settings.rescan_seconds)
+        kinds[file_system_of(folder.path) or "of a kind that the system does not show"] = None
+    return ok(", ".join(kinds) or "nothing is indexed")
 
 
 def scanned(kind: str, rescan_seconds: int) -> Finding:
@@ -82,11 +85,11 @@ def scanned(kind: str, rescan_seconds: int) -> Finding:
 
 
 def watches(case: Case) -> Finding:
-    """Whether every folder of the project can be watched."""
-    folder = folder_of(case.project, case.settings)
-    tree = walk(folder, Ignore(folder))
-    folders = tree.folders + 1  # the project's own
-    counted = f"{len(tree.files):,} files in {folders:,} folders"
+    """Whether every folder of what is indexed can be watched."""
+    present = [folder for folder in case.subject.folders() if absence_of(folder) is None]
+    trees = [walk(folder, Ignore(folder)) for folder in present]
+    folders = sum(tree.folders + 1 for tree in trees)  # the topmost is not counted there
+    counted = f"{sum(len(tree.files) for tree in trees):,} files in {folders:,} folders"
     if not sys.platform.startswith("linux"):
         return ok(counted)
     limit = int((_INOTIFY / "max_user_watches").read_text("ascii"))
@@ -140,7 +143,8 @@ def disk(case: Case) -> Finding:
     folders = [case.cache_folder, *([case.index_folder] if case.index_folder else [])]
     free, folder = min((shutil.disk_usage(existing(f)).free, f) for f in folders)
     words = f"{free / 1e9:,.1f} GB free for {folder}"
-    remedy = "free some space, or set VECTOR_INDEX_LANCEDB_URI and VECTOR_INDEX_EMBEDDING_CACHE_DIR"
+    place = case.subject.remedies.place
+    remedy = f"free some space, or set {place} and VECTOR_INDEX_EMBEDDING_CACHE_DIR"
     if free < _TOO_LITTLE_BYTES:
         return failed(words, remedy)
     return warning(words, remedy) if free < _LITTLE_BYTES else ok(words)

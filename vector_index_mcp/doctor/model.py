@@ -6,12 +6,12 @@ import anyio
 import anyio.to_thread
 import numpy as np
 
-from vector_index_mcp.codebase.remedies import REMEDIES
 from vector_index_mcp.doctor.finding import Case, Finding, failed, failed_by, ok
 from vector_index_mcp.engine.embed import WorkerEmbedder
 from vector_index_mcp.engine.model import find_model
 from vector_index_mcp.engine.types import Vectors
 from vector_index_mcp.errors import EmbeddingError
+from vector_index_mcp.indexing.remedies import Remedies
 from vector_index_mcp.processes import children
 
 _TEXTS = (
@@ -29,17 +29,20 @@ _REMEDY = (
 
 def model(case: Case) -> Finding:
     """Whether there is a model, and its vectors make sense."""
-    return anyio.run(_model, case.settings.embedding_model, case.settings.embedding_device)
+    settings = case.settings
+    return anyio.run(
+        _model, settings.embedding_model, settings.embedding_device, case.subject.remedies
+    )
 
 
-async def _model(name: str, device: str) -> Finding:
+async def _model(name: str, device: str, remedies: Remedies) -> Finding:
     began = time.monotonic()
-    worker = WorkerEmbedder(name, device, start_worker=children.start, remedy_of=REMEDIES.of)
+    worker = WorkerEmbedder(name, device, start_worker=children.start, remedy_of=remedies.of)
     async with worker.running() as embedder:
         try:
             vectors = await embedder.embed(_TEXTS)
         except EmbeddingError as error:
-            return failed_by(error)
+            return failed_by(error, remedies)
         took = time.monotonic() - began
         identity, precision = await embedder.identity(), embedder.precision
     folder = (await anyio.to_thread.run_sync(find_model, name)).folder

@@ -4,19 +4,22 @@ import os
 import stat
 from pathlib import Path
 
-from vector_index_mcp.background.endpoint import endpoint_of
 from vector_index_mcp.doctor.finding import Case, Finding, failed, failed_by, ok, warning
 from vector_index_mcp.doctor.machine import existing
 from vector_index_mcp.errors import ProjectError
+from vector_index_mcp.files.folder import absence_of
 from vector_index_mcp.files.ignore import rule_files
 from vector_index_mcp.files.secrets import masked
-from vector_index_mcp.serving.sets import CODEBASE
-from vector_index_mcp.settings import PREFIX, Settings
+from vector_index_mcp.settings import PREFIX, SECRETS, Settings
+
+_HIDDEN = "***"
 
 
 def git_rules(case: Case) -> Finding:
     """Whether the ignore files that apply to the whole project can be read."""
-    files = rule_files(case.project)
+    files: dict[Path, bool] = {}
+    for folder in case.subject.folders():
+        files |= rule_files(folder.path)
     unread = [str(path) for path, is_read in files.items() if not is_read]
     if unread:
         return warning(
@@ -27,20 +30,38 @@ def git_rules(case: Case) -> Finding:
     return ok(f"read: {names}" if names else "no ignore files: only the built-in list applies")
 
 
+def collections(case: Case) -> Finding:
+    """Whether every folder of documents is there."""
+    folders = case.subject.folders()
+    absent = [f"{f.name}: {problem}" for f in folders if (problem := absence_of(f)) is not None]
+    if absent:
+        return warning(
+            "; ".join(absent),
+            "plug in the disk, correct the path in the configuration, or remove the collection; "
+            "what is indexed of it is still found",
+        )
+    if not folders:
+        return warning(
+            "there are no collections",
+            "vector-index-mcp documents collection add FOLDER --name NAME",
+        )
+    return ok(f"{len(folders)}, all there", *(f"{f.name}: {f.path}" for f in folders))
+
+
 def index_folder(case: Case) -> Finding:
     """Whether the index can be written."""
     if case.index_folder is None:
-        return ok(f"{masked(case.uri)[0]} is not on this machine")
-    return _writable(case.index_folder, "lancedb_uri")
+        return ok(f"{masked(case.subject.place.uri)[0]} is not on this machine")
+    return _writable(case.index_folder, case.subject.remedies.place)
 
 
 def cache_folder(case: Case) -> Finding:
     """Whether the embedding cache can be written."""
-    return _writable(case.cache_folder, "embedding_cache_dir")
+    return _writable(case.cache_folder, f"{PREFIX}EMBEDDING_CACHE_DIR")
 
 
-def _writable(folder: Path, field: str) -> Finding:
-    remedy = f"set {PREFIX}{field.upper()} to a folder of your own"
+def _writable(folder: Path, setting: str) -> Finding:
+    remedy = f"set {setting} to a folder of your own"
     place = existing(folder)
     if not os.path.isdir(place):
         return failed(f"{place} is not a folder", remedy)
@@ -54,9 +75,9 @@ def _writable(folder: Path, field: str) -> Finding:
 def runtime_folder(case: Case) -> Finding:
     """Whether there is a folder for the sockets of services that only the user can enter."""
     try:
-        endpoint = endpoint_of(CODEBASE, case.project)
+        endpoint = case.subject.endpoint()
     except ProjectError as error:
-        return failed_by(error)
+        return failed_by(error, case.subject.remedies)
     return ok(f"{endpoint.folder}; only you can read it")
 
 
@@ -66,6 +87,8 @@ def settings(case: Case) -> Finding:
     for field in Settings.model_fields:
         value = getattr(case.settings, field)
         shown = ",".join(value) if isinstance(value, tuple) else str(value)
+        if field in SECRETS and value:
+            shown = _HIDDEN
         line, _ = masked(f"{PREFIX}{field.upper()}={shown}")  # people paste this into reports
         lines.append(f"{line} ({case.origins.get(field, 'default')})")
     count = len(case.origins)

@@ -205,6 +205,10 @@ async def _status(documents: Documents, _: Given, __: Tell) -> Values:
         "unembedded": state.unembedded,
         "problem": state.problem,
         "collections": [*map(_collection, state.collections)],
+        "skipped": dict(state.skipped),
+        "failed": [*state.failed],
+        "operations": [operation.name for operation in documents.operations.listed],
+        "work": _work(documents),
     }
 
 
@@ -347,15 +351,21 @@ async def _telling(documents: Documents, tell: Tell) -> AsyncIterator[None]:
 async def _tell_forever(documents: Documents, tell: Tell) -> None:
     told: Values = {}
     while True:
-        progress = documents.index.progress
-        if progress.files_to_do:
-            now = {"what": INDEXING, "done": progress.files_done, "total": progress.files_to_do}
-        else:
-            now = {"what": EMBEDDING, "done": progress.embedded, "total": progress.chunks}
-        if now["total"] and now != told:
+        now = _work(documents)
+        if now and now != told:
             told = now
             await tell(now)
         await anyio.sleep(_LOOK_SECONDS)
+
+
+def _work(documents: Documents) -> Values:
+    """What is done of what; empty if nothing is to be done."""
+    progress = documents.index.progress
+    if progress.files_to_do:
+        return {"what": INDEXING, "done": progress.files_done, "total": progress.files_to_do}
+    if progress.waits_for_vectors:
+        return {"what": EMBEDDING, "done": progress.embedded, "total": progress.chunks}
+    return {}
 
 
 _Call: TypeAlias = Callable[[Documents, Given, Tell], Awaitable[Values]]

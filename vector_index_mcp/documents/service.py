@@ -6,7 +6,7 @@ Knows nothing of who asks and how: whoever serves it calls its methods while it 
 import logging
 import os
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -64,6 +64,10 @@ class State:
     problem: str
     """What is wrong with the index or the configuration; empty if nothing is."""
     size_bytes: int | None
+    skipped: Mapping[str, int]
+    """Files that are not indexed on purpose, by reason."""
+    failed: tuple[str, ...]
+    """Files that could not be read, and why."""
 
 
 class Documents:
@@ -351,6 +355,8 @@ class Documents:
             collections=collections,
             problem=self.problem or status.error,
             size_bytes=status.size_bytes,
+            skipped=status.skipped,
+            failed=tuple(f"{record.key}: {record.reason}" for record in status.failed),
         )
 
 

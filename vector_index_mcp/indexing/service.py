@@ -14,7 +14,7 @@ from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.engine.embed import Embedder
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.errors import BusyError, ModelNotFoundError, Problem, StoreError
-from vector_index_mcp.files.folder import Folder, Folders
+from vector_index_mcp.files.folder import Folder, Folders, absence_of
 from vector_index_mcp.indexing.activity import Activity
 from vector_index_mcp.indexing.freshness import Freshness
 from vector_index_mcp.indexing.indexer import Indexer
@@ -326,6 +326,10 @@ class LiveIndex:
         """How far the writer is; costs nothing, so it may be asked often."""
         return Progress.of(self._keeper.kept, self.state, self.embedder)
 
+    def _absent(self) -> dict[str, str]:
+        problems = {folder.name: absence_of(folder) for folder in self.folders}
+        return {name: str(problem) for name, problem in problems.items() if problem is not None}
+
     async def status(self) -> Status:
         """Everything that can be said about the index, as it is now. Never fails."""
         size, model, problem, ledger = None, None, "", Ledger()
@@ -335,17 +339,19 @@ class LiveIndex:
         except StoreError as error:
             problem = self.remedies.told(error)
         if self.indexer is not None:  # a rebuild may have been swapped in meanwhile
-            ledger = self.indexer.live.ledger
+            ledger, absent = self.indexer.live.ledger, self.indexer.outlook.problems
+        else:
+            absent = await anyio.to_thread.run_sync(self._absent)
         return status_of(
             self._keeper.kept,
             ledger,
             self.progress,
             model=model,
-            embedder=self.embedder,
-            embedded=self.cached_embedder.embedded,
+            cached=self.cached_embedder,
             last_changes=tuple(reversed(self.pipeline.last_changes)),
             stalls=tuple(self.activity.stalls()),
             problem=problem,
+            absent=absent,
             uri=self.uri,
             displaced=self.displaced,
             size_bytes=size,

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from vector_index_mcp.indexing.keeper import Kept
     from vector_index_mcp.indexing.outlook import Outlook
     from vector_index_mcp.indexing.pipeline import Change
+    from vector_index_mcp.indexing.vectors import CachedEmbedder
 
 MOST_LISTED = 20
 """Of files that failed, and of other such lists, so many are named."""
@@ -143,11 +144,11 @@ def status_of(
     progress: Progress,
     *,
     model: ModelIdentity | None,
-    embedder: Embedder,
-    embedded: int,
+    cached: "CachedEmbedder",
     last_changes: "Sequence[Change]",
     stalls: Sequence[str],
     problem: str,
+    absent: Mapping[str, str],
     uri: str,
     displaced: str,
     size_bytes: int | None,
@@ -159,11 +160,11 @@ def status_of(
         ledger: What is known of its files.
         progress: How far the writer is.
         model: Whose vectors it holds.
-        embedder: Makes vectors.
-        embedded: How many it has made since the start.
+        cached: Makes vectors.
         last_changes: What became of files, the newest first.
         stalls: What takes long.
         problem: Why it cannot be read; empty if it can.
+        absent: Folders that are out of reach, by name, and why.
         uri: Where it lies.
         displaced: Why it does not lie where it was configured to.
         size_bytes: On disk.
@@ -183,13 +184,13 @@ def status_of(
         failed=[*islice(ledger.failed.values(), MOST_LISTED)],
         cut_by_lines=[*islice(ledger.cut_by_lines.values(), MOST_LISTED)],
         unreadable=outlook.unreadable[:MOST_LISTED] if outlook is not None else [],
-        absent=outlook.problems if outlook is not None else {},
+        absent=absent,
         last_changes=last_changes,
         stalls=stalls,
         model=model,
-        precision=embedder.precision,
-        chunks_computed=embedded,
-        worker_pid=embedder.pid,
+        precision=cached.embedder.precision,
+        chunks_computed=cached.embedded,
+        worker_pid=cached.embedder.pid,
         watching=freshness.mode if freshness is not None else "off",
         watching_problem=freshness.problem if freshness is not None else "",
         blind_spot=freshness.blind_spot if freshness is not None else "",

@@ -41,6 +41,8 @@ _FLAGS = {
     "--full": "full",
     "--line-numbers": "line-numbers",
     "--pull": "pull",
+    "--watch": "watch",
+    "--follow": "follow",
     "-f": "force",
     "--force": "force",
     **{f"--{name}": name for name in FORMATS},

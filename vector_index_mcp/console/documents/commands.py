@@ -67,7 +67,7 @@ def _introduce(line: Line) -> int:
     if "help" not in line.flags and "version" in line.flags:
         _say(f"qmd (vector-index-mcp {__version__})\n")
         return 0
-    _say(usage.HELP)
+    _say(usage.HELP + usage.OURS)
     return 0 if "help" in line.flags else 1
 
 
@@ -180,7 +180,11 @@ def _ls(line: Line, desk: Desk) -> int:
     return 0
 
 
-def _status(_: Line, desk: Desk) -> int:
+def _status(line: Line, desk: Desk) -> int:
+    if "watch" in line.flags:
+        from vector_index_mcp.console.documents import watching
+
+        return watching.run(desk.endpoint, desk.colours)
     _say(reports.of_status(desk.ask("status"), time.time(), desk.colours))
     return 0
 
@@ -318,6 +322,16 @@ def _stop(_: Line, desk: Desk) -> int:
     return services.stop_at(desk.endpoint)
 
 
+def _logs(line: Line, desk: Desk) -> int:
+    from vector_index_mcp.console import services
+
+    return services.logs_at(desk.endpoint, follow="follow" in line.flags)
+
+
+def _doctor(line: Line, desk: Desk) -> int:
+    return desk.examine(line.format == "json")
+
+
 def _server(line: Line, desk: Desk) -> int:
     from vector_index_mcp.console.documents import server
 
@@ -339,6 +353,8 @@ _COMMANDS: Mapping[str, _Run] = {
     "embed": _embed,
     "cleanup": _cleanup,
     "stop": _stop,
+    "logs": _logs,
+    "doctor": _doctor,
     SERVER: _server,
     **dict.fromkeys(RELAYS, lambda _, desk: _relay(desk)),
 }

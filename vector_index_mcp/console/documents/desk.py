@@ -27,6 +27,8 @@ class Desk:
     """What a service has to be started with."""
     here: Path
     """Where relative paths start; absolute."""
+    examine: Callable[[bool], int]
+    """Examines the machine and the index, told whether to print JSON; gives the exit status."""
     colours: Colours = PLAIN
     """Of standard output."""
 

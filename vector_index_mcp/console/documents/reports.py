@@ -23,6 +23,15 @@ NO_COLLECTIONS = "No collections found. Run 'qmd collection add .' to create one
 
 
 def of_status(state: Values, now: float, c: Colours = PLAIN) -> str:
+    """How the index is, and what to do with it."""
+    shown = of_state(state, now, c)
+    if not state["collections"]:
+        return shown
+    examples = _examples(state["collections"][0]["name"], c)
+    return "\n".join([shown, f"{c.bold}Examples{c.reset}", *examples]) + "\n"
+
+
+def of_state(state: Values, now: float, c: Colours = PLAIN) -> str:
     """How the index is."""
     parts = [f"{c.bold}QMD Status{c.reset}", "", f"Index: {visible(state['index'])}"]
     parts.append(f"Size:  {size(state['size'])}")
@@ -34,6 +43,12 @@ def of_status(state: Values, now: float, c: Colours = PLAIN) -> str:
     if state["unembedded"]:
         needed = f"{state['unembedded']} need embedding (run 'qmd embed')"
         parts.append(f"  {c.yellow}Pending:{c.reset}  {needed}")
+    if state["skipped"]:
+        reasons = ", ".join(
+            f"{count} {visible(reason)}" for reason, count in state["skipped"].items()
+        )
+        parts.append(f"  Skipped:  {sum(state['skipped'].values())} ({reasons})")
+    parts += [f"  {c.yellow}Failed:{c.reset}   {visible(each)}" for each in state["failed"]]
     updated = [each["updated"] for each in state["collections"] if each["updated"]]
     if updated:
         parts.append(f"  Updated:  {ago(now - max(updated))}")
@@ -43,8 +58,15 @@ def of_status(state: Values, now: float, c: Colours = PLAIN) -> str:
     parts += ["", f"{c.bold}Collections{c.reset}"]
     for collection in state["collections"]:
         parts += _in_status(collection, now, c)
-    parts += ["", f"{c.bold}Examples{c.reset}", *_examples(state["collections"][0]["name"], c)]
     return "\n".join(parts) + "\n"
+
+
+def of_work(state: Values) -> str:
+    """What is being done; empty if nothing is."""
+    parts = [f"Doing:    {visible(name)}" for name in state["operations"]]
+    if work := state["work"]:
+        parts.append(f"Working:  {work['what']} {work['done']}/{work['total']}")
+    return "".join(f"{part}\n" for part in parts)
 
 
 def _in_status(collection: Values, now: float, c: Colours) -> Iterator[str]:

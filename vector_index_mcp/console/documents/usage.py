@@ -43,6 +43,18 @@ Multi-get options:
   --max-bytes <num>          - Skip files larger than N bytes (default: 10240)
   --json/--csv/--md/--xml/--files - Output format (same as search)
 """
+OURS = """
+The background service, which MCP clients start and share:
+  qmd server [--transport both|mcp|http] [--port N]  - Serve REST and MCP over HTTP
+  qmd status --watch         - Show live what the service does
+  qmd logs [--follow]        - Show what it has logged
+  qmd stop                   - End it
+  qmd doctor [--json]        - Examine the machine, the model and the index
+  vector-index-mcp install --set documents  - Add the documents to your MCP clients
+
+`qmd` stands for `vector-index-mcp documents`: alias qmd='vector-index-mcp documents'
+"""
+"""What the help says beyond that of the program whose users these are."""
 COLLECTION_REMOVE = """\
 Usage: qmd collection remove <name>
   Use 'qmd collection list' to see available collections

@@ -154,6 +154,10 @@ def test_names_and_contexts_of_others_are_visible_in_reports():
     state = {
         "index": "/\x1b",
         "size": 1,
+        "skipped": {"\x1b": 1},
+        "failed": ["\x1b"],
+        "operations": ["add \x1b"],
+        "work": {"what": "Embedding", "done": 1, "total": 2},
         "documents": 1,
         "embedded": 0,
         "unembedded": 0,
@@ -163,6 +167,7 @@ def test_names_and_contexts_of_others_are_visible_in_reports():
     counts = {"new": 0, "updated": 0, "unchanged": 0, "removed": 0, "pulled": "\x1b\nline"}
     shown = (
         reports.of_status(state, 1.0),
+        reports.of_work(state),
         reports.of_collections([collection], 1.0),
         reports.of_names([collection]),
         reports.of_contexts([["a\x1b", "\x1b", "\x1b"]]),
@@ -177,6 +182,10 @@ def test_nothing_at_all_is_said_in_words():
     state = {
         "index": "i",
         "size": 0,
+        "skipped": {},
+        "failed": [],
+        "operations": [],
+        "work": {},
         "documents": 0,
         "embedded": 0,
         "unembedded": 0,

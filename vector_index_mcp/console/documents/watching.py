@@ -1,0 +1,75 @@
+"""`status --watch`: shows how the service of the documents is until Ctrl+C.
+
+It starts no service: it waits for one, and when that has ended, for the next.
+"""
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from vector_index_mcp.background import contact
+from vector_index_mcp.background.endpoint import Endpoint
+from vector_index_mcp.console.documents import reports
+from vector_index_mcp.console.documents.colours import Colours
+from vector_index_mcp.console.terminal import prepared, write
+from vector_index_mcp.errors import ServiceEndedError
+
+_Show = Callable[[str], None]
+
+_IDLE_SECONDS, _BUSY_SECONDS = 1.0, 0.5  # between two looks
+_NO_SERVICE = "no service is running; the next MCP client starts one\n"
+
+
+def run(endpoint: Endpoint, colours: Colours) -> int:
+    """Show the status of the service until somebody interrupts it.
+
+    Raises:
+        BackgroundError: If it is of another version.
+    """
+    with _shown() as show:
+        while True:
+            state = _state(endpoint)
+            show(_NO_SERVICE if state is None else _report(state, colours))
+            time.sleep(_BUSY_SECONDS if state and state["work"] else _IDLE_SECONDS)
+
+
+def _report(state: Mapping[str, Any], colours: Colours) -> str:
+    return f"{reports.of_state(state, time.time(), colours)}\n{reports.of_work(state)}"
+
+
+def _state(endpoint: Endpoint) -> Mapping[str, Any] | None:
+    try:
+        found: Mapping[str, Any] | None = contact.call(endpoint, "status", {}, lambda _: None)
+    except ServiceEndedError:
+        return None
+    return found
+
+
+@contextmanager
+def _shown() -> Iterator[_Show]:
+    """What shows a text: in place on a terminal, else the lines that have changed."""
+    console = Console(file=prepared(sys.stdout), highlight=False)
+    if not console.is_terminal or console.is_dumb_terminal:
+        yield _lines()
+        return
+    with Live(console=console, screen=True, auto_refresh=False) as live:
+        yield lambda text: live.update(Text.from_ansi(text), refresh=True)
+
+
+def _lines() -> _Show:
+    shown: set[str] = set()
+
+    def show(text: str) -> None:
+        nonlocal shown
+        lines = text.splitlines()
+        if new := [line for line in lines if line and line not in shown]:
+            write("\n".join(new))
+        shown = {*lines}
+
+    return show

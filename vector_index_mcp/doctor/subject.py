@@ -1,0 +1,194 @@
+"""What the doctor examines besides the machine: the index of a project, or of documents."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+
+import anyio.to_thread
+
+from vector_index_mcp.background import contact
+from vector_index_mcp.background.endpoint import Endpoint, endpoint_of
+from vector_index_mcp.codebase.limits import DEFAULT_TOP_K
+from vector_index_mcp.codebase.remedies import REMEDIES as OF_CODEBASE
+from vector_index_mcp.console import remote
+from vector_index_mcp.console.commands import awaited
+from vector_index_mcp.documents import configuration
+from vector_index_mcp.documents.folders import folder_of as folder_of_collection
+from vector_index_mcp.documents.home import DEFAULT_NAME, Home
+from vector_index_mcp.documents.remedies import REMEDIES as OF_DOCUMENTS
+from vector_index_mcp.errors import BackgroundError
+from vector_index_mcp.files.folder import Folder
+from vector_index_mcp.indexing.place import Place, index_uri
+from vector_index_mcp.indexing.remedies import Remedies
+from vector_index_mcp.serving.loading import folder_of, load_codebase, open_documents
+from vector_index_mcp.serving.sets import CODEBASE, DOCUMENTS
+from vector_index_mcp.settings import Settings
+
+_ENDED = "the background service has just ended; try again"
+_QUERY = "where is the configuration read"
+
+
+class Subject(Protocol):
+    """An index, and how its tool set is asked."""
+
+    @property
+    def place(self) -> Place:
+        """Where the index lies, and whose it is."""
+
+    @property
+    def remedies(self) -> Remedies:
+        """What to do about an error."""
+
+    @property
+    def build(self) -> str:
+        """The command that brings the index up to date."""
+
+    @property
+    def stop(self) -> str:
+        """The command that ends the service."""
+
+    def endpoint(self) -> Endpoint:
+        """Where the service is met.
+
+        Raises:
+            ProjectError: If there is no safe place for it.
+        """
+
+    def folders(self) -> Sequence[Folder]:
+        """What is indexed.
+
+        Raises:
+            SettingsError: If the configuration cannot be read.
+        """
+
+    def complaints(self) -> tuple[str, str]:
+        """What the running service says is wrong, and what is not as good as it could be.
+
+        Raises:
+            BackgroundError: If it does not answer.
+        """
+
+    async def ask_service(self) -> None:
+        """Have the running service answer a query.
+
+        Raises:
+            BackgroundError: If it does not answer.
+        """
+
+    async def open(self) -> Any:
+        """The service, to be run in this process; `ask` asks it."""
+
+    async def ask(self, opened: Any) -> None:
+        """Have what was opened answer a query.
+
+        Raises:
+            StoreError: If there is no index.
+        """
+
+
+class Project:
+    """A software project."""
+
+    remedies = OF_CODEBASE
+
+    def __init__(self, project: Path, settings: Settings) -> None:
+        self.project, self._settings = project, settings
+        self.place = Place(index_uri(project, settings.lancedb_uri), str(project), project)
+        self.build = f"vector-index-mcp index {project}"
+        self.stop = f"vector-index-mcp stop {project}"
+
+    def endpoint(self) -> Endpoint:
+        """Of the codebase's service."""
+        return endpoint_of(CODEBASE, self.project)
+
+    def folders(self) -> Sequence[Folder]:
+        """The project."""
+        return (folder_of(self.project, self._settings),)
+
+    def complaints(self) -> tuple[str, str]:
+        """What `get_status` says."""
+        status = awaited(partial(_asked, self.endpoint(), remote.status))
+        return status.error_message or "", status.watcher.problem or ""
+
+    async def ask_service(self) -> None:
+        """By `search_index`."""
+        await _asked(self.endpoint(), _searched)
+
+    async def open(self) -> Any:
+        """The codebase."""
+        return load_codebase(self.project, self._settings)
+
+    async def ask(self, opened: Any) -> None:
+        """As `search_index` does."""
+        await opened.search(_QUERY, DEFAULT_TOP_K)
+
+
+async def _searched(client: Any) -> None:
+    await remote.call(client, "search_index", {"query": _QUERY})
+
+
+async def _asked(endpoint: Endpoint, ask: Callable[[Any], Awaitable[Any]]) -> Any:
+    """What `ask` gets out of a session with the service.
+
+    Raises:
+        BackgroundError: If there is none any more.
+    """
+    connection = await anyio.to_thread.run_sync(contact.joined, endpoint)
+    if connection is None:
+        raise BackgroundError(_ENDED)
+    async with remote.session(connection) as client:
+        return await ask(client)
+
+
+class Documents:
+    """The user's collections of documents."""
+
+    remedies = OF_DOCUMENTS
+
+    def __init__(self, home: Home, settings: Settings) -> None:
+        self._home, self._settings = home, settings
+        self.place = Place(home.index, str(home.configuration))
+        chosen = "" if home.name == DEFAULT_NAME else f" --index {home.name}"
+        self.build = f"vector-index-mcp documents update{chosen}"
+        self.stop = f"vector-index-mcp documents stop{chosen}"
+
+    @property
+    def file(self) -> Path:
+        """That lists the collections."""
+        return self._home.configuration
+
+    def endpoint(self) -> Endpoint:
+        """Of the documents' service."""
+        return endpoint_of(DOCUMENTS, self._home.configuration)
+
+    def folders(self) -> Sequence[Folder]:
+        """The collections."""
+        found = configuration.read(self._home.configuration)
+        return [folder_of_collection(collection) for collection in found.collections]
+
+    def complaints(self) -> tuple[str, str]:
+        """What `status` says."""
+        status = self._called("status")
+        poor = [each for each in status["collections"] if each["problem"]]
+        return status["problem"], "; ".join(f"{each['name']}: {each['problem']}" for each in poor)
+
+    async def ask_service(self) -> None:
+        """By words: whether there are vectors is for another check."""
+        await anyio.to_thread.run_sync(partial(self._called, "search", query=_QUERY, limit=1))
+
+    def _called(self, name: str, **given: Any) -> Mapping[str, Any]:
+        answer = contact.call(self.endpoint(), name, given, lambda _: None)
+        if answer is None:
+            raise BackgroundError(_ENDED)
+        return dict(answer)
+
+    async def open(self) -> Any:
+        """The documents."""
+        return await open_documents(self._home.configuration, self._settings)
+
+    async def ask(self, opened: Any) -> None:
+        """As `search` does."""
+        from vector_index_mcp.documents import asking
+
+        await asking.search(opened, asking.Wanted(_QUERY, asking.Mode.WORDS, limit=1))
