@@ -114,7 +114,7 @@ def _ui(parsed: argparse.Namespace) -> int:
     from vector_index_mcp.console import ui
 
     opens_browser = not parsed.no_open
-    return ui.run(_project_of_service(parsed), _host_options(parsed), opens_browser=opens_browser)
+    return ui.run(_endpoint(parsed), _host_options(parsed), opens_browser=opens_browser)
 
 
 def _host(parsed: argparse.Namespace) -> int:

@@ -17,6 +17,7 @@ from writing import write
 
 from vector_index_mcp.codebase.service import Codebase
 from vector_index_mcp.foreign import OBEYED, visible
+from vector_index_mcp.page.project import ProjectPage
 from vector_index_mcp.serving.listener import Page
 
 pytestmark = [
@@ -341,7 +342,7 @@ async def shown(codebase: Codebase) -> AsyncIterator[Page]:
         return codebase
 
     async with codebase.running():
-        yield Page(get)
+        yield Page(ProjectPage(get))
 
 
 async def test_an_answer_by_words_is_asked_again_once_the_model_is_ready(chromium, tmp_path):

@@ -1,4 +1,4 @@
-"""The command `ui`: a link to the page of a project's background service, and a browser for it.
+"""The command `ui`: a link to the page of a background service, and a browser for it.
 
 The link is a secret for a few minutes. It is printed in the user's own terminal, and the browser
 gets it in a file: every user of the machine can read the arguments of a browser.
@@ -12,9 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from vector_index_mcp.background import contact, greeting
-from vector_index_mcp.background.endpoint import endpoint_of
+from vector_index_mcp.background.endpoint import Endpoint
 from vector_index_mcp.errors import BackgroundError
-from vector_index_mcp.serving.sets import CODEBASE
 
 # A Unix with none of them has at most text browsers, which would take over the terminal.
 _SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
@@ -23,7 +22,7 @@ _SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
 _ELSEWHERE = "VSCODE_IPC_HOOK_CLI"
 
 
-def run(project: Path, host_arguments: Sequence[str], *, opens_browser: bool) -> int:
+def run(endpoint: Endpoint, host_arguments: Sequence[str], *, opens_browser: bool) -> int:
     """Print a link that works once, and open it if there is a screen; returns the exit status.
 
     Raises:
@@ -31,7 +30,6 @@ def run(project: Path, host_arguments: Sequence[str], *, opens_browser: bool) ->
     """
     is_opened = opens_browser and _has_screen()
     request = greeting.PAGE_IN_A_FILE if is_opened else greeting.PAGE
-    endpoint = endpoint_of(CODEBASE, project)
     with contact.connected(endpoint, host_arguments):  # a client meanwhile, so that it does not end
         answer = contact.ask(endpoint, request)
     if answer is None:

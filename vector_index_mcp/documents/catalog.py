@@ -118,8 +118,8 @@ class LinkMap:
     def __init__(self, entries: Iterable[Entry]) -> None:
         """Follow the links of all documents; takes 0.3 s for 10,000 with ten links each."""
         entries = [*entries]
-        names = _Names(entries)
-        self._out = {entry.key: names.targets_of(entry) for entry in entries}
+        self._names = _Names(entries)
+        self._out = {entry.key: self._names.targets_of(entry) for entry in entries}
         self._back: dict[str, list[str]] = {}
         for entry in entries:
             for target in self._out[entry.key]:
@@ -129,6 +129,15 @@ class LinkMap:
         """What the document `key` links to, and what links to it; nothing to or from itself."""
         out, back = self._out.get(key, ()), self._back.get(key, ())
         return Links(*(tuple(other for other in side if other != key) for side in (out, back)))
+
+    def target_of(self, entry: Entry, link: str) -> str:
+        """The key of the document that a link in `entry` leads to; empty if it leads to none.
+
+        Args:
+            entry: Of the document that holds the link.
+            link: A path, decoded; or the name of a wiki link behind `[[`.
+        """
+        return self._names.target(entry, link)
 
 
 def links_of(entries: Iterable[Entry], key: str) -> Links:
@@ -156,10 +165,11 @@ class _Names:
 
     def targets_of(self, entry: Entry) -> tuple[str, ...]:
         """The keys that the links of a document lead to, each once."""
-        found = (self._target(entry, link) for link in entry.properties.links)
+        found = (self.target(entry, link) for link in entry.properties.links)
         return tuple(dict.fromkeys(key for key in found if key))
 
-    def _target(self, entry: Entry, link: str) -> str:
+    def target(self, entry: Entry, link: str) -> str:
+        """The key of the document that a link leads to; empty if it leads to none."""
         if link.startswith("[["):
             return self._wiki_target(entry, link.removeprefix("[["))
         folder = entry.key.rpartition("/")[0]

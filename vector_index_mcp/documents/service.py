@@ -326,11 +326,15 @@ class Documents:
 
     async def links_of(self, ledger: Ledger, key: str) -> catalog.Links:
         """What the document `key` links to, and what links to it, as far as `ledger` knows."""
+        return (await self.link_map(ledger)).of(key)
+
+    async def link_map(self, ledger: Ledger) -> catalog.LinkMap:
+        """How all documents lead to each other, as far as `ledger` knows."""
         revision = (id(ledger), ledger.revision)
         if self._links is None or self._links[0] != revision:
             entries = [*catalog.entries_of(ledger)]
             self._links = revision, await anyio.to_thread.run_sync(catalog.LinkMap, entries)
-        return self._links[1].of(key)
+        return self._links[1]
 
     async def look(self) -> State:
         """How the index is now. Never fails."""

@@ -52,17 +52,21 @@ class Refusal:
     words: str
 
 
-USED_LINK = Refusal(
-    403, "This link has been used, or is too old. Run `vector-index-mcp ui PATH` for a new one."
-)
-NO_SESSION = Refusal(
-    403, "This page has no session here. Run `vector-index-mcp ui PATH` and open its link."
-)
 _OTHER_HOST = Refusal(403, "This host name does not belong to the page.")
 _OTHER_ORIGIN = Refusal(403, "Another site may not ask.")
 _NOT_READING = Refusal(405, "Only GET is understood.")
 ENTRANCE = "/"
 _NO_ORIGIN = "null"  # what a browser says of a page in a file
+
+
+def used_link(command: str) -> Refusal:
+    """What to say to a token that opens nothing; `command` makes a new one."""
+    return Refusal(403, f"This link has been used, or is too old. Run `{command}` for a new one.")
+
+
+def no_session(command: str) -> Refusal:
+    """What to say to who has no session."""
+    return Refusal(403, f"This page has no session here. Run `{command}` and open its link.")
 
 
 class Door:

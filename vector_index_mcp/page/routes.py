@@ -2,10 +2,10 @@
 
 import json
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import parse_qs
 
 import anyio
@@ -22,12 +22,10 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from vector_index_mcp import foreign
-from vector_index_mcp.codebase.remedies import REMEDIES
-from vector_index_mcp.errors import QueryError, VectorIndexError
-from vector_index_mcp.page import answers, door, news
-
-if TYPE_CHECKING:  # the link is there before LanceDB is imported
-    from vector_index_mcp.codebase.service import Codebase
+from vector_index_mcp.errors import QueryError, SettingsError, VectorIndexError
+from vector_index_mcp.indexing.remedies import Remedies
+from vector_index_mcp.page import door
+from vector_index_mcp.page.content import Content, News, told
 
 _TYPES = {
     ".html": "text/html",
@@ -35,7 +33,6 @@ _TYPES = {
     ".js": "text/javascript",
     ".svg": "image/svg+xml",
 }
-_INDEX = "index.html"
 _OBEYED = "obeyed.js"
 _LONGEST_FORM_BYTES = 1_000
 # The browser loads only our own files, and no text of the project can become markup: Chromium
@@ -51,8 +48,6 @@ _HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-
-GetService = Callable[[], Awaitable["Codebase"]]
 
 
 class Visits:
@@ -80,11 +75,11 @@ class Visits:
             self.note()
 
 
-class _News(StreamingResponse):
+class _Told(StreamingResponse):
     """An endless answer that counts as a viewer."""
 
-    def __init__(self, codebase: "Codebase", visits: Visits) -> None:
-        super().__init__(news.stream(codebase, visits.ending), media_type="text/event-stream")
+    def __init__(self, news: Sequence[News], visits: Visits) -> None:
+        super().__init__(told(news, visits.ending), media_type="text/event-stream")
         self._visits = visits
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -92,13 +87,11 @@ class _News(StreamingResponse):
             await super().__call__(scope, receive, send)
 
 
-def application(
-    get_service: GetService, doorkeeper: door.Door, visits: Visits, port: int
-) -> ASGIApp:
-    """The page of one project.
+def application(content: Content, doorkeeper: door.Door, visits: Visits, port: int) -> ASGIApp:
+    """The page of one service.
 
     Args:
-        get_service: Waits for the running service.
+        content: What it shows.
         doorkeeper: Knows who may come in.
         visits: Counts those who do.
         port: The port of the page.
@@ -110,7 +103,7 @@ def application(
         token = await _token_sent(request) if is_sent else request.query_params.get("token", "")
         session = doorkeeper.admit(token, time.monotonic())
         if session is None:
-            return _refused(door.USED_LINK)
+            return _refused(door.used_link(content.command))
         room = f"/{session.room}/"
         response: Response = RedirectResponse(room, status_code=303)
         if is_sent:
@@ -123,39 +116,37 @@ def application(
         return response
 
     async def show(request: Request) -> Response:
-        name = request.path_params.get("name", _INDEX)
+        name = request.path_params.get("name", content.index)
         if name not in static:
             return PlainTextResponse("There is no such page.", 404)
         return Response(static[name], media_type=_TYPES[name[name.rindex(".") :]])
 
     async def tell_news(request: Request) -> Response:
-        return _News(await get_service(), visits)
+        return _Told(await content.news(), visits)
 
-    async def search(request: Request) -> Response:
-        values = request.query_params
-        wanted = (values.get("query", ""), values.get("path", ""), values.get("language", ""))
-        return await _answered(answers.of_search(await get_service(), *wanted))
-
-    async def look_around(request: Request) -> Response:
-        folder = request.query_params.get("folder", "")
-        return await _answered(answers.of_map(await get_service(), folder))
+    async def answer(request: Request) -> Response:
+        if (ask := content.answers.get(request.path_params["name"])) is None:
+            return PlainTextResponse("There is no such question.", 404)
+        return await _answered(ask(request.query_params), content.remedies)
 
     routes = [
         Route(door.ENTRANCE, enter, methods=["GET", "POST"]),
         Route("/{room}/", show),
         Route("/{room}/{name}", show),
         Route("/{room}/api/news", tell_news),
-        Route("/{room}/api/search", search),
-        Route("/{room}/api/map", look_around),
+        Route("/{room}/api/{name}", answer),
     ]
-    return _Guard(Starlette(routes=routes), doorkeeper, visits, port)
+    return _Guard(Starlette(routes=routes), content.command, doorkeeper, visits, port)
 
 
 class _Guard:
     """Refuses requests that may not be answered, and adds the security headers to every answer."""
 
-    def __init__(self, app: ASGIApp, doorkeeper: door.Door, visits: Visits, port: int) -> None:
+    def __init__(
+        self, app: ASGIApp, command: str, doorkeeper: door.Door, visits: Visits, port: int
+    ) -> None:
         self._app = app
+        self._command = command
         self._door = doorkeeper
         self._visits = visits
         self._port = port
@@ -179,7 +170,7 @@ class _Guard:
             return refusal
         room = scope["path"].strip("/").partition("/")[0]
         if room and not self._door.knows(room, HTTPConnection(scope).cookies):
-            return door.NO_SESSION
+            return door.no_session(self._command)
         return None
 
 
@@ -194,14 +185,14 @@ async def _token_sent(request: Request) -> str:
     return values.get("token", [""])[0]
 
 
-async def _answered(answer: Awaitable[Any]) -> Response:
+async def _answered(answer: Awaitable[Any], remedies: Remedies) -> Response:
     """`answer` as JSON, or why there is none."""
     try:
         return _json(await answer)
-    except QueryError as error:
+    except (QueryError, SettingsError) as error:
         return _json({"error": str(error)}, 400)
     except VectorIndexError as error:
-        return _json({"error": REMEDIES.told(error)}, 503)
+        return _json({"error": remedies.told(error)}, 503)
 
 
 def _json(values: Any, status: int = 200) -> Response:

@@ -13,9 +13,10 @@ from pathlib import Path
 import anyio
 
 from vector_index_mcp.errors import BackgroundError
+from vector_index_mcp.page.content import Content
 from vector_index_mcp.page.door import ENTRANCE, Door
 from vector_index_mcp.page.handover import Handover, remove
-from vector_index_mcp.page.routes import GetService, Visits, application
+from vector_index_mcp.page.routes import Visits, application
 from vector_index_mcp.serving import guest
 
 _HOST = "127.0.0.1"
@@ -25,22 +26,22 @@ _MOST_CONNECTIONS = 64
 
 
 class Page:
-    """The page of one project. Nothing is open until somebody asks for its address."""
+    """The page of one service. Nothing is open until somebody asks for its address."""
 
     def __init__(
         self,
-        get_service: GetService,
+        content: Content,
         handover: Handover | None = None,
         unused_seconds: float = _UNUSED_SECONDS,
     ) -> None:
         """Prepare; it is served while `running`.
 
         Args:
-            get_service: Waits for the running service.
+            content: What it shows.
             handover: Makes the files that links are handed over in, if there are to be any.
             unused_seconds: For how long nobody has to look at the page before it is closed.
         """
-        self._get_service = get_service
+        self._content = content
         self._unused_seconds = unused_seconds
         self._door = Door()
         self._socket: socket.socket | None = None
@@ -133,7 +134,7 @@ class Page:
     async def _serve(self, listening: socket.socket) -> None:
         """Serve until nobody has looked at the page for a while."""
         self._visits.ending = anyio.Event()
-        app = application(self._get_service, self._door, self._visits, self._port)
+        app = application(self._content, self._door, self._visits, self._port)
         async with guest.serving(app, listening, _MOST_CONNECTIONS):
             try:
                 await self._wait_until_unused()

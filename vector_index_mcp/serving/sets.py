@@ -78,9 +78,10 @@ def _codebase() -> ToolSet:
     from vector_index_mcp.serving.loading import open_codebase
 
     def load_page(get_service: Get, handover: "Handover") -> "Page":
+        from vector_index_mcp.page.project import ProjectPage
         from vector_index_mcp.serving.listener import Page  # 2 MB that few services need
 
-        return Page(get_service, handover)
+        return Page(ProjectPage(get_service), handover)
 
     return ToolSet(
         name=CODEBASE,
@@ -111,6 +112,12 @@ def _documents() -> ToolSet:
 
         return rest.application(get_service, has_token=has_token)
 
+    def load_page(get_service: Get, handover: "Handover") -> "Page":
+        from vector_index_mcp.page.documents import DocumentsPage
+        from vector_index_mcp.serving.listener import Page
+
+        return Page(DocumentsPage(get_service), handover)
+
     return ToolSet(
         name=DOCUMENTS,
         server_name="qmd",
@@ -121,7 +128,7 @@ def _documents() -> ToolSet:
         remedies=REMEDIES,
         load=open_documents,
         register=tools.register,
-        load_page=None,
+        load_page=load_page,
         answer=answer,
         load_rest=load_rest,
     )

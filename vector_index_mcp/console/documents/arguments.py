@@ -43,6 +43,7 @@ _FLAGS = {
     "--pull": "pull",
     "--watch": "watch",
     "--follow": "follow",
+    "--no-open": "no-open",
     "-f": "force",
     "--force": "force",
     **{f"--{name}": name for name in FORMATS},

@@ -322,6 +322,12 @@ def _stop(_: Line, desk: Desk) -> int:
     return services.stop_at(desk.endpoint)
 
 
+def _ui(line: Line, desk: Desk) -> int:
+    from vector_index_mcp.console import ui
+
+    return ui.run(desk.endpoint, desk.host_arguments, opens_browser="no-open" not in line.flags)
+
+
 def _logs(line: Line, desk: Desk) -> int:
     from vector_index_mcp.console import services
 
@@ -354,6 +360,7 @@ _COMMANDS: Mapping[str, _Run] = {
     "cleanup": _cleanup,
     "stop": _stop,
     "logs": _logs,
+    "ui": _ui,
     "doctor": _doctor,
     SERVER: _server,
     **dict.fromkeys(RELAYS, lambda _, desk: _relay(desk)),

@@ -46,6 +46,7 @@ Multi-get options:
 OURS = """
 The background service, which MCP clients start and share:
   qmd server [--transport both|mcp|http] [--port N]  - Serve REST and MCP over HTTP
+  qmd ui [--no-open]         - Search and read in a browser
   qmd status --watch         - Show live what the service does
   qmd logs [--follow]        - Show what it has logged
   qmd stop                   - End it

@@ -9,7 +9,8 @@ MOST_LINKS = 1_000
 LONGEST_LINK_CHARS = 1_000
 
 _TICKS = re.compile(r"(`+)")
-_WIKI = re.compile(r"\[\[([^\[\]|#\n]{1,300})(?:[|#][^\[\]\n]{0,300})?\]\]")
+WIKI = re.compile(r"\[\[([^\[\]|#\n]{1,300})(?:[|#][^\[\]\n]{0,300})?\]\]")
+"""A wiki link: its name, and what may follow behind `|` or `#`."""
 _PATH = r"[^()<>\s]{1,500}(?:\([^()<>\s]{0,99}\)[^()<>\s]{0,99})?"
 _INLINE = re.compile(rf"\]\(\s{{0,9}}(?:<([^<>\n]{{1,500}})>|({_PATH}))")
 _REFERENCE = re.compile(
@@ -55,11 +56,13 @@ def _without_code(line: str) -> str:
 
 
 def _targets(line: str) -> Iterator[str]:
-    for match in _WIKI.finditer(line):
-        if name := match[1].rstrip("\\").strip():  # in tables, `|` is written with a backslash
-            yield f"[[{name}"
     references = filter(None, [_REFERENCE.match(line)])
-    for match in (*_INLINE.finditer(line), *references):
+    matches = [*WIKI.finditer(line), *_INLINE.finditer(line), *references]
+    for match in sorted(matches, key=re.Match.start):
+        if match.re is WIKI:
+            if name := match[1].rstrip("\\").strip():  # in tables, `|` follows a backslash
+                yield f"[[{name}"
+            continue
         target = match[1] or match[2]
         path = unquote(target.partition("#")[0].partition("?")[0]).strip()
         if path and not _SCHEME.match(target) and not target.startswith("//"):

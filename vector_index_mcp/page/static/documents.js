@@ -1,0 +1,323 @@
+// The page of documents: search, a document as people read it, and its links. The address says what
+// is shown, so that reloading and going back do what they should.
+
+import { Refused, ask, byId, bytes, el, lines, number, percent, plural, visible } from "./dom.js";
+
+const AGAIN_MS = 2000;
+const TYPING_MS = 120; // a pause after which somebody may want to see results
+const BLOCKS = ["ul", "ol", "li", "blockquote", "p", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "br",
+  "em", "strong", "s", "code", "table", "thead", "tbody", "tr", "th", "td", "span"];
+
+const fields = { query: byId("query"), collection: byId("collection"), mode: byId("mode") };
+const [results, empty, summary, note, article] = ["results", "empty", "summary", "note", "document"].map(byId);
+
+let status = null;
+let pending = null; // aborts the question that is on its way
+let timer = 0;
+
+// -- the address ---------------------------------------------------------------------------------
+
+const addressOfDocument = (key, values) => `#/document/${key.split("/").map(encodeURIComponent).join("/")}${asParameters(values)}`;
+const addressOfList = (name) => `#/collection/${encodeURIComponent(name)}`;
+const addressOfSearch = (wanted) => `#/search${asParameters(wanted)}`;
+
+function asParameters(values) {
+  const given = Object.entries(values || {}).filter(([, value]) => String(value || "").trim());
+  return given.length ? `?${new URLSearchParams(given)}` : "";
+}
+
+function show() {
+  const [path, parameters = ""] = location.hash.slice(2).split("?");
+  const [view, ...rest] = path.split("/");
+  const values = Object.fromEntries(new URLSearchParams(parameters));
+  if (view === "document") return showDocument(rest.map(decodeURIComponent).join("/"), values);
+  if (view === "collection") return showList(decodeURIComponent(rest[0] || ""));
+  fields.query.value = values.query || "";
+  fields.mode.value = values.mode || "query";
+  chooseCollection(values.collection || "");
+  return answer();
+}
+
+// -- search --------------------------------------------------------------------------------------
+
+const wanted = () => ({
+  query: fields.query.value,
+  collection: fields.collection.value,
+  mode: fields.mode.value === "query" ? "" : fields.mode.value,
+});
+
+function run() {
+  history.replaceState(null, "", addressOfSearch(wanted()));
+  answer();
+}
+
+function answer() {
+  if (!fields.query.value.trim()) return showStart();
+  return shown(async (signal) => {
+    const found = await ask("search", wanted(), signal);
+    clear();
+    summary.textContent = `${plural(found.results.length, "document", "documents")}, ${number(Math.ceil(found.seconds * 1000))} ms`;
+    note.hidden = !found.note;
+    note.textContent = visible(found.note || "");
+    if (!found.results.length) empty.append(el("h2", {}, "Nothing found"), el("p", {}, "Try other words, or fewer."));
+    results.append(...found.results.map(resultOf));
+  });
+}
+
+function resultOf(hit) {
+  return el("li", { class: "result", tabindex: "-1" },
+    el("div", { class: "result-head" },
+      el("h3", { class: "title" }, el("a", { href: addressOfDocument(hit.key, { line: hit.line }) }, hit.title)),
+      hit.is_stale ? el("span", { class: "badge" }, "changed since") : null,
+      el("span", { class: "meta muted" }, `${hit.date}  ${hit.score.toFixed(2)}`)),
+    el("p", { class: "key muted" }, el("bdi", {}, `${hit.key}:${hit.line}`)),
+    hit.context ? el("p", { class: "said muted" }, hit.context) : null,
+    tagsOf(hit),
+    el("p", { class: "snippet" }, hit.lines.flatMap((pieces, at) => [at ? el("br") : null, ...pieces.map(([piece, isMarked]) => (isMarked ? el("mark", {}, piece) : piece))])));
+}
+
+const tagsOf = (each) => (each.tags.length ? el("p", { class: "tags" }, each.tags.map((tag) => el("span", {}, tag))) : null);
+
+function showStart() {
+  clear();
+  document.title = "Documents";
+  if (status && !status.collections.length) {
+    empty.append(el("h2", {}, "There are no collections yet"),
+      el("p", {}, "Add a folder of documents in a terminal; this page notices by itself."),
+      el("p", {}, el("code", {}, "vector-index-mcp documents collection add FOLDER --name NAME")));
+    return;
+  }
+  empty.append(el("h2", {}, "Search by words and by meaning"),
+    el("p", {}, "Ask a question, or name what you look for. Results come as you type; the best document is first. "),
+    el("p", {}, "tag:name, after:2026-01-31 and before:2026-03-01 narrow it down."));
+}
+
+// -- a collection --------------------------------------------------------------------------------
+
+function showList(name) {
+  return shown(async (signal) => {
+    const listed = await ask("list", { collection: name }, signal);
+    clear();
+    document.title = `${visible(name)} – documents`;
+    const count = listed.documents.length < listed.total ? `the newest ${number(listed.documents.length)} of ${number(listed.total)}` : plural(listed.total, "document", "documents");
+    summary.textContent = `${visible(name)}: ${count}`;
+    results.append(...listed.documents.map((each) => el("li", { class: "result", tabindex: "-1" },
+      el("div", { class: "result-head" },
+        el("h3", { class: "title" }, el("a", { href: addressOfDocument(each.key) }, each.title)),
+        el("span", { class: "meta muted" }, each.date)),
+      el("p", { class: "key muted" }, el("bdi", {}, each.key)), tagsOf(each))));
+  });
+}
+
+// -- a document ----------------------------------------------------------------------------------
+
+function showDocument(key, values) {
+  return shown(async (signal) => {
+    const found = await ask("document", { key }, signal);
+    const isSame = article.dataset.key === key && !article.hidden;
+    const place = scrollY;
+    clear();
+    document.title = `${visible(found.title)} – documents`;
+    article.dataset.key = key;
+    article.replaceChildren(
+      el("header", { class: "document-head" },
+        el("h2", {}, found.title),
+        el("p", { class: "key muted" }, el("bdi", {}, key), found.date ? `  ${found.date}` : ""),
+        found.tags ? tagsOf(found) : null,
+        found.context ? el("p", { class: "said muted" }, found.context) : null),
+      el("div", { class: "body" }, built(withoutTitle(found))),
+      found.left_out ? el("p", { class: "muted" }, `${bytes(found.left_out)} more are not shown; open the file.`) : null);
+    article.hidden = false;
+    showLinks(found);
+    if (isSame) scrollTo(0, place);
+    else goTo(values);
+  });
+}
+
+// The first heading, if it says what stands above it already.
+function withoutTitle(found) {
+  const [first, ...rest] = found.nodes;
+  const isTitle = first?.tag === "h1" && first.children.length === 1 && first.children[0] === found.title;
+  return isTitle ? rest : found.nodes;
+}
+
+function built(nodes) {
+  return nodes.map((node) => {
+    if (typeof node === "string") return node;
+    const common = { "data-line": node.line, "data-name": node.name };
+    if (node.tag === "pre") {
+      const spans = node.spans.map(([kind, piece]) => (kind ? el("span", { class: `t-${kind}` }, lines(piece)) : lines(piece)));
+      return el("pre", { ...common, class: node.kind, tabindex: "0" }, spans);
+    }
+    const children = built(node.children || []);
+    if (node.tag === "a") return linkOf(node, children);
+    if (!BLOCKS.includes(node.tag)) return el("span", {}, children);
+    const made = el(node.tag, { ...common, class: node.kind || (node.align ? `align-${node.align}` : null), start: node.start }, children);
+    return node.tag === "table" ? el("div", { class: "frame" }, made) : made;
+  });
+}
+
+function linkOf(node, children) {
+  if (node.href) return el("a", { href: node.href, rel: "noopener noreferrer", target: "_blank" }, children);
+  const key = node.key || article.dataset.key;
+  return el("a", { href: addressOfDocument(key, { heading: node.fragment }) }, children);
+}
+
+function showLinks(found) {
+  const part = (words, linked) => (linked.length
+    ? [el("h2", {}, words), el("ul", { class: "links" }, linked.map((other) => el("li", {}, el("a", { href: addressOfDocument(other.key), title: other.key }, other.title))))]
+    : []);
+  const parts = [...part("Links to", found.out), ...part("Linked from", found.back)];
+  byId("links").replaceChildren(...parts);
+  byId("links").hidden = !parts.length;
+}
+
+// To the heading or the line that is meant, else to the top.
+function goTo(values) {
+  const body = article.querySelector(".body");
+  const blocks = [...body.querySelectorAll("[data-line]")];
+  const line = Number(values.line || 0);
+  const meant = values.heading
+    ? blocks.find((block) => block.dataset.name === values.heading)
+    : blocks.filter((block) => Number(block.dataset.line) <= line && block.tagName !== "UL" && block.tagName !== "OL").at(-1);
+  if (!meant || (!values.heading && meant === blocks[0])) {
+    scrollTo(0, 0);
+    return;
+  }
+  meant.classList.add("meant");
+  meant.scrollIntoView({ block: values.heading ? "start" : "center" });
+}
+
+// -- what is shown -------------------------------------------------------------------------------
+
+function clear() {
+  for (const part of [results, empty]) part.replaceChildren();
+  for (const part of [note, article, byId("links")]) part.hidden = true;
+  summary.textContent = "";
+}
+
+async function shown(work) {
+  if (pending) pending.abort();
+  const mine = (pending = new AbortController());
+  results.setAttribute("aria-busy", "true");
+  try {
+    await work(mine.signal);
+  } catch (error) {
+    if (mine.signal.aborted) return;
+    clear();
+    summary.textContent = error instanceof Refused ? visible(error.message) : "The service did not answer.";
+  } finally {
+    if (pending === mine) results.removeAttribute("aria-busy");
+  }
+}
+
+// -- the service ---------------------------------------------------------------------------------
+
+function onStatus(news) {
+  const isFirst = status === null;
+  const isWritten = news.text_revision !== status?.text_revision;
+  status = news;
+  byId("location").textContent = visible(news.file);
+  const isBusy = news.files_to_do > 0 || news.waits_for_vectors;
+  byId("state").dataset.state = news.problem ? "ERROR" : isBusy ? "SCANNING" : news.state;
+  byId("state-words").textContent = news.problem ? "needs attention" : isBusy ? "indexing" : "up to date";
+  showProgress(news);
+  showCollections(news);
+  byId("facts").replaceChildren(...factsOf(news).flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]));
+  if (isFirst) show();
+  else if (location.hash.startsWith("#/document/")) { if (isWritten) show(); }
+  else if (!fields.query.value.trim() && !location.hash.startsWith("#/collection/")) showStart();
+}
+
+function showProgress(news) {
+  const [done, all] = news.files_to_do ? [news.files_done, news.files_to_do] : [news.embedded, news.chunks];
+  const share = percent(done, all);
+  byId("progress").hidden = !(news.files_to_do || news.waits_for_vectors);
+  byId("progress").setAttribute("aria-valuenow", share);
+  byId("progress").style.setProperty("--share", `${share}%`);
+}
+
+function showCollections(news) {
+  chooseCollection(fields.collection.value, news.collections);
+  byId("collections").replaceChildren(...news.collections.map((each) => el("li", {},
+    el("span", { class: "count" }, number(each.documents)),
+    el("a", { href: addressOfList(each.name), title: each.path }, each.name),
+    each.problem ? el("p", { class: "bad" }, each.problem) : null)));
+}
+
+function chooseCollection(name, collections = status ? status.collections : []) {
+  const names = collections.map((each) => each.name);
+  if (name && !names.includes(name)) names.push(name);
+  fields.collection.replaceChildren(
+    el("option", { value: "" }, "all collections"),
+    ...names.map((each) => el("option", { value: each }, each)));
+  fields.collection.value = name;
+}
+
+function factsOf(news) {
+  const facts = [["Documents", number(news.documents)], ["Chunks", number(news.chunks)],
+    ["By meaning", `${percent(news.embedded, news.chunks)} %`]];
+  if (news.reason) facts.push(["Model", news.reason]);
+  if (news.problem) facts.push(["Problem", el("span", { class: "bad" }, news.problem)]);
+  const skipped = Object.entries(news.skipped).map(([reason, count]) => `${number(count)} ${reason}`);
+  if (skipped.length) facts.push(["Skipped", skipped.join(", ")]);
+  for (const each of news.failed) facts.push(["Failed", el("span", { class: "bad" }, each)]);
+  return facts;
+}
+
+function listen() {
+  const news = new EventSource("api/news");
+  news.addEventListener("open", () => { byId("gone").hidden = true; });
+  news.addEventListener("status", (event) => onStatus(JSON.parse(event.data)));
+  news.addEventListener("error", () => {
+    showGone();
+    if (news.readyState === EventSource.CLOSED) setTimeout(listen, AGAIN_MS); // it was refused
+  });
+}
+
+function showGone() {
+  const gone = byId("gone");
+  byId("state-words").textContent = "not connected";
+  byId("state").dataset.state = "GONE";
+  if (!gone.hidden) return;
+  gone.replaceChildren(
+    "The service does not answer. This page goes on trying; if the service has ended, run ",
+    el("code", {}, "vector-index-mcp documents ui"), " and open its link.");
+  gone.hidden = false;
+}
+
+// -- keys ----------------------------------------------------------------------------------------
+
+function onKey(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  const current = event.target.closest(".result");
+  const isWriting = event.target.closest("input, select") !== null;
+  if (event.key === "/" && !isWriting) {
+    fields.query.focus();
+    fields.query.select();
+  } else if (event.key === "ArrowDown" && (event.target === fields.query || current)) {
+    (current ? current.nextElementSibling : results.firstElementChild)?.focus();
+  } else if (event.key === "ArrowUp" && current) {
+    (current.previousElementSibling || fields.query).focus();
+  } else if (event.key === "Enter" && event.target === current && current) {
+    current.querySelector("a").click();
+  } else {
+    return;
+  }
+  event.preventDefault();
+}
+
+for (const field of Object.values(fields)) {
+  field.addEventListener("input", () => {
+    clearTimeout(timer);
+    timer = setTimeout(run, TYPING_MS);
+  });
+}
+byId("form").addEventListener("submit", (event) => {
+  event.preventDefault();
+  clearTimeout(timer);
+  run();
+});
+addEventListener("keydown", onKey);
+addEventListener("hashchange", show);
+listen();
