@@ -213,6 +213,22 @@ async def test_what_stood_in_for_a_foreign_index_goes_when_that_is_gone(project,
     assert not list((tmp_path / "state/places").iterdir())
 
 
+async def test_what_a_killed_writer_has_committed_is_ours_and_what_it_had_not_written_is_not(
+    project, tmp_path
+):
+    await all_of_it(codebase_of(project, FakeEmbedder()))
+    place, records = project / ".lancedb", Records(tmp_path / "state")
+    records.claim(place).open()
+    index = await Index.open(str(place))
+    known = await index.store.records()
+    await index.store.delete([known[0].key])  # a commit, after which nobody closes the index
+    index.close()
+    assert records.claim(place).is_intact()
+    [data, *_] = (place / "files.lance/data").iterdir()
+    data.write_bytes(data.read_bytes()[::-1])
+    assert not records.claim(place).is_intact()
+
+
 def test_records_of_folders_that_are_long_gone_are_dropped(tmp_path):
     records = Records(tmp_path / "state")
     records.make(tmp_path / "kept")

@@ -11,7 +11,7 @@ ended. So a folder is
   copied, restored or synchronised;
 - foreign in all other cases, and then left alone.
 
-LanceDB never changes a file it has written, so the record also shows whether anything was changed
+LanceDB never changes a file it has written, but for a hint at the newest version, so the record also shows whether anything was changed
 while no process wrote the index: damage, a restored backup, files that a pull brought.
 """
 
@@ -37,6 +37,7 @@ LOCK = "index.lock"
 _NUMBER = re.compile(r"[0-9a-f]{32}")
 _LONGEST_MARK_BYTES = 100
 _RECORDS = "indexes"
+_HINT = "/_versions/latest_version_hint.json"  # the only file that LanceDB writes anew
 _RECORD_KEPT_SECONDS = 180 * 24 * 3600  # of a folder that is gone: its disk may be unplugged
 _HASHED_AT_ONCE_BYTES = 1 << 20
 # Hashing takes 0.7 s for a gigabyte, and a service has 4 s to end. What is not hashed costs a
@@ -239,7 +240,8 @@ class Claim:
             known = self._files.get(name)
             if known is None and not may_be_newer:
                 return False
-            if known is not None and not known.is_like(path, status):
+            is_hint = may_be_newer and name.endswith(_HINT)
+            if known is not None and not is_hint and not known.is_like(path, status):
                 return False
             found.add(name)
         return may_be_newer or found == self._files.keys()
