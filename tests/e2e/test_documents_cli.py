@@ -9,6 +9,7 @@ import re
 import shlex
 import subprocess
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import NamedTuple
@@ -17,6 +18,7 @@ import pytest
 from commanding import Qmd
 from processes import NO_MODEL, place_of, run
 from qmd import FILES
+from writing import write
 
 from vector_index_mcp.console.documents.usage import OURS
 
@@ -194,6 +196,21 @@ def test_a_search_of_the_server_says_when_there_is_none(recorded_qmd):
     done = recorded_qmd("search", "x", "--mode", "server", "--port", "1")
     assert (done.returncode, done.stdout) == (1, "")
     assert "http://127.0.0.1:1" in done.stderr
+
+
+def test_commands_at_once_wait_for_each_other_and_all_of_them_count():
+    with qmd_of("alone") as qmd:
+        names = [f"more{number}" for number in range(4)]
+        for name in names:
+            write(qmd.place.folder, {f"{name}/{name}.md": f"# {name}\n\nThe {name} zebra.\n"})
+        commands = [
+            ("collection", "add", str(qmd.place.folder / name), "--name", name) for name in names
+        ]
+        with ThreadPoolExecutor(len(names) + 1) as crowd:
+            found = [*crowd.map(lambda words: qmd(*words), [*commands, ("update",)])]
+        assert [(done.returncode, done.stderr) for done in found] == [(0, "")] * len(found)
+        listed = qmd.succeeds("search", "zebra", "--files", "-n", "20")
+        assert all(f"qmd://{name}/{name}.md" in listed for name in names)
 
 
 def test_services_of_documents_are_listed_and_ended_with_the_others():

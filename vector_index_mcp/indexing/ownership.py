@@ -11,8 +11,9 @@ ended. So a folder is
   copied, restored or synchronised;
 - foreign in all other cases, and then left alone.
 
-LanceDB never changes a file it has written, but for a hint at the newest version, so the record also shows whether anything was changed
-while no process wrote the index: damage, a restored backup, files that a pull brought.
+LanceDB never changes a file it has written, but for a hint at the newest version; so the record
+also shows whether anything was changed while no process wrote the index: damage, a restored backup,
+files that a pull brought.
 """
 
 import contextlib

@@ -200,6 +200,11 @@ class LiveIndex:
             )
         return kept
 
+    async def is_kept_elsewhere(self) -> bool:
+        """Whether another process writes the index, and nothing else is wrong."""
+        await self._keeper.opened.wait()
+        return self.indexer is None and not self.state.error
+
     async def catching_up(self) -> Run | None:
         """The run under way, once the index is open; None if there is none."""
         await self._keeper.opened.wait()

@@ -1,5 +1,6 @@
 """Who answers a command: the service of the documents if it runs, or an index opened here."""
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -15,6 +16,10 @@ from vector_index_mcp.serving.sets import DOCUMENTS
 
 if TYPE_CHECKING:  # imports pydantic
     from vector_index_mcp.settings import Settings
+
+
+_PATIENCE_SECONDS = 60.0  # with another command; a service answers by itself
+_LOOK_SECONDS = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,15 +48,22 @@ class Desk:
         Raises:
             VectorIndexError: What is wrong.
         """
+        patience = time.monotonic() + _PATIENCE_SECONDS
         with progress.shown() as show:
-            answer = contact.call(self.endpoint, call, given, show)
-            if answer is None:
-                answer = self._answer_here(call, given, show)
+            while (answer := contact.call(self.endpoint, call, given, show)) is None:
+                waits = time.monotonic() < patience
+                answer = self._answer_here(call, given, show, waits=waits)
+                if answer is not None:
+                    break
+                time.sleep(_LOOK_SECONDS)  # another command writes the index
         return dict(answer)
 
-    def _answer_here(self, call: str, given: dict[str, Any], show: progress.Show) -> Any:
+    def _answer_here(
+        self, call: str, given: dict[str, Any], show: progress.Show, *, waits: bool
+    ) -> Any | None:
         # These import LanceDB, half a second that a running service saves.
         from vector_index_mcp.console.commands import awaited
         from vector_index_mcp.console.documents import local
 
-        return awaited(partial(local.answered, self.home, self.load_settings(), call, given, show))
+        settings = self.load_settings()
+        return awaited(partial(local.answered, self.home, settings, call, given, show, waits=waits))

@@ -14,12 +14,20 @@ _LOOKS = {"status", "contexts"}
 """Calls that show the index as it is; the others bring it up to date first."""
 _UPDATES = {"update", "add"}
 """Calls that bring it up to date themselves, and count what changes."""
+_WRITES = _UPDATES | {"remove", "rename", "embed", "cleanup"}
+"""Calls that only the index's writer can answer."""
 
 
 async def answered(
-    home: Home, settings: Settings, name: str, given: dict[str, Any], show: Show
-) -> Any:
-    """The answer to the call `name`.
+    home: Home,
+    settings: Settings,
+    name: str,
+    given: dict[str, Any],
+    show: Show,
+    *,
+    waits: bool,
+) -> Any | None:
+    """The answer to the call `name`; None if it has to wait for another process.
 
     Args:
         home: Where configuration and index lie.
@@ -27,6 +35,7 @@ async def answered(
         name: Of the call.
         given: Its arguments.
         show: Is told how far the answer is.
+        waits: Whether whoever asks would rather wait than be told that another process writes.
     """
 
     async def tell(progress: dict[str, Any]) -> None:
@@ -36,6 +45,8 @@ async def answered(
     is_there = os.path.exists(home.index)  # noqa: ASYNC240 - one look
     role = Role.READER if is_there and name in _LOOKS else Role.VISITOR
     async with documents.running(role):
+        if waits and name in _WRITES and await documents.index.is_kept_elsewhere():
+            return None
         if role is Role.VISITOR and name not in _UPDATES:
             await calls.catch_up(documents, tell)
         return await calls.answer(documents, name, given, tell)
