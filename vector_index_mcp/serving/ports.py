@@ -21,6 +21,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 from vector_index_mcp.errors import BackgroundError
 from vector_index_mcp.serving.guard import LONGEST_BODY_BYTES, App, Guard, Listener
 from vector_index_mcp.serving.lazily import Lazily
+from vector_index_mcp.serving.sessions import Sessions
 from vector_index_mcp.serving.sets import Service, ToolSet
 
 MCP_PATH = "/mcp"
@@ -184,7 +185,7 @@ class Ports:
             transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
         )
         sessions = self._server.session_manager  # of this application alone
-        app = Guard(_either(mcp, rest), _listener_of(port))
+        app = Guard(_either(Sessions(mcp, _MOST_SESSIONS), rest), _listener_of(port))
         async with (
             guest.serving(app, port.listening, _MOST_CONNECTIONS),
             sessions.run(),  # ends first: endless answers would keep the guest

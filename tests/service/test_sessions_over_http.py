@@ -1,0 +1,85 @@
+"""Sessions of MCP over HTTP that nobody ends keep nobody out."""
+
+import anyio
+import pytest
+from fakes import FakeEmbedder
+from over_http import client_of
+from qmd import documents_of, written
+
+from vector_index_mcp.serving import ports
+
+pytestmark = pytest.mark.anyio
+
+MOST = 4
+ACCEPT = {"Accept": "application/json, text/event-stream"}
+INITIALIZE = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "0"},
+    },
+}
+PING = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
+
+
+@pytest.fixture
+async def client(tmp_path, monkeypatch):
+    monkeypatch.setattr(ports, "_MOST_SESSIONS", MOST)
+    async with client_of(documents_of(written(tmp_path), FakeEmbedder()), ACCEPT) as client:
+        yield client
+
+
+async def begun(client):
+    """The name of a new session."""
+    answer = await client.post("/mcp", json=INITIALIZE)
+    assert answer.status_code == 200, answer.text
+    return answer.headers["mcp-session-id"]
+
+
+async def status_of(client, name):
+    return (await client.post("/mcp", json=PING, headers={"mcp-session-id": name})).status_code
+
+
+async def test_the_session_that_was_unused_longest_ends_for_a_new_one(client):
+    first, second, *others = [await begun(client) for _ in range(MOST)]
+    assert await status_of(client, first) == 200  # now the second is unused longest
+    new = await begun(client)
+    found = [await status_of(client, name) for name in (second, first, *others, new)]
+    assert found == [404, *[200] * MOST]
+
+
+async def test_any_number_of_clients_that_never_end_a_session_is_served(client):
+    for _ in range(5 * MOST):
+        await begun(client)
+
+
+async def test_many_at_once_are_served(client):
+    names = []
+
+    async def begin():
+        names.append(await begun(client))
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(MOST):
+            tasks.start_soon(begin)
+    assert [await status_of(client, name) for name in names] == [200] * MOST
+
+
+async def test_a_session_that_is_listened_to_is_kept(client):
+    name = await begun(client)
+    async with client.stream("GET", "/mcp", headers={"mcp-session-id": name}) as stream:
+        assert stream.status_code == 200
+        for _ in range(2 * MOST):
+            await begun(client)
+        assert await status_of(client, name) == 200
+
+
+async def test_an_ended_session_makes_room(client):
+    names = [await begun(client) for _ in range(MOST)]
+    ended = await client.delete("/mcp", headers={"mcp-session-id": names[-1]})
+    assert ended.status_code == 200
+    await begun(client)
+    assert [await status_of(client, name) for name in names] == [*[200] * (MOST - 1), 404]
