@@ -33,6 +33,7 @@ from attacks.hostile import (
     repository,
     state_of,
 )
+from greeting import CLIENT
 from processes import NO_MODEL, Place, is_gone, place_of
 from waiting import eventually
 
@@ -56,11 +57,6 @@ MOST_MEMORY_BYTES = 600 << 20
 MOST_CHILDREN = 12
 MOST_DESCRIPTORS = 400
 NAMES = [client.name for client in CLIENTS]
-INITIALIZE = {
-    "protocolVersion": "2025-06-18",
-    "capabilities": {},
-    "clientInfo": {"name": "test", "version": "0"},
-}
 ALLOWED_STATUSES = {0, 1, 2}
 QUERIES = (
     "apple",
@@ -389,7 +385,7 @@ async def everything_fails_politely(oracle: Oracle) -> None:
     oracle.story.append("serve")
     async with oracle.place.relayed() as client:
         with suppress(anyio.EndOfStream, anyio.IncompleteRead, anyio.BrokenResourceError):
-            oracle.said(json.dumps(await client.ask("initialize", **INITIALIZE)))
+            oracle.said(json.dumps(await client.ask("initialize", **CLIENT)))
             oracle.said(json.dumps(await client.ask("tools/list")))
 
 

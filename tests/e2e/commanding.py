@@ -5,6 +5,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from greeting import INITIALIZE
 from processes import COMMAND, Place, run
 
 CONFIGURATION = """\
@@ -19,16 +20,6 @@ collections:
     path: {project}/notes
     pattern: "**/*.md"
 """
-INITIALIZE = {
-    "jsonrpc": "2.0",
-    "id": 1,
-    "method": "initialize",
-    "params": {
-        "protocolVersion": "2025-06-18",
-        "capabilities": {},
-        "clientInfo": {"name": "test", "version": "0"},
-    },
-}
 
 
 class Qmd:

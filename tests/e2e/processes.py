@@ -21,6 +21,7 @@ import anyio.to_thread
 import psutil
 import pytest
 from anyio.streams.buffered import BufferedByteReceiveStream
+from greeting import CLIENT
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp_types import CallToolResult
@@ -255,12 +256,7 @@ class Wire:
         return answer["result"]["structuredContent"]
 
     async def initialize(self) -> dict[str, Any]:
-        answer = await self.ask(
-            "initialize",
-            protocolVersion="2025-06-18",
-            capabilities={},
-            clientInfo={"name": "test", "version": "0"},
-        )
+        answer = await self.ask("initialize", **CLIENT)
         await self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
         return answer["result"]
 

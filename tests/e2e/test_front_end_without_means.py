@@ -10,6 +10,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from greeting import INITIALIZE
 from processes import (
     ANSWER_SECONDS,
     COMMAND,
@@ -28,16 +29,7 @@ pytestmark = [
 
 PROJECT = {"load.py": "def parse_config(path):\n    return read_settings(path)\n"}
 REQUESTS = [
-    {
-        "jsonrpc": "2.0",
-        "id": "first",
-        "method": "initialize",
-        "params": {
-            "protocolVersion": "2025-06-18",
-            "capabilities": {},
-            "clientInfo": {"name": "test", "version": "0"},
-        },
-    },
+    INITIALIZE | {"id": "first"},
     {"jsonrpc": "2.0", "method": "notifications/initialized"},
     {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "get_status"}},
 ]

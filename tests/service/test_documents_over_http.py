@@ -6,6 +6,7 @@ import anyio
 import httpx
 import pytest
 from fakes import FakeEmbedder
+from greeting import INITIALIZE
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from over_http import (
@@ -47,18 +48,7 @@ HOSTS = [
     {"host": "127.0.0.1:{port}@evil.example"},
     {"host": ""},
 ]
-INITIALIZE = as_json(
-    {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "initialize",
-        "params": {
-            "protocolVersion": "2025-06-18",
-            "capabilities": {},
-            "clientInfo": {"name": "page", "version": "1"},
-        },
-    }
-)
+HELLO = as_json(INITIALIZE)
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +79,7 @@ async def test_pages_and_forged_hosts_get_nothing_and_change_nothing(client, hea
         assert "site" in detail(refused, 403) or "host" in detail(refused, 403)
     json = {"content-type": "application/json"}
     accepts = {"accept": "application/json, text/event-stream"}
-    posts = [("/contexts/add", CHANGES), ("/mcp", INITIALIZE), ("/index", b""), ("/update", b"")]
+    posts = [("/contexts/add", CHANGES), ("/mcp", HELLO), ("/index", b""), ("/update", b"")]
     for path, body in posts:
         detail(await client.post(path, content=body, headers=json | accepts | forged), 403)
     detail(await client.delete("/contexts/%2F", headers=forged), 403)
@@ -113,7 +103,7 @@ async def test_pages_and_forged_hosts_get_nothing_and_change_nothing(client, hea
 )
 async def test_bodies_are_json(client, kind):
     headers = {} if kind is None else {"content-type": kind}
-    for path, body in (("/contexts/add", CHANGES), ("/index", CHANGES), ("/mcp", INITIALIZE)):
+    for path, body in (("/contexts/add", CHANGES), ("/index", CHANGES), ("/mcp", HELLO)):
         detail(await client.post(path, content=body, headers=headers), 415)
 
 

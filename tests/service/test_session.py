@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 
 import anyio
 import pytest
+from greeting import CLIENT
 from mcp.server.mcpserver import MCPServer
 
 from vector_index_mcp.serving import session
@@ -13,11 +14,6 @@ pytestmark = pytest.mark.anyio
 
 ENOUGH = 50
 """Requests: more than a client may have under way."""
-INITIALIZE = {
-    "protocolVersion": "2025-06-18",
-    "capabilities": {},
-    "clientInfo": {"name": "test", "version": "0"},
-}
 
 
 class Client:
@@ -86,7 +82,7 @@ class Waiting:
 async def connected(waiting):
     async with Client() as client, anyio.create_task_group() as tasks:
         tasks.start_soon(session.serve, waiting.server, client.receive, client.send)
-        client.say(request("hello", "initialize", **INITIALIZE))
+        client.say(request("hello", "initialize", **CLIENT))
         assert "result" in await client.told()
         yield client
         tasks.cancel_scope.cancel()
@@ -146,7 +142,7 @@ async def test_a_client_that_takes_no_answers_is_read_no_further_and_given_up(mo
 
     async with Client() as client, anyio.create_task_group() as tasks:
         tasks.start_soon(serve)
-        client.say(request("hello", "initialize", **INITIALIZE))
+        client.say(request("hello", "initialize", **CLIENT))
         await client.told()
         client.say(*(waiting(i) for i in range(ENOUGH)))
         await anyio.wait_all_tasks_blocked()

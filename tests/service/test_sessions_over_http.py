@@ -3,6 +3,7 @@
 import anyio
 import pytest
 from fakes import FakeEmbedder
+from greeting import INITIALIZE
 from over_http import client_of
 from qmd import documents_of, written
 
@@ -12,16 +13,6 @@ pytestmark = pytest.mark.anyio
 
 MOST = 4
 ACCEPT = {"Accept": "application/json, text/event-stream"}
-INITIALIZE = {
-    "jsonrpc": "2.0",
-    "id": 1,
-    "method": "initialize",
-    "params": {
-        "protocolVersion": "2025-06-18",
-        "capabilities": {},
-        "clientInfo": {"name": "test", "version": "0"},
-    },
-}
 PING = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
 
 

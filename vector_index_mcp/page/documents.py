@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import anyio.to_thread
 
 from vector_index_mcp.documents.conditions import date_of
-from vector_index_mcp.documents.limits import MOST_RESULTS
 from vector_index_mcp.documents.remedies import REMEDIES
 from vector_index_mcp.documents.uris import uri_of
 from vector_index_mcp.engine.prose import front_matter
@@ -76,7 +75,7 @@ class DocumentsPage:
         wanted = asking.Wanted(
             given.get("query", ""),
             mode,
-            limit=min(_RESULTS, MOST_RESULTS),
+            limit=_RESULTS,
             collection=given.get("collection", ""),
         )
         try:
