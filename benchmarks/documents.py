@@ -123,7 +123,7 @@ def _asked(title: str, body: str, *, by_heading: bool) -> tuple[str, str, str]:
 
 async def ranked(collection: Collection, folder: Path) -> dict[str, dict[str, list[str]]]:
     """For each stage and query, the ids of the documents, best first."""
-    ids = {_file_of(id_): id_ for id_ in collection.documents}
+    ids = files_of(collection, folder)
     documents = load_documents(_written(collection, folder), Settings(max_file_bytes=10_000_000))
     found: dict[str, dict[str, list[str]]] = {stage: {} for stage in STAGES}
     async with documents.running(Role.VISITOR):
@@ -157,17 +157,23 @@ async def _stages(documents: Documents, query: str) -> dict[str, Sequence[Hit]]:
 def _written(collection: Collection, folder: Path) -> Home:
     """The home of a collection whose documents are files now."""
     place = folder / collection.name
-    for id_, (title, text) in collection.documents.items():
-        file = place / "documents" / _file_of(id_)
-        file.parent.mkdir(parents=True, exist_ok=True)
-        heading = f"# {' '.join(title.split())}\n\n" if title else ""
-        if not file.exists():
-            file.write_text(heading + text, "utf-8")
+    files_of(collection, folder)
     configuration = place / "index.yml"
     configuration.write_text(
         f"collections:\n  all:\n    path: {json.dumps(str(place / 'documents'))}\n", "utf-8"
     )
     return Home("index", configuration, str(place / "index.lancedb"))
+
+
+def files_of(collection: Collection, folder: Path) -> dict[str, str]:
+    """The documents' files below `folder / name / documents`, which are written; ids by name."""
+    for id_, (title, text) in collection.documents.items():
+        file = folder / collection.name / "documents" / _file_of(id_)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        heading = f"# {' '.join(title.split())}\n\n" if title else ""
+        if not file.exists():
+            file.write_text(heading + text, "utf-8")
+    return {_file_of(id_): id_ for id_ in collection.documents}
 
 
 def _file_of(id_: str) -> str:
