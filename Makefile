@@ -11,10 +11,10 @@ PYTEST := $(BIN)/python -m pytest --numprocesses $(TESTERS) --dist loadfile --no
 PROGRAM := $(abspath $(BIN)/vector-index-mcp)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test soak rules lint screenshot quality latency questions background speed scale load limits bench clean
+.PHONY: help demo check test soak rules lint screenshot quality latency questions background speed scale load limits documents documents-speed documents-peer bench clean
 
 help: ## list the commands
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
 
 demo: $(VENV)/installed ## install, index PROJECT (this repository by default), search it, print the client entry
 	$(PROGRAM) index "$(PROJECT)"
@@ -81,6 +81,17 @@ load: $(VENV)/installed-dev ## half an hour of edits and queries: what grows, wh
 
 limits: $(VENV)/installed-dev ## where does the time of a first index go, how far are the limits?
 	$(BIN)/python benchmarks/limits.py --folder "$(BENCHMARKS)" --keep
+
+documents: $(VENV)/installed-dev ## are the right documents found? COLLECTIONS="FOLDER ..." are labelled
+	$(BIN)/python benchmarks/documents.py --folder "$(BENCHMARKS)" --keep $(COLLECTIONS)
+
+documents-speed: $(VENV)/installed-dev ## how soon are 10,000 documents found? made of COLLECTIONS' words
+	$(BIN)/python benchmarks/documents_speed.py --folder "$(BENCHMARKS)" --keep \
+		--words $(firstword $(COLLECTIONS))
+
+documents-peer: $(VENV)/installed-dev ## documents beside qmd: PEER="COMMAND" COLLECTIONS="FOLDER ..."
+	$(BIN)/python benchmarks/documents_peer.py --folder "$(BENCHMARKS)" --keep \
+		--peer "$(PEER)" $(COLLECTIONS)
 
 bench: quality latency questions background speed scale load limits ## measure everything
 
