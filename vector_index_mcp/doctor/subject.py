@@ -1,5 +1,6 @@
 """What the doctor examines besides the machine: the index of a project, or of documents."""
 
+import shlex
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -149,14 +150,9 @@ class Documents:
     def __init__(self, home: Home, settings: Settings) -> None:
         self._home, self._settings = home, settings
         self.place = Place(home.index, str(home.configuration))
-        chosen = "" if home.name == DEFAULT_NAME else f" --index {home.name}"
+        chosen = "" if home.name == DEFAULT_NAME else f" --index {shlex.quote(home.name)}"
         self.build = f"vector-index-mcp documents update{chosen}"
         self.stop = f"vector-index-mcp documents stop{chosen}"
-
-    @property
-    def file(self) -> Path:
-        """That lists the collections."""
-        return self._home.configuration
 
     def endpoint(self) -> Endpoint:
         """Of the documents' service."""
