@@ -63,8 +63,8 @@ async def test_a_collection_narrows_a_search_down(tmp_path):
     async with visiting(tmp_path) as (visitor, _):
         found = await asked(visitor, "search", query="budget", mode="search", collection="notes")
         assert {hit["key"].partition("/")[0] for hit in found["results"]} == {"notes"}
-        none = await asked(visitor, "search", query="budget", collection="nowhere")
-        assert none["results"] == []
+        got = await visitor.see("api/search?query=budget&collection=nowhere")
+        assert (got.status, "nowhere" in got.values["error"]) == (400, True)
 
 
 async def test_what_cannot_be_searched_is_told(tmp_path):

@@ -6,6 +6,7 @@ from itertools import dropwhile
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
+import anyio
 import anyio.to_thread
 
 from vector_index_mcp.documents.conditions import date_of
@@ -43,6 +44,7 @@ class DocumentsPage:
 
     def __init__(self, get_service: GetService) -> None:
         self._get_service = get_service
+        self._rendering = anyio.CapacityLimiter(1)  # a long text keeps a processor for a second
         self.answers = {
             "search": self._search,
             "document": self._document,
@@ -78,8 +80,11 @@ class DocumentsPage:
             limit=_RESULTS,
             collection=given.get("collection", ""),
         )
+        documents = await self._get_service()
+        if wanted.collection:
+            documents.configuration.named(wanted.collection)
         try:
-            answer = await asking.search(await self._get_service(), wanted)
+            answer = await asking.search(documents, wanted)
         except NoVectorsError as error:
             raise QueryError(str(error)) from error
         return await anyio.to_thread.run_sync(_searched, answer)
@@ -102,7 +107,7 @@ class DocumentsPage:
             entries = ((other, catalog.entry_at(ledger, other)) for other in keys)
             return [{"key": other, "title": e.title if e else other} for other, e in entries]
 
-        shown = await anyio.to_thread.run_sync(_shown, found, target)
+        shown = await anyio.to_thread.run_sync(_shown, found, target, limiter=self._rendering)
         linked = {"out": titled(found.links.out), "back": titled(found.links.back)}
         return shown | linked | (_about(entry) if entry is not None else {"title": found.title})
 

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 from urllib.parse import unquote
 
 from markdown_it import MarkdownIt
+from markdown_it.rules_block import StateBlock, table
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
@@ -25,6 +26,8 @@ a block has the `line` of the file where it begins, a heading a `name`.
 
 MOST_CHARS = 100_000
 """Of a text: the worst that was found takes 2 s for so many (many brackets, many rows)."""
+_MOST_CELLS = 20_000  # of all tables of a text
+_CELLS = "cells"
 _DEEPEST = 60  # elements in each other; deeper ones are left out, their text is not
 _OPENED = {
     "paragraph_open",
@@ -60,7 +63,7 @@ def rendered(text: str, target: Callable[[str], str], first_line: int = 1) -> li
         first_line: The number of its first line in the file.
     """
     builder = _Builder(target, first_line)
-    builder.add(_MARKDOWN.parse(text))
+    builder.add(_MARKDOWN.parse(text, {}))
     return builder.nodes
 
 
@@ -79,8 +82,24 @@ def _wiki(state: StateInline, silent: bool) -> bool:
     return True
 
 
+def _bounded_table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """The library's rule of tables, for so many cells; what is beyond them stays text.
+
+    It makes a cell of every column in every row, also in rows that say nothing: a page of bars
+    would become millions.
+    """
+    columns = 1 + state.src.count("|", state.bMarks[start], state.eMarks[start])
+    left = _MOST_CELLS - state.env.get(_CELLS, 0)
+    most_rows = 2 + max(left // columns, 0)  # the two at the top are as long as they are written
+    is_one = table(state, start, min(end, start + most_rows), silent)
+    if is_one and not silent:
+        state.env[_CELLS] = _MOST_CELLS - left + columns * (state.line - start)
+    return is_one
+
+
 def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    parser.block.ruler.at("table", _bounded_table, {"alt": ["paragraph", "reference"]})
     parser.inline.ruler.before("link", _WIKI, _wiki)
     return parser
 

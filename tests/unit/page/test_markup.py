@@ -141,5 +141,13 @@ def test_what_is_made_to_be_slow_or_deep_ends_and_is_flat_enough_for_json(text):
     assert json.dumps(tree(text[:MOST_CHARS]))
 
 
+def test_cells_that_nobody_wrote_are_not_made_by_the_million():
+    wide = "|" + "a|" * 181 + "\n|" + "-|" * 181 + "\n" + "|\n" * 362 + "\n"
+    cells = [each for each in elements(tree(wide * 60)) if each["tag"] in {"th", "td"}]
+    assert len(cells) < 50_000
+    narrow = tree("| a | b |\n|---|---|\n" + "| 1 | 2 |\n" * 1_000)
+    assert sum(each["tag"] == "td" for each in elements(narrow)) == 2_000
+
+
 def test_names_of_headings_are_as_elsewhere():
     assert name_of(" What's new, in 2.0? ") == "whats-new-in-20"
