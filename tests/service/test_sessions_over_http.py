@@ -68,6 +68,16 @@ async def test_a_session_that_is_listened_to_is_kept(client):
         assert await status_of(client, name) == 200
 
 
+async def test_what_begins_no_session_costs_nobody_theirs(client):
+    names = [await begun(client) for _ in range(MOST)]
+    for _ in range(2 * MOST):
+        for junk in (PING, [], "no message"):
+            assert (await client.post("/mcp", json=junk)).status_code >= 400
+        assert (await client.get("/mcp")).status_code >= 400
+        assert (await client.delete("/mcp")).status_code >= 400
+    assert [await status_of(client, name) for name in names] == [200] * MOST
+
+
 async def test_an_ended_session_makes_room(client):
     names = [await begun(client) for _ in range(MOST)]
     ended = await client.delete("/mcp", headers={"mcp-session-id": names[-1]})

@@ -180,7 +180,7 @@ class Ports:
             streamable_http_path=MCP_PATH,
             max_request_body_size=LONGEST_BODY_BYTES,
             session_idle_timeout=_SESSION_SECONDS,
-            max_sessions=_MOST_SESSIONS,
+            max_sessions=_MOST_SESSIONS + _MOST_CONNECTIONS,
             # What our guard lets through, this need not look at again: it knows fewer names.
             transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
         )

@@ -9,6 +9,7 @@ from typing import Any
 from vector_index_mcp.serving.guard import App
 
 _NAME = b"mcp-session-id"
+_REFUSED = 400
 
 
 class Sessions:
@@ -19,13 +20,13 @@ class Sessions:
 
         Args:
             app: The application; it ends a session on DELETE, as the protocol has it.
-            most: How many sessions there may be.
+            most: How many sessions there may be; more while all are in use, or being opened, as
+                far as the application allows.
         """
         self._app = app
         self._most = most
         self._requests: dict[bytes, int] = {}
         """How many each session has under way; the one that was unused longest first."""
-        self._openings = 0
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer a request."""
@@ -53,29 +54,32 @@ class Sessions:
     async def _open(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer a request that may begin a session."""
         opened: list[bytes] = []
+        is_refused = False
 
         async def note(message: Any) -> None:
+            nonlocal is_refused
             if message["type"] == "http.response.start":
                 opened.extend(value for key, value in message["headers"] if key.lower() == _NAME)
+                is_refused = message["status"] >= _REFUSED
                 for name in opened:
                     self._begin(name)
             await send(message)
 
-        self._openings += 1
         try:
-            await self._make_room(scope)
             await self._app(scope, receive, note)
         finally:
-            self._openings -= 1
             for name in opened:
-                self._end(name)
+                self._end(name, is_over=is_refused)
+                if is_refused:  # the application has begun a session all the same
+                    await self._app(_deleting(scope, name), _nothing, _ignored)
+            await self._make_room(scope)
 
     async def _make_room(self, scope: Any) -> None:
-        """End sessions until there is room for those that are being opened."""
-        while len(self._requests) + self._openings > self._most:
+        """End sessions that nobody uses until there are no more than there may be."""
+        while len(self._requests) > self._most:
             unused = (name for name, under_way in self._requests.items() if not under_way)
             if (name := next(unused, None)) is None:
-                return  # all are in use: the application refuses
+                return
             del self._requests[name]
             await self._app(_deleting(scope, name), _nothing, _ignored)
 
