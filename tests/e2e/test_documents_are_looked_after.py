@@ -2,6 +2,7 @@
 
 import json
 import queue
+import random
 import subprocess
 import threading
 
@@ -74,6 +75,27 @@ def test_a_configuration_that_cannot_be_read_fails_its_checks_alone(qmd):
 def test_status_tells_what_is_skipped_and_why(qmd):
     qmd.succeeds("update")
     assert "  Skipped:  1 (1 binary)\n" in qmd.succeeds("status")
+
+
+def test_a_disk_that_fills_up_ends_a_command_with_an_error(qmd, small_disk):
+    qmd.place.variables["INDEX_PATH"] = str(small_disk / "index")
+    noise = random.Random(1)
+    for number in range(700):
+        words = " ".join(f"{noise.getrandbits(48):x}" for _ in range(1_500))
+        write(qmd.place.project, {f"notes/{number}.md": f"# Note {number}\n\n{words}\n"})
+    for command in (["update"], ["search", "apple"]):
+        done = qmd(*command)
+        assert "the disk is full" in done.stderr
+        assert "Traceback" not in done.stderr
+        assert done.returncode == (1 if command == ["update"] else 0)
+
+
+def test_an_update_tells_of_a_folder_that_is_gone(qmd):
+    qmd.succeeds("update")
+    (qmd.place.project / "notes").rename(qmd.place.folder / "elsewhere")
+    shown = qmd.succeeds("update")
+    assert f"{qmd.place.project / 'notes'} cannot be read" in shown.partition("Problem: ")[2]
+    assert "Not all collections could be updated." in shown
 
 
 def test_the_log_of_the_service_is_shown(qmd):

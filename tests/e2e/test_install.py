@@ -315,6 +315,16 @@ def test_documents_of_another_index_have_an_entry_of_their_own(user):
     assert (none.returncode, none.stdout) == (0, "no client has an entry for these documents\n")
 
 
+@pytest.mark.parametrize("index", ["", "../x", "a/b", "a\nb", "x" * 300])
+def test_an_index_that_no_command_would_take_gets_no_entry(user, index):
+    before = user.files()
+    arguments = ("--set", "documents", f"--index={index}", "--client", "cursor", "--yes")
+    for command in ("install", "uninstall"):
+        told = user.run(command, *arguments)
+        assert (told.returncode, "cannot be the name of an index" in told.stderr) == (2, True)
+    assert user.files() == before
+
+
 def test_documents_are_installed_from_anywhere_but_say_nothing_to_agents_of_a_project(user):
     told = user.run("install", "--set", "documents", "--agents-md", "--client", "cursor", "--yes")
     assert (told.returncode, "the tools explain themselves" in told.stderr) == (2, True)

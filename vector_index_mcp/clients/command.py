@@ -13,6 +13,7 @@ from vector_index_mcp.clients.launch import Launch, this_program
 from vector_index_mcp.clients.plan import Step
 from vector_index_mcp.clients.served import Collections, Project, Served
 from vector_index_mcp.codebase.project import resolve_project
+from vector_index_mcp.documents.home import check_name
 from vector_index_mcp.errors import ConfigFileError, SettingsError
 from vector_index_mcp.serving.sets import CODEBASE, DOCUMENTS
 
@@ -67,7 +68,7 @@ def uninstall(parsed: argparse.Namespace) -> int:
     """
     path, names = _path_and_names(parsed)
     project = _folder(path)  # one that is gone still has its entries
-    served: Served = Project(project) if parsed.set == CODEBASE else Collections(parsed.index)
+    served: Served = Project(project) if parsed.set == CODEBASE else _collections(parsed)
     here = places.here(project)
     plans: list[Plan] = [
         partial(plan.uninstall, client, scope, path, project, served)
@@ -156,6 +157,11 @@ def _served(parsed: argparse.Namespace, path: str, *, allow_broad: bool) -> Serv
             "--agents-md tells agents to search this project; --set documents has nothing to say "
             "there, the tools explain themselves"
         )
+    return _collections(parsed)
+
+
+def _collections(parsed: argparse.Namespace) -> Collections:
+    check_name(parsed.index)
     return Collections(parsed.index)
 
 

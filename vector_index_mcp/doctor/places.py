@@ -38,7 +38,7 @@ def collections(case: Case) -> Finding:
         return warning(
             "; ".join(absent),
             "plug in the disk, correct the path in the configuration, or remove the collection; "
-            "what is indexed of it is still found",
+            "what is indexed of it is kept until then",
         )
     if not folders:
         return warning(

@@ -302,10 +302,12 @@ async def _update(documents: Documents, given: Given, tell: Tell) -> Values:
     async with _telling(documents, tell):
         updates = await documents.update(pull=given.flag("pull"))
     state = await documents.look()
-    return {"collections": [*map(_updated, updates)], "unembedded": state.unembedded}
+    problems = {each.collection.name: each.problem for each in state.collections}
+    collections = [_updated(each, problems.get(each.collection.name, "")) for each in updates]
+    return {"collections": collections, "unembedded": state.unembedded}
 
 
-def _updated(update: Update) -> Values:
+def _updated(update: Update, problem: str) -> Values:
     return {
         "name": update.collection.name,
         "path": str(update.collection.path),
@@ -315,6 +317,7 @@ def _updated(update: Update) -> Values:
         "unchanged": update.unchanged,
         "removed": update.removed,
         "pulled": update.pulled,
+        "problem": problem,
     }
 
 

@@ -1,11 +1,17 @@
 """The answer to a call from an index that this process opens itself."""
 
 import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from typing import Any
+
+import anyio
 
 from vector_index_mcp.console.documents.progress import Show
 from vector_index_mcp.documents import calls
 from vector_index_mcp.documents.home import Home
+from vector_index_mcp.documents.service import Documents
+from vector_index_mcp.errors import StoreError
 from vector_index_mcp.indexing.keeper import Role
 from vector_index_mcp.serving.loading import open_documents
 from vector_index_mcp.settings import Settings
@@ -14,6 +20,8 @@ _LOOKS = {"status", "contexts"}
 """Calls that show the index as it is; the others bring it up to date first."""
 _UPDATES = {"update", "add"}
 """Calls that bring it up to date themselves, and count what changes."""
+_ERROR_SECONDS = 5.0  # a service would try again for ever
+_LOOK_SECONDS = 0.2
 _WRITES = _UPDATES | {"remove", "rename", "embed", "cleanup"}
 """Calls that only the index's writer can answer."""
 
@@ -48,5 +56,30 @@ async def answered(
         if waits and name in _WRITES and await documents.index.is_kept_elsewhere():
             return None
         if role is Role.VISITOR and name not in _UPDATES:
-            await calls.catch_up(documents, tell)
-        return await calls.answer(documents, name, given, tell)
+            with suppress(StoreError):  # it is logged; what there is can be asked all the same
+                async with _impatient(documents):
+                    await calls.catch_up(documents, tell)
+        async with _impatient(documents):
+            return await calls.answer(documents, name, given, tell)
+
+
+@asynccontextmanager
+async def _impatient(documents: Documents) -> AsyncIterator[None]:
+    """The time in which an index that cannot be written is an error: a command ends some day."""
+    try:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_fail_in_the_end, documents)
+            yield
+            tasks.cancel_scope.cancel()
+    except ExceptionGroup as group:  # of the one error that there can be
+        raise group.exceptions[0] from None
+
+
+async def _fail_in_the_end(documents: Documents) -> None:
+    since = None
+    while True:
+        await anyio.sleep(_LOOK_SECONDS)
+        error = documents.index.progress.error
+        since = (since or anyio.current_time()) if error else None
+        if since is not None and anyio.current_time() - since > _ERROR_SECONDS:
+            raise StoreError(error)

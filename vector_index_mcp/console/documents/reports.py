@@ -190,8 +190,15 @@ def of_update(done: Values, c: Colours = PLAIN) -> str:
         parts.append(f"{place} {c.bold}{name}{c.reset} {c.dim}({pattern}){c.reset}")
         if each["pulled"]:
             parts += [f"    {line}" for line in readable(each["pulled"]).split("\n")]
-        parts += [f"Collection: {visible(each['path'])} ({pattern})", "", of_counts(each), ""]
-    parts.append(f"{c.green}✓ All collections updated.{c.reset}")
+        parts += [f"Collection: {visible(each['path'])} ({pattern})", ""]
+        if each["problem"]:
+            parts += [f"{c.yellow}Problem: {visible(each['problem'])}{c.reset}", ""]
+        else:
+            parts += [of_counts(each), ""]
+    if any(each["problem"] for each in collections):
+        parts.append(f"{c.yellow}Not all collections could be updated.{c.reset}")
+    else:
+        parts.append(f"{c.green}✓ All collections updated.{c.reset}")
     if done["unembedded"]:
         count = done["unembedded"]
         parts += ["", f"Run 'qmd embed' to update embeddings ({count} unique hashes need vectors)"]
