@@ -98,6 +98,15 @@ def test_an_update_tells_of_a_folder_that_is_gone(qmd):
     assert "Not all collections could be updated." in shown
 
 
+@pytest.mark.parametrize("command", [["get", "plan.md"], ["ls", "notes"], ["search", "pears"]])
+def test_what_cannot_be_read_is_not_called_missing(qmd, command):
+    write(qmd.place.folder, {"index.lancedb/chunks.lance/_versions/1.manifest": "theirs"})
+    done = qmd(*command)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "did not write for you" in done.stderr
+    assert "set INDEX_PATH to another folder" in done.stderr
+
+
 def test_the_log_of_the_service_is_shown(qmd):
     none = qmd("logs")
     assert (none.returncode, none.stdout) == (1, "")

@@ -320,7 +320,18 @@ class Documents:
     # -- how it is -------------------------------------------------------------------------
 
     async def known(self) -> Ledger:
-        """What is known of every document, once the first scan had its time."""
+        """What is known of every document, once the first scan had its time.
+
+        Raises:
+            StoreError: If nothing is known because the index cannot be read.
+        """
+        ledger = await self._known()
+        error = self.index.progress.error
+        if error and not ledger and self.index.indexer is None:
+            raise StoreError(error)
+        return ledger
+
+    async def _known(self) -> Ledger:
         await self.index.wait_for_first_scan()
         return await self.index.known_files()
 
@@ -338,7 +349,7 @@ class Documents:
 
     async def look(self) -> State:
         """How the index is now. Never fails."""
-        ledger = await self.known()
+        ledger = await self._known()
         status = await self.index.status()
         indexed = {folder.name for folder in self.index.folders}
         too_broad = {
