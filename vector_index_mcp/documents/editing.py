@@ -184,20 +184,26 @@ def _written(collection: Collection) -> Value:
 
 
 def _change(path: Path, edit: _Edit) -> None:
-    """Make one change of the file at `path`, or of what it links to."""
+    """Make one change of the file at `path`, or of what it links to.
+
+    An editor takes no lock of ours: what it has saved meanwhile is changed instead.
+    """
     real = Path(os.path.realpath(path))
     with _locked(path, real):
-        text = text_of(real)
-        old = understood(path, text)
-        bom = text[: text.startswith(_BOM)]
-        try:
-            after, meant = edit(text.removeprefix(_BOM), old)
-        except YamlError as error:
-            raise SettingsError(f"{path} is left as it is: {error}") from error
-        data = _checked(path, bom + after, meant)
-        if bom + after != text:
+        while True:
+            text = text_of(real)
+            old = understood(path, text)
+            bom = text[: text.startswith(_BOM)]
+            try:
+                after, meant = edit(text.removeprefix(_BOM), old)
+            except YamlError as error:
+                raise SettingsError(f"{path} is left as it is: {error}") from error
+            data = _checked(path, bom + after, meant)
+            if bom + after == text:
+                return
             with _system_errors(path):
-                _replace(real, data)
+                if _replace(real, data, text):
+                    return
 
 
 def _checked(path: Path, text: str, meant: Configuration) -> bytes:
@@ -252,8 +258,11 @@ def _system_errors(path: Path) -> Iterator[None]:
         raise SettingsError(sentence(error)) from error
 
 
-def _replace(real: Path, data: bytes) -> None:
-    """Put a new file in the place of the one at `real`, with its mode and its owner."""
+def _replace(real: Path, data: bytes, before: str) -> bool:
+    """Put a new file in the place of the one at `real`, with its mode and its owner.
+
+    Not if that does not say `before` any more; then False is returned.
+    """
     like = _writable(real)
     new = real.with_name(f".{real.name}.new")
     new.unlink(missing_ok=True)  # what a killed process has left: the lock is ours
@@ -268,11 +277,15 @@ def _replace(real: Path, data: bytes) -> None:
             file.write(data)
             file.flush()
             os.fsync(descriptor)
+        if text_of(real) != before:
+            new.unlink()
+            return False
         new.replace(real)
     except OSError:
         new.unlink(missing_ok=True)
         raise
     _keep_names(real.parent)
+    return True
 
 
 def _writable(real: Path) -> os.stat_result | None:

@@ -1,5 +1,6 @@
 """A user's file is changed in one place, by one process at a time, and whole at any moment."""
 
+import os
 import random
 import signal
 import stat
@@ -311,6 +312,22 @@ def test_processes_that_add_at_once_lose_nothing(file):
 
 
 @posix_only
+def test_what_an_editor_saves_in_the_last_moment_is_kept(file, monkeypatch):
+    wait = os.fsync
+    by_hand = "  by_hand:\n    path: /by/hand\n"
+
+    def save_first(descriptor):
+        if by_hand not in file.read_text(encoding="utf-8"):
+            with file.open("a", encoding="utf-8") as editor:
+                editor.write(by_hand)
+        wait(descriptor)
+
+    file.write_text("collections:\n  one:\n    path: /one\n", encoding="utf-8")
+    monkeypatch.setattr(editing.os, "fsync", save_first)
+    editing.add(file, Collection("two", Path("/two"), "**/*.md"))
+    assert {each.name for each in read(file).collections} == {"one", "by_hand", "two"}
+
+
 def test_a_kill_at_any_moment_leaves_a_whole_file_and_no_lock(file):
     chance = random.Random(7)
     for number in range(examples(30)):
