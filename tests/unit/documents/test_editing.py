@@ -314,12 +314,12 @@ def test_processes_that_add_at_once_lose_nothing(file):
 @posix_only
 def test_what_an_editor_saves_in_the_last_moment_is_kept(file, monkeypatch):
     wait = os.fsync
-    by_hand = "  by_hand:\n    path: /by/hand\n"
+    unsaved = ["  by_hand:\n    path: /by/hand\n"]
 
     def save_first(descriptor):
-        if by_hand not in file.read_text(encoding="utf-8"):
+        if unsaved:
             with file.open("a", encoding="utf-8") as editor:
-                editor.write(by_hand)
+                editor.write(unsaved.pop())
         wait(descriptor)
 
     file.write_text("collections:\n  one:\n    path: /one\n", encoding="utf-8")
