@@ -2,8 +2,8 @@
 // is shown, so that reloading and going back do what they should.
 
 import { Refused, ask, byId, bytes, el, lines, number, percent, plural, visible } from "./dom.js";
+import { listen } from "./news.js";
 
-const AGAIN_MS = 2000;
 const TYPING_MS = 120; // a pause after which somebody may want to see results
 const BLOCKS = ["ul", "ol", "li", "blockquote", "p", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "br",
   "em", "strong", "s", "code", "table", "thead", "tbody", "tr", "th", "td", "span"];
@@ -265,27 +265,6 @@ function factsOf(news) {
   return facts;
 }
 
-function listen() {
-  const news = new EventSource("api/news");
-  news.addEventListener("open", () => { byId("gone").hidden = true; });
-  news.addEventListener("status", (event) => onStatus(JSON.parse(event.data)));
-  news.addEventListener("error", () => {
-    showGone();
-    if (news.readyState === EventSource.CLOSED) setTimeout(listen, AGAIN_MS); // it was refused
-  });
-}
-
-function showGone() {
-  const gone = byId("gone");
-  byId("state-words").textContent = "not connected";
-  byId("state").dataset.state = "GONE";
-  if (!gone.hidden) return;
-  gone.replaceChildren(
-    "The service does not answer. This page goes on trying; if the service has ended, run ",
-    el("code", {}, "vector-index-mcp documents ui"), " and open its link.");
-  gone.hidden = false;
-}
-
 // -- keys ----------------------------------------------------------------------------------------
 
 function onKey(event) {
@@ -320,4 +299,4 @@ byId("form").addEventListener("submit", (event) => {
 });
 addEventListener("keydown", onKey);
 addEventListener("hashchange", show);
-listen();
+listen({ status: onStatus }, () => "vector-index-mcp documents ui");

@@ -2,11 +2,11 @@
 // that reloading and going back do what they should.
 
 import * as activity from "./activity.js";
-import { byId, el, visible } from "./dom.js";
+import { byId, visible } from "./dom.js";
 import * as map from "./map.js";
+import { listen } from "./news.js";
 import * as search from "./search.js";
 
-const AGAIN_MS = 2000;
 const VIEWS = ["search", "map", "activity"];
 
 function showView() {
@@ -41,32 +41,9 @@ function onStatus(status) {
   byId("gone").dataset.project = status.project_path;
 }
 
-function listen() {
-  const news = new EventSource("api/news");
-  news.addEventListener("open", () => { byId("gone").hidden = true; delete document.body.dataset.gone; });
-  news.addEventListener("status", (event) => onStatus(JSON.parse(event.data)));
-  news.addEventListener("recent", (event) => activity.onRecent(JSON.parse(event.data)));
-  news.addEventListener("error", () => {
-    showGone();
-    if (news.readyState === EventSource.CLOSED) setTimeout(listen, AGAIN_MS); // it was refused
-  });
-}
-
-function showGone() {
-  const gone = byId("gone");
-  document.body.dataset.gone = "";
-  byId("state-words").textContent = "not connected";
-  byId("state").dataset.state = "GONE";
-  if (!gone.hidden) return;
-  gone.replaceChildren(
-    "The service does not answer. This page goes on trying; if the service has ended, run ",
-    el("code", {}, `vector-index-mcp ui ${gone.dataset.project || "PATH"}`), " and open its link.");
-  gone.hidden = false;
-}
-
 search.start(keepInAddress);
 map.start();
 activity.start();
 addEventListener("hashchange", showView);
 showView();
-listen();
+listen({ status: onStatus, recent: activity.onRecent }, () => `vector-index-mcp ui ${byId("gone").dataset.project || "PATH"}`);
