@@ -5,7 +5,7 @@ service that it calls.
 """
 
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -233,7 +233,7 @@ async def _add(documents: Documents, given: Given, tell: Tell) -> Values:
     if not path.is_absolute() or not path.is_dir():  # noqa: ASYNC240 - of this one answer
         raise SettingsError(f"Folder not found: {path}\nName one that is there.")
     new = Collection(given.text("name"), path, given.text("pattern", DEFAULT_PATTERN))
-    async with _telling(documents, tell):
+    async with beside(_tell_forever, documents, tell):
         return {"documents": await documents.add(new), "pattern": new.pattern}
 
 
@@ -293,13 +293,13 @@ def _check_name(documents: Documents, name: str, advice: str = "") -> None:
 
 async def catch_up(documents: Documents, tell: Tell) -> None:
     """Wait until an index that has just been opened holds its files as they are."""
-    async with _telling(documents, tell):
+    async with beside(_tell_forever, documents, tell):
         if run := await documents.index.catching_up():
             await run.finished.wait()
 
 
 async def _update(documents: Documents, given: Given, tell: Tell) -> Values:
-    async with _telling(documents, tell):
+    async with beside(_tell_forever, documents, tell):
         updates = await documents.update(pull=given.flag("pull"))
     state = await documents.look()
     problems = {each.collection.name: each.problem for each in state.collections}
@@ -324,7 +324,7 @@ def _updated(update: Update, problem: str) -> Values:
 async def _embed(documents: Documents, given: Given, tell: Tell) -> Values:
     began = time.monotonic()
     is_anew = given.flag("anew")
-    async with _telling(documents, tell):
+    async with beside(_tell_forever, documents, tell):
         await documents.index.catching_up()
         ledger = documents.index.ledger
         before = 0 if is_anew else ledger.chunk_count - ledger.unembedded_count
@@ -340,11 +340,13 @@ async def _cleanup(documents: Documents, _: Given, __: Tell) -> Values:
 
 
 @asynccontextmanager
-async def _telling(documents: Documents, tell: Tell) -> AsyncIterator[None]:
-    """The time in which is told how far indexing and embedding are."""
+async def beside(
+    work: Callable[..., Coroutine[Any, Any, None]], *arguments: Any
+) -> AsyncIterator[None]:
+    """The time in which `work` goes on beside; an error of either ends both, and comes as it is."""
     try:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_tell_forever, documents, tell)
+            tasks.start_soon(work, *arguments)
             yield
             tasks.cancel_scope.cancel()
     except ExceptionGroup as group:  # of the one error that there can be
@@ -352,6 +354,7 @@ async def _telling(documents: Documents, tell: Tell) -> AsyncIterator[None]:
 
 
 async def _tell_forever(documents: Documents, tell: Tell) -> None:
+    """Tell how far indexing and embedding are, whenever that has changed."""
     told: Values = {}
     while True:
         now = _work(documents)

@@ -71,7 +71,7 @@ class Sessions:
             for name in opened:
                 self._end(name, is_over=is_refused)
                 if is_refused:  # the application has begun a session all the same
-                    await self._app(_deleting(scope, name), _nothing, _ignored)
+                    await self._delete(scope, name)
             await self._make_room(scope)
 
     async def _make_room(self, scope: Any) -> None:
@@ -81,12 +81,13 @@ class Sessions:
             if (name := next(unused, None)) is None:
                 return
             del self._requests[name]
-            await self._app(_deleting(scope, name), _nothing, _ignored)
+            await self._delete(scope, name)
 
-
-def _deleting(scope: Any, name: bytes) -> dict[str, Any]:
-    host = [(key, value) for key, value in scope["headers"] if key == b"host"]
-    return {**scope, "method": "DELETE", "headers": [*host, (_NAME, name)]}
+    async def _delete(self, scope: Any, name: bytes) -> None:
+        """Have the application end a session, by a request like that of `scope`."""
+        host = [(key, value) for key, value in scope["headers"] if key == b"host"]
+        deleting = {**scope, "method": "DELETE", "headers": [*host, (_NAME, name)]}
+        await self._app(deleting, _nothing, _ignored)
 
 
 async def _nothing() -> dict[str, Any]:

@@ -1,8 +1,7 @@
 """The answer to a call from an index that this process opens itself."""
 
 import os
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 from typing import Any
 
 import anyio
@@ -57,25 +56,14 @@ async def answered(
             return None
         if role is Role.VISITOR and name not in _UPDATES:
             with suppress(StoreError):  # it is logged; what there is can be asked all the same
-                async with _impatient(documents):
+                async with calls.beside(_fail_in_the_end, documents):
                     await calls.catch_up(documents, tell)
-        async with _impatient(documents):
+        async with calls.beside(_fail_in_the_end, documents):
             return await calls.answer(documents, name, given, tell)
 
 
-@asynccontextmanager
-async def _impatient(documents: Documents) -> AsyncIterator[None]:
-    """The time in which an index that cannot be written is an error: a command ends some day."""
-    try:
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_fail_in_the_end, documents)
-            yield
-            tasks.cancel_scope.cancel()
-    except ExceptionGroup as group:  # of the one error that there can be
-        raise group.exceptions[0] from None
-
-
 async def _fail_in_the_end(documents: Documents) -> None:
+    """Raise the error of an index that cannot be written: a command ends some day."""
     since = None
     while True:
         await anyio.sleep(_LOOK_SECONDS)
