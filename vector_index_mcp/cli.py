@@ -36,6 +36,8 @@ _log = logging.getLogger(__name__)
 
 _ENV_FILE_VARIABLE = "VECTOR_INDEX_ENV_FILE"
 _PROTOCOL = ("stdin", "stdout")
+_USUAL_LEVEL = "INFO"
+_LEVELS = frozenset({"DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"})
 _LOG_BYTES = 1_000_000
 _LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
@@ -136,9 +138,8 @@ def _host(parsed: argparse.Namespace) -> int:
 
         configured = settings.load(_env_file(parsed))
         place = sets.place_of(parsed.set, parsed.path, configured)
-        is_chosen = "log_level" in configured.model_fields_set
         endpoint = endpoint_of(parsed.set, place)
-        _log_to_file(endpoint.log, configured.log_level if is_chosen else "INFO")
+        _log_to_file(endpoint.log, _level(parsed.set, configured))
 
         head_start = sets.head_start_of(parsed.set, place, configured)
         from vector_index_mcp.serving import server
@@ -153,6 +154,16 @@ def _host(parsed: argparse.Namespace) -> int:
             _log.exception("an error ends the service")
         return 1
     return 0
+
+
+def _level(tool_set: str, configured: "Settings") -> str:
+    """How much a service logs."""
+    if "log_level" in configured.model_fields_set:
+        return configured.log_level
+    if tool_set == "notes":
+        wanted = os.environ.get("KNOWLEDGE_MCP_LOG_LEVEL", "").upper()
+        return wanted if wanted in _LEVELS else _USUAL_LEVEL
+    return _USUAL_LEVEL
 
 
 def _index(parsed: argparse.Namespace) -> int:
@@ -249,6 +260,17 @@ def _documents(parsed: argparse.Namespace) -> int:
     return commands.run(parsed.rest, desk_of)
 
 
+def _notes(parsed: argparse.Namespace) -> int:
+    """One of the commands of the notes, which have a grammar of their own."""
+    from vector_index_mcp.console.notes import arguments, commands
+    from vector_index_mcp.console.notes.desk import Desk
+    from vector_index_mcp.notes.home import home_of
+
+    line = arguments.parse(parsed.rest)
+    home = home_of(line.home, os.environ, Path.cwd())
+    return commands.run(line, Desk(home, lambda: _settings(parsed), _host_options(parsed)))
+
+
 def _examine_documents(parsed: argparse.Namespace, home: "Home", *, as_json: bool) -> int:
     configured = _settings(parsed)
     from vector_index_mcp import settings
@@ -277,6 +299,7 @@ COMMANDS: Mapping[str, Run] = {
     "logs": _logs,
     "host": _host,
     "documents": _documents,
+    "notes": _notes,
     "install": _install,
     "uninstall": _uninstall,
 }

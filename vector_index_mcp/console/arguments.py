@@ -15,7 +15,8 @@ from vector_index_mcp.codebase.limits import (
     MAX_TOKENS,
     TOP_K,
 )
-from vector_index_mcp.console.documents.arguments import is_relay
+from vector_index_mcp.console.documents import arguments as documents
+from vector_index_mcp.console.notes import arguments as notes
 from vector_index_mcp.documents.home import DEFAULT_NAME
 
 Run: TypeAlias = Callable[[argparse.Namespace], int]
@@ -23,7 +24,7 @@ Run: TypeAlias = Callable[[argparse.Namespace], int]
 _Add: TypeAlias = Callable[..., argparse.ArgumentParser]
 """Adds a command: its name, then what `argparse.ArgumentParser` takes."""
 
-_DOCUMENTS = "documents"
+_DOCUMENTS, _NOTES = "documents", "notes"
 _DESCRIPTION = """\
 Keeps a software project indexed and searchable by meaning and by identifier.
 
@@ -40,6 +41,7 @@ Keeps a software project indexed and searchable by meaning and by identifier.
   vector-index-mcp stop PATH | --all     end a project's service, or all
   vector-index-mcp logs PATH             show what a project's service has logged
   vector-index-mcp documents ...         search and read collections of documents
+  vector-index-mcp notes ...             what agents write down about projects, kept in git
 
 The first client of a project starts a background service. It keeps the index fresh, serves every
 further client and ends by itself when nobody needs it. PATH is the folder of one project; its index
@@ -99,16 +101,19 @@ def parse(arguments: Sequence[str], runs: Mapping[str, Run]) -> argparse.Namespa
     ours, rest = _split(_with_command(arguments, runs))
     parsed = _parser(runs).parse_args(ours)
     parsed.rest = rest
-    parsed.speaks_mcp = parsed.speaks_mcp or is_relay(rest)
+    if parsed.command == _DOCUMENTS:
+        parsed.speaks_mcp = documents.is_relay(rest)
+    elif parsed.command == _NOTES:
+        parsed.speaks_mcp = notes.is_relay(rest)
     return parsed
 
 
 def _split(arguments: list[str]) -> tuple[list[str], list[str]]:
-    """What we understand, and what belongs to the command `documents`."""
+    """What we understand, and what belongs to a command with a grammar of its own."""
     start = 2 if arguments[:1] == ["--env-file"] else 0
     while start < len(arguments) and arguments[start].startswith("--env-file="):
         start += 1
-    if arguments[start : start + 1] != [_DOCUMENTS]:
+    if arguments[start : start + 1] not in ([_DOCUMENTS], [_NOTES]):
         return arguments, []
     return arguments[: start + 1], arguments[start + 1 :]
 
@@ -154,6 +159,11 @@ def _parser(runs: Mapping[str, Run]) -> argparse.ArgumentParser:
     add(
         _DOCUMENTS,
         help="search and read collections of documents; `documents --help` lists what it can",
+        add_help=False,
+    )
+    add(
+        _NOTES,
+        help="what agents write down about projects; `notes --help` lists what it can",
         add_help=False,
     )
     return parser

@@ -12,14 +12,10 @@ import anyio.to_thread
 from vector_index_mcp.documents.catalog import entry_at, keys_of
 from vector_index_mcp.documents.configuration import Collection
 from vector_index_mcp.indexing.ledger import Ledger
+from vector_index_mcp.processes import git
 
 _PULL = ("git", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-C")
 _ONLY_FORWARD = ("pull", "--ff-only", "--no-rebase", "--no-autostash")
-_OF_A_REPOSITORY = frozenset(
-    "GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_COMMON_DIR GIT_PREFIX GIT_NAMESPACE GIT_CONFIG "
-    "GIT_CONFIG_PARAMETERS GIT_CONFIG_COUNT GIT_OBJECT_DIRECTORY GIT_SHALLOW_FILE "
-    "GIT_ALTERNATE_OBJECT_DIRECTORIES GIT_GRAFT_FILE GIT_REPLACE_REF_BASE".split()
-)
 _PULL_SECONDS = 300.0
 _LONGEST_ANSWER_CHARS = 2_000
 
@@ -76,7 +72,7 @@ async def pull(folder: Path) -> str:
                 [*_PULL, str(folder), *_ONLY_FORWARD],
                 check=False,
                 stdin=subprocess.DEVNULL,
-                env=_environment(),
+                env=git.environment(),
                 start_new_session=True,  # no terminal to ask at
             )
     except FileNotFoundError:
@@ -91,9 +87,3 @@ async def pull(folder: Path) -> str:
 
 def _is_in_repository(folder: Path) -> bool:
     return any(os.path.exists(parent / ".git") for parent in (folder, *folder.parents))
-
-
-def _environment() -> dict[str, str]:
-    """Ours, without what would lead git to another repository: a hook of git has that set."""
-    ours = {name: value for name, value in os.environ.items() if name not in _OF_A_REPOSITORY}
-    return {**ours, "GIT_TERMINAL_PROMPT": "0"}

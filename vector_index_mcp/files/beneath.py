@@ -115,6 +115,38 @@ class Folder:
         """Give an entry the name of another, which goes away if it is there."""
         os.replace(self._way(old), self._way(new), src_dir_fd=self.at, dst_dir_fd=self.at)
 
+    def move(self, name: str, to: "Folder", new: str) -> None:
+        """Put an entry into another folder, in the place of what has that name there."""
+        os.replace(self._way(name), to._way(new), src_dir_fd=self.at, dst_dir_fd=to.at)
+
+    def link(self, name: str, to: "Folder", new: str) -> None:
+        """Give a file a second name, in another folder."""
+        os.link(
+            self._way(name),
+            to._way(new),
+            src_dir_fd=self.at,
+            dst_dir_fd=to.at,
+            follow_symlinks=False,
+        )
+
+    def make(self, name: str) -> None:
+        """Make a folder."""
+        os.mkdir(self._way(name), dir_fd=self.at)
+
+    def remove_folder(self, name: str) -> None:
+        """Remove an empty folder."""
+        os.rmdir(self._way(name), dir_fd=self.at)
+
+    def sync(self) -> None:
+        """Have the disk keep which entries there are, whatever happens to the machine."""
+        if self.at is None:
+            return
+        readable = os.open(".", _FOLDER, dir_fd=self.at)
+        try:
+            os.fsync(readable)
+        finally:
+            os.close(readable)
+
     def remove(self, name: str) -> None:
         """Remove an entry; of a link, the link."""
         os.unlink(self._way(name), dir_fd=self.at)

@@ -3,6 +3,7 @@
 Knows nothing of MCP: a command that opens an index itself would wait half a second for it.
 """
 
+import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,9 +30,11 @@ if TYPE_CHECKING:
     from vector_index_mcp.indexing.preparing.crew import Crew
     from vector_index_mcp.indexing.preparing.recipe import Recipe
     from vector_index_mcp.indexing.remedies import Remedies
+    from vector_index_mcp.notes.service import Notes
 
 _FOLDER = "vector-index-mcp"  # in the user's folders for caches and for state
 _SECONDS_PER_MINUTE = 60
+_HASH_CHARS = 16
 
 
 def head_start_of(project: Path, settings: Settings) -> HeadStart | None:
@@ -141,6 +144,22 @@ def load_documents(home: "Home", settings: Settings) -> "Documents":
         _language_model_of(settings),
         allow_broad=settings.allow_broad_path,
     )
+
+
+async def open_notes(
+    home: Path, settings: Settings, head_start: HeadStart | None = None
+) -> "Notes":
+    """The notes in the folder `home`, not yet running; loaded in a thread."""
+    assert head_start is None  # they are small
+    return await anyio.to_thread.run_sync(load_notes, home, settings)
+
+
+def load_notes(home: Path, settings: Settings) -> "Notes":
+    """The notes in the folder `home`, not yet running."""
+    from vector_index_mcp.notes.service import Notes
+
+    name = hashlib.sha256(os.fsencode(home)).hexdigest()[:_HASH_CHARS]
+    return Notes(home, state_folder() / "notes" / name)
 
 
 def _language_model_of(settings: Settings) -> "LanguageModel | None":

@@ -80,7 +80,7 @@ async def serve_stdio(
         if sys.platform != "win32":
             tasks.start_soon(end_on_signal)
         tasks.start_soon(service.run)
-        await session.serve(server, streams.receive, streams.send)
+        await session.serve(server, streams.receive, streams.send, tool_set.longest_message_bytes)
         tasks.cancel_scope.cancel()
 
 
@@ -122,7 +122,9 @@ async def host(
         return {"url": url, "file": str(path or "")}
 
     async def serve_session(stream: anyio.abc.ByteStream) -> None:
-        await session.serve(server, stream.receive, transport.sending(stream))
+        await session.serve(
+            server, stream.receive, transport.sending(stream), tool_set.longest_message_bytes
+        )
 
     def is_busy() -> bool:
         if page.loaded is not None and page.loaded.is_awaited:  # as long as a link is promised

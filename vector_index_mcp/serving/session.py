@@ -9,7 +9,7 @@ import contextlib
 import json
 import logging
 from collections import defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import anyio
@@ -34,9 +34,9 @@ from vector_index_mcp.serving.transport import lines_of
 
 _log = logging.getLogger(__name__)
 
-# The longest query, each of its characters escaped, takes 600 KB. A megabyte of empty objects takes
-# 50 MB when it is parsed.
-_LONGEST_MESSAGE_BYTES = 1_000_000
+# Parsed values take 50 times their size, texts do not: a longer message must be made of texts.
+_MOST_BYTES_OF_VALUES = 1_000_000
+_MOST_TEXTS = 10_000  # in such a message
 _MOST_UNDER_WAY = 16
 _MOST_BYTES_UNDER_WAY = 1_000_000
 _PATIENCE_SECONDS = 300.0  # with a client that takes no answers
@@ -46,13 +46,11 @@ def _error(code: int, message: str) -> JSONRPCError:
     return JSONRPCError(jsonrpc="2.0", id=None, error=ErrorData(code=code, message=message))
 
 
-_TOO_LONG = _error(INVALID_REQUEST, f"a message has {_LONGEST_MESSAGE_BYTES} bytes at most")
-
-
 async def serve(
     server: MCPServer[Any],
     receive: Callable[[], Awaitable[bytes]],
     send: Callable[[bytes], Awaitable[None]],
+    longest_message_bytes: int,
 ) -> None:
     """Serve one session until its client ends it; `server` may serve many at once.
 
@@ -60,12 +58,13 @@ async def serve(
         server: What answers.
         receive: Gives the client's next bytes; none when there are no more.
         send: Takes bytes for the client; those for one that is gone are dropped.
+        longest_message_bytes: A longer one is refused.
     """
     low = server._lowlevel_server
     options = low.create_initialization_options(NotificationOptions())
     outgoing, written = anyio.create_memory_object_stream[SessionMessage]()
     answers = _Answers(outgoing, _UnderWay())
-    requests = _Requests(lines_of(receive, _LONGEST_MESSAGE_BYTES), answers)
+    requests = _Requests(receive, longest_message_bytes, answers)
     async with outgoing, written, anyio.create_task_group() as tasks:
 
         async def write() -> None:
@@ -139,8 +138,11 @@ class _Answers(anyio.abc.ObjectSendStream[SessionMessage]):
 class _Requests(anyio.abc.ObjectReceiveStream[SessionMessage | Exception]):
     """What the client says, as messages."""
 
-    def __init__(self, lines: AsyncIterator[bytes | None], answers: _Answers) -> None:
-        self._lines = lines
+    def __init__(
+        self, receive: Callable[[], Awaitable[bytes]], longest: int, answers: _Answers
+    ) -> None:
+        self._lines = lines_of(receive, longest)
+        self._too_long = _error(INVALID_REQUEST, f"a message has {longest} bytes at most")
         self._answers = answers
 
     async def receive(self) -> SessionMessage:
@@ -150,8 +152,8 @@ class _Requests(anyio.abc.ObjectReceiveStream[SessionMessage | Exception]):
             anyio.EndOfStream: If there are no more.
         """
         async for line in self._lines:
-            if line is None:
-                await self._answers.refuse(_TOO_LONG)
+            if line is None or not _is_cheap(line):
+                await self._answers.refuse(self._too_long)
                 continue
             try:
                 message = jsonrpc_message_adapter.validate_json(line, by_name=False)
@@ -171,6 +173,16 @@ class _Requests(anyio.abc.ObjectReceiveStream[SessionMessage | Exception]):
 
     async def aclose(self) -> None:
         """Nothing is held."""
+
+
+def _is_cheap(line: bytes) -> bool:
+    """Whether a message can be parsed in about its own size: it is short, or made of texts."""
+    if len(line) <= _MOST_BYTES_OF_VALUES:
+        return True
+    plain = line.replace(b"\\\\", b"").replace(b'\\"', b"")
+    if plain.count(b'"') > 2 * _MOST_TEXTS:
+        return False
+    return sum(map(len, plain.split(b'"')[::2])) <= _MOST_BYTES_OF_VALUES
 
 
 def _refusal(line: bytes) -> JSONRPCError:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from vector_index_mcp.serving.listener import Page
     from vector_index_mcp.settings import Settings
 
-CODEBASE, DOCUMENTS = "codebase", "documents"
+CODEBASE, DOCUMENTS, NOTES = "codebase", "documents", "notes"
 
 
 class Service(Protocol):
@@ -70,6 +70,8 @@ class ToolSet:
     """Answers the call of a command, by its name and arguments; None if there are none."""
     load_rest: "Callable[[Get, bool], App] | None" = None
     """Makes the REST interface, told whether requests must show a token; None if there is none."""
+    longest_message_bytes: int = 1_000_000
+    """Of a client. The longest query, each of its characters escaped, takes 600 KB."""
 
 
 def _codebase() -> ToolSet:
@@ -134,6 +136,26 @@ def _documents() -> ToolSet:
     )
 
 
+def _notes() -> ToolSet:
+    from vector_index_mcp.notes import guide, tools
+    from vector_index_mcp.notes.remedies import REMEDIES
+    from vector_index_mcp.serving.loading import open_notes
+
+    return ToolSet(
+        name=NOTES,
+        server_name="Knowledge MCP Server",
+        version=__version__,
+        title="Notes",
+        description="Keeps instructions, knowledge and to-dos of projects, in git",
+        instructions=guide.INSTRUCTIONS,
+        remedies=REMEDIES,
+        load=open_notes,
+        register=tools.register,
+        load_page=None,
+        longest_message_bytes=64_000_000,  # 10 MB of text, each character escaped
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class _Start:
     """What the process of a service does before it knows its tool set."""
@@ -154,16 +176,21 @@ def _start_of_codebase() -> _Start:
     return _Start(place_of, head_start_of)
 
 
-def _start_of_documents() -> _Start:
-    # The file need not be there yet, and which folders it will list nobody knows.
+def _start_by_path() -> _Start:
+    # It need not be there yet, and what it will hold nobody knows.
     return _Start(lambda path, _: Path(os.path.abspath(path)), lambda *_: None)  # noqa: PTH100
 
 
 _STARTS: Mapping[str, Callable[[], _Start]] = {
     CODEBASE: _start_of_codebase,
-    DOCUMENTS: _start_of_documents,
+    DOCUMENTS: _start_by_path,
+    NOTES: _start_by_path,
 }
-_TABLE: Mapping[str, Callable[[], ToolSet]] = {CODEBASE: _codebase, DOCUMENTS: _documents}
+_TABLE: Mapping[str, Callable[[], ToolSet]] = {
+    CODEBASE: _codebase,
+    DOCUMENTS: _documents,
+    NOTES: _notes,
+}
 
 
 def named(name: str) -> ToolSet:

@@ -1,0 +1,296 @@
+"""Calls about knowledge documents and their chapters."""
+
+from collections.abc import Callable, Mapping
+
+from vector_index_mcp.notes import knowledge, searching
+from vector_index_mcp.notes.calls import (
+    Answer,
+    Given,
+    Read,
+    Store,
+    Write,
+    check_revision,
+    found_project,
+    plan_of,
+    project_of,
+)
+from vector_index_mcp.notes.knowledge import Document
+from vector_index_mcp.notes.projects import Mapping as Projects
+from vector_index_mcp.notes.projects import Project
+from vector_index_mcp.notes.reading import Read as Document_
+from vector_index_mcp.notes.reading import revision_of
+from vector_index_mcp.notes.refusal import Code, Refusal
+from vector_index_mcp.notes.slugs import filename
+from vector_index_mcp.notes.store.writer import Plan
+
+
+def metadata_of(read: Document_) -> Answer:
+    """What a document says of itself, as answers have it."""
+    data = read.metadata
+    return {
+        "title": data.title,
+        "keywords": list(data.keywords),
+        "created": data.created,
+        "updated": data.updated,
+    }
+
+
+def _get_file(store: Store, given: Given) -> Answer:
+    read = store.shelf.document(project_of(store, given), given["filename"])
+    document = read.document
+    return {
+        "document": {
+            "filename": document.name,
+            "metadata": metadata_of(read),
+            "introduction": document.introduction,
+            "chapters": [
+                {
+                    "title": part.title,
+                    "content": part.content,
+                    "summary": knowledge.first_line(part),
+                }
+                for part in document.parts.parts
+            ],
+            "full_content": document.text,
+            "revision": read.revision,
+        }
+    }
+
+
+def _create(store: Store, given: Given) -> Plan:
+    project, puts = Projects(store.disk).with_project(given["project_id"])
+    name = filename(given["filename"])
+    path = project.document(name)
+    if store.disk.status(path) is not None:
+        raise Refusal(
+            Code.FILE_ALREADY_EXISTS, f"Knowledge file {name} already exists", filename=name
+        )
+    text = knowledge.created(
+        given["title"],
+        given["introduction"],
+        given["keywords"],
+        [(chapter["title"], chapter["content"]) for chapter in given["chapters"]],
+    )
+    data = text.encode()
+    answer = {
+        "filepath": f"knowledge/{name}",
+        "message": f"Knowledge file {name} created in project {project.id}",
+        "revision": revision_of(data),
+    }
+    return plan_of(project, f"Created {name}", {path: data, **puts}, answer)
+
+
+def _delete(store: Store, given: Given) -> Plan:
+    project, name = project_of(store, given), given["filename"]
+    path = project.document(name)
+    if name not in store.shelf.names(project):
+        store.shelf.document(project, name)  # says why
+    check_revision(store, given, path, store.disk.read(path) or b"")
+    answer = {"message": f"Knowledge file {name} deleted from project {project.id}"}
+    return plan_of(project, f"Deleted {name}", {}, answer, path)
+
+
+def _changing(
+    done: str, changed: Callable[[Document, Given], str]
+) -> Callable[[Store, Given], Plan]:
+    """A change of a chapter: what is done with it, and how the document's text becomes another."""
+
+    def plan(store: Store, given: Given) -> Plan:
+        project, name, title = project_of(store, given), given["filename"], given["chapter_title"]
+        document = store.shelf.document(project, name).document
+        path = project.document(name)
+        check_revision(store, given, path, document.text.encode())
+        data = changed(document, given).encode()
+        verb, preposition = done.split(" ")
+        answer = {
+            "message": f'Chapter "{title}" {verb} {preposition} {name}',
+            "revision": revision_of(data),
+        }
+        said = f"{verb.capitalize()} chapter '{title}' {preposition} {name}"
+        return plan_of(project, said, {path: data}, answer)
+
+    return plan
+
+
+# -- chapters one by one -----------------------------------------------------------------------
+
+
+def _list_chapters(store: Store, given: Given) -> Answer:
+    head, read = _document(store, given)
+    parts = read.document.parts.parts
+    return {
+        **head,
+        "total_chapters": len(parts),
+        "chapters": [
+            {"title": part.title, "summary": knowledge.summary(part), "index": number}
+            for number, part in enumerate(parts)
+        ],
+        "revision": read.revision,
+    }
+
+
+def _get_chapter(store: Store, given: Given) -> Answer:
+    head, read = _document(store, given)
+    number = _number(read.document, given.get("chapter_title"), given.get("chapter_index"), "")
+    return {**head, **_chapter(read, number)}
+
+
+def _get_next_chapter(store: Store, given: Given) -> Answer:
+    head, read = _document(store, given)
+    number = _number(
+        read.document, given.get("current_chapter_title"), given.get("current_index"), "current_"
+    )
+    total = len(read.document.parts.parts)
+    if number + 1 < total:
+        return {**head, **_chapter(read, number + 1)}
+    return {
+        **head,
+        "has_next": False,
+        "message": "No more chapters after the current one",
+        "current_index": number,
+        "total_chapters": total,
+    }
+
+
+def _document(store: Store, given: Given) -> tuple[Answer, Document_]:
+    read = store.shelf.document(project_of(store, given), given["filename"])
+    return {"project_id": given["project_id"], "filename": given["filename"]}, read
+
+
+def _chapter(read: Document_, number: int) -> Answer:
+    parts = read.document.parts.parts
+    part = parts[number]
+    return {
+        "title": part.title,
+        "content": part.text.rstrip("\r\n") + "\n",
+        "summary": knowledge.summary(part),
+        "index": number,
+        "total_chapters": len(parts),
+        "has_next": number + 1 < len(parts),
+        "has_previous": number > 0,
+        "revision": read.revision,
+    }
+
+
+def _number(document: Document, title: str | None, index: int | None, which: str) -> int:
+    total = len(document.parts.parts)
+    if title is not None:
+        number = document.parts.find(title)
+        if number is None:
+            raise knowledge.chapter_not_found(document, title)
+        return number
+    if index is None:
+        name = f"{which}chapter_title"
+        other = "current_index" if which else "chapter_index"
+        raise Refusal(Code.INVALID_INPUT, f"Either {name} or {other} is required")
+    if index >= total:
+        said = f"(0-{total - 1})" if total else "(there are no chapters)"
+        raise Refusal(
+            Code.INVALID_INPUT,
+            f"Chapter index {index} out of range {said}",
+            chapter_index=index,
+            total_chapters=total,
+        )
+    return index
+
+
+# -- search ------------------------------------------------------------------------------------
+
+
+def search(store: Store, given: Given) -> Answer:
+    """The answer to a search by words."""
+    projects = _projects_to_search(store, given)
+    skipped: list[str] = []
+
+    def documents() -> "list[tuple[str, Document_]]":
+        found = []
+        for project in projects:
+            for read in store.shelf.documents(project):
+                if isinstance(read, Refusal):
+                    skipped.append(str(read))
+                else:
+                    found.append((project.id, read))
+        return found
+
+    check_query(given["query"])
+    results = searching.search(documents(), given["query"])
+    answer: Answer = {
+        "total_documents": len(results),
+        "total_matches": sum(len(found.matches) for found in results),
+        "results": [_result(found, with_project=given["all_projects"]) for found in results],
+    }
+    return {**answer, "skipped": skipped} if skipped else answer
+
+
+def check_query(query: str) -> None:
+    """Refuse a query that holds no word.
+
+    Raises:
+        Refusal: If it holds none.
+    """
+    if not query.split():
+        raise Refusal(
+            Code.INVALID_SEARCH_QUERY, "The query is blank; give words to search for", query=query
+        )
+
+
+def _projects_to_search(store: Store, given: Given) -> list[Project]:
+    if given["all_projects"]:
+        return list(Projects(store.disk).all())
+    project = found_project(store, given)
+    return [project] if project is not None else []
+
+
+def _result(found: searching.Found, *, with_project: bool) -> Answer:
+    name = found.read.document.name
+    return {
+        **({"project_id": found.project} if with_project else {}),
+        "document": name,
+        "file": name,
+        "match_count": len(found.matches),
+        "metadata": metadata_of(found.read),
+        "chapters": [
+            {"title": match.title, "matches": len(match.contexts)} for match in found.matches
+        ],
+        "matching_chapters": [
+            {
+                "chapter": match.title,
+                "keywords_found": list(match.contexts),
+                "match_context": match.contexts,
+                "chapter_summary": match.summary,
+            }
+            for match in found.matches
+        ],
+        "revision": found.read.revision,
+    }
+
+
+READS: Mapping[str, Read] = {
+    "get_knowledge_file": _get_file,
+    "list_chapters": _list_chapters,
+    "get_chapter": _get_chapter,
+    "get_next_chapter": _get_next_chapter,
+}
+WRITES: Mapping[str, Write] = {
+    "create_knowledge_file": _create,
+    "delete_knowledge_file": _delete,
+    "update_chapter": _changing(
+        "updated in",
+        lambda document, given: knowledge.updated(
+            document, given["chapter_title"], given["new_content"]
+        ),
+    ),
+    "remove_chapter": _changing(
+        "removed from", lambda document, given: knowledge.without(document, given["chapter_title"])
+    ),
+    "add_chapter": _changing(
+        "added to",
+        lambda document, given: knowledge.extended(
+            document,
+            given["chapter_title"],
+            given["content"],
+            given["position"],
+            given.get("reference_chapter"),
+        ),
+    ),
+}

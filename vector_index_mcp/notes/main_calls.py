@@ -1,0 +1,103 @@
+"""Calls about a project's instructions, and about the project itself."""
+
+from collections.abc import Callable, Mapping
+
+from vector_index_mcp.notes import sections
+from vector_index_mcp.notes.calls import (
+    Answer,
+    Given,
+    Read,
+    Store,
+    Write,
+    check_revision,
+    found_project,
+    plan_of,
+    project_of,
+)
+from vector_index_mcp.notes.projects import Mapping as Projects
+from vector_index_mcp.notes.reading import revision_of
+from vector_index_mcp.notes.refusal import Code, Refusal
+from vector_index_mcp.notes.store.writer import Plan
+
+
+def _get(store: Store, given: Given) -> Answer:
+    project = found_project(store, given)
+    text = store.disk.read_text(project.main) if project is not None else None
+    if text is None:
+        return {"exists": False, "content": ""}
+    return {"exists": True, "content": text, "revision": revision_of(text.encode())}
+
+
+def _update(store: Store, given: Given) -> Plan:
+    project, puts = Projects(store.disk).with_project(given["project_id"])
+    # Also a text that cannot be read is not to be replaced by somebody who has not read it.
+    old = store.disk.read_text(project.main)
+    check_revision(store, given, project.main, (old or "").encode())
+    data = given["content"].encode()
+    return plan_of(
+        project,
+        "Updated main.md" if old is not None else "Created main.md",
+        {project.main: data, **puts},
+        {"message": f"Project main updated for {project.id}", "revision": revision_of(data)},
+    )
+
+
+def _changing(done: str, changed: Callable[[str, Given], str]) -> Callable[[Store, Given], Plan]:
+    """A change of a section: what is done with it, and how its text becomes another."""
+
+    def plan(store: Store, given: Given) -> Plan:
+        project = project_of(store, given)
+        old = store.disk.read_text(project.main) or ""
+        check_revision(store, given, project.main, old.encode())
+        header = given["section_header"]
+        data = changed(old, given).encode()
+        verb, preposition = done.split(" ")
+        message = f'Section "{header}" {verb} {preposition} project {project.id}'
+        return plan_of(
+            project,
+            f"{verb.capitalize()} section '{header}' {preposition} main.md",
+            {project.main: data},
+            {"message": message, "revision": revision_of(data)},
+        )
+
+    return plan
+
+
+def _delete_project(store: Store, given: Given) -> Plan:
+    name = given["project_id"]
+    projects = Projects(store.disk)
+    project = projects.find(name)
+    if project is None:
+        raise Refusal(Code.PROJECT_NOT_FOUND, f"Project '{name}' not found")
+    drops = (project.folder,) if store.disk.is_folder(project.folder) else ()
+    return plan_of(
+        project,
+        "Deleted project",
+        projects.without_project(name),
+        {"project_id": name, "message": f"Project '{name}' successfully deleted"},
+        *drops,
+    )
+
+
+READS: Mapping[str, Read] = {"get_project_main": _get}
+WRITES: Mapping[str, Write] = {
+    "update_project_main": _update,
+    "update_project_section": _changing(
+        "updated in",
+        lambda text, given: sections.updated(text, given["section_header"], given["new_content"]),
+    ),
+    "remove_project_section": _changing(
+        "removed from", lambda text, given: sections.without(text, given["section_header"])
+    ),
+    "add_project_section": _changing(
+        "added to",
+        lambda text, given: sections.extended(
+            text,
+            given["section_header"],
+            given["content"],
+            given["position"],
+            given.get("reference_header"),
+        ),
+    ),
+    "delete_project": _delete_project,
+}

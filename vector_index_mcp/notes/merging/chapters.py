@@ -1,0 +1,215 @@
+"""Markdown documents, merged chapter by chapter. Pure.
+
+A chapter that both sides have changed stays as ours has it. Theirs follows as a chapter of its own,
+with a mark at its top.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from vector_index_mcp.engine.prose.fences import fences
+from vector_index_mcp.notes import knowledge
+from vector_index_mcp.notes.knowledge import Document
+from vector_index_mcp.notes.merging import fronts
+from vector_index_mcp.notes.merging.threeway import Key, Verdict, keys, ordered, said, verdict
+from vector_index_mcp.notes.parts import Part
+
+MARK = "<!-- conflict: changed on both sides; keep what is right and remove this chapter -->"
+"""The first line of a chapter that was kept beside another version of it."""
+
+_INTRODUCTION = "Introduction"
+_HEAD: Key = ("", 0)  # no chapter has such a title
+_NOWHERE = -1
+_LONGEST_TITLE = 200  # UTF-16 code units: a longer one cannot be named in a call
+_LONGEST_FENCE = 9  # marks; to `fences` a longer one is one of this length
+
+
+def conflicts(text: str) -> list[str]:
+    """The titles of the chapters of a document that still carry the mark of a conflict."""
+    return [p.title for p in knowledge.document("", text).parts.parts if _is_marked(p.body)]
+
+
+def _is_marked(body: str) -> bool:
+    return body.lstrip().partition("\n")[0].rstrip() == MARK
+
+
+def merged(
+    base: str | None, ours: str, theirs: str, label: str, where: str
+) -> tuple[str, list[str]] | None:
+    """The document with the chapters of both sides.
+
+    Args:
+        base: What both had in common; None if nothing.
+        ours: The text on our side.
+        theirs: The text on their side.
+        label: What theirs is called in titles and comments.
+        where: The document, as people call it.
+
+    Returns:
+        The text, and what both have changed, in sentences. None if the text would not be read as
+        what it was made of.
+    """
+    documents = [knowledge.document("", text or "") for text in (base, ours, theirs)]
+    old, mine, other = (document.front for document in documents)
+    front, notes = fronts.merged(old, mine, other, label, where)
+    chapters = _Chapters([_pieces(n, each) for n, each in enumerate(documents)], label, where)
+    text = _composed(front, chapters.merged())
+    return None if text is None else (text, [*notes, *chapters.notes])
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """A chapter, or what stands before the first one, and where it was."""
+
+    part: Part
+    side: int
+    number: int
+    is_last: bool
+
+    @property
+    def says(self) -> str | None:
+        """What is compared; None for an introduction that is not there."""
+        found = said(self.part.body)
+        return None if not found and not self.part.line else found
+
+    def stands_before(self, other: "_Piece") -> bool:
+        """Whether the other one follows it in the document that both are from."""
+        return self.side == other.side and self.number + 1 == other.number
+
+
+def _pieces(side: int, document: Document) -> dict[Key, _Piece]:
+    found = [Part(_INTRODUCTION, "", document.parts.head), *document.parts.parts]
+    names = [_HEAD, *keys(document.parts.titles)]
+    return {
+        key: _Piece(part, side, number, number == len(found) - 1)
+        for number, (key, part) in enumerate(zip(names, found, strict=True))
+    }
+
+
+class _Chapters:
+    """The chapters of three versions of a document."""
+
+    def __init__(self, versions: Sequence[dict[Key, _Piece]], label: str, where: str) -> None:
+        self._versions = versions
+        self._label = label
+        self._where = where
+        self._taken = {title for version in versions for title, _ in version}
+        self.notes: list[str] = []
+
+    def merged(self) -> list[_Piece]:
+        """What the merged document is made of; its introduction, which may be empty, first."""
+        _, ours, theirs = self._versions
+        return [piece for key in ordered(list(ours), list(theirs)) for piece in self._of(key)]
+
+    def _of(self, key: Key) -> list[_Piece]:
+        found = [version.get(key) for version in self._versions]
+        _, ours, theirs = found
+        decided = verdict(*(piece and piece.says for piece in found))
+        kept = [theirs if decided is Verdict.THEIRS else ours]
+        if decided is Verdict.RESCUED and (ours is None or ours.says is None):
+            kept = [theirs]
+        elif decided is Verdict.BOTH and theirs:
+            kept = [ours, self._marked(theirs)]
+        self._note(key, decided)
+        return [piece for piece in kept if piece]
+
+    def _note(self, key: Key, decided: Verdict) -> None:
+        name = "the introduction" if key == _HEAD else f'chapter "{key[0]}"'
+        if decided is Verdict.BOTH:
+            self.notes.append(
+                f"{name} of {self._where} was changed on both sides; both versions are kept"
+            )
+        if decided is Verdict.RESCUED:
+            self.notes.append(
+                f"{name} of {self._where} was removed on one side and changed on the other; "
+                "it is kept"
+            )
+
+    def _marked(self, piece: _Piece) -> _Piece:
+        """A chapter of theirs under another title, with the mark."""
+        title, body = self._title(piece.part.title), piece.part.body
+        end = _end(piece.part.text)
+        if not body.startswith(("\n", "\r\n")):
+            body = end + body
+        mark = "" if _is_marked(body) else end + MARK + end
+        part = Part(title, f"## {title}{end}", mark + body)
+        return replace(piece, part=part, side=_NOWHERE)
+
+    def _title(self, title: str) -> str:
+        number = 1
+        while True:
+            end = f" ({self._label})" if number == 1 else f" ({self._label}, {number})"
+            found = _shortened(title, _LONGEST_TITLE - len(end.encode("utf-16-le")) // 2) + end
+            if found not in self._taken:
+                self._taken.add(found)
+                return found
+            number += 1
+
+
+def _shortened(title: str, units: int) -> str:
+    return title.encode("utf-16-le")[: 2 * units].decode("utf-16-le", "ignore").rstrip()
+
+
+# -- one text --------------------------------------------------------------------------------
+
+
+def _composed(front: str, pieces: Sequence[_Piece]) -> str | None:
+    """The document made of `pieces`; None if it would not be read as these."""
+    texts = [
+        piece.part.text if piece.stands_before(following) else _closed(piece.part.text)
+        for piece, following in pairwise(pieces)
+    ]
+    last = pieces[-1]
+    texts.append(last.part.text if last.is_last else _trimmed(last.part.text))
+    if front and not front.endswith("\n") and any(texts):
+        front += "\n"
+    for found in (texts, [*map(_sealed, texts[:-1]), texts[-1]]):
+        if _is_read_as(front, found):
+            return front + "".join(found)
+    return None
+
+
+def _is_read_as(front: str, texts: Sequence[str]) -> bool:
+    found = knowledge.document("", front + "".join(texts))
+    read = [found.front, found.parts.head, *(part.text for part in found.parts.parts)]
+    return read == [front, *texts]
+
+
+def _closed(text: str) -> str:
+    """`text` such that a heading may follow after a blank line."""
+    end = _end(text)
+    if not text.strip():
+        return text + end if text and not text.endswith("\n") else text
+    if not text.endswith("\n"):
+        return text + end + end
+    return text if text.endswith(("\n\n", "\n\r\n")) else text + end
+
+
+def _trimmed(text: str) -> str:
+    """`text` without the blank lines that stood before what followed it."""
+    bare = text.rstrip("\r\n")
+    return text if text[len(bare) :] in {"", "\n", "\r\n"} else bare + _end(text)
+
+
+def _sealed(text: str) -> str:
+    """`text` with its last block of code closed, so that it does not go on in what follows."""
+    lines = text.split("\n")
+    first = min(_open_fences(lines), default=None)
+    if first is None:
+        return text
+    fence, end = lines[first].strip(), _end(text)
+    marks = fence[0] * (len(fence) - len(fence.lstrip(fence[0])))
+    return text.rstrip("\r\n") + end + marks + end + end
+
+
+def _open_fences(lines: Sequence[str]) -> Iterable[int]:
+    """The lines of fences that one more fence at the end of the text would close."""
+    for mark in ("`", "~"):
+        for first, last in fences([*lines, mark * _LONGEST_FENCE]):
+            if first < len(lines) == last:
+                yield first
+
+
+def _end(text: str) -> str:
+    return "\r\n" if "\r\n" in text else "\n"

@@ -1,0 +1,155 @@
+"""What documents say of themselves at their top, merged key by key. Pure.
+
+A key goes with the lines below that belong to it. Comments stand for themselves.
+"""
+
+import re
+from dataclasses import dataclass
+
+from vector_index_mcp.engine.prose import front_matter
+from vector_index_mcp.notes import matter
+from vector_index_mcp.notes.merging.threeway import (
+    Key,
+    Verdict,
+    is_later,
+    keys,
+    ordered,
+    said,
+    verdict,
+)
+
+_RULE = "---"
+_KEY = re.compile(r"([^\s#:\-\[\]{}][^:\n]{0,60}):(?=\s|$)")
+_BELONG = (" ", "\t", "-", "]", "}")
+"""How lines begin that belong to the key above."""
+_KEYWORDS: Key = ("keywords", 0)
+UPDATED: Key = ("updated", 0)
+"""When a document was changed."""
+_NOT_PLAIN = frozenset("#{}&*|>")
+_LONGEST_READ = 1_000  # characters of a value
+_MOST_READ = 250  # values of a list
+_BOTH = "changed on both sides; ours stays, theirs is kept in a comment"
+_RESCUED = "removed on one side and changed on the other; what was changed stays"
+
+
+@dataclass
+class Front:
+    """Front matter in pieces."""
+
+    first: str
+    """Its first rule, with what ends its line; empty if there is no front matter."""
+    entries: dict[Key, str]
+    """What is said, to the letter, by keys; comments by themselves."""
+    last: str
+    """Its second rule."""
+
+    @property
+    def text(self) -> str:
+        """It as it is written."""
+        return self.first + "".join(self.entries.values()) + self.last
+
+
+def pieces(front: str) -> Front:
+    """`front`, as `matter.parted` gives it, in pieces."""
+    first, *inner = [f"{line}\n" for line in front.removesuffix("\n").split("\n")]
+    if not inner:
+        return Front("", {}, "")
+    names: list[str] = []
+    texts: list[str] = []
+    for line in inner[:-1]:
+        is_more = line.startswith(_BELONG) or not line.strip()
+        if texts and is_more:
+            texts[-1] += line
+        else:
+            match = _KEY.match(line)
+            names.append(match[1].strip().strip("\"'").lower() if match else f"\n{line.strip()}")
+            texts.append(line)
+    return Front(first, dict(zip(keys(names), texts, strict=True)), inner[-1])
+
+
+def merged(base: str, ours: str, theirs: str, label: str, where: str) -> tuple[str, list[str]]:
+    """The front matter of both sides.
+
+    Args:
+        base: The front matter they had in common; empty if there was none. So with the others.
+        ours: That of our side.
+        theirs: That of their side.
+        label: What theirs is called in comments.
+        where: The document, as people call it.
+
+    Returns:
+        The text, and what both have changed, in sentences.
+    """
+    decided = verdict(base, ours, theirs)
+    if decided in {Verdict.OURS, Verdict.THEIRS}:
+        return (ours if decided is Verdict.OURS else theirs), []
+    mine, other = pieces(ours), pieces(theirs)
+    old = pieces(base).entries
+    found: dict[Key, str] = {}
+    notes: list[str] = []
+    for key in ordered(list(mine.entries), list(other.entries)):
+        versions = [side.get(key) for side in (old, mine.entries, other.entries)]
+        text, note = _entry(key, versions, label)
+        if text:
+            found[key] = text
+        if note:
+            notes.append(f'"{key[0].strip()}" at the top of {where} was {note}')
+    if not found and "" in {ours, theirs}:
+        return "", notes
+    frame = mine if ours else other
+    return Front(frame.first, found, frame.last).text, notes
+
+
+_BOTH = "changed on both sides; ours stays, theirs is kept in a comment"
+_RESCUED = "removed on one side and changed on the other; what was changed stays"
+
+
+def _entry(key: Key, versions: list[str | None], label: str) -> tuple[str, str]:
+    """What stands of an entry, and what is to be said about it."""
+    ours, theirs = (text or "" for text in versions[1:])
+    if key == UPDATED and ours and theirs:
+        return (theirs if is_later(value(theirs), value(ours)) else ours), ""
+    decided = verdict(*(None if text is None else said(text) for text in versions))
+    if decided in {Verdict.OURS, Verdict.THEIRS}:
+        return (ours if decided is Verdict.OURS else theirs), ""
+    if decided is Verdict.RESCUED:
+        return ours or theirs, _RESCUED
+    if key == _KEYWORDS and (both := _all_keywords(ours, theirs)):
+        return both, ""
+    return ours + _comment(theirs, label, _end(ours)), _BOTH
+
+
+def value(entry: str) -> str:
+    """What stands behind the key, without blanks and quotes; empty if it is no plain text."""
+    found = front_matter.split([_RULE, *entry.split("\n"), _RULE])[0]
+    text = next(iter(found.values()), "")
+    return text if isinstance(text, str) else ""
+
+
+def _all_keywords(ours: str, theirs: str) -> str:
+    """The keywords of both sides as one line; empty if they are written in ways of their own."""
+    if not all(map(_is_plain, (ours, theirs))):
+        return ""
+    lists = [matter.metadata(_alone(entry)).keywords for entry in (ours, theirs)]
+    data = matter.Metadata("", tuple(dict.fromkeys([*lists[0], *lists[1]])), "", "")
+    line = next(line for line in matter.written(data).split("\n") if line.startswith("keywords"))
+    return line + _end(ours)
+
+
+def _is_plain(entry: str) -> bool:
+    """Whether an entry is a list of words, and nothing of it is lost when it is read."""
+    is_short = len(entry) <= _LONGEST_READ and entry.count(",") + entry.count("\n") < _MOST_READ
+    return is_short and entry.count("[") <= 1 and not _NOT_PLAIN & {*entry}
+
+
+def _alone(entry: str) -> str:
+    return f"{_RULE}\n{entry}{_RULE}\n"
+
+
+def _comment(entry: str, label: str, end: str) -> str:
+    lines = (line.rstrip() for line in entry.split("\n"))
+    return "".join(f"# {label}: {line}{end}" for line in lines if line)
+
+
+def _end(entry: str) -> str:
+    return "\r\n" if entry.endswith("\r\n") else "\n"

@@ -1,0 +1,119 @@
+"""Knowledge documents as they are now, kept in memory while their files stay as they are."""
+
+import stat
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from vector_index_mcp.notes import matter
+from vector_index_mcp.notes.knowledge import Document, document
+from vector_index_mcp.notes.projects import Project
+from vector_index_mcp.notes.refusal import Code, Refusal
+from vector_index_mcp.notes.store.disk import Disk
+from vector_index_mcp.notes.store.history import id_of
+
+_MOST_CHARS = 24_000_000
+"""Of the texts that are kept: twice 20 MB stay below what an idle service may take."""
+_ENDING = ".md"
+_REVISION_CHARS = 12
+_Stamp = tuple[int, int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A document, and which text of it this is."""
+
+    document: Document
+    revision: str
+    written: str
+    """When its file was written, as JavaScript writes it."""
+
+    @property
+    def metadata(self) -> matter.Metadata:
+        """What the document says of itself; for times that it does not say, its file's."""
+        said = self.document.metadata
+        return matter.Metadata(
+            said.title, said.keywords, said.created or self.written, said.updated or self.written
+        )
+
+
+def revision_of(data: bytes) -> str:
+    """What names a text: the beginning of the name that git has for it."""
+    return id_of(data)[:_REVISION_CHARS]
+
+
+class Shelf:
+    """The documents of one store. May be asked from several threads."""
+
+    def __init__(self, disk: Disk) -> None:
+        self._disk = disk
+        self._kept: OrderedDict[str, tuple[_Stamp, Read]] = OrderedDict()
+        self._chars = 0
+        self._lock = threading.Lock()
+
+    def names(self, project: Project) -> list[str]:
+        """The files of the documents of a project, in order.
+
+        Raises:
+            Refusal: If they cannot be listed.
+        """
+        return [
+            name
+            for name, status in self._disk.entries(project.knowledge)
+            if name.endswith(_ENDING) and stat.S_ISREG(status.st_mode)
+        ]
+
+    def document(self, project: Project, name: str) -> Read:
+        """A document.
+
+        Raises:
+            Refusal: If there is none, or it cannot be read.
+        """
+        path = project.document(name)
+        status = self._disk.status(path) if name.endswith(_ENDING) else None
+        if status is None:
+            raise Refusal(
+                Code.DOCUMENT_NOT_FOUND,
+                f"Knowledge file {name} not found in project {project.id}",
+                filename=name,
+            )
+        stamp = (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)
+        with self._lock:
+            kept = self._kept.get(path)
+            if kept is not None and kept[0] == stamp:
+                self._kept.move_to_end(path)
+                return kept[1]
+        text = self._disk.read_text(path) or ""
+        moment = datetime.fromtimestamp(status.st_mtime, UTC)
+        read = Read(document(name, text), revision_of(text.encode()), matter.iso(moment))
+        self._keep(path, stamp, read)
+        return read
+
+    def documents(self, project: Project) -> "Iterator[Read | Refusal]":
+        """All documents of a project; for one that cannot be read, why.
+
+        Raises:
+            Refusal: If they cannot be listed.
+        """
+        for name in self.names(project):
+            try:
+                yield self.document(project, name)
+            except Refusal as refusal:
+                if refusal.code is not Code.DOCUMENT_NOT_FOUND:  # it has just been deleted
+                    yield refusal
+
+    def _keep(self, path: str, stamp: _Stamp, read: Read) -> None:
+        size = len(read.document.text)
+        with self._lock:
+            self._forget(path)
+            self._kept[path] = stamp, read
+            self._chars += size
+            while self._chars > _MOST_CHARS and self._kept:
+                self._forget(next(iter(self._kept)))
+
+    def _forget(self, path: str) -> None:
+        kept = self._kept.pop(path, None)
+        if kept is not None:
+            self._chars -= len(kept[1].document.text)

@@ -1,0 +1,120 @@
+"""The three resources: a project's main text, its documents, and the chapters of one."""
+
+import json
+from collections.abc import Callable, Mapping
+from urllib.parse import unquote
+
+from vector_index_mcp.notes import knowledge
+from vector_index_mcp.notes.calls import Answer, Store
+from vector_index_mcp.notes.document_calls import metadata_of
+from vector_index_mcp.notes.projects import Mapping as Projects
+from vector_index_mcp.notes.projects import Project, existing
+from vector_index_mcp.notes.refusal import Code, Refusal
+
+_START = "knowledge://projects/"
+MARKDOWN, JSON = "text/markdown", "application/json"
+
+
+class UnknownResource(Exception):
+    """Raised when an address is none of ours."""
+
+
+TEMPLATES: Mapping[str, tuple[str, str, str, str]] = {
+    "main": (
+        f"{_START}{{project_id}}/main",
+        "Project Main Instructions",
+        "A project's main.md",
+        MARKDOWN,
+    ),
+    "files": (
+        f"{_START}{{project_id}}/files",
+        "Knowledge Files",
+        "All documents of a project",
+        JSON,
+    ),
+    "chapters": (
+        f"{_START}{{project_id}}/chapters/{{filename}}",
+        "Document Chapters",
+        "The chapters of one document",
+        JSON,
+    ),
+}
+"""Address, title, description and type of each, by name."""
+
+
+def addresses(store: Store) -> list[tuple[str, str, str]]:
+    """The resources that there are: address, name and type of each.
+
+    Raises:
+        Refusal: If they cannot be listed.
+    """
+    from urllib.parse import quote
+
+    found = []
+    for project in Projects(store.disk).all():
+        at = f"{_START}{quote(project.id, safe='')}"
+        if store.disk.status(project.main) is not None:
+            found.append((f"{at}/main", f"{project.id}: instructions", MARKDOWN))
+        if store.shelf.names(project):
+            found.append((f"{at}/files", f"{project.id}: documents", JSON))
+    return found
+
+
+def read(store: Store, address: str) -> tuple[str, str]:
+    """What a resource says, and its type.
+
+    Raises:
+        Refusal: If there is no such project or document, or it cannot be read.
+        UnknownResource: If the address is none of ours.
+    """
+    project, _, rest = address.removeprefix(_START).partition("/")
+    kind, _, name = rest.partition("/")
+    if not address.startswith(_START) or not project or bool(name) != (kind == "chapters"):
+        raise UnknownResource(address)
+    make = _KINDS.get(kind)
+    if make is None:
+        raise UnknownResource(address)
+    return make(store, existing(store.disk, unquote(project)), unquote(name))
+
+
+def _main(store: Store, project: Project, _: str) -> tuple[str, str]:
+    text = store.disk.read_text(project.main)
+    if text is None:
+        raise Refusal(Code.NOT_FOUND, f"Project {project.id} has no main.md yet")
+    return text, MARKDOWN
+
+
+def _files(store: Store, project: Project, _: str) -> tuple[str, str]:
+    files: list[Answer] = []
+    for found in store.shelf.documents(project):
+        if not isinstance(found, Refusal):
+            name = found.document.name
+            files.append({"filename": name, **metadata_of(found), "revision": found.revision})
+    return _json({"files": files, "count": len(files)})
+
+
+def _chapters(store: Store, project: Project, name: str) -> tuple[str, str]:
+    found = store.shelf.document(project, name)
+    chapters = [
+        {"title": part.title, "level": 2, "summary": knowledge.summary(part)}
+        for part in found.document.parts.parts
+    ]
+    return _json(
+        {
+            "filename": name,
+            "title": found.metadata.title,
+            "chapters": chapters,
+            "count": len(chapters),
+        }
+    )
+
+
+def _json(values: Answer) -> tuple[str, str]:
+    return json.dumps(values, indent=2, ensure_ascii=False), JSON
+
+
+_KINDS: Mapping[str, Callable[[Store, Project, str], tuple[str, str]]] = {
+    "main": _main,
+    "files": _files,
+    "chapters": _chapters,
+}

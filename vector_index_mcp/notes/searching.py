@@ -1,0 +1,136 @@
+"""Searching by words, as the contract says: any word, anywhere in it, in any case. Pure.
+
+What is found is the contract's; the order is ours. A word that stands in few documents says more
+than one that stands in many (inverse document frequency), the third time says less than the first
+(saturation as in BM25, with its usual constants), and a title says more than a text.
+"""
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from vector_index_mcp.notes.knowledge import first_line
+from vector_index_mcp.notes.reading import Read
+
+INTRODUCTION = "(Document Introduction)"
+_AROUND_CHARS = 50
+_MOST_CONTEXTS = 3  # of one word in one chapter
+_SATURATION, _LENGTH_SHARE = 1.2, 0.75
+_TITLE, _KEYWORD, _HEADING = 3.0, 2.0, 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A chapter in which words of the query stand."""
+
+    title: str
+    summary: str
+    contexts: dict[str, list[str]]
+    """What stands around each word that was found."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A document in which words of the query stand."""
+
+    project: str
+    read: Read
+    matches: tuple[Match, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """How often each word stands in a document, and where else it does."""
+
+    found: Found
+    counts: dict[str, int]
+    boosts: dict[str, float]
+    length: int
+
+
+def words_of(query: str) -> list[str]:
+    """The words that are looked for, each once."""
+    return list(dict.fromkeys(query.lower().split()))
+
+
+def search(documents: Iterable[tuple[str, Read]], query: str) -> list[Found]:
+    """The documents in which one of the words stands, best first.
+
+    Args:
+        documents: Each with its project.
+        query: Words between blanks.
+    """
+    words = words_of(query)
+    total, length = 0, 0
+    seen: list[_Seen] = []
+    for project, read in documents:
+        total += 1
+        length += len(read.document.text)
+        matches = _matches(read, words)
+        if matches:
+            seen.append(_seen(Found(project, read, tuple(matches)), words))
+    weights = {
+        word: math.log(1 + total / max(1, sum(word in each.counts for each in seen)))
+        for word in words
+    }
+    usual = length / total if total else 1
+    # Equal ones in the order of their names, so that the same question has the same answer.
+    seen.sort(key=lambda each: (-_score(each, weights, usual), each.found.read.document.name))
+    return [each.found for each in seen]
+
+
+def _matches(read: Read, words: Sequence[str]) -> list[Match]:
+    found = []
+    for part in read.document.parts.parts:
+        if contexts := _contexts(f"{part.title}\n{part.body}", words):
+            found.append(Match(part.title, first_line(part), contexts))
+    introduction = read.document.introduction
+    if contexts := _contexts(introduction, words):
+        found.append(Match(INTRODUCTION, introduction.partition("\n")[0], contexts))
+    return found
+
+
+def _contexts(text: str, words: Sequence[str]) -> dict[str, list[str]]:
+    lowered = text.lower()
+    return {word: _around(text, word) for word in words if word in lowered}
+
+
+def _around(text: str, word: str) -> list[str]:
+    found = []
+    # Where lower case has another length, a word may be there and not be found here.
+    for match in re.finditer(re.escape(word), text, re.IGNORECASE):
+        start, end = max(0, match.start() - _AROUND_CHARS), match.end() + _AROUND_CHARS
+        found.append("..." + " ".join(text[start:end].split()) + "...")
+        if len(found) == _MOST_CONTEXTS:
+            break
+    return found
+
+
+def _seen(found: Found, words: Sequence[str]) -> _Seen:
+    document, data = found.read.document, found.read.metadata
+    text, title = document.parts.text.lower(), data.title.lower()
+    headings = "\n".join(document.parts.titles).lower()
+    keywords = [keyword.lower() for keyword in data.keywords]
+    counts = {word: text.count(word) for word in words if word in text}
+    boosts = {
+        word: _TITLE * (word in title)
+        + _KEYWORD * any(word in keyword for keyword in keywords)
+        + _HEADING * (word in headings)
+        for word in words
+    }
+    return _Seen(found, counts, boosts, len(text))
+
+
+def _score(seen: _Seen, weights: dict[str, float], usual: float) -> float:
+    share = 1 - _LENGTH_SHARE + _LENGTH_SHARE * seen.length / max(1.0, usual)
+    return sum(
+        weight
+        * (
+            seen.boosts[word]
+            + (_SATURATION + 1)
+            * seen.counts.get(word, 0)
+            / (seen.counts.get(word, 0) + _SATURATION * share)
+        )
+        for word, weight in weights.items()
+    )

@@ -1,0 +1,99 @@
+"""The sections of a project's main text, and what may be done to them. Pure."""
+
+from vector_index_mcp.notes import parts
+from vector_index_mcp.notes.knowledge import check_nothing_is_hidden
+from vector_index_mcp.notes.parts import Parts, split
+from vector_index_mcp.notes.refusal import Code, Refusal
+
+_KIND = "Section"
+
+
+def updated(text: str, header: str, content: str) -> str:
+    """`text` with other content in a section.
+
+    Raises:
+        Refusal: If there is no such section, or others would be hidden.
+    """
+    found = split(text)
+    return _checked(found.titles, parts.replaced(found, _number(found, header), content))
+
+
+def without(text: str, header: str) -> str:
+    """`text` without a section.
+
+    Raises:
+        Refusal: If there is no such section.
+    """
+    found = split(text)
+    number = _number(found, header)
+    kept = [title for n, title in enumerate(found.titles) if n != number]
+    return _checked(kept, parts.removed(found, number))
+
+
+def extended(text: str, header: str, content: str, position: str, reference: str | None) -> str:
+    """`text` with one more section.
+
+    Args:
+        text: Of the project.
+        header: The heading's line.
+        content: Of the new section.
+        position: `before` or `after` the reference, or `end`.
+        reference: The heading's line of another section.
+
+    Raises:
+        Refusal: If there is such a section, or no such reference, or others would be hidden.
+    """
+    found, title = split(text), _title(header)
+    if found.find(title) is not None:
+        raise Refusal(
+            Code.FILE_ALREADY_EXISTS,
+            f'{_KIND} "{header}" already exists in project main',
+            section_header=header,
+        )
+    number = len(found.parts)
+    if position != "end":
+        number = _place(found, header, position, reference)
+    return _checked(
+        [*found.titles, title], parts.inserted(found, number, parts.made(title, content))
+    )
+
+
+def _title(header: str) -> str:
+    title = parts.title_of(header)
+    if not title or "\n" in title or "\r" in title:
+        raise Refusal(Code.INVALID_INPUT, "A section's header is one line that says something")
+    return title
+
+
+def _place(found: Parts, header: str, position: str, reference: str | None) -> int:
+    if reference is None:
+        raise Refusal(
+            Code.INVALID_INPUT,
+            'reference_header is required when position is "before" or "after"',
+            section_header=header,
+            position=position,
+        )
+    number = found.find(_title(reference))
+    if number is None:
+        raise Refusal(
+            Code.SECTION_NOT_FOUND,
+            f'Reference section "{reference}" not found in project main',
+            reference_header=reference,
+        )
+    return number + (position == "after")
+
+
+def _number(found: Parts, header: str) -> int:
+    number = found.find(_title(header))
+    if number is None:
+        raise Refusal(
+            Code.SECTION_NOT_FOUND,
+            f'{_KIND} "{header}" not found in project main',
+            section_header=header,
+        )
+    return number
+
+
+def _checked(titles: list[str], new: Parts) -> str:
+    check_nothing_is_hidden(titles, new, _KIND)
+    return new.text

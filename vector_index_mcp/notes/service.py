@@ -1,0 +1,223 @@
+"""The notes of one store: whoever serves them calls `answer` while they are `running`.
+
+Reading and writing block, so threads do it; what changes something goes through the one `Writer`.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Mapping
+from concurrent.futures import Future
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import anyio
+import anyio.to_thread
+
+from vector_index_mcp.errors import SYSTEM_ERRORS, VectorIndexError, sentence
+from vector_index_mcp.notes import document_calls, main_calls, store_calls, todo_calls
+from vector_index_mcp.notes.activity import Call, Log
+from vector_index_mcp.notes.calls import Answer, Given, Read, Store, Write
+from vector_index_mcp.notes.reading import Shelf
+from vector_index_mcp.notes.refusal import Code, Refusal
+from vector_index_mcp.notes.store.disk import Disk
+from vector_index_mcp.notes.store.remote import Remote
+from vector_index_mcp.notes.store.repository import Repository
+from vector_index_mcp.notes.store.staging import Staging
+from vector_index_mcp.notes.store.writer import Writer
+from vector_index_mcp.notes.syncing import Syncing
+
+_log = logging.getLogger(__name__)
+
+_Result = TypeVar("_Result")
+_READS: Mapping[str, Read] = {
+    **main_calls.READS,
+    **document_calls.READS,
+    **todo_calls.READS,
+}
+_WRITES: Mapping[str, Write] = {
+    **main_calls.WRITES,
+    **document_calls.WRITES,
+    **todo_calls.WRITES,
+}
+_OF_FILES = frozenset({Code.FILE_SYSTEM_ERROR, Code.ACCESS_DENIED, Code.INVALID_PATH})
+
+
+class Notes:
+    """The notes in one folder. Constructing it does nothing yet."""
+
+    def __init__(self, home: Path, state_folder: Path) -> None:
+        """Make one.
+
+        Args:
+            home: The store's folder, absolute and resolved; made if it is not there.
+            state_folder: Of our own, for what belongs to this store and does not lie in it.
+        """
+        disk = Disk(home)
+        self.store = Store(disk, Shelf(disk), Repository(disk, state_folder))
+        self.staging = Staging(disk, self.store.repository)
+        self.writer = Writer(disk, self.store.repository, self._committed)
+        self.syncing = Syncing(self.writer, Remote(disk, self.store.repository))
+        self.log = Log(disk)
+        self._under_way = 0
+
+    # -- lifetime --------------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """The time in which calls are answered."""
+        self.writer.start()
+        self.staging.start()
+        self.syncing.start()
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._open)
+                yield
+                tasks.cancel_scope.cancel()
+        finally:
+            with anyio.CancelScope(shield=True):
+                await anyio.to_thread.run_sync(self._stop)
+
+    def _stop(self) -> None:
+        self.syncing.stop()
+        self.writer.stop()
+        self.staging.stop()
+
+    async def _open(self) -> None:
+        """Commit what was written and not committed, before somebody asks."""
+        try:
+            await _of(self.writer.alone(lambda: None))
+        except Refusal as refusal:  # whoever writes learns it
+            _log.warning("the store cannot be written: %s", refusal)
+
+    def _committed(self) -> None:
+        self.staging.look()
+        self.syncing.look()
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether something is left to be done that nobody waits for."""
+        return bool(self._under_way) or self.staging.is_busy or self.syncing.is_busy
+
+    @property
+    def state(self) -> str:
+        """What it is doing, in one word."""
+        return "WRITING" if self._under_way else "READY"
+
+    # -- calls -----------------------------------------------------------------------------
+
+    async def answer(self, call: Call, given: Given) -> Answer:
+        """The answer to a call, with what went wrong if something did; logged in both cases.
+
+        Args:
+            call: What was asked.
+            given: Its arguments, which are as they should be.
+        """
+        try:
+            found = await self._answered(call.method, given)
+            entry, answer = call.entry(), {"success": True, **found}
+        except (VectorIndexError, *SYSTEM_ERRORS) as error:
+            refusal = _refusal(call.method, error)
+            named = {key: given[key] for key in ("project_id", "filename") if key in given}
+            context = {**named, **refusal.context}
+            entry = call.entry(str(refusal), refusal.code, _without_texts(context))
+            answer = {
+                "success": False,
+                "error": str(refusal),
+                "code": str(refusal.code),
+                "context": {**context, "traceId": call.trace, "timestamp": entry["timestamp"]},
+            }
+        await self.note(entry)
+        return answer
+
+    async def note(self, entry: Mapping[str, Any]) -> None:
+        """Log how a call went."""
+        await anyio.to_thread.run_sync(self.log.write, entry)
+
+    async def _answered(self, method: str, given: Given) -> Answer:
+        if method in _WRITES:
+            return await self._written(_WRITES[method], given)
+        if method in _READS:
+            return await anyio.to_thread.run_sync(_READS[method], self.store, given)
+        match method:
+            case "search_knowledge":
+                return await self._searched(given)
+            case "get_server_info":
+                return store_calls.server_info(self.store)
+            case "get_storage_status":
+                return await self._status()
+            case "sync_storage":
+                return await self._synced()
+        raise Refusal(Code.UNKNOWN_ERROR, f"there is no call {method}")
+
+    async def _written(self, write: Write, given: Given) -> Answer:
+        self._under_way += 1
+        try:
+            answer: Answer = await _of(self.writer.ask(lambda: write(self.store, given)))
+            return answer
+        finally:
+            self._under_way -= 1
+
+    async def _searched(self, given: Given) -> Answer:
+        return await anyio.to_thread.run_sync(document_calls.search, self.store, given)
+
+    async def _status(self) -> Answer:
+        try:
+            storage = await _of(self.writer.alone(lambda: store_calls.look(self.writer)))
+            remote = await anyio.to_thread.run_sync(self.syncing.status)
+        except Refusal as refusal:
+            storage, remote = store_calls.Storage("", "", (), str(refusal)), ""
+        news = list(self.syncing.news)
+        return await anyio.to_thread.run_sync(store_calls.status, self.store, storage, remote, news)
+
+    async def _synced(self) -> Answer:
+        count = await _of(self.writer.alone(self._commit_everything))
+        try:
+            pushed = await _of(self.syncing.now())
+            problem = ""
+        except Refusal as refusal:
+            pushed, problem = False, f"; not pushed: {refusal}"
+        if not count and not pushed:
+            message = f"No changes to sync - working tree clean{problem}"
+            return {"message": message, "files_committed": 0, "pushed": False}
+        return {
+            "message": f"Storage synchronized successfully{problem}",
+            "files_committed": count,
+            "pushed": pushed,
+            **({"commit_message": _sync_message(count)} if count else {}),
+        }
+
+    def _commit_everything(self) -> int:
+        """Commit what people have changed; how many files."""
+        writer = self.writer
+        files = writer.by_hand.changed(writer.tree)
+        if files:
+            writer.commit([writer.commit_by_hand(files, _sync_message(len(files)))])
+        return len(files)
+
+
+async def _of(future: "Future[_Result]") -> _Result:
+    """What a thread gives; whoever waits may go, the thread ends what it has begun."""
+    return await asyncio.shield(asyncio.wrap_future(future))
+
+
+def _sync_message(count: int) -> str:
+    return f"Sync storage: {count} file{'s' if count != 1 else ''} updated"
+
+
+def _refusal(method: str, error: BaseException) -> Refusal:
+    """What an error is to a client."""
+    if isinstance(error, Refusal):
+        if method == "delete_project" and error.code in _OF_FILES:
+            return Refusal(Code.PROJECT_DELETE_FAILED, str(error), **error.context)
+        return error
+    if isinstance(error, VectorIndexError):
+        return Refusal(Code.SEARCH_ERROR, str(error))
+    _log.error("a call failed", exc_info=error)
+    is_systems = isinstance(error, OSError | MemoryError)
+    return Refusal(Code.INTERNAL_ERROR if is_systems else Code.UNKNOWN_ERROR, sentence(error))
+
+
+def _without_texts(context: Mapping[str, Any]) -> dict[str, Any]:
+    """What of a context may stand in the log: no contents."""
+    return {key: value for key, value in context.items() if key != "changes"}

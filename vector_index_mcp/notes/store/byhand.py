@@ -1,0 +1,115 @@
+"""What people have changed in the store with an editor: what differs from the last commit."""
+
+import contextlib
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from vector_index_mcp.files.patterns import patterns_of
+from vector_index_mcp.notes.limits import LARGEST_FILE_BYTES
+from vector_index_mcp.notes.refusal import Refusal
+from vector_index_mcp.notes.store.disk import GIT, Disk
+from vector_index_mcp.notes.store.history import Tree, id_of
+
+IGNORE = ".gitignore"
+NEVER_KEPT = (
+    "# What is not kept in the history.\n"
+    "activity.log*\n.DS_Store\nThumbs.db\n*.tmp\n*.temp\n*.swp\n*.swx\n*~\n.#*\n#*#\n"
+)
+"""What editors and systems leave behind, and our own log; also the first `.gitignore`."""
+_MOST_FILES = 200_000
+_DEEPEST = 20
+_MOST_NAMED = 3  # in a commit's message
+
+_Stamp = tuple[int, int, int, int]
+
+
+@dataclass(slots=True)
+class ByHand:
+    """Finds what has changed. Remembers what it has read, so that it reads it once."""
+
+    disk: Disk
+    _known: dict[str, tuple[_Stamp, str]] = field(default_factory=dict)
+
+    def changed(self, tree: Tree, paths: Iterable[str] | None = None) -> dict[str, bytes | None]:
+        """What differs from `tree`: contents by path, None for what is gone.
+
+        Args:
+            tree: Of the last commit.
+            paths: Where to look; None for everywhere.
+
+        Raises:
+            Refusal: If something cannot be read that must be.
+        """
+        found: dict[str, bytes | None] = {}
+        if paths is None:
+            seen = dict(self._walk())
+            for path, status in seen.items():
+                self._compare(tree, path, status, found)
+            gone = [path for path in tree.paths() if path not in seen]
+        else:
+            gone = []
+            for path in paths:
+                now = self.disk.status(path)
+                if now is not None and stat.S_ISREG(now.st_mode):
+                    self._compare(tree, path, now, found)
+                else:
+                    gone.append(path)
+        for path in gone:
+            # What is ignored since, or a link now, is still there: it stays in the history.
+            if tree.id_of(path) and self.disk.status(path) is None:
+                found[path] = None
+        return found
+
+    def _compare(
+        self, tree: Tree, path: str, status: os.stat_result, found: dict[str, bytes | None]
+    ) -> None:
+        stamp = (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)
+        known = self._known.get(path)
+        if known is not None and known == (stamp, tree.id_of(path)):
+            return
+        if status.st_size > LARGEST_FILE_BYTES:
+            return
+        with contextlib.suppress(Refusal):  # it is reported where it is read
+            data = self.disk.read(path)
+            if data is None:
+                return
+            name = id_of(data)
+            self._known[path] = stamp, name
+            if name != tree.id_of(path):
+                found[path] = data
+
+    def _walk(self) -> Iterator[tuple[str, os.stat_result]]:
+        rules = patterns_of(f"{NEVER_KEPT}{self._own_rules()}")
+        pending, count = [("", 0)], 0
+        while pending:
+            folder, depth = pending.pop()
+            for name, status in self.disk.entries(folder):
+                path = f"{folder}/{name}" if folder else name
+                is_folder = stat.S_ISDIR(status.st_mode)
+                if name == GIT or rules.verdict(path, is_folder):
+                    continue
+                if is_folder and depth < _DEEPEST:
+                    pending.append((path, depth + 1))
+                elif stat.S_ISREG(status.st_mode):
+                    count += 1
+                    if count > _MOST_FILES:
+                        return
+                    yield path, status
+
+    def _own_rules(self) -> str:
+        with contextlib.suppress(Refusal):
+            return self.disk.read_text(IGNORE) or ""
+        return ""
+
+
+def about_by_hand(paths: Iterable[str]) -> str:
+    """What a commit says that people have changed `paths`."""
+    return f"Edited by hand: {some(paths)}"
+
+
+def some(paths: Iterable[str]) -> str:
+    """The first of `paths`, and whether there are more."""
+    found = sorted(paths)
+    return ", ".join(found[:_MOST_NAMED]) + (", …" if len(found) > _MOST_NAMED else "")

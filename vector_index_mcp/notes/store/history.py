@@ -1,0 +1,191 @@
+"""Commits: what the last one holds of every file, and new ones. One git process writes many.
+
+`git fast-import` makes objects of contents and moves the branch in the end, if nobody else has
+meanwhile. It needs no index, no work tree and no hook.
+"""
+
+import hashlib
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from vector_index_mcp.notes.refusal import Code, Refusal
+from vector_index_mcp.notes.store.repository import Repository, failure
+
+OURS = "Knowledge MCP Server <knowledge-mcp@localhost>"
+_FILE, _EXECUTABLE = "100644", "100755"
+_PLAIN = frozenset({_FILE, _EXECUTABLE})
+_LONGEST_SUBJECT_CHARS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A commit to be made."""
+
+    message: str
+    files: Mapping[str, bytes | None]
+    """Contents by path; None for what is no longer there."""
+    author: str = OURS
+    """A name and an address in angle brackets."""
+    merges: str = ""
+    """Another commit that it follows; empty if there is none."""
+
+
+class Tree:
+    """The files of the last commit: which content each has. Follows the branch."""
+
+    def __init__(self, repository: Repository) -> None:
+        self._repository = repository
+        self.commit = ""
+        """The commit that this is about; empty before the first."""
+        self._files: dict[str, tuple[str, str]] = {}
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+    def follow(self, commit: str) -> None:
+        """Be about `commit`.
+
+        Raises:
+            Refusal: If it cannot be read.
+        """
+        if commit != self.commit:
+            self._files = files_of(self._repository, commit) if commit else {}
+            self.commit = commit
+
+    def id_of(self, path: str) -> str:
+        """What names the content of a file; empty if there is none."""
+        return self._files.get(path, ("", ""))[1]
+
+    def mode_of(self, path: str) -> str:
+        """How git keeps a file, or would."""
+        return self._files.get(path, (_FILE, ""))[0]
+
+    def paths(self) -> Iterator[str]:
+        """All files, without links and repositories within."""
+        return (path for path, (mode, _) in self._files.items() if mode in _PLAIN)
+
+    def below(self, folder: str) -> list[str]:
+        """The paths of all files in `folder` and below."""
+        return [path for path in self.paths() if path.startswith(f"{folder}/")]
+
+    def note(self, commit: str, made: Sequence[Commit]) -> None:
+        """Take over what `made` say, the last of which is `commit`."""
+        for each in made:
+            for path, data in each.files.items():
+                if data is None:
+                    self._files.pop(path, None)
+                else:
+                    self._files[path] = (self.mode_of(path), id_of(data))
+        self.commit = commit
+
+
+def id_of(data: bytes) -> str:
+    """The name that git has for a content."""
+    return hashlib.sha1(b"blob %d\0%b" % (len(data), data), usedforsecurity=False).hexdigest()
+
+
+def files_of(repository: Repository, commit: str) -> dict[str, tuple[str, str]]:
+    """Mode and content's name of every file of a commit, by path.
+
+    Raises:
+        Refusal: If it cannot be read.
+    """
+    found = {}
+    for line in repository.done("ls-tree", "-r", "-z", "--full-tree", commit).split(b"\0"):
+        if line:
+            facts, _, path = line.partition(b"\t")
+            mode, _, name = facts.decode("ascii").split(" ")
+            found[os.fsdecode(path)] = (mode, name)
+    return found
+
+
+def contents(repository: Repository, names: Sequence[str]) -> dict[str, bytes]:
+    """What the names of contents stand for.
+
+    Raises:
+        Refusal: If one of them cannot be read.
+    """
+    if not names:
+        return {}
+    wanted = list(dict.fromkeys(names))
+    output = repository.done(
+        "cat-file", "--batch", given="".join(f"{name}\n" for name in wanted).encode()
+    )
+    found, at = {}, 0
+    for name in wanted:
+        end = output.index(b"\n", at)
+        facts = output[at:end].split(b" ")
+        if facts[-1] == b"missing":
+            raise Refusal(Code.GIT_COMMAND_FAILED, f"the history lacks the object {name}")
+        size = int(facts[2])
+        found[name] = output[end + 1 : end + 1 + size]
+        at = end + size + 2
+    return found
+
+
+def write(
+    repository: Repository, branch: str, parent: str, tree: Tree, commits: Sequence[Commit]
+) -> str:
+    """Make `commits`, one after another; the name of the last.
+
+    Args:
+        repository: Where.
+        branch: Which reference they move.
+        parent: The commit that they follow; empty if there is none.
+        tree: The files of that.
+        commits: At least one.
+
+    Raises:
+        Refusal: If git cannot write them, or somebody else has moved the branch meanwhile.
+    """
+    stream = b"".join(_streamed(branch, parent, tree, commits))
+    said = repository.run("fast-import", "--quiet", "--done", "--date-format=raw", given=stream)
+    made = repository.commit_of(branch)
+    if said.status or made in {"", parent}:
+        raise failure("fast-import", said)
+    return made
+
+
+def _streamed(branch: str, parent: str, tree: Tree, commits: Sequence[Commit]) -> Iterator[bytes]:
+    now = int(time.time())
+    for number, commit in enumerate(commits):
+        yield f"commit {branch}\n".encode()
+        yield _person("author", commit.author, now) + _person("committer", OURS, now)
+        yield _data(_subject(commit.message).encode("utf-8", "replace"))
+        if not number and parent:
+            yield f"from {parent}\n".encode()
+        if commit.merges:
+            yield f"merge {commit.merges}\n".encode()
+        # What goes away goes first: a folder may come where a file was.
+        for path in (path for path, data in commit.files.items() if data is None):
+            yield b"D " + quoted(path) + b"\n"
+        for path, data in commit.files.items():
+            if data is not None:
+                yield f"M {tree.mode_of(path)} inline ".encode() + quoted(path) + b"\n"
+                yield _data(data)
+    yield b"done\n"
+
+
+def _person(role: str, who: str, now: int) -> bytes:
+    return f"{role} {who} {now} +0000\n".encode("utf-8", "replace")
+
+
+def _data(data: bytes) -> bytes:
+    return b"data %d\n%b\n" % (len(data), data)
+
+
+def _subject(message: str) -> str:
+    first, _, rest = message.partition("\n")
+    first = " ".join(first.split())[:_LONGEST_SUBJECT_CHARS]
+    return f"{first}\n\n{rest.strip()}\n" if rest.strip() else f"{first}\n"
+
+
+def quoted(path: str) -> bytes:
+    """A path as git reads it from a stream, whatever characters it has."""
+    escaped = b"".join(
+        bytes([byte]) if 32 <= byte < 127 and byte not in b'"\\' else b"\\%03o" % byte
+        for byte in os.fsencode(path)
+    )
+    return b'"' + escaped + b'"'

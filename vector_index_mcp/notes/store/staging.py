@@ -1,0 +1,135 @@
+"""The index of the store's repository, which only people use: `git status` compares with it.
+
+Our commits need none. It is brought up to date behind the answers, and only where a commit of ours
+has changed something, so that what somebody has staged stays staged. While they hold its lock, it
+waits.
+"""
+
+import logging
+import os
+import threading
+from collections.abc import Mapping
+
+from vector_index_mcp.notes.refusal import Refusal
+from vector_index_mcp.notes.store.disk import GIT, Disk
+from vector_index_mcp.notes.store.history import files_of, id_of
+from vector_index_mcp.notes.store.repository import Repository, Said, failure
+from vector_index_mcp.processes import git
+
+_log = logging.getLogger(__name__)
+
+_GONE = "0" * 40
+_PAUSE_SECONDS = 0.5  # between two commits of a burst, which are noted together
+_BETWEEN_TRIES_SECONDS = 5.0
+
+
+class Staging:
+    """Keeps the index of one repository. Its thread works from `start` to `stop`."""
+
+    def __init__(self, disk: Disk, repository: Repository) -> None:
+        self._disk = disk
+        self._repository = repository
+        self._wanted = threading.Event()
+        self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._known = ""
+        """The commit that the index is as new as."""
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether something is still to be noted."""
+        return self._wanted.is_set()
+
+    def start(self) -> None:
+        """Begin to work."""
+        self._thread = threading.Thread(target=self._run, name="notes staging", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Note what is to be noted, if that is possible at once, then stop."""
+        self._stopping.set()
+        self._wanted.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def look(self) -> None:
+        """Say that the branch has moved. Returns at once."""
+        self._wanted.set()
+
+    def _run(self) -> None:
+        while True:
+            self._wanted.wait()
+            is_last = self._stopping.wait(_PAUSE_SECONDS)
+            self._wanted.clear()
+            try:
+                self.refresh()
+            except Refusal as refusal:
+                _log.info("the index of git is not up to date yet: %s", refusal)
+                if not is_last and not self._stopping.wait(_BETWEEN_TRIES_SECONDS):
+                    self._wanted.set()
+            if is_last or self._stopping.is_set():
+                return
+
+    def refresh(self) -> None:
+        """Bring the index up to date.
+
+        Raises:
+            Refusal: If that is not possible now.
+        """
+        if not self._repository.exists:
+            return
+        commit = self._repository.commit_of(self._repository.branch())
+        if not commit or commit == self._known:
+            return
+        if lines := self._news(commit):
+            given = b"".join(line + b"\0" for line in lines)
+            said = self._run_git("update-index", "-z", "--index-info", given=given)
+            if said.status:
+                raise failure("update-index", said)
+        self._known = commit
+
+    def _news(self, commit: str) -> list[bytes]:
+        """What the index has to take over, as git reads it: mode, content and path.
+
+        Since the commit that we noted last, that is what has changed. What we know nothing of is
+        compared with the files: where the index has neither what is committed nor what is there,
+        somebody has staged it.
+        """
+        last = files_of(self._repository, commit)
+        if self._known:
+            before = files_of(self._repository, self._known)
+            paths = [p for p in {*last, *before} if last.get(p) != before.get(p)]
+        else:
+            indexed = self._indexed()
+            paths = [
+                path
+                for path in {*last, *indexed}
+                if last.get(path) != indexed.get(path) and self._is_as_committed(path, last)
+            ]
+        lines = []
+        for path in sorted(paths):
+            mode, name = last.get(path, ("0", _GONE))
+            lines.append(f"{mode} {name}\t".encode() + os.fsencode(path))
+        return lines
+
+    def _is_as_committed(self, path: str, last: Mapping[str, tuple[str, str]]) -> bool:
+        data = self._disk.read(path)
+        return (id_of(data) if data is not None else "") == last.get(path, ("", ""))[1]
+
+    def _indexed(self) -> dict[str, tuple[str, str]]:
+        said = self._run_git("ls-files", "--stage", "-z")
+        if said.status:
+            raise failure("ls-files", said)
+        found = {}
+        for line in said.output.split(b"\0"):
+            if line:
+                facts, _, path = line.partition(b"\t")
+                mode, name, _ = facts.decode("ascii").split(" ")
+                found[os.fsdecode(path)] = (mode, name)
+        return found
+
+    def _run_git(self, *arguments: str, given: bytes = b"") -> Said:
+        index = str(self._disk.root / GIT / "index")
+        return self._repository.run(
+            *arguments, given=given, environment={**git.without_settings(), "GIT_INDEX_FILE": index}
+        )

@@ -1,0 +1,102 @@
+"""Calls about the store itself."""
+
+from dataclasses import dataclass
+
+from vector_index_mcp import __version__
+from vector_index_mcp.notes.calls import Answer, Store
+from vector_index_mcp.notes.limits import MOST_SHOWN
+from vector_index_mcp.notes.merging import conflicts
+from vector_index_mcp.notes.projects import Mapping as Projects
+from vector_index_mcp.notes.refusal import Refusal
+from vector_index_mcp.notes.store.writer import Writer
+
+NAME = "Knowledge MCP Server"
+_NO_REMOTE = "No remote configured"
+_CLEAN = "Working tree clean"
+
+
+def server_info(store: Store) -> Answer:
+    """What this server is."""
+    return {
+        "name": NAME,
+        "version": __version__,
+        "storage_path": str(store.disk.root),
+        "description": f"{NAME} - notes about projects, kept in git and searchable",
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """How the store is."""
+
+    branch: str
+    last_commit: str
+    uncommitted: tuple[str, ...]
+    """Files that differ from the last commit."""
+    problem: str
+    """Why the history cannot be written; empty if it can."""
+
+
+def look(writer: Writer) -> Storage:
+    """How the store is; called while nobody else changes it."""
+    repository, tree = writer.repository, writer.tree
+    said = repository.run("log", "-1", "--format=%h - %s (%cr)", tree.commit)
+    return Storage(
+        repository.branch().removeprefix("refs/heads/"),
+        said.output.decode("utf-8", "replace").strip(),
+        tuple(sorted(writer.by_hand.changed(tree))),
+        "",
+    )
+
+
+def status(store: Store, storage: Storage, remote: str, news: list[str]) -> Answer:
+    """The answer to a question for the store's status.
+
+    Args:
+        store: The store.
+        storage: How it is.
+        remote: How it stands to its remote; empty if there is none.
+        news: What else there is to be said.
+    """
+    problems = [storage.problem] if storage.problem else []
+    details = [*problems, *news, *troubles(store)]
+    if storage.uncommitted:
+        shown = list(storage.uncommitted[:MOST_SHOWN])
+        details.insert(0, f"Not committed yet: {', '.join(shown)}")
+    return {
+        "storage_path": str(store.disk.root),
+        "has_changes": bool(storage.uncommitted),
+        "current_branch": storage.branch,
+        "last_commit": storage.last_commit,
+        "remote_status": remote or _NO_REMOTE,
+        "uncommitted_files": len(storage.uncommitted),
+        "status_details": "\n".join(details) or _CLEAN,
+    }
+
+
+def troubles(store: Store) -> list[str]:
+    """What cannot be read in the store, and what two machines have both changed."""
+    try:
+        projects = Projects(store.disk)
+        found = [projects.problem] if projects.problem else []
+        found += [f"index.json gives project {name} no usable folder" for name in projects.unusable]
+        listed = list(projects.all())
+        for project in listed:
+            if not store.disk.is_folder(project.folder):
+                found.append(
+                    f"project {project.id} has no folder ({project.folder}); rename it back, or "
+                    "correct index.json, if it was renamed"
+                )
+        for project in listed:
+            for read in store.shelf.documents(project):
+                if isinstance(read, Refusal):
+                    found.append(str(read))
+                    continue
+                for title in conflicts(read.document.text):
+                    found.append(
+                        f'{project.id}, {read.document.name}: chapter "{title}" was changed on two '
+                        "machines; keep what is right, and remove one version"
+                    )
+    except Refusal as refusal:
+        return [str(refusal)]
+    return found if len(found) <= MOST_SHOWN else [*found[:MOST_SHOWN], f"… {len(found)} in all"]

@@ -1,0 +1,263 @@
+"""Brings a store and its remote together, behind the answers, and loses nothing of either.
+
+What the remote has and we have not is fetched, and taken over as it is if we have nothing new of
+our own; otherwise both are merged. What we have is pushed. Failing delays no write: it is tried
+again, with growing pauses. Where the remote's history was rewritten, what it was before stays under
+`refs/rescue/`.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from datetime import UTC, datetime
+from functools import partial
+
+from vector_index_mcp.notes.merging import merged
+from vector_index_mcp.notes.refusal import Code, Refusal
+from vector_index_mcp.notes.store.disk import Change
+from vector_index_mcp.notes.store.history import Commit, contents, files_of
+from vector_index_mcp.notes.store.remote import Address, RejectedError, Remote, tracking
+from vector_index_mcp.notes.store.repository import Repository
+from vector_index_mcp.notes.store.writer import Writer
+
+_log = logging.getLogger(__name__)
+
+_FETCH_SECONDS = 300.0  # between two looks at what others have written
+_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 1.0, 300.0
+_BURST_SECONDS = 0.2  # commits that come together are pushed together
+_ROUNDS = 5  # of merging and pushing, while others push as well
+_PLAIN = frozenset({"100644", "100755"})
+_MOST_NEWS = 50
+
+
+class Syncing:
+    """Keeps one store and its remote together. Its thread works from `start` to `stop`."""
+
+    def __init__(self, writer: Writer, remote: Remote) -> None:
+        self._writer = writer
+        self._repository: Repository = writer.repository
+        self._remote = remote
+        self._wanted = threading.Event()
+        self._stopping = remote.stopping
+        self._thread: threading.Thread | None = None
+        self._asked: list[Future[bool]] = []
+        self._next_fetch = 0.0
+        self.problem = ""
+        """Why the last try failed; empty if it did not."""
+        self.news: list[str] = []
+        """What merging has decided, newest last."""
+
+    # -- from any thread -------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Begin with a look at the remote."""
+        self._wanted.set()
+        self._thread = threading.Thread(target=self._run, name="notes remote", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End; what is not pushed is when the store is opened again."""
+        self._stopping.set()
+        self._wanted.set()
+        if self._thread is not None:
+            self._thread.join()
+        self._answer(error=Refusal(Code.GIT_ERROR, "the service ends"))
+
+    def look(self) -> None:
+        """Say that there are new commits. Returns at once."""
+        self._wanted.set()
+
+    def now(self) -> "Future[bool]":
+        """Have everything fetched and pushed; whether there was something to push to."""
+        asked: Future[bool] = Future()
+        self._asked.append(asked)
+        self._next_fetch = 0.0
+        self._wanted.set()
+        return asked
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether something is about to be pushed; not while the remote cannot be reached."""
+        return self._wanted.is_set() and not self.problem
+
+    def status(self) -> str:
+        """How the store stands to its remote, in a few words; empty if there is none.
+
+        Raises:
+            Refusal: If the store cannot be read.
+        """
+        if self._remote.address() is None:
+            return ""
+        branch = self._repository.branch()
+        short = branch.removeprefix("refs/heads/")
+        ours, theirs = (self._repository.commit_of(r) for r in (branch, tracking(branch)))
+        state = "up to date" if ours == theirs else self._distance(ours, theirs)
+        problem = f"; {self.problem}; it is tried again" if self.problem else ""
+        return f"origin/{short} ({state}{problem})"
+
+    def _distance(self, ours: str, theirs: str) -> str:
+        if not theirs:
+            return "nothing pushed yet"
+        said = self._repository.run("rev-list", "--left-right", "--count", f"{ours}...{theirs}")
+        if said.status:
+            return "not compared"
+        ahead, behind = (int(number) for number in said.output.split())
+        states = [f"{ahead} to push"] * bool(ahead) + [f"{behind} to merge"] * bool(behind)
+        return ", ".join(states)
+
+    # -- in the thread ---------------------------------------------------------------------
+
+    def _run(self) -> None:
+        pause = _FIRST_PAUSE_SECONDS
+        while not self._stopping.is_set():
+            self._wanted.wait(max(0.0, self._next_fetch - time.monotonic()))
+            if self._stopping.wait(_BURST_SECONDS):
+                return
+            self._wanted.clear()
+            try:
+                had_remote = self._sync()
+            except (Refusal, OSError) as error:
+                self.problem = str(error)
+                _log.warning("the remote is not up to date: %s", error)
+                self._answer(error=error)
+                self._next_fetch = time.monotonic() + pause
+                pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
+                self._wait_out(self._next_fetch)
+            else:
+                self.problem, pause = "", _FIRST_PAUSE_SECONDS
+                self._answer(had_remote)
+
+    def _wait_out(self, until: float) -> None:
+        """Wait, unless somebody asks; a new commit alone is no reason to hurry."""
+        while (left := until - time.monotonic()) > 0 and not self._asked:
+            if self._stopping.wait(min(left, _BURST_SECONDS)):
+                return
+        self._wanted.set()
+
+    def _answer(self, had_remote: bool = False, error: Exception | None = None) -> None:
+        asked, self._asked = self._asked, []
+        for each in asked:
+            if error is not None:
+                each.set_exception(error)
+            else:
+                each.set_result(had_remote)
+
+    def _sync(self) -> bool:
+        address = self._remote.address()
+        if address is None:
+            self._next_fetch = time.monotonic() + _FETCH_SECONDS
+            return False
+        for _ in range(_ROUNDS):
+            branch = self._repository.branch()
+            if time.monotonic() >= self._next_fetch:
+                self._fetch(address, branch)
+                self._next_fetch = time.monotonic() + _FETCH_SECONDS
+            self._writer.alone(partial(self._take_over, branch)).result()
+            ours = self._repository.commit_of(branch)
+            if ours == self._repository.commit_of(tracking(branch)):
+                return True
+            try:
+                self._remote.push(address, ours, branch)
+                return True
+            except RejectedError:
+                self._next_fetch = 0.0
+        raise Refusal(Code.GIT_ERROR, "others push all the time")
+
+    def _fetch(self, address: Address, branch: str) -> None:
+        """Fetch; if the remote's history was rewritten, keep what it was."""
+        before = self._repository.commit_of(tracking(branch))
+        self._remote.fetch(address, branch)
+        after = self._repository.commit_of(tracking(branch))
+        if before and after != before and not self._is_in(before, after):
+            name = f"refs/rescue/origin-{_today()}-{before[:12]}"
+            self._repository.done("update-ref", name, before)
+            self._note([f"the remote's history was rewritten; what it was is kept as {name}"])
+
+    def _is_in(self, commit: str, other: str) -> bool:
+        return self._repository.run("merge-base", "--is-ancestor", commit, other).status == 0
+
+    def _take_over(self, branch: str) -> None:
+        """Have our branch hold what the remote's holds; called while nobody else writes."""
+        writer, repository = self._writer, self._repository
+        theirs = repository.commit_of(tracking(branch))
+        if by_hand := writer.by_hand.changed(writer.tree):
+            writer.commit([writer.commit_by_hand(by_hand)])
+        ours = writer.tree.commit
+        if not theirs or (ours and self._is_in(theirs, ours)):
+            return
+        if not ours or self._is_in(ours, theirs):
+            self._go_forward(branch, ours, theirs)
+        else:
+            self._merge(branch, ours, theirs)
+
+    def _go_forward(self, branch: str, ours: str, theirs: str) -> None:
+        old = files_of(self._repository, ours) if ours else {}
+        new = files_of(self._repository, theirs)
+        changed = [p for p in {*old, *new} if old.get(p) != new.get(p) and _is_ours(p)]
+        wanted = {path: new[path][1] for path in changed if new.get(path, ("",))[0] in _PLAIN}
+        data = contents(self._repository, list(wanted.values()))
+        self._put(
+            {path: data[wanted[path]] if path in wanted else None for path in changed},
+            lambda: self._move(branch, ours, theirs),
+        )
+
+    def _move(self, branch: str, ours: str, theirs: str) -> None:
+        self._repository.done("update-ref", branch, theirs, ours or "0" * 40)
+        self._writer.tree.follow(theirs)
+        self._writer.on_commit()
+
+    def _merge(self, branch: str, ours: str, theirs: str) -> None:
+        said = self._repository.run("merge-base", ours, theirs)
+        base = said.output.decode("ascii").strip() if not said.status else ""
+        trees = [self._plain_files_of(commit) for commit in (base, ours, theirs)]
+        paths = {path for tree in trees for path in tree if _is_ours(path)}
+        same = {p for p in paths if len({tree.get(p) for tree in trees}) == 1}
+        names = [tree[p] for tree in trees for p in paths - same if p in tree]
+        data = contents(self._repository, names)
+        old, own, other = ({p: data[t[p]] for p in paths - same if p in t} for t in trees)
+        label = f"origin/{branch.removeprefix('refs/heads/')}, {_today()}"
+        result = merged(old, own, other, label=label, unchanged=same)
+        self._note(result.notes)
+        message = "Merged what was written elsewhere"
+        if result.notes:
+            message += "\n\n" + "\n".join(result.notes)
+        commit = Commit(message, result.files, merges=theirs)
+        self._put(result.files, lambda: self._writer.commit([commit]))
+
+    def _plain_files_of(self, commit: str) -> dict[str, str]:
+        """What names the content of each plain file of a commit; empty if there is no commit."""
+        files = files_of(self._repository, commit) if commit else {}
+        return {path: name for path, (mode, name) in files.items() if mode in _PLAIN}
+
+    def _put(self, files: "Mapping[str, bytes | None]", then: Callable[[], object]) -> None:
+        """Have the disk hold `files`, then the history; neither if one fails."""
+        disk = self._writer.disk
+        drops = tuple(p for p, data in files.items() if data is None and disk.status(p))
+        # Where a file becomes a folder, it has to go first.
+        applied = [disk.apply(Change({}, drops))]
+        try:
+            applied.append(disk.apply(Change({p: d for p, d in files.items() if d is not None})))
+            then()
+        except BaseException:
+            for each in reversed(applied):
+                each.undo()
+            raise
+        for each in applied:
+            each.finish()
+
+    def _note(self, news: list[str]) -> None:
+        for each in news:
+            _log.info("%s", each)
+        self.news = [*self.news, *news][-_MOST_NEWS:]
+
+
+def _is_ours(path: str) -> bool:
+    """Whether a path of the history may be one of the store's files."""
+    parts = path.lower().split("/")
+    return not {"", ".", "..", ".git"} & set(parts)
+
+
+def _today() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%d")

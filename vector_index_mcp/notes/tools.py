@@ -1,0 +1,154 @@
+"""The MCP tools and resources: they translate between protocol and service.
+
+Names, arguments and texts are the contract's. Everything is answered before the protocol's library
+looks at it: the contract words what is wrong with arguments, and serves clients that never send
+`initialize`.
+"""
+
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import anyio.to_thread
+from mcp import MCPError
+from mcp.server.mcpserver import MCPServer
+from mcp_types import INVALID_PARAMS, METHOD_NOT_FOUND
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from vector_index_mcp.notes import resources
+from vector_index_mcp.notes.activity import Call
+from vector_index_mcp.notes.arguments import WrongArguments, checked, schema_of
+from vector_index_mcp.notes.guide import TOOLS
+from vector_index_mcp.notes.refusal import Refusal
+
+if TYPE_CHECKING:
+    from vector_index_mcp.notes.service import Notes
+
+GetService = Callable[[], Awaitable["Notes"]]
+_Result = dict[str, Any]
+_Answer = Callable[[GetService, Mapping[str, Any]], Awaitable[_Result]]
+_CACHE = {"ttlMs": 0, "cacheScope": "private"}
+
+
+def register(server: MCPServer[Any], get_service: GetService) -> None:
+    """Offer tools and resources on `server`.
+
+    Args:
+        server: Where to register.
+        get_service: Waits for the running service. It is loaded after the first answer, so the
+            tools are listed before it exists.
+    """
+
+    async def answer(ctx: Any, call_next: Callable[[Any], Awaitable[Any]]) -> Any:
+        if ctx.method == "initialize":
+            return _without_prompts(await call_next(ctx))
+        if ctx.method.startswith(("prompts/", "completion/")):
+            raise MCPError(METHOD_NOT_FOUND, "Method not found")
+        make = _METHODS.get(ctx.method)
+        if make is None:
+            return await call_next(ctx)
+        return _enveloped(ctx, await make(get_service, ctx.params or {}))
+
+    server.middleware.append(answer)
+
+
+def _without_prompts(initialized: Any) -> _Result:
+    """The answer to `initialize`, with the capabilities that there are."""
+    values: _Result = (
+        initialized
+        if isinstance(initialized, dict)
+        else initialized.model_dump(mode="json", by_alias=True, exclude_none=True)
+    )
+    values["capabilities"].pop("prompts", None)
+    return values
+
+
+def _enveloped(ctx: Any, result: _Result) -> _Result:
+    """A result as the client's version of the protocol wants it: who answers owns the envelope."""
+    if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
+        return {"resultType": "complete"} | result
+    return {key: value for key, value in result.items() if key not in _CACHE}
+
+
+async def _list_tools(_: GetService, __: Mapping[str, Any]) -> _Result:
+    tools = [
+        {
+            "name": name,
+            "title": words.title,
+            "description": words.description,
+            "inputSchema": schema_of(name),
+            "annotations": {
+                "readOnlyHint": words.reads_only,
+                "destructiveHint": words.destroys,
+                "openWorldHint": False,
+            },
+        }
+        for name, words in TOOLS.items()
+    ]
+    return {**_CACHE, "tools": tools}
+
+
+async def _call_tool(get_service: GetService, params: Mapping[str, Any]) -> _Result:
+    name, given = params.get("name"), params.get("arguments")
+    if not isinstance(name, str):
+        raise MCPError(INVALID_PARAMS, "the name of a tool is missing")
+    call = Call(name, given if isinstance(given, dict) else {})
+    try:
+        arguments = checked(name, given)
+    except WrongArguments as wrong:
+        notes = await get_service()
+        await notes.note(call.entry(str(wrong), "INVALID_INPUT"))
+        raise MCPError(INVALID_PARAMS, str(wrong)) from None
+    answer = await (await get_service()).answer(call, arguments)
+    # What is stored by hand need not be valid Unicode.
+    text = json.dumps(answer, indent=2, ensure_ascii=False).encode("utf-8", "replace").decode()
+    return {"content": [{"type": "text", "text": text}], "structuredContent": json.loads(text)}
+
+
+async def _list_templates(_: GetService, __: Mapping[str, Any]) -> _Result:
+    templates = [
+        {
+            "name": name,
+            "uriTemplate": address,
+            "title": title,
+            "description": description,
+            "mimeType": kind,
+        }
+        for name, (address, title, description, kind) in resources.TEMPLATES.items()
+    ]
+    return {**_CACHE, "resourceTemplates": templates}
+
+
+async def _list_resources(get_service: GetService, _: Mapping[str, Any]) -> _Result:
+    notes = await get_service()
+    try:
+        found = await anyio.to_thread.run_sync(resources.addresses, notes.store)
+    except Refusal as refusal:
+        raise MCPError(INVALID_PARAMS, str(refusal)) from None
+    listed = [{"uri": address, "name": name, "mimeType": kind} for address, name, kind in found]
+    return {**_CACHE, "resources": listed}
+
+
+async def _read_resource(get_service: GetService, params: Mapping[str, Any]) -> _Result:
+    address = params.get("uri")
+    if not isinstance(address, str):
+        raise MCPError(INVALID_PARAMS, "the address of a resource is missing")
+    notes = await get_service()
+    try:
+        text, kind = await anyio.to_thread.run_sync(resources.read, notes.store, address)
+    except resources.UnknownResource:
+        message = f"MCP error {INVALID_PARAMS}: Resource {address} not found"
+        raise MCPError(INVALID_PARAMS, message) from None
+    except Refusal as refusal:
+        text, kind = str(refusal), "text/plain"
+    text = text.encode("utf-8", "replace").decode()
+    return {**_CACHE, "contents": [{"uri": address, "mimeType": kind, "text": text}]}
+
+
+_METHODS: Mapping[str, _Answer] = {
+    "tools/list": _list_tools,
+    "tools/call": _call_tool,
+    "resources/list": _list_resources,
+    "resources/templates/list": _list_templates,
+    "resources/read": _read_resource,
+}

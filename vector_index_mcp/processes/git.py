@@ -1,0 +1,30 @@
+"""The environment of the git program: it asks nobody, and is led to no other repository.
+
+A hook of git, from which we may have been started, sets variables that would.
+"""
+
+import os
+
+_OF_A_REPOSITORY = frozenset(
+    "GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_COMMON_DIR GIT_PREFIX GIT_NAMESPACE GIT_CONFIG "
+    "GIT_CONFIG_PARAMETERS GIT_CONFIG_COUNT GIT_OBJECT_DIRECTORY GIT_SHALLOW_FILE "
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES GIT_GRAFT_FILE GIT_REPLACE_REF_BASE".split()
+)
+_ASKS_NOBODY = {"GIT_TERMINAL_PROMPT": "0"}
+_NO_SETTINGS = {
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_ATTR_NOSYSTEM": "1",
+}
+
+
+def environment() -> dict[str, str]:
+    """Ours, without what leads to another repository; the user's own settings of git count."""
+    ours = {name: value for name, value in os.environ.items() if name not in _OF_A_REPOSITORY}
+    return {**ours, **_ASKS_NOBODY}
+
+
+def without_settings() -> dict[str, str]:
+    """Ours, without anything about git: only the settings of the repository itself count."""
+    ours = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    return {**ours, **_ASKS_NOBODY, **_NO_SETTINGS}
