@@ -28,7 +28,7 @@ from typing import Any
 import anyio
 from kept import keep
 
-from vector_index_mcp.documents import ranking
+from vector_index_mcp.engine.prose import ranking
 from vector_index_mcp.documents.home import Home
 from vector_index_mcp.documents.service import Documents
 from vector_index_mcp.engine.chunk.headings import sections

@@ -9,15 +9,14 @@ from enum import StrEnum
 
 import anyio
 
-from vector_index_mcp.documents import ranking
 from vector_index_mcp.documents.catalog import Entry, entries_of, entry_at
 from vector_index_mcp.documents.conditions import date_of, has_conditions, understood
 from vector_index_mcp.documents.contexts import context_of
 from vector_index_mcp.documents.limits import LONGEST_QUERY_CHARS
 from vector_index_mcp.documents.service import Documents
 from vector_index_mcp.documents.snippet import Snippet, snippet_of
+from vector_index_mcp.engine.prose import ranking, searching
 from vector_index_mcp.engine.prose.stems import asked_stems, stems_of
-from vector_index_mcp.engine.search import both_searches
 from vector_index_mcp.engine.store import Store
 from vector_index_mcp.engine.types import Filters, Hit, StoredChunk, Vector
 from vector_index_mcp.errors import EmbeddingError, NoVectorsError, QueryError, SettingsError
@@ -196,33 +195,20 @@ class _Finder:
             lexical = await store.matching(self._stems, most, self._filters)
             return ranking.by_words(lexical)[:limit]
         variants = await self._variants(store, vector, most)
-        found = [c for v in variants for c in (*v.lexical, *v.semantic)]
-        vectors = await store.vectors_of({c.chunk.document_id for c in found})
-        fusion = ranking.Fusion(variants, vectors, ledger.chunk_count)
+        fusion = await searching.fused(store, variants, ledger.chunk_count)
         return fusion.ranked(await self._judged(fusion.to_rerank))[:limit]
 
     async def _variants(self, store: Store, vector: Vector, most: int) -> list[ranking.Variant]:
         """What is found for the query, and for the ways in which a language model words it."""
-        variants = [await self._variant(store, self._stems, vector, most)]
+        variants = [await searching.variant(store, self._stems, vector, most, self._filters)]
         model = self._documents.language_model
         others = await model.variants(self._wanted.query) if model is not None else []
         if others:
             vectors = await self._documents.embedder.embed(others, urgent=True)
             for text, other in zip(others, vectors, strict=True):
-                variants.append(await self._variant(store, asked_stems(text), other, most))
+                stems = asked_stems(text)
+                variants.append(await searching.variant(store, stems, other, most, self._filters))
         return variants
-
-    async def _variant(
-        self, store: Store, stems: Sequence[str], vector: Vector, most: int
-    ) -> ranking.Variant:
-        async def words() -> Sequence[str]:
-            return stems
-
-        async def embedded() -> Vector:
-            return vector
-
-        lexical, semantic = await both_searches(store, words, embedded, most, self._filters)
-        return ranking.Variant(len(stems), lexical, semantic, vector)
 
     async def _judged(self, hits: Sequence[Hit]) -> dict[str, float] | None:
         """What a reranker says of hits, by key; None if there is none, or it does not answer."""

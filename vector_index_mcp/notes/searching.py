@@ -83,15 +83,16 @@ def search(documents: Iterable[tuple[str, Read]], query: str) -> list[Found]:
 def _matches(read: Read, words: Sequence[str]) -> list[Match]:
     found = []
     for part in read.document.parts.parts:
-        if contexts := _contexts(f"{part.title}\n{part.body}", words):
-            found.append(Match(part.title, first_line(part), contexts))
+        if around := contexts(f"{part.title}\n{part.body}", words):
+            found.append(Match(part.title, first_line(part), around))
     introduction = read.document.introduction
-    if contexts := _contexts(introduction, words):
-        found.append(Match(INTRODUCTION, introduction.partition("\n")[0], contexts))
+    if around := contexts(introduction, words):
+        found.append(Match(INTRODUCTION, introduction.partition("\n")[0], around))
     return found
 
 
-def _contexts(text: str, words: Sequence[str]) -> dict[str, list[str]]:
+def contexts(text: str, words: Sequence[str]) -> dict[str, list[str]]:
+    """What stands around each of `words` that is in `text`."""
     lowered = text.lower()
     return {word: _around(text, word) for word in words if word in lowered}
 

@@ -8,13 +8,15 @@ import logging
 from collections.abc import AsyncIterator, Mapping
 from concurrent.futures import Future
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import anyio
 import anyio.to_thread
 
 from vector_index_mcp.errors import SYSTEM_ERRORS, VectorIndexError, sentence
+from vector_index_mcp.indexing.remedies import Remedies
 from vector_index_mcp.notes import document_calls, main_calls, store_calls, todo_calls
 from vector_index_mcp.notes.activity import Call, Log
 from vector_index_mcp.notes.calls import Answer, Given, Read, Store, Write
@@ -26,6 +28,10 @@ from vector_index_mcp.notes.store.repository import Repository
 from vector_index_mcp.notes.store.staging import Staging
 from vector_index_mcp.notes.store.writer import Writer
 from vector_index_mcp.notes.syncing import Syncing
+from vector_index_mcp.notes.watching import Watching
+
+if TYPE_CHECKING:  # imports LanceDB
+    from vector_index_mcp.indexing.service import LiveIndex
 
 _log = logging.getLogger(__name__)
 
@@ -43,16 +49,36 @@ _WRITES: Mapping[str, Write] = {
 _OF_FILES = frozenset({Code.FILE_SYSTEM_ERROR, Code.ACCESS_DENIED, Code.INVALID_PATH})
 
 
+class Deferred(Protocol):
+    """Something that runs from the first time that somebody gets it."""
+
+    async def get(self) -> "LiveIndex":
+        """The running index."""
+
+    async def run(self) -> None:
+        """Wait until it is wanted, then run it until cancelled."""
+
+
 class Notes:
     """The notes in one folder. Constructing it does nothing yet."""
 
-    def __init__(self, home: Path, state_folder: Path) -> None:
+    def __init__(
+        self,
+        home: Path,
+        state_folder: Path,
+        index: Deferred,
+        remedies: Remedies,
+    ) -> None:
         """Make one.
 
         Args:
             home: The store's folder, absolute and resolved; made if it is not there.
             state_folder: Of our own, for what belongs to this store and does not lie in it.
+            index: Of the folder of all projects; loaded once somebody searches by meaning.
+            remedies: What to do about an error of the index.
         """
+        self._index = index
+        self._remedies = remedies
         disk = Disk(home)
         self.store = Store(disk, Shelf(disk), Repository(disk, state_folder))
         self.staging = Staging(disk, self.store.repository)
@@ -72,6 +98,7 @@ class Notes:
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._open)
+                tasks.start_soon(self._index.run)
                 yield
                 tasks.cancel_scope.cancel()
         finally:
@@ -84,11 +111,13 @@ class Notes:
         self.staging.stop()
 
     async def _open(self) -> None:
-        """Commit what was written and not committed, before somebody asks."""
+        """Commit what was written and not committed, and then what people write."""
         try:
             await _of(self.writer.alone(lambda: None))
         except Refusal as refusal:  # whoever writes learns it
             _log.warning("the store cannot be written: %s", refusal)
+        if self.store.disk.is_folder(""):
+            await Watching(self.writer).run()
 
     def _committed(self) -> None:
         self.staging.look()
@@ -117,7 +146,7 @@ class Notes:
             found = await self._answered(call.method, given)
             entry, answer = call.entry(), {"success": True, **found}
         except (VectorIndexError, *SYSTEM_ERRORS) as error:
-            refusal = _refusal(call.method, error)
+            refusal = self._refusal(call.method, error)
             named = {key: given[key] for key in ("project_id", "filename") if key in given}
             context = {**named, **refusal.context}
             entry = call.entry(str(refusal), refusal.code, _without_texts(context))
@@ -129,6 +158,18 @@ class Notes:
             }
         await self.note(entry)
         return answer
+
+    def _refusal(self, method: str, error: BaseException) -> Refusal:
+        """What an error is to a client."""
+        if isinstance(error, Refusal):
+            if method == "delete_project" and error.code in _OF_FILES:
+                return Refusal(Code.PROJECT_DELETE_FAILED, str(error), **error.context)
+            return error
+        if isinstance(error, VectorIndexError):
+            return Refusal(Code.SEARCH_ERROR, self._remedies.told(error))
+        _log.error("a call failed", exc_info=error)
+        is_systems = isinstance(error, OSError | MemoryError)
+        return Refusal(Code.INTERNAL_ERROR if is_systems else Code.UNKNOWN_ERROR, sentence(error))
 
     async def note(self, entry: Mapping[str, Any]) -> None:
         """Log how a call went."""
@@ -159,7 +200,35 @@ class Notes:
             self._under_way -= 1
 
     async def _searched(self, given: Given) -> Answer:
-        return await anyio.to_thread.run_sync(document_calls.search, self.store, given)
+        if given["mode"] == "keywords":
+            return await anyio.to_thread.run_sync(document_calls.search, self.store, given)
+        from vector_index_mcp.notes import finding, index  # LanceDB
+
+        document_calls.check_query(given["query"])
+        folder = await anyio.to_thread.run_sync(index.folder_of, self.store, given)
+        if folder is None:
+            return {"total_documents": 0, "total_matches": 0, "results": []}
+        by_words = given["mode"] == "both"
+        found, lack = await index.nearest(
+            await self._index.get(), given["query"], folder, finding.MOST_RESULTS, by_words=by_words
+        )
+        if lack and not by_words:
+            raise Refusal(Code.SEARCH_ERROR, f"nothing can be found by meaning: {lack}")
+        results = await anyio.to_thread.run_sync(
+            partial(
+                finding.results,
+                self.store,
+                found,
+                given["query"],
+                with_project=given["all_projects"],
+            )
+        )
+        answer: Answer = {
+            "total_documents": len(results),
+            "total_matches": len(results),
+            "results": results,
+        }
+        return {**answer, "by_words_alone": lack} if lack else answer
 
     async def _status(self) -> Answer:
         try:
@@ -203,19 +272,6 @@ async def _of(future: "Future[_Result]") -> _Result:
 
 def _sync_message(count: int) -> str:
     return f"Sync storage: {count} file{'s' if count != 1 else ''} updated"
-
-
-def _refusal(method: str, error: BaseException) -> Refusal:
-    """What an error is to a client."""
-    if isinstance(error, Refusal):
-        if method == "delete_project" and error.code in _OF_FILES:
-            return Refusal(Code.PROJECT_DELETE_FAILED, str(error), **error.context)
-        return error
-    if isinstance(error, VectorIndexError):
-        return Refusal(Code.SEARCH_ERROR, str(error))
-    _log.error("a call failed", exc_info=error)
-    is_systems = isinstance(error, OSError | MemoryError)
-    return Refusal(Code.INTERNAL_ERROR if is_systems else Code.UNKNOWN_ERROR, sentence(error))
 
 
 def _without_texts(context: Mapping[str, Any]) -> dict[str, Any]:

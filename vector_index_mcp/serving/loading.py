@@ -17,6 +17,7 @@ from vector_index_mcp.errors import SettingsError
 from vector_index_mcp.files.folder import Folder, Reading, Selection
 from vector_index_mcp.indexing.place import index_uri
 from vector_index_mcp.indexing.preparing.head_start import HeadStart
+from vector_index_mcp.serving.lazily import Lazily
 from vector_index_mcp.settings import Settings
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from vector_index_mcp.indexing.preparing.crew import Crew
     from vector_index_mcp.indexing.preparing.recipe import Recipe
     from vector_index_mcp.indexing.remedies import Remedies
+    from vector_index_mcp.indexing.service import LiveIndex
     from vector_index_mcp.notes.service import Notes
 
 _FOLDER = "vector-index-mcp"  # in the user's folders for caches and for state
@@ -156,10 +158,35 @@ async def open_notes(
 
 def load_notes(home: Path, settings: Settings) -> "Notes":
     """The notes in the folder `home`, not yet running."""
+    from vector_index_mcp.notes.remedies import REMEDIES
     from vector_index_mcp.notes.service import Notes
 
     name = hashlib.sha256(os.fsencode(home)).hexdigest()[:_HASH_CHARS]
-    return Notes(home, state_folder() / "notes" / name)
+    folder = state_folder() / "notes" / name
+
+    async def load_index() -> "LiveIndex":
+        return await anyio.to_thread.run_sync(_index_of_notes, home, folder, settings)
+
+    return Notes(home, folder, Lazily(load_index), REMEDIES)
+
+
+def _index_of_notes(home: Path, folder: Path, settings: Settings) -> "LiveIndex":
+    """The index of the notes in `home`, not yet running; takes half a second, as above."""
+    from vector_index_mcp.indexing.place import Place
+    from vector_index_mcp.indexing.preparing.recipe import Recipe
+    from vector_index_mcp.indexing.service import LiveIndex
+    from vector_index_mcp.notes.limits import LARGEST_FILE_BYTES
+    from vector_index_mcp.notes.remedies import REMEDIES
+    from vector_index_mcp.notes.store.opening import PROJECTS
+
+    projects = Folder(home / PROJECTS, reading=Reading(LARGEST_FILE_BYTES))
+    return LiveIndex(
+        [projects],
+        Place(str(folder / "index"), owner=str(home)),
+        _options_of(settings, Recipe(settings.chunk_max_chars, is_prose=True), REMEDIES),
+        _embedder_of(settings, REMEDIES),
+        _cache_of(settings),
+    )
 
 
 def _language_model_of(settings: Settings) -> "LanguageModel | None":

@@ -100,10 +100,6 @@ def merged(base: str, ours: str, theirs: str, label: str, where: str) -> tuple[s
     return Front(frame.first, found, frame.last).text, notes
 
 
-_BOTH = "changed on both sides; ours stays, theirs is kept in a comment"
-_RESCUED = "removed on one side and changed on the other; what was changed stays"
-
-
 def _entry(key: Key, versions: list[str | None], label: str) -> tuple[str, str]:
     """What stands of an entry, and what is to be said about it."""
     ours, theirs = (text or "" for text in versions[1:])

@@ -4,12 +4,15 @@ Each side gives a new project a folder as it sees the folders. So one project ma
 projects may have the same.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable
 from itertools import count
 
 from vector_index_mcp.notes.merging import objects, places
 from vector_index_mcp.notes.merging.places import INDEX, PROJECTS
 from vector_index_mcp.notes.merging.sides import Sides
+
+Tree = dict[str, bytes]
 
 
 def settle(sides: Sides) -> list[str]:
@@ -23,16 +26,18 @@ def settle(sides: Sides) -> list[str]:
 
 
 def _joined(sides: Sides) -> list[str]:
-    """Have a project that both sides have begun in one folder: if that is free, in ours."""
-    base, ours, theirs = _projects(sides)
+    """Have a project that is in two folders in one: if that is free, in ours."""
+    _, ours, theirs = _projects(sides)
     notes = []
-    for name in sorted((ours.keys() & theirs.keys()) - base.keys()):
+    for name in sorted(ours.keys() & theirs.keys()):
         one, other = ours[name], theirs[name]
-        if one != other and _can_move(sides, sides.theirs, name, other, one):
-            _move(sides.theirs, name, other, one)
+        if one == other or _is_left(sides, sides.ours, name) or _is_left(sides, sides.theirs, name):
+            continue
+        if _can_move(sides, sides.theirs, name, one):
+            _move(sides, sides.theirs, name, one)
             notes.append(f'project "{name}" is in {one}, where ours has it; theirs was in {other}')
-        elif one != other and _can_move(sides, sides.ours, name, one, other):
-            _move(sides.ours, name, one, other)
+        elif _can_move(sides, sides.ours, name, other):
+            _move(sides, sides.ours, name, other)
             notes.append(f'project "{name}" is in {other}, where theirs has it; ours was in {one}')
     return notes
 
@@ -42,22 +47,20 @@ def _separated(sides: Sides) -> list[str]:
     base, ours, theirs = _projects(sides)
     taken = {*base.values(), *ours.values(), *theirs.values()}
     taken |= _folders([*sides.base, *sides.standing()])
+    in_folder: dict[str, list[str]] = defaultdict(list)
+    for name, slug in theirs.items():
+        in_folder[slug].append(name)
     notes = []
     for name, old in ours.items():
-        others = [other for other in theirs if theirs[other] == old and ours.get(other) != old]
-        new = next(slug for n in count(1) if (slug := f"{old}-{n}") not in taken)
-        is_left = (base.get(name) == old and not _is_changed(sides, sides.ours, old)) or (
-            any(base.get(other) == old for other in others)
-            and not _is_changed(sides, sides.theirs, old)
-        )
-        is_shared = others and theirs.get(name) != old and not is_left
-        if not is_shared or not _can_move(sides, sides.ours, name, old, new):
+        others = [other for other in in_folder[old] if ours.get(other) != old]
+        if not others or theirs.get(name) == old or _is_left(sides, sides.ours, name):
             continue
-        taken.add(new)
-        if base.get(name) == old:
-            _move_files(sides.base, old, new)
-        _move(sides.ours, name, old, new)
-        notes.append(f'project "{name}" moved from {old} to {new}: theirs is another project')
+        new = next(slug for n in count(1) if (slug := f"{old}-{n}") not in taken)
+        is_left = any(_is_left(sides, sides.theirs, other) for other in others)
+        if not is_left and _can_move(sides, sides.ours, name, new):
+            taken.add(new)
+            _move(sides, sides.ours, name, new)
+            notes.append(f'project "{name}" moved from {old} to {new}: theirs is another project')
     return notes
 
 
@@ -66,7 +69,7 @@ def _projects(sides: Sides) -> list[dict[str, str]]:
     return [_named(tree) for tree in (sides.base, sides.ours, sides.theirs)]
 
 
-def _named(tree: dict[str, bytes]) -> dict[str, str]:
+def _named(tree: Tree) -> dict[str, str]:
     return objects.projects(objects.parsed(tree.get(INDEX))) or {}
 
 
@@ -74,15 +77,18 @@ def _folders(paths: Iterable[str]) -> set[str]:
     return {found for path in paths if (found := places.project(path))}
 
 
-def _is_changed(sides: Sides, tree: dict[str, bytes], slug: str) -> bool:
-    """Whether one side has written something in a project's folder."""
-    inside = [path for path in tree if path.startswith(f"{PROJECTS}{slug}/")]
-    return any(tree[path] != sides.base.get(path) for path in inside)
+def _is_left(sides: Sides, tree: Tree, name: str) -> bool:
+    """Whether one side has left a project as it was: then the other side decides about it."""
+    slug = _named(tree)[name]
+    inside = [path for path in tree if path.startswith(_folder(slug))]
+    is_old = _named(sides.base).get(name) == slug
+    return is_old and not any(tree[path] != sides.base.get(path) for path in inside)
 
 
-def _can_move(sides: Sides, tree: dict[str, bytes], name: str, old: str, new: str) -> bool:
-    """Whether a side can have a project in another folder that it does not have yet."""
-    used = [*_named(tree).values()]
+def _can_move(sides: Sides, tree: Tree, name: str, new: str) -> bool:
+    """Whether one side can have a project in another folder."""
+    named = _named(tree)
+    used, old = [*named.values()], named[name]
     is_free = new not in used and new not in _folders([*tree, *sides.unchanged])
     if not is_free or used.count(old) != 1 or not all(s and "/" not in s for s in (old, new)):
         return False
@@ -93,17 +99,22 @@ def _can_move(sides: Sides, tree: dict[str, bytes], name: str, old: str, new: st
     return old not in _folders([*kept, *sides.unchanged])
 
 
-def _move(tree: dict[str, bytes], name: str, old: str, new: str) -> None:
-    _move_files(tree, old, new)
+def _move(sides: Sides, tree: Tree, name: str, new: str) -> None:
+    """Have a project of one side in another folder, and what it goes back to."""
     content = tree[INDEX]
     values = objects.parsed(content) or {}
+    old = values["projects"][name]
+    _move_files(tree, old, new)
+    if _named(sides.base).get(name) == old:
+        _move_files(sides.base, old, new)
     values["projects"][name] = new
     tree[INDEX] = objects.written(values, content)
 
 
-def _move_files(tree: dict[str, bytes], old: str, new: str) -> None:
-    before, after = f"{PROJECTS}{old}/", f"{PROJECTS}{new}/"
-    moved = {path: content for path, content in tree.items() if path.startswith(before)}
-    for path, content in moved.items():
-        del tree[path]
-        tree[after + path.removeprefix(before)] = content
+def _move_files(tree: Tree, old: str, new: str) -> None:
+    for path in [path for path in tree if path.startswith(_folder(old))]:
+        tree[_folder(new) + path.removeprefix(_folder(old))] = tree.pop(path)
+
+
+def _folder(slug: str) -> str:
+    return f"{PROJECTS}{slug}/"

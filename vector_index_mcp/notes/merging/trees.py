@@ -211,6 +211,8 @@ class _Merging:
     def _separate_files_from_folders(self) -> None:
         folders = {*places.around((*self.result, *self._sides.unchanged))}
         for path in sorted(self.result.keys() & folders):
+            if path not in self.result:  # in a folder that has moved
+                continue
             new = self._free(path, self._label)
             moved = {path: new}
             if path in self._sides.ours:  # then the folder is theirs

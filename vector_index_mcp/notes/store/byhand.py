@@ -6,7 +6,7 @@ import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from vector_index_mcp.files.patterns import patterns_of
+from vector_index_mcp.files.patterns import Patterns, patterns_of
 from vector_index_mcp.notes.limits import LARGEST_FILE_BYTES
 from vector_index_mcp.notes.refusal import Refusal
 from vector_index_mcp.notes.store.disk import GIT, Disk
@@ -31,6 +31,19 @@ class ByHand:
 
     disk: Disk
     _known: dict[str, tuple[_Stamp, str]] = field(default_factory=dict)
+
+    def kept(self, places: Iterable[str]) -> set[str]:
+        """The files at or below `places` that belong into the history; also those that are gone.
+
+        Raises:
+            Refusal: If something cannot be looked at.
+        """
+        rules = self._rules()
+        found: set[str] = set()
+        for place in places:
+            below = self.disk.files(place) if self.disk.is_folder(place) else [place]
+            found.update(path for path in below if path and not _is_ignored(rules, path))
+        return found
 
     def changed(self, tree: Tree, paths: Iterable[str] | None = None) -> dict[str, bytes | None]:
         """What differs from `tree`: contents by path, None for what is gone.
@@ -81,7 +94,7 @@ class ByHand:
                 found[path] = data
 
     def _walk(self) -> Iterator[tuple[str, os.stat_result]]:
-        rules = patterns_of(f"{NEVER_KEPT}{self._own_rules()}")
+        rules = self._rules()
         pending, count = [("", 0)], 0
         while pending:
             folder, depth = pending.pop()
@@ -98,10 +111,22 @@ class ByHand:
                         return
                     yield path, status
 
-    def _own_rules(self) -> str:
+    def _rules(self) -> Patterns:
+        own = ""
         with contextlib.suppress(Refusal):
-            return self.disk.read_text(IGNORE) or ""
-        return ""
+            own = self.disk.read_text(IGNORE) or ""
+        return patterns_of(f"{NEVER_KEPT}{own}")
+
+
+def _is_ignored(rules: Patterns, path: str) -> bool:
+    """Whether a file, or a folder on the way to it, is ignored or git's own."""
+    parts = path.split("/")
+    above = ("/".join(parts[:count]) for count in range(1, len(parts)))
+    return (
+        GIT in parts
+        or any(rules.verdict(folder, True) for folder in above)
+        or bool(rules.verdict(path, False))
+    )
 
 
 def about_by_hand(paths: Iterable[str]) -> str:

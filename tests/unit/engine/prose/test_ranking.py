@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ranking import candidates, stored
 
-from vector_index_mcp.documents.ranking import RERANKED, Fusion, Variant, by_meaning, by_words
+from vector_index_mcp.engine.prose.ranking import RERANKED, Fusion, Variant, by_meaning, by_words
 from vector_index_mcp.engine.types import Candidate
 
 QUERY = np.array([1, 0, 0], np.float32)

@@ -1,0 +1,165 @@
+"""The answer to a search by meaning: what lies at the best places of the index, as agents read it.
+
+Beside documents, the main texts of projects and their to-do lists are found.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from vector_index_mcp.engine.prose.stems import asked_stems, stems_of
+from vector_index_mcp.notes import knowledge, parts, searching, todos
+from vector_index_mcp.notes.calls import Answer, Store
+from vector_index_mcp.notes.document_calls import metadata_of
+from vector_index_mcp.notes.index import Nearest
+from vector_index_mcp.notes.knowledge import Document
+from vector_index_mcp.notes.parts import Parts
+from vector_index_mcp.notes.projects import Mapping as Projects
+from vector_index_mcp.notes.projects import Project
+from vector_index_mcp.notes.reading import revision_of
+from vector_index_mcp.notes.refusal import Refusal
+from vector_index_mcp.notes.store.opening import PROJECTS
+
+MOST_RESULTS = 10
+_LONGEST_CONTENT_CHARS = 2_000
+_TODO = re.compile(r"TODO/(\d+)/(.*)")
+
+
+@dataclass(slots=True)
+class _Result:
+    """What is said of a document, a main text or a to-do list."""
+
+    project: Project
+    name: str
+    kind: str
+    score: float
+    metadata: Answer
+    revision: str = ""
+    matches: list[Answer] = field(default_factory=list)
+
+    def answer(self, *, with_project: bool) -> Answer:
+        """As answers have it: the keys of a search by words, and some more."""
+        return {
+            **({"project_id": self.project.id} if with_project else {}),
+            "document": self.name,
+            "file": self.name,
+            "kind": self.kind,
+            "score": round(self.score, 2),
+            "match_count": len(self.matches),
+            "metadata": self.metadata,
+            "chapters": [
+                {"title": match["chapter"], "matches": len(match["keywords_found"])}
+                for match in self.matches
+            ],
+            "matching_chapters": self.matches,
+            **({"revision": self.revision} if self.revision else {}),
+        }
+
+
+def results(
+    store: Store, found: Sequence[Nearest], query: str, *, with_project: bool
+) -> list[Answer]:
+    """What was found, as answers have it, best first; what has just gone is left out.
+
+    Args:
+        store: Where it lies.
+        found: Places of the index.
+        query: What was asked.
+        with_project: Whether the project of each is said.
+
+    Raises:
+        Refusal: If the projects cannot be listed.
+    """
+    projects = _by_folder(store)
+    words = [word for word in searching.words_of(query) if set(stems_of(word)) & _stems(query)]
+    merged: dict[tuple[str, str], _Result] = {}
+    for each in found:
+        folder, _, path = each.path.partition("/")
+        if (project := projects.get(folder)) is None:
+            continue
+        try:
+            result = _result(store, project, path, each, words)
+        except Refusal:  # it is gone, or cannot be read any more
+            continue
+        # A list has a file for each of its tasks.
+        first = merged.setdefault((project.id, result.name), result)
+        if first is not result:
+            first.matches += result.matches
+    return [result.answer(with_project=with_project) for result in merged.values()]
+
+
+def _stems(query: str) -> set[str]:
+    return set(asked_stems(query))
+
+
+def _by_folder(store: Store) -> Mapping[str, Project]:
+    start = len(PROJECTS) + 1
+    return {project.folder[start:]: project for project in Projects(store.disk).all()}
+
+
+def _result(store: Store, project: Project, path: str, found: Nearest, words: list[str]) -> _Result:
+    if todo := _TODO.fullmatch(path):
+        return _of_todo(store, project, int(todo[1]), f"{project.folder}/{path}", found, words)
+    if path.startswith("knowledge/"):
+        read = store.shelf.document(project, path.removeprefix("knowledge/"))
+        data, document = metadata_of(read), read.document
+        result = _Result(project, document.name, "knowledge", found.score, data, read.revision)
+    else:
+        text = store.disk.read_text(f"{project.folder}/{path}") or ""
+        document = Document(path, "", parts.split(text))
+        data = {"title": project.id}
+        result = _Result(project, path, "main", found.score, data, revision_of(text.encode()))
+    result.matches.append(_match(document, found, words))
+    return result
+
+
+def _of_todo(
+    store: Store, project: Project, number: int, path: str, found: Nearest, words: list[str]
+) -> _Result:
+    todo = todos.one(store.disk, project.todos, number)
+    head = {"title": todo.description, "number": number, "completed": todo.completed}
+    result = _Result(project, f"TODO #{number}", "todo", found.score, head)
+    task = next((task for task in todo.tasks if task.path == path), None)
+    if task is None:
+        result.matches.append(_matched(todo.description, "", todo.description, words))
+    else:
+        said = "done" if task.completed else "open"
+        text = f"{task.title}\n{task.content}".strip()
+        result.matches.append(_matched(f"Task #{task.number} ({said})", task.title, text, words))
+    return result
+
+
+def _match(document: Document, found: Nearest, words: list[str]) -> Answer:
+    """The chapter in which the best lines stand, and these lines as they are stored."""
+    first, last = found.chunk.start_line, found.chunk.end_line
+    content = "\n".join(document.text.split("\n")[first - 1 : last])
+    if found.is_stale:  # as it was when it was indexed
+        content = found.chunk.text
+    before = document.front.count("\n")
+    titles = _between(document.parts, first - before, last - before)
+    best = max(titles, key=lambda each: sum(word in each[1].lower() for word in words))
+    return _matched(best[0], best[2], content[:_LONGEST_CONTENT_CHARS], words)
+
+
+def _between(found: Parts, first: int, last: int) -> list[tuple[str, str, str]]:
+    """Title, text and summary of all parts with lines between two, 1-based; at least one."""
+    pieces = [(searching.INTRODUCTION, found.head, "")]
+    pieces += [(part.title, part.text, knowledge.first_line(part)) for part in found.parts]
+    met, at = [], 1
+    for piece in pieces:
+        end = at + piece[1].count("\n")
+        if at <= last and end > first and piece[1].strip():
+            met.append(piece)
+        at = end
+    return met or pieces[-1:]
+
+
+def _matched(title: str, summary: str, content: str, words: list[str]) -> Answer:
+    contexts = searching.contexts(f"{title}\n{content}", words)
+    return {
+        "chapter": title,
+        "keywords_found": list(contexts),
+        "match_context": contexts,
+        "chapter_summary": summary,
+        "content": content.strip(),
+    }

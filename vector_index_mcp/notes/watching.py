@@ -1,0 +1,80 @@
+"""Commits what people edit by hand, as theirs, soon after they have saved it.
+
+An event only says where to look. What no event has reported is found by a look at everything, once
+a minute. Our own writes make events, too; by then the history has them, and nothing is done.
+"""
+
+import asyncio
+import logging
+from collections.abc import Iterable
+
+import anyio
+import anyio.to_thread
+
+from vector_index_mcp.errors import ProjectError
+from vector_index_mcp.files.folder import Folder, Folders
+from vector_index_mcp.files.watch import Watch
+from vector_index_mcp.indexing.queue import DirtyQueue
+from vector_index_mcp.notes.refusal import Refusal
+from vector_index_mcp.notes.store.disk import GIT
+from vector_index_mcp.notes.store.writer import Writer
+
+_log = logging.getLogger(__name__)
+
+# An editor saves often; a commit for each time would be no history.
+_QUIET_SECONDS, _LONGEST_SECONDS = 2.0, 15.0
+_LOOK_SECONDS = 60.0
+
+
+class Watching:
+    """Watches one store. `run` does it until it is cancelled."""
+
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
+        self._watch: Watch | None = None
+
+    async def run(self) -> None:
+        """Watch the store, which is there."""
+        queue = DirtyQueue(_QUIET_SECONDS, _LONGEST_SECONDS)
+        folders = Folders([Folder(self._writer.disk.root)])
+        watch = Watch(folders, _is_gits, queue.touch_from_thread, lambda _: None)
+        try:
+            await anyio.to_thread.run_sync(self._start, watch)
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._look_forever, watch)
+                while True:
+                    await queue.wait()
+                    if touched := queue.take_touched():
+                        await anyio.to_thread.run_sync(watch.settle)
+                        await self._commit(touched)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await anyio.to_thread.run_sync(watch.stop)
+
+    def _start(self, watch: Watch) -> None:
+        try:
+            watch.start()
+        except ProjectError as error:
+            _log.warning("%s", error)
+
+    async def _look_forever(self, watch: Watch) -> None:
+        while True:
+            await anyio.sleep(_LOOK_SECONDS)
+            await anyio.to_thread.run_sync(lambda: watch.settle(everywhere=True))
+            await self._commit(None)
+
+    async def _commit(self, places: Iterable[str] | None) -> None:
+        def commit() -> None:
+            writer = self._writer
+            paths = None if places is None else writer.by_hand.kept(places)
+            if files := writer.by_hand.changed(writer.tree, paths):
+                writer.commit([writer.commit_by_hand(files)])
+
+        try:
+            await asyncio.shield(asyncio.wrap_future(self._writer.alone(commit)))
+        except Refusal as refusal:  # it is tried again at the next look
+            _log.info("what was edited by hand is not committed yet: %s", refusal)
+
+
+def _is_gits(_: Folder, path: str) -> bool:
+    return path == GIT or path.startswith(f"{GIT}/")
