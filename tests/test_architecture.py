@@ -27,9 +27,10 @@ STANDS_ON = {
     "indexing": {"engine", "files", "processes"},
     "codebase": {"indexing"},
     "documents": {"indexing"},
+    "notes": {"indexing"},
     "background": {"errors"},
     "page": {"codebase", "documents", "foreign", "origins"},
-    "serving": {"codebase", "documents", "background", "page", "settings"},
+    "serving": {"codebase", "documents", "notes", "background", "page", "settings"},
     "console": {"serving", "background", "foreign"},
     "clients": {"console", "serving"},
     "doctor": {"console", "serving"},
@@ -48,6 +49,12 @@ MUST_NOT_IMPORT = {
     ),
     "documents/tools.py": {"documents.rest", "documents.rest_models", "documents.rest_errors"},
     "documents/wire.py": {"documents.text", "documents.tools", "documents.service"},
+    # The store knows files and commits, and nothing of what stands in them.
+    **dict.fromkeys(
+        [f"notes/store/{m}.py" for m in ("disk", "repository", "history", "writer", "remote")],
+        {f"notes.{m}" for m in ("calls", "projects", "knowledge", "service", "tools", "merging")},
+    ),
+    "notes/service.py": {"notes.tools", "notes.arguments"},
     "codebase/text.py": {"codebase.service", "codebase.tools"},
     "indexing/preparing/file.py": {"indexing.preparing.crew", "indexing.preparing.child"},
     "engine/chunk/cut.py": {"engine.chunk.syntax"},
@@ -59,7 +66,7 @@ HOMES = {
     "lancedb": {"engine/store/"},
     "pyarrow": {"engine/store/"},
     "sqlite3": {"engine/cache.py"},
-    "unicodedata": {"engine/spelling.py", "files/glob.py", "clients/launch.py"},
+    "unicodedata": {"engine/spelling.py", "files/glob.py", "clients/launch.py", "notes/slugs.py"},
     "torch": {"engine/worker.py"},
     "sentence_transformers": {"engine/worker.py"},
     "transformers": {"engine/worker.py"},
@@ -81,6 +88,7 @@ HOMES = {
         "background/host.py",
         "engine/cache.py",
         "documents/editing.py",
+        "notes/store/writer.py",
     },
     "psutil": {
         "indexing/preparing/child.py",
@@ -94,6 +102,7 @@ HOMES = {
     "mcp": {
         "codebase/tools.py",
         "documents/tools.py",
+        "notes/tools.py",
         "serving/ports.py",
         "serving/server.py",
         "serving/session.py",
@@ -104,6 +113,7 @@ HOMES = {
     "mcp_types": {
         "codebase/tools.py",
         "documents/tools.py",
+        "notes/tools.py",
         "serving/session.py",
         "console/remote.py",
     },
@@ -145,6 +155,11 @@ BROAD_EXCEPTS = {
     "doctor/examine.py": 1,  # a check that breaks off must not stop the others
     "engine/chunk/syntax.py": 1,  # whatever a grammar does, text is still cut by its lines
     "engine/store/faults.py": 1,
+    # Who waits for a change is told, and the next one is served; what has begun is undone.
+    "notes/store/writer.py": 3,
+    "notes/store/disk.py": 3,
+    "notes/store/repository.py": 1,
+    "notes/syncing.py": 1,
 }
 # The command line reads the settings; the others follow conventions of somebody else.
 READS_ENVIRONMENT = {
@@ -153,7 +168,7 @@ READS_ENVIRONMENT = {
     "serving/loading.py",  # where a user's documents and their index lie
     "files/repository.py",  # XDG_CONFIG_HOME, as git does
     "processes/children.py",  # passed on to them
-    "documents/updating.py",  # passed on to git, without what names another repository
+    "processes/git.py",  # passed on to git, without what names another repository
     "background/endpoint.py",  # XDG_RUNTIME_DIR, and what stands in for it
     "background/contact.py",  # passed on to the service
     "clients/places.py",  # where each client keeps its configuration

@@ -113,6 +113,7 @@ def test_a_removed_file_that_was_changed_stays():
     ("path", "other"),
     [
         ("a.txt", f"a {NAMED}.txt"),
+        (TODO + "1/TASK-003-x/y.json", TODO + f"1/TASK-003-x/y {NAMED}.json"),
         ("x/a.tar.gz", f"x/a.tar {NAMED}.gz"),
         (".gitignore", f".gitignore {NAMED}"),
         ("Makefile", f"Makefile {NAMED}"),
@@ -123,7 +124,8 @@ def test_any_other_file_is_kept_twice(path, other):
     found = merge({path: "base"}, {path: "ours"}, {path: "theirs"})
     assert found.files == {other: b"theirs"}
     name = other.rpartition("/")[2]
-    assert found.notes == [f'{path} has two versions; one is kept as "{name}"']
+    shown = path.removeprefix("projects/")
+    assert found.notes == [f'{shown} has two versions; one is kept as "{name}"']
     assert len(name.encode()) <= 240
 
 
@@ -131,6 +133,11 @@ def test_the_name_of_another_version_is_not_taken():
     taken = {"a.txt": "ours", f"a {NAMED}.txt": "x"}
     found = merge({}, taken, {"a.txt": "theirs"}, [f"a {NAMED[:-1]}, 2).txt/inner"])
     assert found.files == {f"a {NAMED[:-1]}, 3).txt": b"theirs"}
+
+
+def test_two_names_that_are_too_long_do_not_become_one():
+    ours, theirs = ({"x" * 240 + end: side for end in "ab"} for side in ("ours", "theirs"))
+    assert len(merge({}, ours, theirs).files) == 2
 
 
 def test_a_label_may_say_anything():
@@ -286,6 +293,14 @@ ON_CHAPTERS = {
         f"## A\n\n1\n\n## A\n\no\n\n## A ({LABEL})\n\n{MARK}\n\nt\n\n## A\n\n3\n",
         [f'chapter "A" of my-app/knowledge/api.md {BOTH_KEPT}'],
     ),
+    "titles that are there twice, changed twice": (
+        "## A\n\n1\n\n## A\n\n2\n",
+        "## A\n\no1\n\n## A\n\no2\n",
+        "## A\n\nt1\n\n## A\n\nt2\n",
+        f"## A\n\no1\n\n## A ({LABEL})\n\n{MARK}\n\nt1\n\n"
+        f"## A\n\no2\n\n## A ({LABEL}, 2)\n\n{MARK}\n\nt2\n",
+        [f'chapter "A" of my-app/knowledge/api.md {BOTH_KEPT}'] * 2,
+    ),
     "a conflict that nobody has looked at": (
         f"## A\n\n1\n\n## A (x)\n\n{MARK}\n\n2\n",
         f"## A\n\n1\n\n## A (x)\n\n{MARK}\n\n3\n",
@@ -324,8 +339,8 @@ ON_CHAPTERS = {
     ),
     "an indented line is another one": (
         "## A\n\ntext\n\n## B\n\nb\n",
-        "## A\n\n    text\n\n## B\n\nb\n",
         "## A\n\ntext\n\n## B\n\nc\n",
+        "## A\n\n    text\n\n## B\n\nb\n",
         "## A\n\n    text\n\n## B\n\nc\n",
         [],
     ),
@@ -373,6 +388,13 @@ ON_FENCES = {
         "## A\n\n        ```\no\n\n## B\n\nb\n",
         "## A\n\na\n\n## B\n\nb\n\n## C\n\n```\nx\n```\n",
         "## A\n\n        ```\no\n```\n\n## B\n\nb\n\n## C\n\n```\nx\n```\n",
+        ["A", "B", "C"],
+    ),
+    "many fences that are no code, and what would close them": (
+        "## A\n\na\n",
+        "## A\n\n    ~~~\n\n    ```\no\n",
+        "## A\n\na\n\n## B\n\n~~~\nx\n~~~\n\n## C\n\n```\ny\n```\n",
+        "## A\n\n    ~~~\n\n    ```\no\n~~~\n\n## B\n\n~~~\nx\n~~~\n\n## C\n\n```\ny\n```\n",
         ["A", "B", "C"],
     ),
     "the introduction leaves one open": (
@@ -494,6 +516,8 @@ def test_front_matter_is_merged_by_key(base, ours, theirs, front, changed, end):
     sides = [f"---\n{side}---\n## A\n".replace("\n", end) for side in (base, ours, theirs)]
     text, notes = document(*sides)
     assert text == f"---\n{front}---\n## A\n".replace("\n", end)
+    if "title" in changed:
+        assert knowledge.document("", text).metadata.title == "b"
     assert notes == [
         f'"{key}" at the top of my-app/knowledge/api.md was changed on both sides; '
         "ours stays, theirs is kept in a comment"
@@ -508,6 +532,8 @@ def test_front_matter_that_one_side_has_removed_or_added():
         "---\ntitle: b\n---\ntext\n"
     )
     assert document(rest, "more\n", front + rest)[0] == front + "more\n"
+    more = "---\ntitle: a\nx: 1\n---\n"
+    assert document(more + rest, rest, front + "more\n")[0] == "more\n"
     assert document("## A\n\n1", "---\nx: 1\n---", "## A\n\n2")[0] == "---\nx: 1\n---\n## A\n\n2"
 
 
@@ -521,7 +547,7 @@ def test_front_matter_that_cannot_be_merged_keeps_both_documents():
 # -- the store's index -----------------------------------------------------------------------
 
 
-def index(**projects):
+def index_of(**projects):
     return {"index.json": {"projects": projects}}
 
 
@@ -531,9 +557,9 @@ def projects_of(files):
 
 def test_projects_of_both_sides_are_known():
     found = result(
-        index(a="a", b="b", c="c"),
-        {**index(a="a", c="c2", d="d"), "projects/d/main.md": "d"},
-        {**index(a="a", b="b", c="c", e="e"), "projects/e/main.md": "e"},
+        index_of(a="a", b="b", c="c"),
+        {**index_of(a="a", c="c2", d="d"), "projects/d/main.md": "d"},
+        {**index_of(a="a", b="b", c="c", e="e"), "projects/e/main.md": "e"},
         ["projects/a/main.md"],
     )
     assert projects_of(found) == {"a": "a", "c": "c2", "d": "d", "e": "e"}
@@ -541,7 +567,11 @@ def test_projects_of_both_sides_are_known():
 
 
 def test_a_project_that_both_sides_have_moved_is_where_ours_has_it():
-    found = merge(index(a="a"), index(a="b"), index(a="c"))
+    found = merge(index_of(a="a"), index_of(a="b"), index_of(a="c"))
+    assert found.files == {}
+    assert found.notes == ['project "a" is in b, where ours has it; theirs was in c']
+    held = ["projects/b/main.md", "projects/c/main.md"]
+    found = merge(index_of(a="a"), index_of(a="b"), index_of(a="c"), held)
     assert found.files == {}
     assert found.notes == ['"a" of index.json is "c" in theirs; ours stays']
 
@@ -551,7 +581,7 @@ def test_an_index_that_cannot_be_read_gives_way(junk):
     good = {"index.json": '{"projects": {"a": "a"}}'}
     bad = {"index.json": junk}
     beside, unreadable = f"index {NAMED}.json", "index (unreadable).json"
-    for base in ({}, good, index(b="b")):
+    for base in ({}, good, index_of(b="b")):
         assert merge(base, good, bad).files == {beside: tree(bad)["index.json"]}
         assert merge(base, bad, good).files == {
             **tree(good),
@@ -565,22 +595,22 @@ def test_an_index_that_cannot_be_read_gives_way(junk):
 
 def test_a_removed_project_stays_known_while_something_of_it_is_there():
     path = "projects/a/main.md"
-    base, theirs = {**index(a="a"), path: "old"}, {**index(a="a"), path: "new"}
-    for ours, other in ((index(), theirs), (theirs, index())):
+    base, theirs = {**index_of(a="a"), path: "old"}, {**index_of(a="a"), path: "new"}
+    for ours, other in ((index_of(), theirs), (theirs, index_of())):
         found = merge(base, ours, other)
         both = after(tree(ours), found)
         assert projects_of(both) == {"a": "a"}
         assert both[path] == b"new"
         assert len(found.notes) == 2
-    assert result(base, index(), base) == tree(index())
-    renamed = index(z="a")
+    assert result(base, index_of(), base) == tree(index_of())
+    renamed = index_of(z="a")
     assert projects_of(result(base, {**renamed, path: "old"}, theirs)) == {"z": "a"}
 
 
 def test_two_projects_with_one_folder_get_two():
-    ours = {**index(**{"My App": "my-app"}), "projects/my-app/main.md": "ours"}
-    theirs = {**index(**{"my-app": "my-app"}), "projects/my-app/main.md": "theirs"}
-    found = merge(index(), ours, theirs, ["projects/my-app-1/main.md"])
+    ours = {**index_of(**{"My App": "my-app"}), "projects/my-app/main.md": "ours"}
+    theirs = {**index_of(**{"my-app": "my-app"}), "projects/my-app/main.md": "theirs"}
+    found = merge(index_of(), ours, theirs, ["projects/my-app-1/main.md"])
     both = after(tree(ours), found)
     assert projects_of(both) == {"My App": "my-app-2", "my-app": "my-app"}
     assert both["projects/my-app-2/main.md"] == b"ours"
@@ -591,18 +621,44 @@ def test_two_projects_with_one_folder_get_two():
 
 
 def test_one_project_with_two_folders_is_in_one():
-    one = {**index(X="x"), "projects/x/main.md": "## A\n"}
+    one = {**index_of(X="x"), "projects/x/main.md": "## A\n"}
     two = {
-        **index(x="x", X="x-1"),
+        **index_of(x="x", X="x-1"),
         "projects/x/main.md": "## Small\n",
         "projects/x-1/main.md": "## A\n\n## B\n",
     }
     expected = {"x": "x", "X": "x-1"}
     for ours, theirs in ((one, two), (two, one)):
-        both = result(index(), ours, theirs)
+        both = result(index_of(), ours, theirs)
         assert projects_of(both) == expected
         assert both["projects/x/main.md"] == b"## Small\n"
         assert both["projects/x-1/main.md"] == b"## A\n\n## B\n"
+
+
+def test_two_projects_that_have_changed_places():
+    one = {**index_of(X="x", x="x-1"), "projects/x/main.md": "## A\n"}
+    two = {**index_of(x="x", X="x-1"), "projects/x-1/main.md": "## B\n"}
+    both = result(index_of(), one, two)
+    known = projects_of(both)
+    assert known.keys() == {"x", "X"}
+    assert both[f"projects/{known['X']}/main.md"] == b"## B\n\n## A\n"
+    assert len(both) == 2
+
+
+def test_a_folder_that_is_used_again():
+    base = {**index_of(X="x"), "projects/x/main.md": "old"}
+    ours = {**index_of(x="x"), "projects/x/main.md": "new"}
+    theirs = {**base, "projects/x/main.md": "changed"}
+    assert result(base, ours, {**base, "other": "1"}) == tree({**ours, "other": "1"})
+    assert result(base, {**base, "other": "1"}, ours) == tree({**ours, "other": "1"})
+    both = result(base, ours, theirs)
+    assert projects_of(both) == {"X": "x", "x": "x-1"}
+    assert both["projects/x/main.md"] == b"changed"
+    assert both["projects/x-1/main.md"] == b"new"
+    both = result(base, theirs, ours)
+    assert projects_of(both) == {"X": "x-1", "x": "x"}
+    moved = {**index_of(X="x-1"), "projects/x-1/main.md": "new"}
+    assert result(base, {**base, "other": "1"}, moved) == tree({**moved, "other": "1"})
 
 
 # -- to-dos and tasks ------------------------------------------------------------------------
@@ -708,6 +764,8 @@ def test_a_task_of_an_older_program():
     assert both.notes == [
         f'task 1 of to-do 1 of my-app has two versions; one is kept as "TASK-002-a {NAMED}.md"'
     ]
+    bare = merge({path: "x"}, {path: "# b"}, {path: theirs})
+    assert bare.files == {TODO + f"1/TASK-002-a {NAMED}.md": theirs.encode()}
 
 
 def todo(number, created, *tasks, folder=TODO):
@@ -778,9 +836,28 @@ def test_a_number_that_is_used_again_is_another_to_do():
         }
     )
     assert result(old, new, old) == result(old, old, new) == tree(new)
-    assert result(old, new, todo(1, "newer", "d")) == tree(
-        {**todo(1, "newer", "d"), **todo(2, "new", "c")}
-    )
+    newer = todo(1, "newer", "d")
+    both = merge(old, new, newer)
+    assert after(tree(new), both) == tree({**newer, **todo(2, "new", "c")})
+    assert both.notes == ["to-do 1 of my-app became 2: theirs is another to-do"]
+    assert merge({**old, **todo(2, "old too")}, new, newer) == both
+
+
+def test_what_cannot_move_does_not():
+    at = TODO + "1/"
+    index, first = at + "index.json", at + "TASK-001-a.json"
+    found = merge({}, {index: {"created": "1"}}, {index: {"created": "2"}}, [first])
+    assert read(found.files[index]) == {"created": "1", "conflict": {LABEL: {"created": "2"}}}
+    copied = {first: task("a", y=1), at + "TASK-001-b.json": task("b")}
+    found = merge({first: task("a")}, {first: task("a", x=1)}, copied, [index])
+    assert read(found.files[first]) == task("a", x=1, y=1)
+    assert found.files[at + "TASK-001-b.json"] == tree(copied)[at + "TASK-001-b.json"]
+    shared = index_of(a="s", b="s")
+    assert projects_of(result(index_of(), shared, index_of(c="s"))) == {
+        "a": "s",
+        "b": "s",
+        "c": "s",
+    }
 
 
 def test_a_removed_to_do_is_there_while_something_of_it_is():

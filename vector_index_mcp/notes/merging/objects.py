@@ -36,7 +36,7 @@ def parsed(content: bytes | None) -> Object | None:
         return None
     try:
         found = json.loads(content.decode("utf-8"))
-        if not isinstance(found, dict) or False:
+        if not isinstance(found, dict) or not _is_flat(found):
             return None
         json.dumps(found, allow_nan=False, ensure_ascii=False).encode()
     except (ValueError, RecursionError):  # the latter for what is nested without end

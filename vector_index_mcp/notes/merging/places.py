@@ -11,7 +11,7 @@ PROJECTS = "projects/"
 
 # Numbers as the contract has them: 1 to 99999.
 _TODO = re.compile(r"projects/([^/]+)/TODO/([1-9][0-9]{0,4})(?:/(.*))?", re.DOTALL)
-_TASK = re.compile(r"TASK-([0-9]{1,5})(-.*\.(?:json|md))", re.DOTALL)
+_TASK = re.compile(r"TASK-([0-9]{1,5})(-[^/]*\.(?:json|md))")
 _NOT_IN_NAMES = re.compile(r'[\x00-\x1f/\\:*?"<>|]+')
 _LONGEST_NAME = 240  # bytes; file systems take 255, and a temporary file's name is longer
 _LONGEST_LABEL = 80
@@ -72,7 +72,7 @@ def task(path: str) -> Task | None:
     """The task in the file; None if it holds none."""
     match = _TODO.fullmatch(path)
     name = _TASK.fullmatch(match[3] or "") if match else None
-    if match is None or name is None or "/" in name[2]:
+    if match is None or name is None:
         return None
     return Task(Todo(match[1], int(match[2])), int(name[1]), name[2])
 

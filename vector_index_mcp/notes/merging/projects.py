@@ -31,7 +31,7 @@ def _joined(sides: Sides) -> list[str]:
     notes = []
     for name in sorted(ours.keys() & theirs.keys()):
         one, other = ours[name], theirs[name]
-        if one == other or _is_left(sides, sides.ours, name) or _is_left(sides, sides.theirs, name):
+        if one == other:
             continue
         if _can_move(sides, sides.theirs, name, one):
             _move(sides, sides.theirs, name, one)
@@ -58,7 +58,6 @@ def _separated(sides: Sides) -> list[str]:
         new = next(slug for n in count(1) if (slug := f"{old}-{n}") not in taken)
         is_left = any(_is_left(sides, sides.theirs, other) for other in others)
         if not is_left and _can_move(sides, sides.ours, name, new):
-            taken.add(new)
             _move(sides, sides.ours, name, new)
             notes.append(f'project "{name}" moved from {old} to {new}: theirs is another project')
     return notes

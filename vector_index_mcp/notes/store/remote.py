@@ -28,7 +28,12 @@ _SETTINGS = (
 )  # fmt: skip
 _SECONDS = 120.0
 _MOST_SAID_CHARS = 300
-_REJECTED = ("[rejected]", "non-fast-forward", "fetch first", "stale info")
+# What git says when somebody was faster, or pushes at the same moment.
+_REJECTED = (
+    "[rejected]", "fetch first", "cannot lock ref", "failed to update ref", "already exists",
+    "incorrect old value",
+)  # fmt: skip
+_TELLING = ("! [", "fatal:", "error:", "remote:")
 _NOTHING_THERE = "couldn't find remote ref"
 
 
@@ -153,7 +158,7 @@ def tracking(branch: str) -> str:
 def without_credentials(words: str, url: str) -> str:
     """What git says of a remote, without what only its user should know."""
     lines = [line.strip() for line in words.splitlines() if line.strip()]
-    first = next((line for line in lines if line.startswith(("fatal:", "error:"))), "")
-    said = (first or " ".join(lines[-1:])).replace(url, "the remote")
+    telling = [line for line in lines if line.startswith(_TELLING)] or lines[-1:]
+    said = (telling[0] if telling else "git failed").replace(url, "the remote")
     said, _ = masked(_USER_IN_URL.sub("***@", said))
     return said.removeprefix("fatal: ").removeprefix("error: ")[:_MOST_SAID_CHARS]

@@ -1,0 +1,235 @@
+"""Notes on several machines with one remote: nothing that anybody has written is lost."""
+
+import pytest
+from machines import git, gone, joined, remote_at, running
+from waiting import eventually
+
+pytestmark = pytest.mark.anyio
+
+DOCUMENT = {
+    "project_id": "app",
+    "filename": "api",
+    "title": "API",
+    "introduction": "About the API.",
+    "keywords": ["api"],
+    "chapters": [{"title": "Auth", "content": "Basic."}, {"title": "Limits", "content": "None."}],
+}
+
+
+@pytest.fixture
+def remote(tmp_path):
+    return remote_at(tmp_path / "remote.git")
+
+
+@pytest.fixture
+def homes(tmp_path, remote):
+    return [joined(tmp_path / name, remote) for name in ("laptop", "desktop")]
+
+
+async def both_begin(laptop, desktop):
+    """Both machines have one document."""
+    await laptop.done("create_knowledge_file", **DOCUMENT)
+    await laptop.synced()
+    await desktop.synced()
+    assert await desktop.chapters("app", "api.md") == {"Auth": "Basic.", "Limits": "None."}
+
+
+async def sync_all(*machines):
+    for _ in range(2):
+        for machine in machines:
+            await machine.synced()
+
+
+async def state_of(machine):
+    """Every file of a machine that is kept; its repository is sound, and in the end its index."""
+    git(machine.home, "fsck", "--strict")
+    await eventually(lambda: not git(machine.home, "status", "--porcelain"))
+    return git(machine.home, "ls-tree", "-r", "HEAD")
+
+
+async def test_a_write_is_pushed_behind_the_answer(remote, homes):
+    async with running(homes[0]) as laptop:
+        await laptop.done("update_project_main", project_id="app", content="# App\n")
+        await eventually(lambda: git(remote, "log", "--format=%s", check=False))
+        assert "Update knowledge for app: Created main.md" in git(remote, "log", "--format=%s")
+
+
+async def test_another_machine_sees_what_was_pushed(homes):
+    async with running(homes[0]) as laptop, running(homes[1]) as desktop:
+        await both_begin(laptop, desktop)
+        assert await state_of(laptop) == await state_of(desktop)
+
+
+async def test_what_both_wrote_offline_both_have_in_the_end(remote, homes):
+    async with running(homes[0]) as laptop, running(homes[1]) as desktop:
+        await both_begin(laptop, desktop)
+        with gone(remote):
+            await laptop.done("update_project_main", project_id="laptop", content="# L\n")
+            await laptop.done("create_todo", project_id="app", description="L", tasks=["l1"])
+            await laptop.done(
+                "add_chapter", project_id="app", filename="api.md", chapter_title="L", content="l"
+            )
+            await desktop.done("update_project_main", project_id="desktop", content="# D\n")
+            await desktop.done("create_todo", project_id="app", description="D", tasks=["d1"])
+            await desktop.done(
+                "add_chapter", project_id="app", filename="api.md", chapter_title="D", content="d"
+            )
+        await sync_all(laptop, desktop)
+        assert await state_of(laptop) == await state_of(desktop)
+        for machine in (laptop, desktop):
+            assert set(await machine.chapters("app", "api.md")) == {"Auth", "Limits", "L", "D"}
+            todos = (await machine.done("list_todos", project_id="app"))["todos"]
+            assert {each["description"] for each in todos} == {"L", "D"}
+            assert [each["number"] for each in todos] == [1, 2]
+            for project in ("laptop", "desktop"):
+                assert (await machine.done("get_project_main", project_id=project))["exists"]
+
+
+async def test_a_chapter_that_both_changed_is_there_twice_and_marked(remote, homes):
+    async with running(homes[0]) as laptop, running(homes[1]) as desktop:
+        await both_begin(laptop, desktop)
+        chapter = {"project_id": "app", "filename": "api.md", "chapter_title": "Auth"}
+        with gone(remote):
+            await laptop.done("update_chapter", **chapter, new_content="OAuth.")
+            await desktop.done("update_chapter", **chapter, new_content="Keys.")
+        await sync_all(laptop, desktop)
+        assert await state_of(laptop) == await state_of(desktop)
+        chapters = await laptop.chapters("app", "api.md")
+        texts = [text for title, text in chapters.items() if title.startswith("Auth")]
+        assert len(texts) == 2
+        assert any("OAuth." in text for text in texts)
+        assert any("Keys." in text for text in texts)
+        assert chapters["Limits"] == "None."
+        [marked] = [title for title in chapters if title not in {"Auth", "Limits"}]
+        for machine in (laptop, desktop):
+            assert marked in await machine.details()
+        await laptop.done("remove_chapter", **chapter | {"chapter_title": marked})
+        assert marked not in await laptop.details()
+
+
+async def test_a_start_loses_no_commit_that_was_never_pushed(remote, homes):
+    async with running(homes[0]) as laptop, running(homes[1]) as desktop:
+        await both_begin(laptop, desktop)
+    with gone(remote):
+        async with running(homes[0]) as laptop:
+            await laptop.done("update_project_main", project_id="app", content="offline\n")
+    async with running(homes[1]) as desktop:
+        await desktop.done("update_project_main", project_id="other", content="meanwhile\n")
+        await desktop.synced()
+    async with running(homes[0]) as laptop:
+        await laptop.synced()
+        for project, text in (("app", "offline\n"), ("other", "meanwhile\n")):
+            found = await laptop.done("get_project_main", project_id=project)
+            assert found["content"] == text
+
+
+async def test_a_remote_that_is_gone_fails_no_write_and_is_told(remote, homes):
+    async with running(homes[0]) as laptop:
+        await laptop.done("update_project_main", project_id="app", content="1\n")
+        await laptop.synced()
+        with gone(remote):
+            await laptop.done("update_project_main", project_id="app", content="2\n")
+            answer = await laptop.done("sync_storage")
+            assert not answer["pushed"]
+            assert "not pushed" in answer["message"]
+            status = (await laptop.done("get_storage_status"))["remote_status"]
+            assert "1 to push" in status
+        await laptop.synced()
+        status = (await laptop.done("get_storage_status"))["remote_status"]
+        assert status == "origin/main (up to date)"
+
+
+async def test_a_rewritten_history_of_the_remote_takes_nothing_away(tmp_path, remote, homes):
+    async with running(homes[0]) as laptop:
+        await laptop.done("create_knowledge_file", **DOCUMENT)
+        await laptop.synced()
+        before = laptop.git("rev-parse", "HEAD")
+        stranger = tmp_path / "stranger"
+        git(tmp_path, "clone", "--quiet", str(remote), str(stranger))
+        git(stranger, "checkout", "--quiet", "--orphan", "new")
+        git(stranger, "rm", "-rqf", ".")
+        (stranger / "projects" / "new").mkdir(parents=True)
+        (stranger / "projects" / "new" / "main.md").write_text("rewritten\n")
+        git(stranger, "add", ".")
+        git(stranger, "-c", "user.name=n", "-c", "user.email=e", "commit", "-qm", "rewritten")
+        git(stranger, "push", "--quiet", "--force", "origin", "new:main")
+        await laptop.synced()
+        assert set(await laptop.chapters("app", "api.md")) == {"Auth", "Limits"}
+        found = await laptop.done("get_project_main", project_id="new")
+        assert found["content"] == "rewritten\n"
+        assert before in laptop.git("for-each-ref", "--format=%(objectname)", "refs/rescue")
+        assert "refs/rescue/" in await laptop.details()
+
+
+async def test_what_somebody_edited_by_hand_is_merged_too(remote, homes):
+    async with running(homes[0]) as laptop, running(homes[1]) as desktop:
+        await both_begin(laptop, desktop)
+        await desktop.done(
+            "add_chapter", project_id="app", filename="api.md", chapter_title="D", content="d"
+        )
+        await desktop.synced()
+        path = laptop.home / "projects/app/knowledge/api.md"
+        path.write_text(path.read_text().replace("None.", "Ten a second."))
+        await laptop.synced()
+        chapters = await laptop.chapters("app", "api.md")
+        assert chapters == {"Auth": "Basic.", "Limits": "Ten a second.", "D": "d"}
+
+
+async def test_a_rejected_push_is_merged_and_pushed_again(remote, homes):
+    async with running(homes[0]) as laptop, running(homes[1]) as desktop:
+        await both_begin(laptop, desktop)
+        for number in range(5):  # each pushes behind its answer, and one of them comes too late
+            await laptop.done("update_project_main", project_id=f"l{number}", content="l")
+            await desktop.done("update_project_main", project_id=f"d{number}", content="d")
+        await sync_all(laptop, desktop)
+        assert await state_of(laptop) == await state_of(desktop)
+        assert git(remote, "rev-parse", "main") == laptop.git("rev-parse", "HEAD")
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["ext::touch {marker}", "{home}/inner.git", "--upload-pack=touch {marker}", "foo://x/y"],
+)
+async def test_an_address_that_runs_something_is_not_followed(tmp_path, url):
+    home = joined(tmp_path / "store", tmp_path / "none")
+    marker = tmp_path / "marker"
+    inner = remote_at(home / "inner.git")
+    hook = inner / "hooks" / "pre-receive"
+    hook.write_text(f"#!/bin/sh\ntouch {marker}\n")
+    hook.chmod(0o755)
+    config = home / ".git" / "config"
+    config.write_text(f'[remote "origin"]\n\turl = {url.format(marker=marker, home=home)}\n')
+    (home / "projects").mkdir()
+    async with running(home) as machine:
+        await machine.done("update_project_main", project_id="app", content="x")
+        answer = await machine.done("sync_storage")
+        assert not answer["pushed"]
+        assert not marker.exists()
+
+
+async def test_hooks_and_settings_of_a_remote_on_this_machine_do_not_run(tmp_path, remote, homes):
+    marker = tmp_path / "marker"
+    for name in ("pre-receive", "update", "post-receive", "post-update", "reference-transaction"):
+        hook = remote / "hooks" / name
+        hook.write_text(f"#!/bin/sh\ntouch {marker}\n")
+        hook.chmod(0o755)
+    git(remote, "config", "core.alternateRefsCommand", f"touch {marker};:")
+    git(remote, "config", "core.fsmonitor", f"touch {marker};:")
+    async with running(homes[0]) as laptop:
+        await laptop.done("update_project_main", project_id="app", content="x")
+        await laptop.synced()
+        assert git(remote, "log", "--format=%s")
+    assert not marker.exists()
+
+
+async def test_credentials_of_an_address_are_never_told(tmp_path, caplog):
+    home = joined(tmp_path / "store", "https://user:s3cr3t-t0ken@127.0.0.1:9/notes.git")
+    (home / "projects").mkdir()
+    async with running(home) as machine:
+        await machine.done("update_project_main", project_id="app", content="x")
+        answers = [await machine.done("sync_storage"), await machine.done("get_storage_status")]
+        log = (home / "activity.log").read_text()
+    assert "not pushed" in answers[0]["message"]
+    for text in (str(answers), caplog.text, log):
+        assert "s3cr3t" not in text
+        assert "user:" not in text

@@ -1,0 +1,161 @@
+"""A store of notes: made, asked by an MCP client in memory, and looked at with git."""
+
+import json
+import os
+import subprocess
+from contextlib import contextmanager
+
+from serving import serving as serving_of_any_set
+from waiting import PATIENCE_SECONDS
+
+from vector_index_mcp.notes.remedies import REMEDIES
+from vector_index_mcp.notes.service import Notes
+from vector_index_mcp.notes.store.disk import Change, Disk
+from vector_index_mcp.notes.store.repository import Repository
+from vector_index_mcp.notes.store.writer import Plan, Writer
+from vector_index_mcp.serving import sets
+from vector_index_mcp.serving.lazily import Lazily
+
+OURS = "Knowledge MCP Server <knowledge-mcp@localhost>"
+ANN = "Ann <ann@example.org>"
+"""Who git says is at this machine, once `settings_of_ann` are its settings."""
+OWN = ".git/vector-index-mcp"
+"""Where the program keeps what belongs to no history."""
+
+
+# -- served ----------------------------------------------------------------------------------
+
+
+def notes_of(folder):
+    """The notes in the folder `store` of `folder`; they cannot be searched by meaning."""
+
+    async def load():
+        raise AssertionError("nobody searches by meaning here")
+
+    return Notes(folder / "store", folder / "state", Lazily(load), REMEDIES)
+
+
+def serving(notes, mode="legacy"):
+    """A client of `notes`, which run meanwhile."""
+    return serving_of_any_set(notes, mode, sets.NOTES)
+
+
+async def answered(client, tool, **arguments):
+    """What a tool says, be it an error of the contract."""
+    result = await client.call_tool(tool, arguments)
+    assert not result.is_error
+    [content] = result.content
+    answer = json.loads(content.text)
+    assert result.structured_content == answer
+    return answer
+
+
+async def done(client, tool, **arguments):
+    """What a tool says that is expected to succeed."""
+    answer = await answered(client, tool, **arguments)
+    assert answer.pop("success"), answer
+    return answer
+
+
+# -- written without a service ---------------------------------------------------------------
+
+
+@contextmanager
+def writer_of(folder):
+    """The one who writes the store of `folder`, without a service around."""
+    disk = Disk(folder / "store")
+    writer = Writer(disk, Repository(disk, folder / "state"))
+    writer.start()
+    try:
+        yield writer
+    finally:
+        writer.stop()
+
+
+def asked(writer, puts=(), drops=(), message="Changed", folder=""):
+    """A change that the writer is asked for: contents by path, and what goes away."""
+    puts = {path: text.encode() for path, text in dict(puts).items()}
+    plan = Plan(Change(puts, tuple(drops), folder), message, message)
+    return writer.ask(lambda: plan)
+
+
+def wrote(writer, puts=(), drops=(), message="Changed", folder=""):
+    """Have a change made."""
+    return asked(writer, puts, drops, message, folder).result(PATIENCE_SECONDS)
+
+
+def opened(writer):
+    """Have the store opened, and everything committed that a person has changed before."""
+    writer.alone(lambda: None).result(PATIENCE_SECONDS)
+
+
+# -- looked at -------------------------------------------------------------------------------
+
+
+def settings_of_ann(folder):
+    """The variables with which git and the program take Ann for who is at the machine."""
+    settings = folder / "gitconfig"
+    settings.write_text("[user]\n\tname = Ann\n\temail = ann@example.org\n", encoding="utf-8")
+    return {"GIT_CONFIG_GLOBAL": str(settings), "GIT_CONFIG_NOSYSTEM": "1"}
+
+
+def git(store, *arguments, given=None, status=0):
+    """What git prints in a store, as a person runs it there."""
+    variables = {n: v for n, v in os.environ.items() if not n.startswith("GIT_")}
+    person = {
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_AUTHOR_NAME": "Bob",
+        "GIT_AUTHOR_EMAIL": "bob@example.org",
+        "GIT_COMMITTER_NAME": "Bob",
+        "GIT_COMMITTER_EMAIL": "bob@example.org",
+    }
+    ran = subprocess.run(
+        ["git", *arguments],
+        cwd=store,
+        env={**variables, **person},
+        input=given,
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+    assert ran.returncode == status, ran.stderr
+    return ran.stdout.rstrip("\n")
+
+
+def log(store, *options):
+    """Author and subject of each commit, the newest first."""
+    lines = git(store, "log", "--format=%an <%ae>%x09%s", *options).split("\n")
+    return [tuple(line.split("\t")) for line in lines]
+
+
+def committed(store, path, commit="HEAD"):
+    """What a commit holds at a path."""
+    return git(store, "cat-file", "blob", f"{commit}:{path}")
+
+
+def files_of(store):
+    """What lies in a store by path, as bytes; where links lead; nothing of git, and not the log."""
+    found = {}
+    for path in store.rglob("*"):
+        key = str(path.relative_to(store))
+        if key.startswith((".git/", "activity.log")):
+            continue
+        if path.is_symlink():
+            found[key] = f"-> {path.readlink()}"
+        elif path.is_file():
+            found[key] = path.read_bytes()
+    return found
+
+
+def state_of(store):
+    """All that an error must leave as it was: the files, the branches, what git keeps beside."""
+    gits = store / ".git"
+    heads = {
+        str(path.relative_to(gits)): path.read_bytes()
+        for path in [gits / "HEAD", gits / "packed-refs", *gits.glob("refs/**/*")]
+        if path.is_file()
+    }
+    own = store / OWN
+    left = sorted(p.name for p in own.iterdir()) if own.is_dir() else []
+    return files_of(store), heads, [name for name in left if name != "lock"]
