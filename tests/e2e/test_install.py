@@ -332,9 +332,48 @@ def test_documents_are_installed_from_anywhere_but_say_nothing_to_agents_of_a_pr
     assert user.run(*arguments).returncode == 0
 
 
+# -- notes -----------------------------------------------------------------------------------
+
+
+def test_notes_go_into_the_users_files_and_out_again(user):
+    assert user.run("install", "--client", *NAMES, "--scope", "user", "--yes").returncode == 0
+    before = configurations(user)
+    first = user.run("install", "--set", "notes", "--client", *NAMES, "--yes")
+    assert (first.returncode, first.stderr) == (0, "")
+    entries = servers(user.home / ".cursor/mcp.json")
+    assert entries["notes"]["args"] == ["notes", "serve"]
+    again = user.run("install", "--set", "notes", "--client", *NAMES, "--yes")
+    assert again.stdout.count("already there, as `notes`") == len(NAMES)
+    assert user.run("uninstall", "--set", "notes", "--yes").returncode == 0
+    assert configurations(user) == before
+
+
+def test_notes_of_another_folder_have_an_entry_of_their_own(user):
+    team = user.home / ".team"
+    for chosen in ((), ("--home", team)):
+        told = user.run("install", "--set", "notes", *chosen, "--client", "cursor", "--yes")
+        assert told.returncode == 0
+    assert user.run("uninstall", "--set", "notes", "--yes").returncode == 0
+    entries = servers(user.home / ".cursor/mcp.json")
+    assert entries["notes-team"]["args"] == ["notes", "serve", "--home", str(team)]
+    assert "notes" not in entries
+
+
+def test_what_is_taken_out_in_a_home_folder_is_taken_out_once(user):
+    arguments = ("--set", "notes", "--client", "cursor", "--yes")
+    assert user.run("install", user.home, *arguments).returncode == 0
+    told = user.run("uninstall", user.home, *arguments)
+    assert (told.returncode, told.stderr) == (0, "")
+
+
 @pytest.mark.anyio
 @pytest.mark.parametrize(
-    ("chosen", "tool"), [((), "search_index"), (("--set", "documents"), "multi_get")]
+    ("chosen", "tool"),
+    [
+        ((), "search_index"),
+        (("--set", "documents"), "multi_get"),
+        (("--set", "notes"), "get_project_main"),
+    ],
 )
 async def test_a_client_gets_its_tools_from_the_entry_as_it_is_written(chosen, tool):
     with place_of({"app.py": "def main():\n    pass\n"}, **NO_MODEL) as place:

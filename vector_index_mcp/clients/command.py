@@ -11,15 +11,16 @@ from vector_index_mcp.clients import configs, places, plan, screen
 from vector_index_mcp.clients.catalog import CLIENTS, SCOPES, USER, Client
 from vector_index_mcp.clients.launch import Launch, this_program
 from vector_index_mcp.clients.plan import Step
-from vector_index_mcp.clients.served import Collections, Project, Served
+from vector_index_mcp.clients.served import Collections, Project, Served, Store
 from vector_index_mcp.codebase.project import resolve_project
 from vector_index_mcp.documents.home import check_name
 from vector_index_mcp.errors import ConfigFileError, SettingsError
-from vector_index_mcp.serving.sets import CODEBASE, DOCUMENTS
+from vector_index_mcp.serving.sets import CODEBASE, DOCUMENTS, NOTES
 
 _NONE = {
     CODEBASE: "no client has an entry for this project",
     DOCUMENTS: "no client has an entry for these documents",
+    NOTES: "no client has an entry for these notes",
 }
 _BY_NAME = {client.name: client for client in CLIENTS}
 
@@ -27,7 +28,7 @@ Plan = Callable[[], list[Step]]
 
 
 def install(parsed: argparse.Namespace, *, allow_broad: bool) -> int:
-    """Add the project, or the documents, to the clients' configurations; returns the exit status.
+    """Add what is served to the clients' configurations; returns the exit status.
 
     Raises:
         ProjectError: If there is no such project.
@@ -58,7 +59,7 @@ def install(parsed: argparse.Namespace, *, allow_broad: bool) -> int:
 
 
 def uninstall(parsed: argparse.Namespace) -> int:
-    """Take the project, or the documents, out of the clients' configurations.
+    """Take what is served out of the clients' configurations.
 
     Returns:
         The exit status.
@@ -68,15 +69,17 @@ def uninstall(parsed: argparse.Namespace) -> int:
     """
     path, names = _path_and_names(parsed)
     project = _folder(path)  # one that is gone still has its entries
-    served: Served = Project(project) if parsed.set == CODEBASE else _collections(parsed)
+    served: Served = Project(project) if parsed.set == CODEBASE else _of_user(parsed)
     here = places.here(project)
-    plans: list[Plan] = [
-        partial(plan.uninstall, client, scope, path, project, served)
-        for client in (_named(names, parsed.scope) if names else CLIENTS)
+    clients = _named(names, parsed.scope) if names else CLIENTS
+    files = {  # in a home folder, both scopes may lead to one file
+        (client.name, path): partial(plan.uninstall, client, scope, path, project, served)
+        for client in clients
         for scope in SCOPES
         if parsed.scope in {None, scope}
         for path in client.paths(scope, here)
-    ]
+    }
+    plans: list[Plan] = [*files.values()]
     if parsed.set == CODEBASE:
         plans += [
             partial(plan.uninstall_guide, project, document, is_wanted=parsed.agents_md)
@@ -154,13 +157,16 @@ def _served(parsed: argparse.Namespace, path: str, *, allow_broad: bool) -> Serv
         return Project(resolve_project(path, allow_broad=allow_broad))
     if parsed.agents_md:
         raise SettingsError(
-            "--agents-md tells agents to search this project; --set documents has nothing to say "
-            "there, the tools explain themselves"
+            f"--agents-md tells agents to search this project; --set {parsed.set} has nothing to "
+            "say there, the tools explain themselves"
         )
-    return _collections(parsed)
+    return _of_user(parsed)
 
 
-def _collections(parsed: argparse.Namespace) -> Collections:
+def _of_user(parsed: argparse.Namespace) -> Served:
+    """What belongs to no project: documents, or notes."""
+    if parsed.set == NOTES:
+        return Store(_folder(parsed.home) if parsed.home else None)
     check_name(parsed.index)
     return Collections(parsed.index)
 
@@ -171,7 +177,7 @@ def _folder(path: str) -> Path:
 
 
 def _scope(client: Client, parsed: argparse.Namespace) -> str:
-    """In which of the client's files an entry goes: documents are the user's, not a project's."""
+    """In which of the client's files an entry goes: documents and notes are the user's."""
     if parsed.scope:
         return str(parsed.scope)
     return USER if parsed.set != CODEBASE and USER in client.files else client.scope

@@ -1,4 +1,4 @@
-"""What an entry of a client's configuration serves: a project, or the user's documents."""
+"""What an entry of a client's configuration serves: a project, documents, or notes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,10 +7,11 @@ from typing import Protocol
 
 from vector_index_mcp.console.documents import arguments
 from vector_index_mcp.documents.home import DEFAULT_NAME
-from vector_index_mcp.serving.sets import DOCUMENTS
+from vector_index_mcp.serving.sets import DOCUMENTS, NOTES
 
 _PROJECT_VARIABLE = "${workspaceFolder}"
 _ENV_FILE = "--env-file"
+_SERVE, _HOME = "serve", "--home"
 
 
 class Served(Protocol):
@@ -52,7 +53,7 @@ class Project:
 
     def is_served_by(self, words: Sequence[str], project: Path | None) -> bool:
         """Whether one of the words leads to the folder."""
-        if _without_env_file(words)[:1] == [DOCUMENTS]:
+        if _without_env_file(words)[:1] in ([DOCUMENTS], [NOTES]):
             return False
         return any(self._is_meant_by(word, project) for word in words)
 
@@ -96,6 +97,35 @@ class Collections:
         except arguments.UsageError:
             return False
         return line.command in arguments.RELAYS and line.index == self.index
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """The notes in one folder."""
+
+    home: Path | None = None
+    """Absolute; None for the usual one."""
+
+    @property
+    def name(self) -> str:
+        """The tool set's name, and the folder's if it is not the usual one."""
+        return NOTES if self.home is None else f"{NOTES}-{self.home.name.lstrip('.')}"
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The command that serves them."""
+        chosen = () if self.home is None else (_HOME, str(self.home))
+        return (NOTES, _SERVE, *chosen)
+
+    def is_served_by(self, words: Sequence[str], project: Path | None) -> bool:
+        """Whether the command serves the notes in the same folder."""
+        name, *rest = _without_env_file(words) or [""]
+        if name != NOTES or _SERVE not in rest:
+            return False
+        homes = [word.removeprefix(f"{_HOME}=") for word in rest if word.startswith(f"{_HOME}=")]
+        if _HOME in rest[:-1]:
+            homes.append(rest[rest.index(_HOME) + 1])
+        return [Path(home) for home in homes[:1]] == ([self.home] if self.home else [])
 
 
 def _without_env_file(words: Sequence[str]) -> list[str]:

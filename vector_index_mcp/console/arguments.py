@@ -325,9 +325,15 @@ def _add_commands_of_clients(add: _Add) -> None:
         command.add_argument("path", metavar="PATH", nargs="?", help="the project's folder (.)")
         command.add_argument(
             "--set",
-            choices=("codebase", _DOCUMENTS),
+            choices=("codebase", _DOCUMENTS, _NOTES),
             default="codebase",
-            help="what to serve: the project (codebase), or your documents",
+            help="what to serve: the project (codebase), your documents, or your notes",
+        )
+        command.add_argument(
+            "--home",
+            metavar="DIR",
+            default="",
+            help="with --set notes: where they lie, if not in the usual folder",
         )
         command.add_argument(
             "--index",

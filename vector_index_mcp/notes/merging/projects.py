@@ -31,7 +31,7 @@ def _joined(sides: Sides) -> list[str]:
     notes = []
     for name in sorted(ours.keys() & theirs.keys()):
         one, other = ours[name], theirs[name]
-        if one == other:
+        if one == other or _is_left(sides, sides.ours, name) or _is_left(sides, sides.theirs, name):
             continue
         if _can_move(sides, sides.theirs, name, one):
             _move(sides, sides.theirs, name, one)
