@@ -12,6 +12,8 @@ from vector_index_mcp.serving import session
 
 pytestmark = pytest.mark.anyio
 
+LONGEST = 1_000_000
+"""Bytes of a message."""
 ENOUGH = 50
 """Requests: more than a client may have under way."""
 
@@ -81,7 +83,7 @@ class Waiting:
 @asynccontextmanager
 async def connected(waiting):
     async with Client() as client, anyio.create_task_group() as tasks:
-        tasks.start_soon(session.serve, waiting.server, client.receive, client.send)
+        tasks.start_soon(session.serve, waiting.server, client.receive, client.send, LONGEST)
         client.say(request("hello", "initialize", **CLIENT))
         assert "result" in await client.told()
         yield client
@@ -137,7 +139,7 @@ async def test_a_client_that_takes_no_answers_is_read_no_further_and_given_up(mo
     ended = anyio.Event()
 
     async def serve():
-        await session.serve(server.server, client.receive, client.send)
+        await session.serve(server.server, client.receive, client.send, LONGEST)
         ended.set()
 
     async with Client() as client, anyio.create_task_group() as tasks:
@@ -167,7 +169,7 @@ async def test_a_client_that_leaves_ends_its_session():
     async with Client() as client:
         client.leave()
         with anyio.fail_after(10):
-            await session.serve(Waiting().server, client.receive, client.send)
+            await session.serve(Waiting().server, client.receive, client.send, LONGEST)
 
 
 async def test_a_name_that_is_not_valid_unicode_does_not_end_the_session():

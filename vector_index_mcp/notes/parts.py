@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from vector_index_mcp.engine.prose.fences import fences
 
@@ -41,7 +42,8 @@ class Part:
     @property
     def paragraph(self) -> str:
         """Its first paragraph, on one line."""
-        return " ".join(re.split(r"\n[ \t\r]*\n", self.content, maxsplit=1)[0].split())
+        lines = takewhile(str.strip, self.content.split("\n"))
+        return " ".join(" ".join(lines).split())
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ than one that stands in many (inverse document frequency), the third time says l
 """
 
 import math
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -94,17 +93,19 @@ def _matches(read: Read, words: Sequence[str]) -> list[Match]:
 def contexts(text: str, words: Sequence[str]) -> dict[str, list[str]]:
     """What stands around each of `words` that is in `text`."""
     lowered = text.lower()
-    return {word: _around(text, word) for word in words if word in lowered}
+    # Some letters are longer in lower case; then places in one are none in the other.
+    shown = text if len(text) == len(lowered) else lowered
+    return {word: _around(shown, lowered, word) for word in words if word in lowered}
 
 
-def _around(text: str, word: str) -> list[str]:
+def _around(text: str, lowered: str, word: str) -> list[str]:
     found = []
-    # Where lower case has another length, a word may be there and not be found here.
-    for match in re.finditer(re.escape(word), text, re.IGNORECASE):
-        start, end = max(0, match.start() - _AROUND_CHARS), match.end() + _AROUND_CHARS
-        found.append("..." + " ".join(text[start:end].split()) + "...")
-        if len(found) == _MOST_CONTEXTS:
-            break
+    at = lowered.find(word)
+    while at >= 0 and len(found) < _MOST_CONTEXTS:
+        end = at + len(word)
+        piece = text[max(0, at - _AROUND_CHARS) : end + _AROUND_CHARS]
+        found.append(f"...{' '.join(piece.split())}...")
+        at = lowered.find(word, end + _AROUND_CHARS)  # behind what was shown
     return found
 
 

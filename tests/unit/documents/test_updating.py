@@ -10,11 +10,11 @@ import pytest
 from waiting import eventually
 
 from vector_index_mcp.documents import updating
-from vector_index_mcp.processes import git
 from vector_index_mcp.documents.configuration import Collection
 from vector_index_mcp.documents.updating import pull, seen, update_of
 from vector_index_mcp.engine.types import FileRecord
 from vector_index_mcp.indexing.ledger import INDEXED, SKIPPED, Ledger
+from vector_index_mcp.processes import git as environments
 
 pytestmark = pytest.mark.anyio
 
@@ -37,7 +37,7 @@ def repositories(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("LC_ALL", "C")
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
-    for name in [name for name in os.environ if name in git._OF_A_REPOSITORY]:
+    for name in [name for name in os.environ if name in environments._OF_A_REPOSITORY]:
         monkeypatch.delenv(name)
     (tmp_path / "home").mkdir()
     git(tmp_path, "init", "-q", "--bare", "-b", "main", "origin")
