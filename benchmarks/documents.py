@@ -28,11 +28,11 @@ from typing import Any
 import anyio
 from kept import keep
 
-from vector_index_mcp.engine.prose import ranking
 from vector_index_mcp.documents.home import Home
 from vector_index_mcp.documents.service import Documents
 from vector_index_mcp.engine.chunk.headings import sections
 from vector_index_mcp.engine.chunk.parts import flat
+from vector_index_mcp.engine.prose import ranking
 from vector_index_mcp.engine.prose.stems import asked_stems
 from vector_index_mcp.engine.types import Hit
 from vector_index_mcp.files.language import language_of

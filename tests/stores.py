@@ -3,8 +3,10 @@
 import json
 import os
 import subprocess
-from contextlib import contextmanager
+from contextlib import asynccontextmanager, contextmanager
+from itertools import count
 
+import anyio
 from serving import serving as serving_of_any_set
 from waiting import PATIENCE_SECONDS
 
@@ -13,8 +15,9 @@ from vector_index_mcp.notes.service import Notes
 from vector_index_mcp.notes.store.disk import Change, Disk
 from vector_index_mcp.notes.store.repository import Repository
 from vector_index_mcp.notes.store.writer import Plan, Writer
-from vector_index_mcp.serving import sets
+from vector_index_mcp.serving import session, sets
 from vector_index_mcp.serving.lazily import Lazily
+from vector_index_mcp.serving.server import build_server
 
 OURS = "Knowledge MCP Server <knowledge-mcp@localhost>"
 ANN = "Ann <ann@example.org>"
@@ -26,18 +29,49 @@ OWN = ".git/vector-index-mcp"
 # -- served ----------------------------------------------------------------------------------
 
 
-def notes_of(folder):
-    """The notes in the folder `store` of `folder`; they cannot be searched by meaning."""
+def notes_of(folder, store=None):
+    """The notes in `store`, or the folder of that name; they cannot be searched by meaning."""
 
     async def load():
         raise AssertionError("nobody searches by meaning here")
 
-    return Notes(folder / "store", folder / "state", Lazily(load), REMEDIES)
+    return Notes(store or folder / "store", folder / "state", Lazily(load), REMEDIES)
 
 
 def serving(notes, mode="legacy"):
     """A client of `notes`, which run meanwhile."""
     return serving_of_any_set(notes, mode, sets.NOTES)
+
+
+@asynccontextmanager
+async def spoken_to(notes):
+    """Asks `notes`, which run meanwhile, in plain JSON-RPC: for a method, the whole answer."""
+
+    async def load():
+        return notes
+
+    service, tool_set, numbers = Lazily(load), sets.named(sets.NOTES), count(1)
+    says, said = anyio.create_memory_object_stream[bytes](1)
+    tells, told = anyio.create_memory_object_stream[bytes]()
+    limit = tool_set.longest_message_bytes
+
+    async def ask(method, **params):
+        number = next(numbers)
+        message = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+        await says.send(json.dumps(message).encode() + b"\n")
+        with anyio.fail_after(PATIENCE_SECONDS):
+            answer = json.loads(await told.receive())
+        assert answer.pop("jsonrpc") == "2.0"
+        assert answer.pop("id") == number
+        return answer
+
+    with says, said, tells, told:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(service.run)
+            server = build_server(tool_set, service)
+            tasks.start_soon(session.serve, server, said.receive, tells.send, limit)
+            yield ask
+            tasks.cancel_scope.cancel()
 
 
 async def answered(client, tool, **arguments):
@@ -135,7 +169,7 @@ def committed(store, path, commit="HEAD"):
 
 
 def files_of(store):
-    """What lies in a store by path, as bytes; where links lead; nothing of git, and not the log."""
+    """What lies in a store by path: bytes, and where links lead; not what is git's, nor the log."""
     found = {}
     for path in store.rglob("*"):
         key = str(path.relative_to(store))
@@ -143,8 +177,8 @@ def files_of(store):
             continue
         if path.is_symlink():
             found[key] = f"-> {path.readlink()}"
-        elif path.is_file():
-            found[key] = path.read_bytes()
+        elif key != ".git":
+            found[key] = path.read_bytes() if path.is_file() else "folder"
     return found
 
 
@@ -158,4 +192,5 @@ def state_of(store):
     }
     own = store / OWN
     left = sorted(p.name for p in own.iterdir()) if own.is_dir() else []
-    return files_of(store), heads, [name for name in left if name != "lock"]
+    # Whoever waits is answered a moment before the mark of a change under way goes.
+    return files_of(store), heads, [name for name in left if name not in {"lock", "changing"}]

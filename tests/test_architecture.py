@@ -89,6 +89,7 @@ HOMES = {
         "engine/cache.py",
         "documents/editing.py",
         "notes/store/writer.py",
+        "notes/store/staging.py",
     },
     "psutil": {
         "indexing/preparing/child.py",

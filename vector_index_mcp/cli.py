@@ -262,13 +262,16 @@ def _documents(parsed: argparse.Namespace) -> int:
 
 def _notes(parsed: argparse.Namespace) -> int:
     """One of the commands of the notes, which have a grammar of their own."""
-    from vector_index_mcp.console.notes import arguments, commands
-    from vector_index_mcp.console.notes.desk import Desk
-    from vector_index_mcp.notes.home import home_of
+    from vector_index_mcp.console.notes import arguments
 
     line = arguments.parse(parsed.rest)
+    from vector_index_mcp.console.notes import colours, commands, desk
+    from vector_index_mcp.notes.home import home_of
+
+    is_coloured = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
     home = home_of(line.home, os.environ, Path.cwd())
-    return commands.run(line, Desk(home, lambda: _settings(parsed), _host_options(parsed)))
+    shown = colours.ON_TERMINAL if is_coloured else colours.PLAIN
+    return commands.run(line, desk.Desk(home, _host_options(parsed), shown))
 
 
 def _examine_documents(parsed: argparse.Namespace, home: "Home", *, as_json: bool) -> int:

@@ -23,6 +23,9 @@ from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.slugs import filename
 from vector_index_mcp.notes.store.writer import Plan
 
+_MOST_RESULTS = 50
+"""Documents in an answer: what is beyond that, no agent reads."""
+
 
 def metadata_of(read: Document_) -> Answer:
     """What a document says of itself, as answers have it."""
@@ -217,8 +220,12 @@ def search(store: Store, given: Given) -> Answer:
     answer: Answer = {
         "total_documents": len(results),
         "total_matches": sum(len(found.matches) for found in results),
-        "results": [_result(found, with_project=given["all_projects"]) for found in results],
+        "results": [
+            _result(found, with_project=given["all_projects"]) for found in results[:_MOST_RESULTS]
+        ],
     }
+    if len(results) > _MOST_RESULTS:
+        answer["note"] = f"The best {_MOST_RESULTS} are shown; more words say more clearly what"
     return {**answer, "skipped": skipped} if skipped else answer
 
 
@@ -250,13 +257,13 @@ def _result(found: searching.Found, *, with_project: bool) -> Answer:
         "match_count": len(found.matches),
         "metadata": metadata_of(found.read),
         "chapters": [
-            {"title": match.title, "matches": len(match.contexts)} for match in found.matches
+            {"title": match.title, "matches": len(match.words)} for match in found.matches
         ],
         "matching_chapters": [
             {
                 "chapter": match.title,
-                "keywords_found": list(match.contexts),
-                "match_context": match.contexts,
+                "keywords_found": list(match.words),
+                "match_context": searching.contexts(match.text, match.words),
                 "chapter_summary": match.summary,
             }
             for match in found.matches

@@ -14,8 +14,8 @@ from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.store.disk import Disk
 from vector_index_mcp.notes.store.history import id_of
 
-_MOST_CHARS = 24_000_000
-"""Of the texts that are kept: twice 20 MB stay below what an idle service may take."""
+_MOST_CHARS = 10_000_000
+"""Of the texts that are kept: half of what many agents write in a year, in 15 MB."""
 _ENDING = ".md"
 _REVISION_CHARS = 12
 _Stamp = tuple[int, int, int, int]
@@ -26,17 +26,19 @@ class Read:
     """A document, and which text of it this is."""
 
     document: Document
+    metadata: matter.Metadata
+    """What the document says of itself; for times that it does not say, its file's."""
     revision: str
-    written: str
-    """When its file was written, as JavaScript writes it."""
 
-    @property
-    def metadata(self) -> matter.Metadata:
-        """What the document says of itself; for times that it does not say, its file's."""
-        said = self.document.metadata
-        return matter.Metadata(
-            said.title, said.keywords, said.created or self.written, said.updated or self.written
+    @classmethod
+    def of(cls, name: str, text: str, written: datetime) -> "Read":
+        """What the file `name` says, which was written at a moment."""
+        found = document(name, text)
+        said, moment = found.metadata, matter.iso(written)
+        data = matter.Metadata(
+            said.title, said.keywords, said.created or moment, said.updated or moment
         )
+        return cls(found, data, revision_of(text.encode()))
 
 
 def revision_of(data: bytes) -> str:
@@ -65,8 +67,13 @@ class Shelf:
             if name.endswith(_ENDING) and stat.S_ISREG(status.st_mode)
         ]
 
-    def document(self, project: Project, name: str) -> Read:
+    def document(self, project: Project, name: str, *, is_kept: bool = True) -> Read:
         """A document.
+
+        Args:
+            project: Whose.
+            name: Of the file.
+            is_kept: Whether it is kept in memory also if others have to go for it.
 
         Raises:
             Refusal: If there is none, or it cannot be read.
@@ -87,8 +94,8 @@ class Shelf:
                 return kept[1]
         text = self._disk.read_text(path) or ""
         moment = datetime.fromtimestamp(status.st_mtime, UTC)
-        read = Read(document(name, text), revision_of(text.encode()), matter.iso(moment))
-        self._keep(path, stamp, read)
+        read = Read.of(name, text, moment)
+        self._keep(path, stamp, read, others_go=is_kept)
         return read
 
     def documents(self, project: Project) -> "Iterator[Read | Refusal]":
@@ -99,15 +106,18 @@ class Shelf:
         """
         for name in self.names(project):
             try:
-                yield self.document(project, name)
+                # Whoever reads everything must not drive out what is read again and again.
+                yield self.document(project, name, is_kept=False)
             except Refusal as refusal:
                 if refusal.code is not Code.DOCUMENT_NOT_FOUND:  # it has just been deleted
                     yield refusal
 
-    def _keep(self, path: str, stamp: _Stamp, read: Read) -> None:
+    def _keep(self, path: str, stamp: _Stamp, read: Read, *, others_go: bool) -> None:
         size = len(read.document.text)
         with self._lock:
             self._forget(path)
+            if not others_go and self._chars + size > _MOST_CHARS:
+                return
             self._kept[path] = stamp, read
             self._chars += size
             while self._chars > _MOST_CHARS and self._kept:

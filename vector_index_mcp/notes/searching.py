@@ -14,7 +14,7 @@ from vector_index_mcp.notes.reading import Read
 
 INTRODUCTION = "(Document Introduction)"
 _AROUND_CHARS = 50
-_MOST_CONTEXTS = 3  # of one word in one chapter
+_MOST_CONTEXTS = 1  # of one word in one chapter; with three, an answer had 700 KB
 _SATURATION, _LENGTH_SHARE = 1.2, 0.75
 _TITLE, _KEYWORD, _HEADING = 3.0, 2.0, 2.0
 
@@ -25,8 +25,10 @@ class Match:
 
     title: str
     summary: str
-    contexts: dict[str, list[str]]
-    """What stands around each word that was found."""
+    text: str
+    """Of the chapter, with its title."""
+    words: tuple[str, ...]
+    """Those that stand in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +66,12 @@ def search(documents: Iterable[tuple[str, Read]], query: str) -> list[Found]:
     total, length = 0, 0
     seen: list[_Seen] = []
     for project, read in documents:
+        text = read.document.parts.text.lower()
         total += 1
-        length += len(read.document.text)
-        matches = _matches(read, words)
-        if matches:
-            seen.append(_seen(Found(project, read, tuple(matches)), words))
+        length += len(text)
+        present = [word for word in words if word in text]
+        if present and (matches := _matches(read, present)):
+            seen.append(_seen(Found(project, read, tuple(matches)), text, present))
     weights = {
         word: math.log(1 + total / max(1, sum(word in each.counts for each in seen)))
         for word in words
@@ -82,12 +85,19 @@ def search(documents: Iterable[tuple[str, Read]], query: str) -> list[Found]:
 def _matches(read: Read, words: Sequence[str]) -> list[Match]:
     found = []
     for part in read.document.parts.parts:
-        if around := contexts(f"{part.title}\n{part.body}", words):
-            found.append(Match(part.title, first_line(part), around))
+        text = f"{part.title}\n{part.body}"
+        if present := _present(text, words):
+            found.append(Match(part.title, first_line(part), text, present))
     introduction = read.document.introduction
-    if around := contexts(introduction, words):
-        found.append(Match(INTRODUCTION, introduction.partition("\n")[0], around))
+    if present := _present(introduction, words):
+        first = introduction.partition("\n")[0]
+        found.append(Match(INTRODUCTION, first, introduction, present))
     return found
+
+
+def _present(text: str, words: Sequence[str]) -> tuple[str, ...]:
+    lowered = text.lower()
+    return tuple(word for word in words if word in lowered)
 
 
 def contexts(text: str, words: Sequence[str]) -> dict[str, list[str]]:
@@ -99,7 +109,7 @@ def contexts(text: str, words: Sequence[str]) -> dict[str, list[str]]:
 
 
 def _around(text: str, lowered: str, word: str) -> list[str]:
-    found = []
+    found: list[str] = []
     at = lowered.find(word)
     while at >= 0 and len(found) < _MOST_CONTEXTS:
         end = at + len(word)
@@ -109,19 +119,17 @@ def _around(text: str, lowered: str, word: str) -> list[str]:
     return found
 
 
-def _seen(found: Found, words: Sequence[str]) -> _Seen:
+def _seen(found: Found, text: str, words: Sequence[str]) -> _Seen:
     document, data = found.read.document, found.read.metadata
-    text, title = document.parts.text.lower(), data.title.lower()
-    headings = "\n".join(document.parts.titles).lower()
+    title, headings = data.title.lower(), "\n".join(document.parts.titles).lower()
     keywords = [keyword.lower() for keyword in data.keywords]
-    counts = {word: text.count(word) for word in words if word in text}
     boosts = {
         word: _TITLE * (word in title)
         + _KEYWORD * any(word in keyword for keyword in keywords)
         + _HEADING * (word in headings)
         for word in words
     }
-    return _Seen(found, counts, boosts, len(text))
+    return _Seen(found, {word: text.count(word) for word in words}, boosts, len(text))
 
 
 def _score(seen: _Seen, weights: dict[str, float], usual: float) -> float:
@@ -129,7 +137,7 @@ def _score(seen: _Seen, weights: dict[str, float], usual: float) -> float:
     return sum(
         weight
         * (
-            seen.boosts[word]
+            seen.boosts.get(word, 0.0)
             + (_SATURATION + 1)
             * seen.counts.get(word, 0)
             / (seen.counts.get(word, 0) + _SATURATION * share)

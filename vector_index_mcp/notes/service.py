@@ -29,6 +29,7 @@ from vector_index_mcp.notes.store.staging import Staging
 from vector_index_mcp.notes.store.writer import Writer
 from vector_index_mcp.notes.syncing import Syncing
 from vector_index_mcp.notes.watching import Watching
+from vector_index_mcp.processes import memory
 
 if TYPE_CHECKING:  # imports LanceDB
     from vector_index_mcp.indexing.service import LiveIndex
@@ -201,7 +202,7 @@ class Notes:
 
     async def _searched(self, given: Given) -> Answer:
         if given["mode"] == "keywords":
-            return await anyio.to_thread.run_sync(document_calls.search, self.store, given)
+            return await anyio.to_thread.run_sync(self._searched_by_words, given)
         from vector_index_mcp.notes import finding, index  # LanceDB
 
         document_calls.check_query(given["query"])
@@ -229,6 +230,12 @@ class Notes:
             "results": results,
         }
         return {**answer, "by_words_alone": lack} if lack else answer
+
+    def _searched_by_words(self, given: Given) -> Answer:
+        answer = document_calls.search(self.store, given)
+        if given["all_projects"]:  # which reads every text there is
+            memory.give_back()
+        return answer
 
     async def _status(self) -> Answer:
         try:

@@ -9,7 +9,7 @@ from drawn import examples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from vector_index_mcp.notes import knowledge, slugs
+from vector_index_mcp.notes import knowledge, matter, slugs
 from vector_index_mcp.notes.merging import conflicts, merged
 from vector_index_mcp.notes.refusal import Refusal
 
@@ -498,6 +498,13 @@ ON_FRONTS = {
         f"x:\n  - 2\n# {LABEL}: x: |\n# {LABEL}:   3\n# {LABEL}:   4\ny: 2\n",
         ["x"],
     ),
+    "a comment in a list": (
+        "x:\n# one\n# two\n- 1\ny: 1\n",
+        "x:\n# one\n# two\n- 1\ny: 2\n",
+        "x:\n# one\n# two\n- 3\nz: 1\ny: 1\n",
+        "x:\n# one\n# two\n- 3\nz: 1\ny: 2\n",
+        [],
+    ),
     "a new key, a removed one, and comments": (
         "title: a\n# one\nx: 1\n",
         "title: a\nx: 1\n# two\n",
@@ -803,6 +810,15 @@ def test_tasks_that_were_added_on_both_sides_are_two():
     ]
 
 
+def test_a_task_without_a_name_is_one_too():
+    at = TODO + "1/TASK-"
+    found = merge({}, {at + "2.json": task("a")}, {at + "002-b.md": "b"}, [at + "1.md"])
+    assert found.files == {
+        at + "2.json": None,
+        **tree({at + "002-b.md": "b", at + "003.json": task("a")}),
+    }
+
+
 def test_a_task_that_was_created_in_the_same_moment_is_one():
     path = TODO + "1/TASK-003-a.json"
     ours, theirs = task("a", created="1", completed=True), task("a", created="1", content="x")
@@ -965,12 +981,12 @@ def expected_chapters(base, ours, theirs):
 
 def is_the_same(content, expected):
     """Whether a chapter says what it should: a mark, or the end of a block of code, may be new."""
-    unmarked = plain(content.removeprefix(MARK))
-    return any(
-        expected in {each, plain(each.removesuffix(last))}
-        for each in (content, unmarked)
-        if set(last := each.rpartition("\n")[2]) in (set(), {"`"}, {"~"}) or each == expected
-    )
+    for each in (content, plain(content.removeprefix(MARK))):
+        last = each.rpartition("\n")[2]
+        is_fence = set(last) in ({"`"}, {"~"})
+        if each == expected or (is_fence and plain(each.removesuffix(last)) == expected):
+            return True
+    return False
 
 
 @settings(max_examples=examples(600))
@@ -1019,6 +1035,35 @@ def assert_the_other_way_round_is_the_same(base, ours, theirs, text):
 
     other, _ = document(base, theirs, ours)
     assert said(other) == said(text)
+
+
+FORMS = ["%s", "[%s]", "[%s, k]", "\n- %s\n- k", "|\n  %s"]
+FRONTS = st.dictionaries(
+    st.sampled_from(["title", "keywords", "x", "y", "z", "# c"]),
+    st.tuples(st.integers(1, 3), st.sampled_from(FORMS)),
+    max_size=5,
+).map(lambda front: {k: (word, "%s" if k == "# c" else form) for k, (word, form) in front.items()})
+
+
+def front_of(values):
+    lines = (f"{key}: " + form % f"{key}{word}" for key, (word, form) in values.items())
+    return "".join(f"{line}\n" for line in ("---", "always: 1", *lines, "---"))
+
+
+@settings(max_examples=examples(600))
+@given(FRONTS, FRONTS, FRONTS, st.booleans())
+def test_nothing_of_front_matter_is_lost(base, ours, theirs, is_crlf):
+    sides = [front_of(each) + "text\n" for each in (base, ours, theirs)]
+    text, _ = document(*(side.replace("\n", "\r\n") if is_crlf else side for side in sides))
+    front, rest = matter.parted(text)
+    assert rest.replace("\r", "") == "text\n"
+    for one, other in ((ours, theirs), (theirs, ours)):
+        for key, (word, form) in one.items():
+            is_left = base.get(key) == (word, form) != other.get(key)
+            assert is_left or f"{key}{word}" in front
+    title = ours.get("title", theirs.get("title"))
+    if title and title == theirs.get("title", title) and base.get("title") != title:
+        assert matter.metadata(front.replace("\r", "")).title
 
 
 # -- anything: stores ------------------------------------------------------------------------

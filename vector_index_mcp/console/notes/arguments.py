@@ -1,44 +1,188 @@
 """The grammar of the notes' command line."""
 
 import argparse
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
 
-SERVE = "serve"
+SERVE, LOGS = "serve", "logs"
 _DESCRIPTION = """\
 What agents write down about projects: instructions, knowledge and to-do lists, kept in git.
 
 The notes lie in ~/.knowledge-mcp, or where KNOWLEDGE_MCP_HOME or --home says. They are files of
 Markdown and JSON: edit them as you like, each change is a commit.
 """
+_EPILOG = """\
+WHAT is a document as `list` names it (setup.md, or setup), main.md for the main text, or `todo 3`
+for a to-do list. Left out, it is all of the project; for `show`, the main text. Write -- before a
+name that begins with -.
+
+WHEN is a commit (as `log` shows it, or HEAD~2), a date (2026-11-17), a date and a time
+("2026-11-17 14:00"), or what people say: yesterday, tuesday, "nov 17", "3 days ago", "2 hours ago".
+A day without a time means its end.
+
+  vector-index-mcp notes list                         what there is
+  vector-index-mcp notes show shop setup --at tuesday the document as it was on Tuesday
+  vector-index-mcp notes restore shop --to yesterday  the whole project, back as it was
+"""
+_USUAL_COUNT, _MOST = 20, 1_000_000
+_ALL = "--"
+"""What follows it is no option."""
+_Add = Callable[..., argparse.ArgumentParser]
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
-    """The options of a command; exits with status 2 and a usage line if they make no sense."""
-    return _parser().parse_args(arguments)
+    """The options of a command; exits with status 2 and a usage line if they make no sense.
+
+    Returns:
+        Besides the options, `command`, and `words`: what is no option, as many as it takes.
+    """
+    parser, commands = _parser()
+    name = arguments[0] if arguments else ""
+    if name not in commands:
+        return parser.parse_args(arguments)  # which helps, or says what is wrong
+    end = arguments.index(_ALL) if _ALL in arguments else len(arguments)
+    # Options may stand between words, which a subcommand of argparse does not allow.
+    line = commands[name].parse_intermixed_args(list(arguments[1:end]))
+    line.command = name
+    line.words = [*line.words, *arguments[end + 1 :]]
+    if not line.least <= len(line.words) <= line.most:
+        commands[name].error(f"it takes {line.takes or 'nothing'}")
+    return line
 
 
 def is_relay(arguments: Sequence[str]) -> bool:
     """Whether standard input and output belong to an MCP client."""
-    words = [word for word in arguments if not word.startswith("-")]
-    return SERVE in words and not {"-h", "--help"} & set(arguments)
+    return list(arguments[:1]) == [SERVE] and not {"-h", "--help"} & set(arguments)
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentParser]]:
     parser = argparse.ArgumentParser(
         prog="vector-index-mcp notes",
         description=_DESCRIPTION,
+        epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
-    def add(name: str, words: str, **texts: Any) -> argparse.ArgumentParser:
-        command = commands.add_parser(name, help=words, description=words, **texts)
+    def add(
+        name: str, takes: str, least: int, most: int, words: str, description: str = ""
+    ) -> argparse.ArgumentParser:
+        command = commands.add_parser(
+            name,
+            help=words,
+            usage=f"{parser.prog} {name} [OPTIONS] {takes}".rstrip(),
+            description=description or f"{words[0].upper()}{words[1:]}.",
+            epilog=_EPILOG if "WHAT" in takes else None,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+        command.set_defaults(takes=takes, least=least, most=most)
+        command.add_argument("words", nargs="*", metavar=takes, help=argparse.SUPPRESS)
         command.add_argument(
             "--home", metavar="DIR", default="", help="where the notes lie (~/.knowledge-mcp)"
         )
         return command
 
-    add(SERVE, "serve MCP on standard input and output: what an MCP client runs")
-    return parser
+    add(SERVE, "", 0, 0, "serve MCP on standard input and output: what an MCP client runs")
+    _add_reading(add)
+    _add_writing(add)
+    _add_looking_after(add)
+    return parser, commands.choices
+
+
+def _add_reading(add: _Add) -> None:
+    add(
+        "list", "[PROJECT]", 0, 1,
+        "list the projects, or what one of them holds",
+        "List the projects with their documents, to-do lists (open tasks of all) and last change;\n"
+        "or the documents and to-do lists of one project.",
+    )  # fmt: skip
+    show = add(
+        "show", "PROJECT [WHAT]", 1, 3,
+        "show a main text, a document or a to-do list, as it is or as it was",
+        "Show a project's main text, or one of its documents or to-do lists.",
+    )  # fmt: skip
+    show.add_argument("--at", metavar="WHEN", default="", help="as it was then")
+    log = add(
+        "log", "[PROJECT [WHAT]]", 0, 3,
+        "tell when who changed what, the newest first",
+        "Tell when who changed what, the newest first; also of what was deleted since.",
+    )  # fmt: skip
+    log.add_argument(
+        "-n",
+        dest="count",
+        metavar="N",
+        type=_count,
+        default=_USUAL_COUNT,
+        help=f"how many changes ({_USUAL_COUNT})",
+    )
+    diff = add(
+        "diff", "PROJECT [WHAT]", 1, 3,
+        "show what the last change has changed, or all changes since some time",
+        "Show what changed: with the last change, unless you say since when.",
+    )  # fmt: skip
+    diff.add_argument("--since", metavar="WHEN", default="", help="compare with how it was then")
+    diff.add_argument(
+        "--until", metavar="WHEN", default="", help="how it was then, instead of how it is"
+    )
+
+
+def _add_writing(add: _Add) -> None:
+    restore = add(
+        "restore", "--to WHEN PROJECT [WHAT]", 1, 3,
+        "bring a project, a document or a to-do list back to how it was",
+        "Show what would change, ask, and bring a project, or one document or to-do list of it,\n"
+        "back to how it was; also a deleted one. It is one commit, and no other project is\n"
+        "touched; another restore undoes it.",
+    )  # fmt: skip
+    restore.add_argument("--to", metavar="WHEN", required=True, help="how it was then")
+    _add_yes(restore)
+    add(
+        "export", "PROJECT FOLDER", 2, 2,
+        "write a project as a folder of Markdown",
+        "Write a project as a folder of Markdown, new or empty: main.md, knowledge/*.md, and\n"
+        "to-do lists as task lists, todo-1.md. `import` reads it.",
+    )  # fmt: skip
+    importing = add(
+        "import", "FOLDER", 1, 1,
+        "make a project of a folder of Markdown",
+        "Take over a folder that `export` wrote, or any folder of Markdown. Its main.md,\n"
+        "CLAUDE.md, AGENTS.md or README.md (the first there is) becomes the main text, each other\n"
+        ".md file below it a document. It is one commit; links are not followed, hidden files not\n"
+        "read.",
+    )  # fmt: skip
+    importing.add_argument(
+        "--project", metavar="PROJECT", default="", help="into which project (the folder's name)"
+    )
+    importing.add_argument(
+        "--replace", action="store_true", help="replace what has the same name, do not refuse"
+    )
+
+
+def _add_looking_after(add: _Add) -> None:
+    doctor = add(
+        "doctor", "", 0, 0,
+        "examine the notes and their history",
+        "Examine whether every file can be read, every project has its folder, every task its own\n"
+        "number, and whether the history is sound. Status 1 when a check failed.",
+    )  # fmt: skip
+    kinds = doctor.add_mutually_exclusive_group()
+    kinds.add_argument(
+        "--repair", action="store_true", help="show what can be repaired, ask, and do it"
+    )
+    kinds.add_argument("--json", action="store_true", help="print what was found as JSON")
+    _add_yes(doctor)
+    status = add("status", "", 0, 0, "tell how the notes, their history and their remote are")
+    status.add_argument("--json", action="store_true", help="print what the MCP tool returns")
+    logs = add(LOGS, "", 0, 0, "show what the service of the notes has logged")
+    logs.add_argument("--follow", action="store_true", help="go on until Ctrl+C")
+
+
+def _add_yes(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--yes", action="store_true", help="do it without asking")
+
+
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and 1 <= int(text) <= _MOST):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to {_MOST}")
+    return int(text)

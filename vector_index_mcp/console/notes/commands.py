@@ -1,11 +1,28 @@
-"""The commands of the notes."""
+"""The commands of the notes: which function is which. Their imports stand where they are needed."""
 
 import argparse
 
-from vector_index_mcp.background import relay
+from vector_index_mcp.console.notes.arguments import LOGS, SERVE
 from vector_index_mcp.console.notes.desk import Desk
 
 
 def run(line: argparse.Namespace, desk: Desk) -> int:
-    """Run a command; its exit status."""
-    return relay.run(desk.endpoint, desk.host_arguments)
+    """Run a command; its exit status.
+
+    Raises:
+        VectorIndexError: If it cannot be done.
+    """
+    if line.command == SERVE:
+        from vector_index_mcp.background import relay
+
+        return relay.run(desk.endpoint, desk.host_arguments)
+    if line.command == LOGS:
+        from vector_index_mcp.console import services
+
+        return services.logs_at(desk.endpoint, follow=line.follow)
+    from vector_index_mcp.console.notes import changing, looking
+
+    with desk.reading() as store:
+        if line.command in looking.COMMANDS:
+            return looking.COMMANDS[line.command](line, desk, store)
+        return changing.COMMANDS[line.command](line, desk, store)

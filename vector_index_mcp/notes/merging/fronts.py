@@ -22,6 +22,7 @@ _RULE = "---"
 _KEY = re.compile(r"([^\s#:\-\[\]{}][^:\n]{0,60}):(?=\s|$)")
 _BELONG = (" ", "\t", "-", "]", "}")
 """How lines begin that belong to the key above."""
+_COMMENT = "\n"  # before one that is taken for a name: no key begins so
 _KEYWORDS: Key = ("keywords", 0)
 UPDATED: Key = ("updated", 0)
 """When a document was changed."""
@@ -57,12 +58,16 @@ def pieces(front: str) -> Front:
     names: list[str] = []
     texts: list[str] = []
     for line in inner[:-1]:
-        is_more = line.startswith(_BELONG) or not line.strip()
-        if texts and is_more:
+        if texts and line.startswith(_BELONG):
+            while len(texts) > 1 and names[-1].startswith(_COMMENT):  # among what belongs to a key
+                names.pop()
+                texts[-2:] = ["".join(texts[-2:])]
+        if texts and (line.startswith(_BELONG) or not line.strip()):
             texts[-1] += line
         else:
             match = _KEY.match(line)
-            names.append(match[1].strip().strip("\"'").lower() if match else f"\n{line.strip()}")
+            name = match[1].strip().strip("\"'").lower() if match else _COMMENT + line.strip()
+            names.append(name)
             texts.append(line)
     return Front(first, dict(zip(keys(names), texts, strict=True)), inner[-1])
 

@@ -11,7 +11,7 @@ from itertools import count
 from vector_index_mcp.notes import matter
 from vector_index_mcp.notes.merging import objects, places
 from vector_index_mcp.notes.merging.places import INDEX, Task, Todo
-from vector_index_mcp.notes.merging.sides import Sides
+from vector_index_mcp.notes.merging.sides import Files, Sides
 
 _MOST = 99_999
 
@@ -127,9 +127,7 @@ def numbers_of_tasks(sides: Sides) -> Numbers:
     )
 
 
-def _by_number(
-    sides: Sides, tree: dict[str, bytes]
-) -> dict[tuple[Todo, int], list[tuple[str, str]]]:
+def _by_number(sides: Sides, tree: Files) -> dict[tuple[Todo, int], list[tuple[str, str]]]:
     """The paths of the tasks that this side has added or changed, and the end of their names."""
     found: dict[tuple[Todo, int], list[tuple[str, str]]] = defaultdict(list)
     for path in sorted(tree):
@@ -148,7 +146,7 @@ def _are_apart(sides: Sides, path: str, other: str) -> bool:
     return moments[0] != moments[1] if all(moments) else path not in sides.base
 
 
-def created(path: str, tree: dict[str, bytes]) -> str:
+def created(path: str, tree: Files) -> str:
     """When the to-do or the task in a file was created; empty where nothing says it."""
     content = tree.get(path, b"")
     if not path.endswith(".md"):

@@ -9,9 +9,9 @@ INDEX = "index.json"
 """Of a store: which project is in which folder; of a to-do: what it is about."""
 PROJECTS = "projects/"
 
-# Numbers as the contract has them: 1 to 99999.
-_TODO = re.compile(r"projects/([^/]+)/TODO/([1-9][0-9]{0,4})(?:/(.*))?", re.DOTALL)
-_TASK = re.compile(r"TASK-([0-9]{1,5})(-[^/]*\.(?:json|md))")
+# As the store reads them, which takes more numbers than it gives: those are 1 to 99999.
+_TODO = re.compile(r"projects/([^/]+)/TODO/([1-9][0-9]{0,5})(?:/(.*))?", re.DOTALL)
+_TASK = re.compile(r"TASK-([0-9]{1,6})((?:-[^/]*)?\.(?:json|md))")
 _NOT_IN_NAMES = re.compile(r'[\x00-\x1f/\\:*?"<>|]+')
 _LONGEST_NAME = 240  # bytes; file systems take 255, and a temporary file's name is longer
 _LONGEST_LABEL = 80

@@ -10,9 +10,7 @@ from itertools import count
 
 from vector_index_mcp.notes.merging import objects, places
 from vector_index_mcp.notes.merging.places import INDEX, PROJECTS
-from vector_index_mcp.notes.merging.sides import Sides
-
-Tree = dict[str, bytes]
+from vector_index_mcp.notes.merging.sides import Files, Sides
 
 
 def settle(sides: Sides) -> list[str]:
@@ -68,7 +66,7 @@ def _projects(sides: Sides) -> list[dict[str, str]]:
     return [_named(tree) for tree in (sides.base, sides.ours, sides.theirs)]
 
 
-def _named(tree: Tree) -> dict[str, str]:
+def _named(tree: Files) -> dict[str, str]:
     return objects.projects(objects.parsed(tree.get(INDEX))) or {}
 
 
@@ -76,7 +74,7 @@ def _folders(paths: Iterable[str]) -> set[str]:
     return {found for path in paths if (found := places.project(path))}
 
 
-def _is_left(sides: Sides, tree: Tree, name: str) -> bool:
+def _is_left(sides: Sides, tree: Files, name: str) -> bool:
     """Whether one side has left a project as it was: then the other side decides about it."""
     slug = _named(tree)[name]
     inside = [path for path in tree if path.startswith(_folder(slug))]
@@ -84,7 +82,7 @@ def _is_left(sides: Sides, tree: Tree, name: str) -> bool:
     return is_old and not any(tree[path] != sides.base.get(path) for path in inside)
 
 
-def _can_move(sides: Sides, tree: Tree, name: str, new: str) -> bool:
+def _can_move(sides: Sides, tree: Files, name: str, new: str) -> bool:
     """Whether one side can have a project in another folder."""
     named = _named(tree)
     used, old = [*named.values()], named[name]
@@ -98,7 +96,7 @@ def _can_move(sides: Sides, tree: Tree, name: str, new: str) -> bool:
     return old not in _folders([*kept, *sides.unchanged])
 
 
-def _move(sides: Sides, tree: Tree, name: str, new: str) -> None:
+def _move(sides: Sides, tree: Files, name: str, new: str) -> None:
     """Have a project of one side in another folder, and what it goes back to."""
     content = tree[INDEX]
     values = objects.parsed(content) or {}
@@ -110,7 +108,7 @@ def _move(sides: Sides, tree: Tree, name: str, new: str) -> None:
     tree[INDEX] = objects.written(values, content)
 
 
-def _move_files(tree: Tree, old: str, new: str) -> None:
+def _move_files(tree: Files, old: str, new: str) -> None:
     for path in [path for path in tree if path.startswith(_folder(old))]:
         tree[_folder(new) + path.removeprefix(_folder(old))] = tree.pop(path)
 

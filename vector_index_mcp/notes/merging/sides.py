@@ -6,6 +6,8 @@ from dataclasses import dataclass
 Content = bytes | None
 Tree = Mapping[str, Content]
 """Files by path; one that is None, or not in it, is not there."""
+Files = dict[str, bytes]
+"""Those of one side that are there."""
 
 
 @dataclass
@@ -15,9 +17,9 @@ class Sides:
     What is not the same on both sides is moved apart here, before files are compared.
     """
 
-    base: dict[str, bytes]
-    ours: dict[str, bytes]
-    theirs: dict[str, bytes]
+    base: Files
+    ours: Files
+    theirs: Files
     unchanged: frozenset[str]
     """The paths of files that are the same on all sides."""
 
@@ -40,5 +42,5 @@ class Sides:
         yield from self.unchanged
 
 
-def _present(tree: Tree) -> dict[str, bytes]:
+def _present(tree: Tree) -> Files:
     return {path: content for path, content in tree.items() if content is not None}

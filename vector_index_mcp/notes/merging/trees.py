@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from vector_index_mcp.notes.merging import chapters, numbers, objects, places, projects, tasks
 from vector_index_mcp.notes.merging.objects import Object
 from vector_index_mcp.notes.merging.places import INDEX, Task
-from vector_index_mcp.notes.merging.sides import Content, Sides, Tree
+from vector_index_mcp.notes.merging.sides import Content, Files, Sides, Tree
 from vector_index_mcp.notes.merging.threeway import Verdict, verdict
 
 _UNREADABLE = "unreadable"
@@ -50,7 +50,7 @@ class _Merging:
     def __init__(self, sides: Sides, label: str) -> None:
         self._sides = sides
         self._label = label
-        self.result: dict[str, bytes] = {}
+        self.result: Files = {}
         self.notes: list[str] = []
 
     def run(self) -> None:

@@ -1,17 +1,21 @@
 """The index of the store's repository, which only people use: `git status` compares with it.
 
 Our commits need none. It is brought up to date behind the answers, and only where a commit of ours
-has changed something, so that what somebody has staged stays staged. While they hold its lock, it
-waits.
+has changed something, so that what somebody has staged stays staged. git changes a copy, which then
+takes the index's place unless somebody holds its lock, or has changed it meanwhile.
 """
 
+import contextlib
 import logging
 import os
 import threading
 from collections.abc import Mapping
 
-from vector_index_mcp.notes.refusal import Refusal
-from vector_index_mcp.notes.store.disk import GIT, Disk
+import filelock
+
+from vector_index_mcp.files import beneath
+from vector_index_mcp.notes.refusal import Code, Refusal
+from vector_index_mcp.notes.store.disk import GIT, WORK, Disk, told
 from vector_index_mcp.notes.store.history import files_of, id_of
 from vector_index_mcp.notes.store.repository import Repository, Said, failure
 from vector_index_mcp.processes import git
@@ -19,6 +23,11 @@ from vector_index_mcp.processes import git
 _log = logging.getLogger(__name__)
 
 _GONE = "0" * 40
+_INDEX, _INDEX_LOCK = f"{GIT}/index", "index.lock"
+_LOCK = "staging.lock"
+_COPY = "index.part"
+_PUBLISHING = "publishing"
+_OTHERS_SECONDS = 10.0
 _PAUSE_SECONDS = 0.5  # between two commits of a burst, which are noted together
 _BETWEEN_TRIES_SECONDS = 5.0
 
@@ -63,7 +72,7 @@ class Staging:
             self._wanted.clear()
             try:
                 self.refresh()
-            except Refusal as refusal:
+            except (Refusal, filelock.Timeout) as refusal:
                 _log.info("the index of git is not up to date yet: %s", refusal)
                 if not is_last and not self._stopping.wait(_BETWEEN_TRIES_SECONDS):
                     self._wanted.set()
@@ -78,15 +87,66 @@ class Staging:
         """
         if not self._repository.exists:
             return
+        with told(WORK), beneath.opened(self._disk.root, WORK, is_made=True) as work:
+            lock = filelock.FileLock(self._disk.root / WORK / _LOCK, mode=0o600)
+            with lock.acquire(timeout=_OTHERS_SECONDS):
+                self._remove_left_lock(work)
+                self._refresh(work)
+
+    def _refresh(self, work: beneath.Folder) -> None:
         commit = self._repository.commit_of(self._repository.branch())
         if not commit or commit == self._known:
             return
+        before = self._stamp()
+        self._copy(work)
         if lines := self._news(commit):
             given = b"".join(line + b"\0" for line in lines)
             said = self._run_git("update-index", "-z", "--index-info", given=given)
             if said.status:
                 raise failure("update-index", said)
+            self._publish(work, before)
         self._known = commit
+
+    def _copy(self, work: beneath.Folder) -> None:
+        """Have a copy of the index where git may change it."""
+        for name in (_COPY, f"{_COPY}.lock"):
+            with contextlib.suppress(FileNotFoundError):
+                work.remove(name)
+        if (data := self._disk.read(_INDEX)) is not None:
+            with os.fdopen(work.open(_COPY, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as file:
+                file.write(data)
+
+    def _publish(self, work: beneath.Folder, before: object) -> None:
+        """Put the copy in the index's place, as git itself does: under the index's lock."""
+        with beneath.opened(self._disk.root, GIT) as folder:
+            os.close(work.open(_PUBLISHING, os.O_WRONLY | os.O_CREAT))
+            try:
+                os.close(folder.open(_INDEX_LOCK, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
+            except FileExistsError as error:
+                work.remove(_PUBLISHING)
+                raise Refusal(
+                    Code.GIT_ERROR, "another git holds the lock of the index (index.lock)"
+                ) from error
+            try:
+                if self._stamp() != before:
+                    raise Refusal(Code.GIT_ERROR, "another git has just changed the index")
+                work.move(_COPY, folder, _INDEX.rpartition("/")[2])
+            finally:
+                folder.remove(_INDEX_LOCK)
+                work.remove(_PUBLISHING)
+
+    def _remove_left_lock(self, work: beneath.Folder) -> None:
+        """Remove the index's lock if one of us was killed while it held it."""
+        if self._disk.status(f"{WORK}/{_PUBLISHING}") is None:
+            return
+        with beneath.opened(self._disk.root, GIT) as folder:
+            for at, name in ((folder, _INDEX_LOCK), (work, _PUBLISHING)):
+                with contextlib.suppress(FileNotFoundError):
+                    at.remove(name)
+
+    def _stamp(self) -> object:
+        status = self._disk.status(_INDEX)
+        return status and (status.st_mtime_ns, status.st_size, status.st_ino)
 
     def _news(self, commit: str) -> list[bytes]:
         """What the index has to take over, as git reads it: mode, content and path.
@@ -129,7 +189,7 @@ class Staging:
         return found
 
     def _run_git(self, *arguments: str, given: bytes = b"") -> Said:
-        index = str(self._disk.root / GIT / "index")
+        index = str(self._disk.root / WORK / _COPY)
         return self._repository.run(
             *arguments, given=given, environment={**git.without_settings(), "GIT_INDEX_FILE": index}
         )

@@ -1,0 +1,173 @@
+"""Searching by words: any of them, anywhere in a text, as they stand; the best document first."""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from writing import put
+
+from vector_index_mcp.notes import document_calls
+from vector_index_mcp.notes.calls import Store
+from vector_index_mcp.notes.reading import Shelf
+from vector_index_mcp.notes.store.disk import Disk
+
+FILLER = "nothing to see in here\n" * 5
+INTRODUCTION = "(Document Introduction)"
+
+
+def searched(query, **texts):
+    """The results of a search in documents, given by their names without an ending."""
+    with TemporaryDirectory() as folder:
+        for name, text in texts.items():
+            put(Path(folder), f"projects/p/knowledge/{name}.md", text)
+        disk = Disk(Path(folder))
+        given = {"project_id": "p", "query": query, "all_projects": False}
+        answer = document_calls.search(Store(disk, Shelf(disk), None), given)
+    results = answer["results"]
+    assert answer["total_documents"] == len(results)
+    assert answer["total_matches"] == sum(len(each["chapters"]) for each in results)
+    return results
+
+
+def names(query, **texts):
+    return [result["document"].removesuffix(".md") for result in searched(query, **texts)]
+
+
+def matches(query, text):
+    """For each chapter: its title and the words found there."""
+    found = []
+    for result in searched(query, a=text):
+        for chapter, match in zip(result["chapters"], result["matching_chapters"], strict=True):
+            assert chapter == {"title": match["chapter"], "matches": len(match["keywords_found"])}
+            assert list(match["match_context"]) == match["keywords_found"]
+            found.append((match["chapter"], match["keywords_found"]))
+    return found
+
+
+def contexts(word, text):
+    """What stands around a word in the only chapter that has it."""
+    [result] = searched(word, a=text)
+    [match] = result["matching_chapters"]
+    return match["match_context"][word]
+
+
+# -- what is found -----------------------------------------------------------------------------
+
+
+def test_any_word_is_found_in_chapters_their_titles_and_the_introduction():
+    text = "About Keys.\n\n## API\n\nnone\n\n## Other\n\nan api, and keys\n\n## Empty\n"
+    assert matches("KEYS api", text) == [
+        ("API", ["api"]), ("Other", ["keys", "api"]), (INTRODUCTION, ["keys"]),
+    ]  # fmt: skip
+
+
+def test_a_word_is_found_within_another():
+    assert matches("key", "## A\n\nmonkeys") == [("A", ["key"])]
+
+
+def test_front_matter_is_not_searched():
+    text = "---\ntitle: Secret\nkeywords: [secret]\n---\n## A\n\nopen\n"
+    assert matches("secret title keywords", text) == []
+
+
+def test_headings_in_code_are_text():
+    assert matches("inner", "## A\n```\n## inner\n```\n") == [("A", ["inner"])]
+
+
+@pytest.mark.parametrize(
+    "word", ["C++", "regex.*stuff", "a|b", "(x", "[a-z]", "\\d+", "^", "$", "ünïcode", "~~~", "**"]
+)
+def test_words_are_taken_as_they_stand(word):
+    text = f"## A\n\nbefore {word} after"
+    assert names(word, a=text, b="## B\n\nregex and stuff, C, a b x d 1") == ["a"]
+    assert contexts(word.lower(), text) == [f"...A before {word} after..."]
+
+
+def test_a_word_that_is_there_twice_is_looked_for_once():
+    assert matches("  One two\tone  TWO ", "## A\n\none two") == [("A", ["one", "two"])]
+
+
+def test_a_word_whose_lower_case_is_longer_is_found():
+    assert [title for title, _ in matches("i̇stanbul", "## A\n\nİSTANBUL")] == ["A"]
+
+
+ALPHABET = st.text("abAB .*", max_size=12)
+
+
+@given(st.lists(ALPHABET, max_size=5), st.text("ab .*", max_size=5).filter(str.strip))
+def test_all_that_has_a_word_is_found_and_nothing_else(texts, query):
+    documents = {f"d{number}": f"## T\n\n{text}" for number, text in enumerate(texts)}
+    expected = [
+        name
+        for name, text in documents.items()
+        if any(word in text.lower() for word in query.lower().split())
+    ]
+    assert sorted(names(query, **documents)) == expected
+
+
+# -- what stands around ------------------------------------------------------------------------
+
+
+def test_fifty_characters_stand_around_a_word_on_one_line():
+    text = "## A\n\n" + "a" * 60 + "\n" + "b" * 30 + " \n needle \n\n" + "c" * 70
+    [context] = contexts("needle", text)
+    assert context == "..." + "a" * 16 + " " + "b" * 30 + " needle " + "c" * 47 + "..."
+
+
+def test_three_places_of_a_word_are_shown():
+    text = "## A\n\n" + (" needle " + "x" * 200) * 9
+    assert len(contexts("needle", text)) == 3
+
+
+def test_a_match_says_what_its_chapter_is_about():
+    [found] = searched("needle", x="First line.\nneedle\n\n## A\n\nSecond line.\nneedle\n")
+    said = [(match["chapter"], match["chapter_summary"]) for match in found["matching_chapters"]]
+    assert said == [("A", "Second line...."), (INTRODUCTION, "First line.")]
+
+
+# -- the order ---------------------------------------------------------------------------------
+
+
+def test_a_rarer_word_counts_more():
+    common = {f"x{number}": f"## T\n\ncommon {FILLER}" for number in range(5)}
+    rare = {"z": f"## T\n\nrare {FILLER}"}
+    assert names("common rare", **common, **rare)[0] == "z"
+
+
+def test_more_of_the_words_count_more():
+    texts = {"a": f"## T\n\none {FILLER}", "b": f"## T\n\none two {FILLER}"}
+    assert names("one two", **texts) == ["b", "a"]
+
+
+@pytest.mark.parametrize(
+    "better",
+    [
+        f"---\ntitle: About needles\n---\n## T\n\nneedle {FILLER}",
+        f"---\nkeywords: [needle]\n---\n## T\n\nneedle {FILLER}",
+        f"## The needle\n\n{FILLER}",
+        f"## T\n\nneedle needle {FILLER}",
+        "## T\n\nneedle",
+    ],
+    ids=["title", "keyword", "heading", "more often", "shorter"],
+)
+def test_what_is_about_a_word_comes_first(better):
+    assert names("needle", a=f"## T\n\nneedle {FILLER}", b=better) == ["b", "a"]
+
+
+def test_a_word_repeated_without_end_does_not_win():
+    many = {f"x{number}": f"## T\n\nother {FILLER}" for number in range(9)}
+    often = {"often": "## T\n\n" + "one " * 500}
+    both = {"both": f"## T\n\none two {FILLER}"}
+    assert names("one two", **many, **often, **both) == ["both", "often"]
+
+
+def test_equal_ones_come_in_the_order_of_their_names():
+    texts = dict.fromkeys("cab", "## T\n\nneedle")
+    assert names("needle", **texts) == ["a", "b", "c"]
+
+
+def test_nothing_is_found_in_nothing():
+    assert searched("needle") == []
+    assert searched("needle", a="") == []

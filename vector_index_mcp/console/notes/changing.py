@@ -1,0 +1,185 @@
+"""The commands that write: restore, import, `doctor --repair`; and export, which writes elsewhere.
+
+What would happen is shown first. Somebody is asked, unless `--yes` answers before.
+"""
+
+import argparse
+import json
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from vector_index_mcp.console.notes import reports
+from vector_index_mcp.console.notes.desk import Desk
+from vector_index_mcp.console.notes.looking import Command, say, warn
+from vector_index_mcp.console.terminal import write
+from vector_index_mcp.errors import SettingsError, UnknownError
+from vector_index_mcp.foreign import visible
+from vector_index_mcp.notes import examining, exchange, history, overview, repairing, restoring
+from vector_index_mcp.notes.calls import Store
+from vector_index_mcp.notes.examining import Finding, Verdict
+from vector_index_mcp.notes.past import Past, tree_of
+from vector_index_mcp.notes.pieces import piece_of
+from vector_index_mcp.notes.restoring import Wanted
+from vector_index_mcp.notes.store.byhand import ByHand
+from vector_index_mcp.notes.store.writer import Writer
+
+_COMMIT_CHARS = 10
+
+
+def _is_agreed(line: argparse.Namespace, question: str) -> bool:
+    """Whether it is to be done: `--yes` says so, or somebody who is asked.
+
+    Raises:
+        SettingsError: If nobody can be asked.
+    """
+    if line.yes:
+        return True
+    if not sys.stdin.isatty():
+        raise SettingsError(
+            "nobody is at a terminal who could be asked; with --yes it is done; nothing was changed"
+        )
+    while True:
+        write(f"{question} [y/N] ", end="")
+        answer = sys.stdin.readline()
+        if answer.strip().lower() in {"y", "yes"}:
+            return True
+        if answer.strip().lower() in {"", "n", "no"}:
+            write("Nothing was changed" if answer else "\nNothing was changed")
+            return False
+
+
+# -- restore ---------------------------------------------------------------------------------
+
+
+def _restore(line: argparse.Namespace, desk: Desk, store: Store) -> int:
+    project, piece = line.words[0], piece_of(line.words[1:])
+    if not overview.has_notes(store.disk):
+        raise UnknownError(f"{overview.NOTHING} ({desk.home}); there is nothing to restore")
+    head = history.head_of(store)
+    commit = history.past_commit(store, head, line.to)
+    past, wanted = Past(store.repository, commit), Wanted(project, piece, commit)
+    tree, by_hand = tree_of(store.repository, head), ByHand(store.disk)
+    found = restoring.restoring(store.disk, tree, by_hand, past, wanted)
+    about = _about(store, commit)
+    if not found.is_needed:
+        write(visible(f"{project} is as it was at {about}; there is nothing to do"))
+        return 0
+    say(reports.of_restoring(found, about, desk.colours))
+    if not _is_agreed(line, "Restore this?"):
+        return 1
+    with desk.writing(store) as writer:
+        writer.ask(lambda: restoring.plan_of(found, writer, past, wanted, about)).result()
+        made = writer.tree.commit
+    before = history.entries(store, made)[0].parent[:_COMMIT_CHARS]
+    write(f"Restored, in commit {made[:_COMMIT_CHARS]}. To undo it:")
+    write(visible(f"  vector-index-mcp notes {_undoing(line, before)}"))
+    return 0
+
+
+def _undoing(line: argparse.Namespace, commit: str) -> str:
+    """The command that undoes this one, as a shell takes it."""
+    options = ["--to", commit, *(["--home", line.home] if line.home else [])]
+    begins_like_option = any(word.startswith("-") for word in line.words)
+    return shlex.join(["restore", *options, *(["--"] * begins_like_option), *line.words])
+
+
+def _about(store: Store, commit: str) -> str:
+    entry = history.entries(store, commit)[0]
+    return f"{reports.moment(entry.when)} ({commit[:_COMMIT_CHARS]})"
+
+
+# -- out and in ------------------------------------------------------------------------------
+
+
+def _export(line: argparse.Namespace, _: Desk, store: Store) -> int:
+    project, folder = line.words[0], Path(line.words[1])
+    found = exchange.exported(store, project)
+    exchange.write(found.files, folder)
+    write(visible(f"Wrote {reports.counted(len(found.files), 'file')} into {folder}"))
+    return _left_out(found.left_out)
+
+
+def _import(line: argparse.Namespace, desk: Desk, store: Store) -> int:
+    place = Path(line.words[0])
+    project = line.project or place.resolve().name
+    exchange.check_project(project)
+    folder = exchange.folder_of(place)
+    if folder.is_empty:
+        return _left_out(folder.skipped)
+    with desk.writing(store) as writer:
+        asked = writer.ask(
+            lambda: exchange.importing(store, project, folder, replaces=line.replace)
+        )
+        replaced = asked.result()
+        made = writer.tree.commit
+    parts = ["the main text"] * (folder.main is not None)
+    parts += [
+        reports.counted(len(folder.documents), "document"),
+        reports.counted(len(folder.lists), "to-do list"),
+    ]
+    said = f", {replaced} of them in place of what was there" if replaced else ""
+    write(
+        visible(
+            f"Imported {', '.join(parts)} into project {project}{said}, "
+            f"in commit {made[:_COMMIT_CHARS]}"
+        )
+    )
+    return _left_out(folder.skipped)
+
+
+def _left_out(reasons: Sequence[str]) -> int:
+    for reason in reasons:
+        warn(f"left out: {reason}")
+    return 1 if reasons else 0
+
+
+# -- doctor ----------------------------------------------------------------------------------
+
+
+def _doctor(line: argparse.Namespace, desk: Desk, store: Store) -> int:
+    if not line.repair:
+        return _examine(desk, store, as_json=line.json)
+    found = repairing.repair_of(store, history.head_of(store))
+    if not found.said:
+        write("There is nothing that can be repaired")
+        return _examine(desk, store, as_json=False)
+    for sentence in found.said:
+        write(visible(sentence))
+    if not _is_agreed(line, "Repair this?"):
+        return 1
+    with desk.writing(store) as writer:
+        made = _repaired(found, writer, store)
+    write(f"Repaired, in commit {made[:_COMMIT_CHARS]}; what was there before is in the history\n")
+    return _examine(desk, store, as_json=False)
+
+
+def _repaired(found: repairing.Repair, writer: Writer, store: Store) -> str:
+    writer.ask(lambda: repairing.plan_of(found, store, writer.tree.commit)).result()
+    return writer.tree.commit
+
+
+def _examine(desk: Desk, store: Store, *, as_json: bool) -> int:
+    findings: list[Finding] = []
+    for finding in examining.examine(store):
+        findings.append(finding)
+        if not as_json:
+            say(reports.of_finding(finding, desk.colours))
+    has_failed = any(finding.verdict is Verdict.FAILURE for finding in findings)
+    if as_json:
+        listed = [asdict(finding) for finding in findings]
+        write(json.dumps({"ok": not has_failed, "checks": listed}, indent=2))
+    else:
+        say(reports.of_counts(findings))
+    return 1 if has_failed else 0
+
+
+COMMANDS: Mapping[str, Command] = {
+    "restore": _restore,
+    "export": _export,
+    "import": _import,
+    "doctor": _doctor,
+}
+"""What runs each of them."""

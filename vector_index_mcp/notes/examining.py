@@ -1,0 +1,316 @@
+"""Whether everything in a store is as it should be: one check after the other, each by itself.
+
+A check that breaks off is a finding like any other, and stops no other.
+"""
+
+import re
+import shlex
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from vector_index_mcp.notes import matter, overview, todos
+from vector_index_mcp.notes.calls import Store
+from vector_index_mcp.notes.history import entries, head_of
+from vector_index_mcp.notes.limits import MOST_SHOWN
+from vector_index_mcp.notes.merging import conflicts
+from vector_index_mcp.notes.past import tree_of
+from vector_index_mcp.notes.projects import Mapping as Projects
+from vector_index_mcp.notes.projects import Project
+from vector_index_mcp.notes.reading import Read
+from vector_index_mcp.notes.refusal import Refusal
+from vector_index_mcp.notes.store.byhand import ByHand, some
+from vector_index_mcp.notes.store.disk import GIT, WORK
+from vector_index_mcp.notes.store.opening import INDEX, PROJECTS
+from vector_index_mcp.notes.store.remote import Remote
+from vector_index_mcp.notes.store.repository import Said
+from vector_index_mcp.notes.store.writer import Writer
+from vector_index_mcp.notes.syncing import Syncing
+
+_OLDEST_GIT = (2, 36)
+"""The first that has the disk keep a commit before it says that it is done."""
+_VERSION = re.compile(r"(\d+)\.(\d+)")
+_EXAMINING_SECONDS = 600.0  # of git; it reads every object
+_LEFT_SECONDS = 60.0  # after which a lock is no longer taken for one in use
+_RULE, _ENDS = "---", frozenset({"---", "..."})
+_LONGEST_FRONT_LINES = 1_000
+_REPAIR = "`vector-index-mcp notes doctor --repair`"
+_BY_HAND = f"correct it, or let {_REPAIR} bring back its last good version, if there is one"
+
+
+class Verdict(StrEnum):
+    """What a check comes to; the values are printed."""
+
+    OK = "ok"
+    WARNING = "warning"
+    FAILURE = "failure"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a check has found."""
+
+    name: str
+    """Of the check."""
+    verdict: Verdict
+    words: str
+    remedy: str = ""
+    """What to do; empty if nothing has to be done."""
+
+
+_Problem = tuple[Verdict, str, str]
+"""Verdict, words and remedy."""
+_Check = Callable[[Store], tuple[str, Sequence[_Problem]]]
+"""What to say if all is well, and what is not."""
+
+
+def examine(store: Store) -> Iterator[Finding]:
+    """What each check finds, as soon as it does."""
+    for name, check in _CHECKS:
+        try:
+            words, problems = check(store)
+        except Refusal as refusal:
+            words, _, remedy = str(refusal).partition("; ")
+            problems = [(Verdict.FAILURE, words, remedy or "mend that first")]
+        if not problems:
+            yield Finding(name, Verdict.OK, words)
+        for verdict, words, remedy in problems[:MOST_SHOWN]:
+            yield Finding(name, verdict, words, remedy)
+        if len(problems) > MOST_SHOWN:
+            words = f"… {len(problems)} in all"
+            yield Finding(name, Verdict.WARNING, words, "begin with these")
+        if check is _notes and words == overview.NOTHING:
+            return
+
+
+def _failed(words: str, remedy: str) -> _Problem:
+    return Verdict.FAILURE, words, remedy
+
+
+def _warned(words: str, remedy: str) -> _Problem:
+    return Verdict.WARNING, words, remedy
+
+
+# -- the program and the place ---------------------------------------------------------------
+
+
+def _git(store: Store) -> tuple[str, list[_Problem]]:
+    words = store.repository.run("version").output.decode("utf-8", "replace").strip()
+    found = _VERSION.search(words)
+    if found and (int(found[1]), int(found[2])) < _OLDEST_GIT:
+        needed = ".".join(map(str, _OLDEST_GIT))
+        remedy = f"install git {needed} or later: older ones may lose a commit in a power failure"
+        return words, [_warned(words, remedy)]
+    return words, []
+
+
+def _notes(store: Store) -> tuple[str, list[_Problem]]:
+    if not overview.has_notes(store.disk):
+        return overview.NOTHING, []
+    count = len(list(Projects(store.disk).all()))
+    return f"{count} project{'s' if count != 1 else ''} in {store.disk.root}", []
+
+
+# -- which projects --------------------------------------------------------------------------
+
+
+def _index(store: Store) -> tuple[str, list[_Problem]]:
+    projects = Projects(store.disk)
+    if projects.problem:
+        words = projects.problem.partition("; ")[0]
+        remedy = f"correct it, or let {_REPAIR} build it anew"
+        return "", [_failed(words, remedy)]
+    if store.disk.status(INDEX) is None and projects.folders():
+        words = f"{INDEX} is missing: each folder is taken for a project of its own name"
+        return "", [_warned(words, f"{_REPAIR} builds it anew")]
+    return f"{INDEX} can be read", []
+
+
+def _folders(store: Store) -> tuple[str, list[_Problem]]:
+    projects = Projects(store.disk)
+    problems = [
+        _failed(
+            f"{INDEX} gives project {project} the folder {projects.entries[project]!r}, which is "
+            "no name of a folder",
+            f"correct it there; {_REPAIR} does it if there is a folder of the project's name",
+        )
+        for project in projects.unusable
+    ]
+    usable = {k: name for k, name in projects.entries.items() if k not in projects.unusable}
+    for name, count in Counter(usable.values()).items():
+        if count > 1:
+            ids = " and ".join(project for project, folder in usable.items() if folder == name)
+            remedy = f"give one of them a folder of its own in {INDEX}, and move its files there"
+            problems.append(_failed(f"{ids} lie in the same folder {PROJECTS}/{name}", remedy))
+    problems += _without_folder(store, usable)
+    if not projects.problem and store.disk.status(INDEX) is not None:
+        problems += _without_entry(projects)
+    return "every project has a folder of its own", problems
+
+
+def _without_folder(store: Store, usable: dict[str, str]) -> Iterator[_Problem]:
+    for project, name in usable.items():
+        folder = f"{PROJECTS}/{name}"
+        if not store.disk.is_folder(folder):
+            remedy = f"if it was renamed, rename it back, or correct {INDEX}"
+            if commit := _last_with(store, folder):
+                command = shlex.join(["restore", "--to", commit[:12], "--", project])
+                remedy += f"; if it was deleted, `vector-index-mcp notes {command}` brings it back"
+            yield _failed(f"project {project} has no folder {folder}", remedy)
+
+
+def _last_with(store: Store, folder: str) -> str:
+    """The last commit in which a folder was there; empty if there is none."""
+    for entry in entries(store, head_of(store), [folder])[:1]:
+        is_there = tree_of(store.repository, entry.commit).below(folder)
+        return entry.commit if is_there else entry.parent
+    return ""
+
+
+def _without_entry(projects: Projects) -> Iterator[_Problem]:
+    taken = set(projects.entries.values())
+    for name in projects.folders():
+        if name in taken:
+            continue
+        folder = f"{PROJECTS}/{name}"
+        if name in projects.entries:
+            words = f"nobody can reach the folder {folder}: project {name} lies elsewhere"
+            yield _failed(words, f"{_REPAIR} makes it a project of another name")
+        else:
+            words = f"the folder {folder} is not in {INDEX}: it is taken for project {name}"
+            yield _warned(words, f"{_REPAIR} enters it")
+
+
+# -- what projects hold ----------------------------------------------------------------------
+
+
+def _documents(store: Store) -> tuple[str, list[_Problem]]:
+    problems: list[_Problem] = []
+    count = 0
+    for project in Projects(store.disk).all():
+        try:
+            count += store.disk.read_text(project.main) is not None
+        except Refusal as refusal:
+            problems.append(_failed(str(refusal).partition("; ")[0], _BY_HAND))
+        for read in store.shelf.documents(project):
+            count += 1
+            if isinstance(read, Refusal):
+                problems.append(_failed(str(read).partition("; ")[0], _BY_HAND))
+            else:
+                problems += _of_document(project, read)
+    return f"{count} texts can be read", problems
+
+
+def _of_document(project: Project, read: Read) -> Iterator[_Problem]:
+    path = project.document(read.document.name)
+    lines = read.document.text.split("\n", _LONGEST_FRONT_LINES)
+    if lines[0].rstrip() == _RULE and not any(line.rstrip() in _ENDS for line in lines[1:]):
+        words = f"{path} begins with {_RULE} and has no second one: its title is not read"
+        yield _warned(words, f"end the front matter with a line {_RULE}, or take the first away")
+    if not matter.metadata(read.document.front).title and read.document.front:
+        words = f"{path} has front matter without a title that can be read"
+        yield _warned(words, "add a line `title: ...`")
+    for title in conflicts(read.document.text):
+        words = f'{path}: chapter "{title}" was changed on two machines'
+        yield _warned(words, "keep what is right, and remove one version")
+
+
+def _todos(store: Store) -> tuple[str, list[_Problem]]:
+    problems: list[_Problem] = []
+    count = 0
+    for project in Projects(store.disk).all():
+        for todo in todos.lists(store.disk, project.todos):
+            count += len(todo.tasks)
+            problems += [_failed(each.partition("; ")[0], _BY_HAND) for each in todo.problems]
+            numbers = Counter(task.number for task in todo.tasks)
+            for number in sorted(n for n, times in numbers.items() if times > 1):
+                words = f"{todo.folder} has {numbers[number]} tasks with the number {number}"
+                problems.append(_failed(words, f"{_REPAIR} gives the later another number"))
+    return f"{count} tasks can be read, each with a number of its own", problems
+
+
+# -- the history -----------------------------------------------------------------------------
+
+
+def _repository(store: Store) -> tuple[str, list[_Problem]]:
+    if not store.repository.exists:
+        remedy = "write something: the first change makes one"
+        return "", [_warned("there is none yet", remedy)]
+    said = store.repository.run("fsck", "--full", "--no-dangling", seconds=_EXAMINING_SECONDS)
+    if said.status:
+        remedy = (
+            f"bring {GIT} back from a backup or a clone; or move it away, and the next change "
+            "begins a new history of the notes as they are"
+        )
+        return "", [_failed(f"damaged: {_first_line(said)}", remedy)]
+    count = len(entries(store, head_of(store)))
+    return f"sound, {count} commits", []
+
+
+def _first_line(said: Said) -> str:
+    lines = [*said.errors.splitlines(), *said.output.decode("utf-8", "replace").splitlines()]
+    return next((line for line in lines if not line.startswith("notice:")), "git does not say how")
+
+
+def _branch(store: Store) -> tuple[str, list[_Problem]]:
+    if not store.repository.exists:
+        return "there is none yet", []
+    store.repository.check_is_free()
+    branch = store.repository.branch().removeprefix("refs/heads/")
+    return f"{branch} is checked out, and nothing is under way", []
+
+
+def _locks(store: Store) -> tuple[str, list[_Problem]]:
+    now = time.time()
+    names = [f"{GIT}/{name}" for name, _ in store.disk.entries(GIT)]
+    names += [
+        path for part in ("refs", "objects/info") for path in store.disk.files(f"{GIT}/{part}")
+    ]
+    left = [
+        path for path in names if path.endswith(".lock") and _age(store, path, now) > _LEFT_SECONDS
+    ]
+    problems = [
+        _warned(
+            f"a program of git has left a lock: {path}", "if no git is at work there, remove it"
+        )
+        for path in left
+    ]
+    if _age(store, f"{WORK}/changing", now) > _LEFT_SECONDS:
+        words = "a change was cut off before it was committed"
+        problems.append(_warned(words, "nothing: the next change completes it first"))
+    return "no lock was left", problems
+
+
+def _age(store: Store, path: str, now: float) -> float:
+    status = store.disk.status(path)
+    return now - status.st_mtime if status is not None else 0.0
+
+
+def _not_committed(store: Store) -> tuple[str, list[_Problem]]:
+    changed = ByHand(store.disk).changed(tree_of(store.repository, head_of(store)))
+    if not changed:
+        return "everything is committed", []
+    return f"{len(changed)} not committed yet, which the next change does: {some(changed)}", []
+
+
+def _remote(store: Store) -> tuple[str, list[_Problem]]:
+    syncing = Syncing(Writer(store.disk, store.repository), Remote(store.disk, store.repository))
+    known = syncing.status() if store.repository.exists else ""
+    return f"{known}, when it was last asked" if known else "there is none", []
+
+
+_CHECKS: Sequence[tuple[str, _Check]] = (
+    ("git", _git),
+    ("notes", _notes),
+    ("index", _index),
+    ("folders", _folders),
+    ("documents", _documents),
+    ("to-dos", _todos),
+    ("history", _repository),
+    ("branch", _branch),
+    ("locks", _locks),
+    ("commits", _not_committed),
+    ("remote", _remote),
+)

@@ -1,0 +1,314 @@
+"""A project as a folder of Markdown, and a folder of Markdown as a project.
+
+    main.md               the main text
+    knowledge/*.md        the documents, byte for byte
+    todo-1.md             a to-do list, as `checklists` writes it
+
+A folder to be imported is foreign: no link in it is followed, and too much of it is refused.
+"""
+
+import json
+import os
+import stat
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from vector_index_mcp.errors import SettingsError, UnknownError
+from vector_index_mcp.notes import checklists, todos
+from vector_index_mcp.notes.arguments import TOOLS
+from vector_index_mcp.notes.calls import Store
+from vector_index_mcp.notes.checklists import Checklist, Item
+from vector_index_mcp.notes.checks import Issues
+from vector_index_mcp.notes.pieces import KNOWLEDGE, MAIN
+from vector_index_mcp.notes.projects import Mapping as Projects
+from vector_index_mcp.notes.projects import Project
+from vector_index_mcp.notes.refusal import Code, Refusal
+from vector_index_mcp.notes.slugs import filename
+from vector_index_mcp.notes.store.disk import Change, Disk
+from vector_index_mcp.notes.store.writer import Plan
+
+_MAIN_TEXTS = ("main.md", "claude.md", "agents.md", "readme.md")
+"""What may be the main text of a folder, in lower case; of several the first."""
+_ENDING = ".md"
+_MOST_FILES = 2_000
+_MOST_ENTRIES = 200_000  # of any kind, that are looked at
+_DEEPEST = 30
+_LARGEST_BYTES = 10_000_000
+_MOST_BYTES = 200_000_000  # of all files: they are in memory at once
+_MOST_NAMED = 5
+
+
+# -- out -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """A project as files."""
+
+    files: Mapping[str, bytes]
+    left_out: tuple[str, ...]
+    """What cannot be read, and why."""
+
+
+def exported(store: Store, project: str) -> Exported:
+    """A project as files by path.
+
+    Raises:
+        Refusal: If it cannot be listed.
+        UnknownError: If there is none.
+    """
+    found = Projects(store.disk).find(project)
+    if found is None:
+        raise UnknownError(
+            f"there is no project {project}; `vector-index-mcp notes list` lists those there are"
+        )
+    files: dict[str, bytes] = {}
+    left_out: list[str] = []
+    sources = {MAIN: found.main}
+    sources |= {f"{KNOWLEDGE}/{name}": found.document(name) for name in store.shelf.names(found)}
+    for name, path in sources.items():
+        try:
+            data = store.disk.read(path)
+        except Refusal as refusal:
+            left_out.append(str(refusal))
+            continue
+        if data is not None:
+            files[name] = data
+    for todo in todos.lists(store.disk, found.todos):
+        text = checklists.written(checklists.checklist_of(todo))
+        files[checklists.name_of(todo.number)] = text.encode("utf-8", "replace")
+        left_out += todo.problems
+    return Exported(files, tuple(left_out))
+
+
+def write(files: Mapping[str, bytes], folder: Path) -> None:
+    """Write files into a folder that is empty, or is made.
+
+    Raises:
+        SettingsError: If something is there already.
+        OSError: If they cannot be written.
+    """
+    if folder.is_dir():
+        if any(folder.iterdir()):
+            raise SettingsError(f"{folder} is not empty; name an empty folder, or a new one")
+    elif os.path.lexists(folder):
+        raise SettingsError(f"{folder} is no folder; name an empty folder, or a new one")
+    folder.mkdir(parents=True, exist_ok=True)
+    for path, data in files.items():
+        (folder / path).parent.mkdir(exist_ok=True)
+        with (folder / path).open("xb") as file:
+            file.write(data)
+
+
+# -- in --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """What a folder holds that can be imported."""
+
+    main: bytes | None = None
+    documents: Mapping[str, bytes] = field(default_factory=dict)
+    """By their names in the store."""
+    lists: Mapping[int, Checklist] = field(default_factory=dict)
+    skipped: tuple[str, ...] = ()
+    """What cannot be imported, and why."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to import."""
+        return self.main is None and not self.documents and not self.lists
+
+
+def folder_of(path: Path) -> Folder:
+    """What can be imported of a folder.
+
+    Raises:
+        Refusal: If it cannot be listed.
+        SettingsError: If it is no folder, or holds nothing, or too much.
+    """
+    if not path.is_dir():
+        raise SettingsError(f"{path} is no folder; name a folder of Markdown files")
+    disk = Disk(Path(os.path.realpath(path)))
+    texts, skipped = _texts(disk, list(_markdown(disk, str(path))), str(path))
+    if not texts and not skipped:
+        raise SettingsError(f"{path} holds no Markdown (*.md); name a folder that does")
+    return replace(_sorted_out(texts), skipped=tuple(skipped))
+
+
+def _markdown(disk: Disk, shown: str) -> Iterator[tuple[str, int]]:
+    """Path and size of the files; what is hidden elsewhere than a store has it is no notes."""
+    pending, seen, count = [("", 0)], 0, 0
+    while pending:
+        folder, depth = pending.pop()
+        for name, status in disk.entries(folder):
+            seen += 1
+            path = f"{folder}/{name}" if folder else name
+            if name.startswith(".") and folder != KNOWLEDGE:
+                continue
+            if stat.S_ISDIR(status.st_mode) and depth < _DEEPEST:
+                pending.append((path, depth + 1))
+            elif stat.S_ISREG(status.st_mode) and name.lower().endswith(_ENDING):
+                count += 1
+                yield path, status.st_size
+        if count > _MOST_FILES or seen > _MOST_ENTRIES:
+            raise SettingsError(
+                f"{shown} holds more than {_MOST_FILES:,} Markdown files, or too much else; "
+                "import a part of it"
+            )
+
+
+def _texts(
+    disk: Disk, found: Sequence[tuple[str, int]], shown: str
+) -> tuple[dict[str, bytes], list[str]]:
+    """The contents of files by path; and what is left out, with the reason."""
+    texts: dict[str, bytes] = {}
+    skipped: list[str] = []
+    total = 0
+    for path, size in sorted(found):
+        reason, data = "", b""
+        if size > _LARGEST_BYTES:
+            reason = f"it has more than {_LARGEST_BYTES // 1_000_000} MB"
+        else:
+            try:
+                data = disk.read(path) or b""
+                data.decode()
+                reason = "it holds null bytes" if b"\0" in data else ""
+            except UnicodeDecodeError:
+                reason = "it is not in UTF-8"
+            except Refusal as refusal:
+                reason = str(refusal)
+        total += len(data)
+        if total > _MOST_BYTES:
+            raise SettingsError(
+                f"{shown} holds more than {_MOST_BYTES // 1_000_000} MB of Markdown; import a part"
+            )
+        if reason:
+            skipped.append(f"{path}: {reason}")
+        else:
+            texts[path] = data
+    return texts, skipped
+
+
+def _sorted_out(texts: Mapping[str, bytes]) -> Folder:
+    """Which file is what."""
+    main = _main_of(texts)
+    documents: dict[str, bytes] = {}
+    lists: dict[int, Checklist] = {}
+    # What is called as in a store keeps its name, whatever else would like to have it.
+    for path in sorted(texts, key=lambda path: not _is_named_as_stored(path)):
+        if path == main:
+            continue
+        number = checklists.number_of(path)
+        found = checklists.read(texts[path].decode()) if number is not None else None
+        if number is not None and found is not None:
+            lists[number] = found
+        else:
+            documents[_document_name(path, documents)] = texts[path]
+    return Folder(texts[main] if main else None, documents, lists)
+
+
+def _main_of(paths: Mapping[str, bytes]) -> str:
+    """The file of the main text; empty if there is none."""
+    found = [path for path in sorted(paths) if path.lower() in _MAIN_TEXTS]
+    return min(found, key=lambda path: _MAIN_TEXTS.index(path.lower()), default="")
+
+
+def _is_named_as_stored(path: str) -> bool:
+    folder, _, name = path.rpartition("/")
+    return folder == KNOWLEDGE and name.endswith(_ENDING) and not _issue("filename", name)
+
+
+def _document_name(path: str, taken: Mapping[str, bytes]) -> str:
+    if _is_named_as_stored(path):
+        return path.rpartition("/")[2]
+    stem = path.removeprefix(f"{KNOWLEDGE}/")[: -len(_ENDING)].replace("/", " ")
+    name, number = filename(stem), 0
+    while name in taken:
+        number += 1
+        name = filename(f"{stem} {number}")
+    return name
+
+
+def _issue(argument: str, value: str) -> str:
+    """What the contract has against an argument; empty if nothing."""
+    issues = Issues()
+    TOOLS["get_knowledge_file"].check(
+        {"project_id": "x", "filename": "x", argument: value}, (), issues
+    )
+    return str(issues.found[0]["message"]) if issues.found else ""
+
+
+def check_project(project: str) -> None:
+    """Make sure that a project may be called so.
+
+    Raises:
+        SettingsError: If it may not.
+    """
+    if issue := _issue("project_id", project):
+        raise SettingsError(f"no project can be called {project!r} ({issue}); use --project NAME")
+
+
+def importing(store: Store, project: str, folder: Folder, *, replaces: bool) -> Plan:
+    """The plan to import a folder; called by the writer.
+
+    Args:
+        store: Into which.
+        project: Its id; it need not be there yet.
+        folder: What is imported.
+        replaces: Whether what is there under the same name is replaced.
+
+    Raises:
+        Refusal: If something is there under the same name and is not to be replaced.
+    """
+    found, entry = Projects(store.disk).with_project(project)
+    texts = {found.document(name): data for name, data in folder.documents.items()}
+    if folder.main is not None:
+        texts[found.main] = folder.main
+    lists = {f"{found.todos}/{number}": each for number, each in folder.lists.items()}
+    taken = [p for p in sorted({*texts, *lists}) if store.disk.status(p) is not None]
+    if taken and not replaces:
+        raise _taken(found, taken)
+    puts = dict(texts)
+    for number, checklist in folder.lists.items():
+        puts |= _files_of(found, number, checklist)
+    old = [path for place in lists for path in store.disk.files(place)]
+    drops = tuple(path for path in old if path not in puts)
+    counts = f"{len(texts)} texts and {len(lists)} to-do lists"
+    message = f"Update knowledge for {found.id}: Imported {counts}"
+    return Plan(Change({**puts, **entry}, drops), message, len(taken))
+
+
+def _taken(project: Project, paths: Sequence[str]) -> Refusal:
+    names = [path.removeprefix(f"{project.folder}/") for path in paths]
+    shown = ", ".join(names[:_MOST_NAMED]) + (", …" if len(names) > _MOST_NAMED else "")
+    return Refusal(
+        Code.FILE_ALREADY_EXISTS,
+        f"project {project.id} has this already: {shown}; --replace replaces it; nothing was "
+        "changed",
+    )
+
+
+def _files_of(project: Project, number: int, checklist: Checklist) -> dict[str, bytes]:
+    """The files of a to-do list."""
+    files = todos.new_list(project.todos, number, checklist.description, [])
+    if checklist.created:
+        files = _with(files, "created", checklist.created)
+    for item in checklist.items:
+        files |= _task(f"{project.todos}/{number}", item)
+    return files
+
+
+def _task(folder: str, item: Item) -> dict[str, bytes]:
+    files = todos.new_task(folder, item.number, item.title, item.content)
+    return _with(files, "completed", True) if item.completed else files
+
+
+def _with(files: Mapping[str, bytes], key: str, value: object) -> dict[str, bytes]:
+    """Files of JSON in which a key has another value."""
+    found = {}
+    for path, data in files.items():
+        text = json.dumps({**json.loads(data), key: value}, indent=2, ensure_ascii=False)
+        found[path] = f"{text}\n".encode()
+    return found

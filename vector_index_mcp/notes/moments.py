@@ -1,0 +1,211 @@
+"""Which moment a person means who writes `tuesday` or `2026-11-17 14:00`. Pure: time is given.
+
+git has a reader of such words, too, but it takes what it does not know for now, and so it takes
+`tuesday`, `a week ago` and every mistake. What is not understood here is refused.
+"""
+
+import re
+from calendar import monthrange
+from collections.abc import Callable, Sequence
+from datetime import date, datetime, time, timedelta, timezone
+
+from vector_index_mcp.errors import SettingsError
+
+_MOST_CHARS = 100
+_DAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
+_MONTHS = (
+    "january february march april may june july august september october november december".split()
+)
+_SHORTEST_NAME = 3  # of a day or a month: `tue`
+_COUNTS = {
+    word: number
+    for number, word in enumerate("zero one two three four five six seven eight nine ten".split())
+} | {"a": 1, "an": 1}
+_EXACT = {"second": 1, "minute": 60, "hour": 3_600}
+_MONTHS_IN = {"month": 1, "year": 12}
+_NOON, _MIDNIGHT = time(12), time(0)
+_END = time(23, 59, 59)
+
+_ZONE = re.compile(r"\s*(?:(z|utc|gmt)|([+-])(\d{2}):?(\d{2}))$")
+_TIME = re.compile(
+    r"(?:^|(?<=\s))(?:at\s)?(?:(\d{1,2}):(\d{2})(?::(\d{2})(?:\.\d+)?)?\s?([ap]m)?|(\d{1,2})\s?([ap]m)"
+    r"|(noon|midnight))(?=$|\s|z|[+-]\d)"
+)
+_NUMBER_OF_DAY = r"(\d{1,2})(?:st|nd|rd|th)?"
+
+
+def moment_of(words: str, now: datetime) -> int:
+    """The moment that is meant, in seconds since 1970: of a day without a time, the end.
+
+    Args:
+        words: What a person wrote.
+        now: As clocks show it where the person is.
+
+    Raises:
+        SettingsError: If that cannot be told.
+    """
+    try:
+        found = _moment(_plain(words), now)
+        return int(found.timestamp())
+    except (ValueError, OverflowError, OSError):
+        raise SettingsError(
+            f"{words[:_MOST_CHARS]!r} is no moment that can be understood; write a date "
+            '(2026-11-17), a date and a time ("2026-11-17 14:00"), yesterday, tuesday, '
+            '"3 days ago", or a commit'
+        ) from None
+
+
+def _plain(words: str) -> str:
+    """`words` in lower case, with one blank between them."""
+    if len(words) > _MOST_CHARS:
+        raise ValueError(words)
+    text = words.lower().replace(",", " ")
+    text = re.sub(r"(?<=\d)t(?=\d)", " ", text)  # 2026-11-17T14:00
+    text = re.sub(r"(?<=[a-z])\.|\.(?=[a-z])", " ", text)  # 3.days.ago
+    return " ".join(text.split())
+
+
+def _moment(text: str, now: datetime) -> datetime:
+    if text == "now":
+        return now
+    if (exact := _exactly_ago(text, now)) is not None:
+        return exact
+    day, at, zone = _parted(text)
+    if day:
+        found = datetime.combine(_day(day, now.date()), _END if at is None else at)
+    elif at is not None:
+        found = datetime.combine(now.date(), at)
+        if found > now.replace(tzinfo=None):  # nobody means a moment to come
+            found -= timedelta(days=1)
+    else:
+        raise ValueError(text)
+    return found.replace(tzinfo=zone)
+
+
+def _exactly_ago(text: str, now: datetime) -> datetime | None:
+    """The moment some hours, minutes or seconds ago; None if the text says something else."""
+    match = re.fullmatch(r"(\w+) (second|minute|hour)s? ago", text)
+    return now - timedelta(seconds=_count(match[1]) * _EXACT[match[2]]) if match else None
+
+
+def _parted(text: str) -> tuple[str, time | None, timezone | None]:
+    """What is said of the day, of the time, and of the zone."""
+    match = _TIME.search(text)
+    if match is None:
+        return text, None, None
+    rest, zone = f"{text[: match.start()]} {text[match.end() :]}".strip(), None
+    if found := _ZONE.search(rest):
+        rest = rest[: found.start()]
+        minutes = 0 if found[1] else int(f"{found[2]}1") * (int(found[3]) * 60 + int(found[4]))
+        zone = timezone(timedelta(minutes=minutes))
+    return " ".join(rest.split()), _time(match), zone
+
+
+def _time(match: re.Match[str]) -> time:
+    if match[7]:
+        return _NOON if match[7] == "noon" else _MIDNIGHT
+    hour, half = int(match[1] or match[5]), match[4] or match[6]
+    if half:
+        if not 1 <= hour <= 12:
+            raise ValueError(match[0])
+        hour = hour % 12 + (12 if half == "pm" else 0)
+    return time(hour, int(match[2] or 0), int(match[3] or 0))
+
+
+# -- days ------------------------------------------------------------------------------------
+
+
+def _day(text: str, today: date) -> date:
+    for pattern, read in _READERS:
+        if match := re.fullmatch(pattern, text):
+            return read(match.groups(), today)
+    raise ValueError(text)
+
+
+_Groups = Sequence[str | None]
+
+
+def _whole(word: str | None) -> int:
+    assert word is not None
+    return int(word)
+
+
+def _written(groups: _Groups, _: date) -> date:
+    year, month, day = map(_whole, groups)
+    return date(year, month, day)
+
+
+def _written_from_day(groups: _Groups, today: date) -> date:
+    return _written(groups[::-1], today)
+
+
+def _month_and_day(groups: _Groups, today: date) -> date:
+    name, day, year = groups
+    month = _place(name, _MONTHS) + 1
+    if year:
+        return date(int(year), month, _whole(day))
+    found = date(today.year, month, _whole(day))
+    return found if found <= today else found.replace(year=today.year - 1)
+
+
+def _day_and_month(groups: _Groups, today: date) -> date:
+    day, name, year = groups
+    return _month_and_day((name, day, year), today)
+
+
+def _near(groups: _Groups, today: date) -> date:
+    return today - timedelta(days=groups[0] == "yesterday")
+
+
+def _weekday(groups: _Groups, today: date) -> date:
+    """The last one before today."""
+    passed = (today.weekday() - _place(groups[0], _DAYS) - 1) % 7 + 1
+    return today - timedelta(days=passed)
+
+
+def _ago(groups: _Groups, today: date) -> date:
+    count, unit = groups
+    number = _count(count or "a")
+    if unit in _MONTHS_IN:
+        months = today.year * 12 + today.month - 1 - number * _MONTHS_IN[unit]
+        year, month = months // 12, months % 12 + 1
+        if not year >= 1:
+            raise ValueError(year)
+        return date(year, month, min(today.day, monthrange(year, month)[1]))
+    return today - timedelta(days=number * (7 if unit == "week" else 1))
+
+
+def _last(groups: _Groups, today: date) -> date:
+    return _ago((None, groups[0]), today)
+
+
+def _count(word: str) -> int:
+    return int(word) if word.isascii() and word.isdigit() else _named_count(word)
+
+
+def _named_count(word: str) -> int:
+    if word not in _COUNTS:
+        raise ValueError(word)
+    return _COUNTS[word]
+
+
+def _place(name: str | None, names: Sequence[str]) -> int:
+    """Where the name stands that begins so."""
+    for place, full in enumerate(names):
+        if name and len(name) >= _SHORTEST_NAME and full.startswith(name):
+            return place
+    raise ValueError(name)
+
+
+_READERS: Sequence[tuple[str, Callable[[_Groups, date], date]]] = (
+    (r"(\d{4})-(\d{1,2})-(\d{1,2})", _written),
+    (r"(\d{4})/(\d{1,2})/(\d{1,2})", _written),
+    (r"(\d{4})(\d{2})(\d{2})", _written),
+    (r"(\d{1,2})\.(\d{1,2})\.(\d{4})", _written_from_day),
+    (rf"{_NUMBER_OF_DAY} (?:of )?([a-z]+)(?: (\d{{4}}))?", _day_and_month),
+    (rf"(?:[a-z]+day |[a-z]{{3}} )?([a-z]+) {_NUMBER_OF_DAY}(?: (\d{{4}}))?", _month_and_day),
+    (r"(today|yesterday)", _near),
+    (r"(\w+) (day|week|month|year)s? ago", _ago),
+    (r"last (week|month|year)", _last),
+    (r"(?:on |last |on last )?([a-z]+)", _weekday),
+)

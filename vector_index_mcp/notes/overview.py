@@ -1,0 +1,176 @@
+"""What there is in a store, counted, and when it was changed last; read without a service."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from vector_index_mcp.notes import store_calls, todos
+from vector_index_mcp.notes.calls import Answer, Store
+from vector_index_mcp.notes.history import head_of, last_changes
+from vector_index_mcp.notes.past import tree_of
+from vector_index_mcp.notes.projects import Mapping as Projects
+from vector_index_mcp.notes.projects import Project
+from vector_index_mcp.notes.refusal import Refusal
+from vector_index_mcp.notes.store.byhand import ByHand
+from vector_index_mcp.notes.store.disk import GIT, Disk
+from vector_index_mcp.notes.store.opening import INDEX, PROJECTS
+from vector_index_mcp.notes.store.remote import Remote
+from vector_index_mcp.notes.store.writer import Writer
+from vector_index_mcp.notes.syncing import Syncing
+from vector_index_mcp.notes.todos import Todo
+
+NOTHING = "Nobody has written a note yet"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A project, in numbers."""
+
+    project: str
+    documents: int
+    todos: int
+    open: int
+    """Tasks that are to be done."""
+    tasks: int
+    changed: int
+    """When, in seconds since 1970; 0 if that is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A document, as it is listed."""
+
+    name: str
+    title: str
+    chapters: int
+    changed: int
+    problem: str = ""
+    """Why it cannot be read; empty if it can."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What a project holds."""
+
+    main_chars: int | None
+    """None if there is no main text."""
+    documents: tuple[Document, ...]
+    todos: tuple[Todo, ...]
+    changed: Mapping[str, int]
+    """When something below the project's folder was changed last."""
+
+
+def has_notes(disk: Disk) -> bool:
+    """Whether somebody has ever written a note here.
+
+    Raises:
+        Refusal: If that cannot be found out.
+    """
+    return any(disk.status(path) is not None for path in (f"{GIT}/HEAD", INDEX, PROJECTS))
+
+
+class Times:
+    """When files were changed last: as the history says, and since then as the disk does."""
+
+    def __init__(self, store: Store, folder: str) -> None:
+        """Find out about the files in a folder and below."""
+        self.problem = ""
+        """Why they are not known; empty if they are."""
+        self._times: dict[str, int] = {}
+        try:
+            head = head_of(store)
+            self._times = last_changes(store, head, folder)
+            changed = ByHand(store.disk).changed(tree_of(store.repository, head))
+        except Refusal as refusal:
+            self.problem = str(refusal)
+            return
+        for path in changed:
+            status = store.disk.status(path)
+            if status is not None and path.startswith(f"{folder}/"):
+                self._times[path] = int(status.st_mtime)
+
+    def below(self, place: str) -> int:
+        """The last change of a file, or of anything in a folder; 0 if there was none."""
+        inside = (when for path, when in self._times.items() if path.startswith(f"{place}/"))
+        return max(self._times.get(place, 0), max(inside, default=0))
+
+
+def rows(store: Store, times: Times) -> list[Row]:
+    """All projects.
+
+    Args:
+        store: The store.
+        times: When its files were changed.
+
+    Raises:
+        Refusal: If they cannot be listed.
+    """
+    projects = list(Projects(store.disk).all())
+    return [_row(store, project, times) for project in sorted(projects, key=lambda p: p.id)]
+
+
+def _row(store: Store, project: Project, times: Times) -> Row:
+    lists = list(todos.lists(store.disk, project.todos))
+    tasks = sum(len(todo.tasks) for todo in lists)
+    done = sum(todo.completed_count for todo in lists)
+    documents = len(store.shelf.names(project))
+    when = times.below(project.folder)
+    return Row(project.id, documents, len(lists), tasks - done, tasks, when)
+
+
+def contents_of(store: Store, project: Project, times: Times) -> Contents:
+    """What a project holds.
+
+    Args:
+        store: The store.
+        project: The project.
+        times: When its files were changed.
+
+    Raises:
+        Refusal: If it cannot be listed.
+    """
+    main = store.disk.read(project.main)
+    lists = tuple(todos.lists(store.disk, project.todos))
+    documents = []
+    for name in store.shelf.names(project):
+        when = times.below(project.document(name))
+        try:
+            read = store.shelf.document(project, name)
+        except Refusal as refusal:
+            documents.append(Document(name, "", 0, when, str(refusal)))
+            continue
+        chapters = len(read.document.parts.parts)
+        documents.append(Document(name, read.metadata.title, chapters, when))
+    places = [project.main, *(todo.folder for todo in lists)]
+    return Contents(
+        None if main is None else len(main.decode("utf-8", "replace")),
+        tuple(documents),
+        lists,
+        {place.removeprefix(f"{project.folder}/"): times.below(place) for place in places},
+    )
+
+
+def status(store: Store) -> Answer:
+    """How the store is, as the tool for it says; found without a service.
+
+    Raises:
+        Refusal: If it cannot be looked at.
+    """
+    if not has_notes(store.disk):
+        storage = store_calls.Storage("", "", (), NOTHING)
+        return store_calls.status(store, storage, "", [])
+    writer = Writer(store.disk, store.repository)
+    remote = ""
+    try:
+        storage = _looked_at(store, writer)
+        remote = Syncing(writer, Remote(store.disk, store.repository)).status()
+    except Refusal as refusal:
+        storage = store_calls.Storage("", "", (), str(refusal))
+    return store_calls.status(store, storage, remote, [])
+
+
+def _looked_at(store: Store, writer: Writer) -> store_calls.Storage:
+    head = head_of(store)
+    if head:
+        writer.tree.follow(head)
+        return store_calls.look(writer)
+    return store_calls.Storage("", "", tuple(sorted(writer.by_hand.changed(writer.tree))), "")

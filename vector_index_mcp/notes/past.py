@@ -1,0 +1,166 @@
+"""A store as it was at a commit, and projects as they were then and are now.
+
+What reads a store from the disk reads it from a commit in the same way: `Past` is a `Disk`.
+"""
+
+import os
+import stat
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from vector_index_mcp.notes.projects import Mapping as Projects
+from vector_index_mcp.notes.projects import Project
+from vector_index_mcp.notes.store.byhand import ByHand
+from vector_index_mcp.notes.store.disk import Disk
+from vector_index_mcp.notes.store.history import Tree, contents
+from vector_index_mcp.notes.store.repository import Repository
+
+_NOT_OURS = frozenset({"", ".", "..", ".git"})
+_FILE, _FOLDER = stat.S_IFREG | 0o444, stat.S_IFDIR | 0o555
+
+
+class Past(Disk):
+    """The files of a commit; nothing of it can be changed."""
+
+    def __init__(self, repository: Repository, commit: str) -> None:
+        """Read which files there are.
+
+        Args:
+            repository: In which the commit is.
+            commit: Its name; empty for the time before the first.
+
+        Raises:
+            Refusal: If it cannot be read.
+        """
+        super().__init__(Path(os.devnull))  # where no file can be written
+        self._repository = repository
+        tree = tree_of(repository, commit)
+        self._names = {path: tree.id_of(path) for path in tree.paths() if is_ours(path)}
+        self._contents: dict[str, bytes] = {}
+        self._below: dict[str, dict[str, int]] = defaultdict(dict)
+        for path in self._names:
+            self._enter(path)
+
+    def _enter(self, path: str) -> None:
+        mode, is_known = _FILE, False
+        while path and not is_known:
+            above, _, name = path.rpartition("/")
+            is_known = above in self._below
+            self._below[above][name] = mode
+            path, mode = above, _FOLDER
+
+    def fetch(self, folder: str) -> None:
+        """Read all files in a folder and below at once, which is faster than one by one.
+
+        Raises:
+            Refusal: If one of them cannot be read.
+        """
+        wanted = {self._names[path] for path in self.files(folder)} - self._contents.keys()
+        self._contents |= contents(self._repository, sorted(wanted))
+
+    def read(self, path: str) -> bytes | None:
+        """See `Disk`."""
+        name = self._names.get(path)
+        if name is None:
+            return None
+        if name not in self._contents:
+            self._contents |= contents(self._repository, [name])
+        return self._contents[name]
+
+    def entries(self, folder: str) -> list[tuple[str, os.stat_result]]:
+        """See `Disk`."""
+        return sorted((name, _status(mode)) for name, mode in self._below.get(folder, {}).items())
+
+    def status(self, path: str) -> os.stat_result | None:
+        """See `Disk`."""
+        if path in self._names:
+            return _status(_FILE)
+        return _status(_FOLDER) if path in self._below or not path else None
+
+    def files(self, folder: str) -> Iterator[str]:
+        """See `Disk`."""
+        return (path for path in self._names if not folder or path.startswith(f"{folder}/"))
+
+
+def tree_of(repository: Repository, commit: str) -> Tree:
+    """The files of a commit, by its name; none if it is empty.
+
+    Raises:
+        Refusal: If they cannot be read.
+    """
+    tree = Tree(repository)
+    tree.follow(commit)
+    return tree
+
+
+def is_ours(path: str) -> bool:
+    """Whether a path of the history may be one of the store's files."""
+    return not _NOT_OURS.intersection(path.lower().split("/"))
+
+
+def _status(mode: int) -> os.stat_result:
+    return os.stat_result((mode, 0, 0, 1, 0, 0, 0, 0, 0, 0))
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A project at some moment."""
+
+    project: Project | None
+    """None if there was none."""
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    """Contents by path below the project's folder."""
+
+
+def state_then(past: Past, project: str, folder: str = "") -> State:
+    """A project as it was.
+
+    Args:
+        past: The store then.
+        project: Its id.
+        folder: In which it lies if `index.json` cannot be understood; may be empty.
+
+    Raises:
+        Refusal: If it cannot be read.
+    """
+    projects = Projects(past)
+    if projects.problem and folder:
+        found: Project | None = Project(project, folder)
+    else:
+        found = projects.find(project)
+    if found is None:
+        return State(None)
+    past.fetch(found.folder)
+    files = {path: past.read(path) or b"" for path in past.files(found.folder)}
+    return State(found, _within(found, files))
+
+
+def state_now(disk: Disk, tree: Tree, by_hand: ByHand, project: str) -> State:
+    """A project as the disk has it, without what is never kept in the history.
+
+    Args:
+        disk: The store's.
+        tree: The files of the last commit.
+        by_hand: Finds what differs from that.
+        project: Its id.
+
+    Raises:
+        Refusal: If it cannot be read.
+    """
+    found = Projects(disk).find(project)
+    if found is None:
+        return State(None)
+    changed = by_hand.changed(tree)
+    paths = {*tree.below(found.folder), *changed}
+    files = {}
+    for path in sorted(path for path in paths if path.startswith(f"{found.folder}/")):
+        data = changed[path] if path in changed else disk.read(path)
+        if data is not None:
+            files[path] = data
+    return State(found, _within(found, files))
+
+
+def _within(project: Project, files: Mapping[str, bytes]) -> dict[str, bytes]:
+    return {path.removeprefix(f"{project.folder}/"): data for path, data in files.items()}

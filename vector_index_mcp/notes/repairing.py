@@ -1,0 +1,189 @@
+"""What the doctor finds and can mend, in one change; what was there before stays in the history."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+from vector_index_mcp.notes import matter, todos
+from vector_index_mcp.notes.calls import Store
+from vector_index_mcp.notes.history import versions
+from vector_index_mcp.notes.projects import Mapping as Projects
+from vector_index_mcp.notes.refusal import Code, Refusal
+from vector_index_mcp.notes.restoring import written
+from vector_index_mcp.notes.slugs import slug
+from vector_index_mcp.notes.store.byhand import some
+from vector_index_mcp.notes.store.disk import Change
+from vector_index_mcp.notes.store.history import contents
+from vector_index_mcp.notes.store.opening import INDEX, PROJECTS
+from vector_index_mcp.notes.store.writer import Plan
+from vector_index_mcp.notes.todos import Task, Todo
+
+_TASK = re.compile(r"TASK-\d+(.*)", re.DOTALL)
+_MOST_VERSIONS = 100  # of a file, in which a good one is looked for
+_LAST = "\U0010ffff"
+
+
+@dataclass(slots=True)
+class Repair:
+    """What can be mended, and how."""
+
+    said: list[str] = field(default_factory=list)
+    """What will be done, in sentences."""
+    puts: dict[str, bytes] = field(default_factory=dict)
+    drops: list[str] = field(default_factory=list)
+
+
+def repair_of(store: Store, head: str) -> Repair:
+    """What can be mended.
+
+    Args:
+        store: The store.
+        head: The last commit; empty if there is none.
+
+    Raises:
+        Refusal: If the store cannot be read.
+    """
+    found = Repair()
+    _mend_index(store, head, found)
+    for folder in Projects(store.disk).folders():
+        place = f"{PROJECTS}/{folder}"
+        for path in _broken(store, place):
+            if data := _last_good(store, head, path):
+                found.said.append(f"{path}: its last version that can be read comes back")
+                found.puts[path] = data
+        for todo in todos.lists(store.disk, f"{place}/TODO"):
+            _number_anew(store, todo, found)
+    return found
+
+
+def plan_of(shown: Repair, store: Store, head: str) -> Plan:
+    """The plan of a repair that was shown; called by the writer.
+
+    Raises:
+        Refusal: If it would be another one by now.
+    """
+    found = repair_of(store, head)
+    if found != shown:
+        raise Refusal(
+            Code.INVALID_INPUT, "the store has just changed; look again at what would be repaired"
+        )
+    message = f"Repaired {some([*found.puts, *found.drops])}\n\n" + "\n".join(found.said)
+    return Plan(Change(found.puts, tuple(found.drops)), message)
+
+
+# -- index.json ------------------------------------------------------------------------------
+
+
+def _mend_index(store: Store, head: str, found: Repair) -> None:
+    projects = Projects(store.disk)
+    text = store.disk.read(INDEX)  # one that cannot be kept in the history is not replaced
+    folders = projects.folders()
+    said: list[str] = []
+    if projects.problem or (text is None and folders):
+        values = _last_index(store, head)
+        known = _of_strings(values.get("projects"))
+        entries: dict[str, Any] = {k: name for k, name in known.items() if name in folders}
+        said.append(f"{INDEX}: built anew of its last good version and the folders")
+    else:
+        values = json.loads(text) if text is not None else {}
+        entries = dict(values.get("projects", {}))
+        said += _replaced(projects, folders, entries)
+    for name in (name for name in folders if name not in entries.values()):
+        project = name
+        numbers = count(1)
+        while project in entries:
+            project = f"{name}-{next(numbers)}"
+        entries[project] = name
+        said.append(f"{INDEX}: project {project} lies in {PROJECTS}/{name}")
+    if said:
+        found.said += said
+        found.puts[INDEX] = written({**values, "projects": entries})
+
+
+def _replaced(projects: Projects, folders: list[str], entries: dict[str, Any]) -> Iterator[str]:
+    """Give projects whose entries name no folder the one of their name, if it is nobody's."""
+    for project in projects.unusable:
+        for name in (project, slug(project)):
+            if name in folders and name not in entries.values():
+                entries[project] = name
+                yield f"{INDEX}: project {project} lies in {PROJECTS}/{name}"
+                break
+
+
+def _last_index(store: Store, head: str) -> dict[str, Any]:
+    data = _last_good(store, head, INDEX)
+    values = json.loads(data) if data is not None else {}
+    return values if isinstance(values, dict) else {}
+
+
+def _of_strings(values: object) -> Mapping[str, str]:
+    entries = values.items() if isinstance(values, dict) else ()
+    return {key: name for key, name in entries if isinstance(name, str)}
+
+
+# -- files -----------------------------------------------------------------------------------
+
+
+def _broken(store: Store, place: str) -> Iterator[str]:
+    """The files of a project that can be read as bytes, and not as what they should be."""
+    names = [name for name, _ in store.disk.entries(f"{place}/knowledge") if name.endswith(".md")]
+    paths = [f"{place}/main.md", *(f"{place}/knowledge/{name}" for name in names)]
+    for todo in todos.lists(store.disk, f"{place}/TODO"):
+        paths += [f"{todo.folder}/{todos.INDEX}"] if todo.problem else []
+        paths += [task.path for task in todo.tasks if task.problem]
+    for path in paths:
+        try:
+            data = store.disk.read(path)
+        except Refusal:  # the history could not keep it
+            continue
+        is_missing = data is None and path.endswith(f"/{todos.INDEX}")
+        if is_missing or (data is not None and not _is_good(path, data)):
+            yield path
+
+
+def _is_good(path: str, data: bytes) -> bool:
+    try:
+        text = data.decode()
+        return path.endswith(".md") or isinstance(json.loads(text), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _last_good(store: Store, head: str, path: str) -> bytes | None:
+    names = versions(store, head, path)[:_MOST_VERSIONS]
+    found = contents(store.repository, names)
+    return next((found[name] for name in names if _is_good(path, found[name])), None)
+
+
+# -- numbers ---------------------------------------------------------------------------------
+
+
+def _number_anew(store: Store, todo: Todo, found: Repair) -> None:
+    """Give tasks another number that have that of an earlier one."""
+    taken: set[int] = set()
+    following = count(todos.next_number(todo))
+    readable = (task for task in todo.tasks if not task.problem)
+    for task in sorted(readable, key=lambda task: (task.number, _created(store, task), task.path)):
+        if task.number not in taken:
+            taken.add(task.number)
+            continue
+        number = next(following)
+        name = task.path.rpartition("/")[2]
+        rest = _TASK.fullmatch(name)
+        assert rest is not None
+        found.puts[f"{todo.folder}/TASK-{number:03d}{rest[1]}"] = store.disk.read(task.path) or b""
+        found.drops.append(task.path)
+        found.said.append(f"{task.path}: its number {task.number} becomes {number}")
+
+
+def _created(store: Store, task: Task) -> str:
+    """When a task was created; one that does not say it comes last."""
+    text = store.disk.read_text(task.path) or ""
+    if task.path.endswith(".json"):
+        created = json.loads(text).get("created")
+    else:
+        created = matter.metadata(matter.parted(text)[0]).created
+    return created if isinstance(created, str) and created else _LAST

@@ -1,0 +1,232 @@
+"""A project as it was at some moment, put back in one change, which can be put back in turn.
+
+What would be replaced is in the history before: the writer commits what people have edited.
+"""
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from vector_index_mcp.errors import SettingsError, UnknownError
+from vector_index_mcp.notes.past import Past, State, state_now, state_then
+from vector_index_mcp.notes.pieces import ALL, TODO, Piece
+from vector_index_mcp.notes.projects import Mapping as Projects
+from vector_index_mcp.notes.projects import Project
+from vector_index_mcp.notes.refusal import Code, Refusal
+from vector_index_mcp.notes.store.byhand import ByHand
+from vector_index_mcp.notes.store.disk import Change, Disk
+from vector_index_mcp.notes.store.history import Tree
+from vector_index_mcp.notes.store.opening import INDEX, PROJECTS
+from vector_index_mcp.notes.store.writer import Plan, Writer
+
+_DOCTOR = "`vector-index-mcp notes doctor`"
+
+
+class Fate(StrEnum):
+    """What becomes of a file; the values are printed."""
+
+    COMES_BACK = "comes back"
+    CHANGES = "changes"
+    GOES_AWAY = "goes away"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is to be as it was."""
+
+    project: str
+    piece: Piece
+    commit: str
+
+
+@dataclass(frozen=True, slots=True)
+class Restoring:
+    """What has to happen for that."""
+
+    project: Project
+    """Where it will lie, or lies if it goes away."""
+    fates: tuple[tuple[str, Fate], ...]
+    """Of the files that are not as they were, by path below the project's folder."""
+    comes: bool
+    """Whether the project is not there now, and comes back."""
+    goes: bool
+    """Whether the project was not there then, and goes away."""
+    puts: Mapping[str, bytes] = field(compare=False)
+    drops: tuple[str, ...] = field(compare=False)
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether anything is not as it was."""
+        return bool(self.puts or self.drops)
+
+
+def restoring(disk: Disk, tree: Tree, by_hand: ByHand, past: Past, wanted: Wanted) -> Restoring:
+    """What has to happen so that something is as it was.
+
+    Args:
+        disk: The store's.
+        tree: The files of the last commit.
+        by_hand: Finds what differs from that.
+        past: The store as it was.
+        wanted: What is to be as it was then.
+
+    Raises:
+        Refusal: If that is not possible; for one, if another project would change.
+        UnknownError: If there is no such thing, neither now nor then.
+    """
+    projects = Projects(disk)
+    if projects.problem:
+        raise Refusal(Code.INVALID_CONTENT, f"{projects.problem}, or let {_DOCTOR} --repair do it")
+    now = state_now(disk, tree, by_hand, wanted.project)
+    then = _then(past, wanted, now)
+    _check_known(wanted, now, then)
+    project = now.project or _place(disk, projects, then)
+    _check_alone(projects, project)
+    held = wanted.piece.holds
+    new = {path: data for path, data in then.files.items() if held(path)}
+    old = {path: data for path, data in now.files.items() if held(path)}
+    old |= _ignored(disk, project, new.keys() - old.keys())
+    goes = then.project is None and wanted.piece == ALL
+    comes = now.project is None
+    puts = {f"{project.folder}/{path}": data for path, data in new.items() if old.get(path) != data}
+    if comes:
+        puts |= entered(disk, {project.id: project.folder.removeprefix(f"{PROJECTS}/")})
+    if goes:
+        puts |= projects.without_project(project.id)
+    kept = {*new, *(path for path in now.files if not held(path))}
+    drops = tuple(_drops(disk, project, old.keys() - new.keys(), kept, goes))
+    for path in drops:
+        _check_readable(disk, path)
+    return Restoring(project, tuple(_fates(old, new)), comes, goes, puts, drops)
+
+
+def plan_of(shown: Restoring, writer: Writer, past: Past, wanted: Wanted, about: str) -> Plan:
+    """The plan of a change that was shown; called by the writer.
+
+    Args:
+        shown: What a person has seen.
+        writer: Of the store.
+        past: The store as it was.
+        wanted: What is to be as it was then.
+        about: The moment, for the commit.
+
+    Raises:
+        Refusal: If it would be another change by now.
+    """
+    found = restoring(writer.disk, writer.tree, writer.by_hand, past, wanted)
+    if found != shown:
+        raise Refusal(
+            Code.INVALID_INPUT,
+            f"project {wanted.project} has just changed; look again at what would be restored",
+        )
+    what = "" if wanted.piece == ALL else f"{wanted.piece.words} "
+    message = f"Update knowledge for {wanted.project}: Restored {what}as of {about}"
+    return Plan(Change(found.puts, found.drops), message)
+
+
+def entered(disk: Disk, folders: Mapping[str, str]) -> dict[str, bytes]:
+    """The `index.json` with entries for projects, by id; as it can be written.
+
+    Raises:
+        Refusal: If the one that is there cannot be read.
+    """
+    text = disk.read_text(INDEX)
+    found = json.loads(text) if text is not None else {}
+    found["projects"] = {**found.get("projects", {}), **folders}
+    return {INDEX: written(found)}
+
+
+def written(index: Mapping[str, object]) -> bytes:
+    """An `index.json` with these values."""
+    return json.dumps(index, indent=2, ensure_ascii=False).encode("utf-8", "replace")
+
+
+def _then(past: Past, wanted: Wanted, now: State) -> State:
+    then = state_then(past, wanted.project, now.project.folder if now.project else "")
+    if now.project is None and then.project is None and Projects(past).problem:
+        raise SettingsError(f"{INDEX} of that moment cannot be understood; choose another --to")
+    return then
+
+
+def _check_known(wanted: Wanted, now: State, then: State) -> None:
+    if now.project is None and then.project is None:
+        raise UnknownError(
+            f"there is no project {wanted.project} now, and there was none then; "
+            f"`vector-index-mcp notes log {wanted.project}` tells when there was one"
+        )
+    if wanted.piece != ALL and not any(map(wanted.piece.among, (now.files, then.files))):
+        raise UnknownError(
+            f"project {wanted.project} has no {wanted.piece.words} now, and had none then; "
+            f"`vector-index-mcp notes log {wanted.project}` tells what there was"
+        )
+
+
+def _place(disk: Disk, projects: Projects, then: State) -> Project:
+    """Where a project lies that comes back: in its old folder, unless that is another's now."""
+    assert then.project is not None
+    first = then.project.folder.removeprefix(f"{PROJECTS}/")
+    name, number = first, 0
+    while name in projects.entries.values() or disk.status(f"{PROJECTS}/{name}") is not None:
+        number += 1
+        name = f"{first}-{number}"
+    return Project(then.project.id, f"{PROJECTS}/{name}")
+
+
+def _check_alone(projects: Projects, project: Project) -> None:
+    name = project.folder.removeprefix(f"{PROJECTS}/")
+    others = [key for key, folder in projects.entries.items() if folder == name]
+    if set(others) - {project.id}:
+        raise Refusal(
+            Code.INVALID_PROJECT_ID,
+            f"{' and '.join(others)} lie in the same folder, so that one cannot be restored "
+            f"without the other; correct {INDEX}",
+        )
+
+
+def _ignored(disk: Disk, project: Project, paths: Collection[str]) -> dict[str, bytes]:
+    """What stands in the way of files that come back: the history is not to keep it, but it is."""
+    found = {path: disk.read(f"{project.folder}/{path}") for path in sorted(paths)}
+    return {path: data for path, data in found.items() if data is not None}
+
+
+def _check_readable(disk: Disk, place: str) -> None:
+    """Make sure that the history can take what goes away.
+
+    Raises:
+        Refusal: If something cannot be read, or is too large to be kept.
+    """
+    for path in disk.files(place) if disk.is_folder(place) else [place]:
+        disk.read(path)
+
+
+def _fates(old: Mapping[str, bytes], new: Mapping[str, bytes]) -> list[tuple[str, Fate]]:
+    found = []
+    for path in sorted({*old, *new}):
+        if path not in old:
+            found.append((path, Fate.COMES_BACK))
+        elif path not in new:
+            found.append((path, Fate.GOES_AWAY))
+        elif old[path] != new[path]:
+            found.append((path, Fate.CHANGES))
+    return found
+
+
+def _drops(
+    disk: Disk, project: Project, gone: Collection[str], kept: Collection[str], goes: bool
+) -> list[str]:
+    """What has to be taken away so that `gone` files are gone.
+
+    A to-do list is a folder: if that stayed, there would be a list without anything in it.
+    """
+    if goes:
+        return [project.folder] if disk.is_folder(project.folder) else []
+    needed = {_list_of(path) for path in kept}
+    found = {path if (place := _list_of(path)) in needed else place for path in gone}
+    return [f"{project.folder}/{path}" for path in sorted(found)]
+
+
+def _list_of(path: str) -> str:
+    """The folder of the to-do list that a file belongs to; the file, if there is none."""
+    parts = path.split("/")
+    return "/".join(parts[:2]) if parts[0] == TODO and len(parts) > 2 else path
