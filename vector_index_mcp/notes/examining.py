@@ -31,7 +31,7 @@ from vector_index_mcp.notes.syncing import Syncing
 
 _OLDEST_GIT = (2, 36)
 """The first that has the disk keep a commit before it says that it is done."""
-_VERSION = re.compile(r"(\d+)\.(\d+)")
+_VERSION = re.compile(r"git version (\d{1,4})\.(\d{1,4})")
 _EXAMINING_SECONDS = 600.0  # of git; it reads every object
 _LEFT_SECONDS = 60.0  # after which a lock is no longer taken for one in use
 _RULE, _ENDS = "---", frozenset({"---", "..."})
@@ -98,7 +98,7 @@ def _warned(words: str, remedy: str) -> _Problem:
 
 def _git(store: Store) -> tuple[str, list[_Problem]]:
     words = store.repository.run("version").output.decode("utf-8", "replace").strip()
-    found = _VERSION.search(words)
+    found = _VERSION.match(words)
     if found and (int(found[1]), int(found[2])) < _OLDEST_GIT:
         needed = ".".join(map(str, _OLDEST_GIT))
         remedy = f"install git {needed} or later: older ones may lose a commit in a power failure"
@@ -163,7 +163,7 @@ def _without_folder(store: Store, usable: dict[str, str]) -> Iterator[_Problem]:
 
 def _last_with(store: Store, folder: str) -> str:
     """The last commit in which a folder was there; empty if there is none."""
-    for entry in entries(store, head_of(store), [folder])[:1]:
+    for entry in entries(store, head_of(store), [folder], most=1):
         is_there = tree_of(store.repository, entry.commit).below(folder)
         return entry.commit if is_there else entry.parent
     return ""

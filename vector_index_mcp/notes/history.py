@@ -22,6 +22,7 @@ from vector_index_mcp.notes.store.history import contents
 from vector_index_mcp.notes.store.opening import INDEX, PROJECTS
 from vector_index_mcp.notes.store.repository import Repository, failure
 
+_NAME = re.compile(rb"[0-9a-f]{40}")
 _COMMIT = re.compile(r"[0-9a-f]{4,40}")
 _FROM_HEAD = re.compile(r"HEAD((?:[~^][0-9]{0,6}){0,20})")
 _FORMAT = "--format=%H%x00%P%x00%ct%x00%an%x00%s"
@@ -75,20 +76,24 @@ def head_of(store: Store) -> str:
     return repository.commit_of(repository.branch()) if repository.exists else ""
 
 
-def entries(store: Store, head: str, paths: Sequence[str] = ()) -> list[Entry]:
+def entries(
+    store: Store, head: str, paths: Sequence[str] = (), most: int | None = None
+) -> list[Entry]:
     """The commits up to `head`, newest first.
 
     Args:
         store: The store.
         head: A commit; empty for none.
         paths: Files and folders of which one was changed; none of them for all commits.
+        most: How many commits; None for all.
 
     Raises:
         Refusal: If they cannot be read.
     """
     if not head:
         return []
-    output = git(store.repository, "log", "-z", "--no-show-signature", _FORMAT, head, "--", *paths)
+    options = ["-z", "--no-show-signature", _FORMAT, *([f"-n{most}"] if most is not None else [])]
+    output = git(store.repository, "log", *options, head, "--", *paths)
     fields = output.decode("utf-8", "replace").split("\0")
     return [
         Entry(commit, parents.partition(" ")[0], _seconds(when), who, what)
@@ -117,12 +122,10 @@ def entries_of(store: Store, head: str, project: str, piece: Piece) -> list[Entr
     for folder in _folders_of(store, head, project):
         path = f"{PROJECTS}/{folder}/{piece.path}".rstrip("/")
         listed = entries(store, head, [path])
-        owners = _owners(store.repository, listed)
-        for entry in listed:
-            # Who comes and who goes is known before, or afterwards.
-            sides = (owners[entry.commit], owners.get(entry.parent, {}))
-            if any(_is_in(entries_then, project, folder) for entries_then in sides):
-                found[entry.commit] = entry
+        commits = {c for entry in listed for c in (entry.commit, entry.parent) if c}
+        own = _where_it_lies(store.repository, sorted(commits), project, folder)
+        # Who comes lies there afterwards, who goes before.
+        found |= {e.commit: e for e in listed if own.intersection((e.commit, e.parent))}
     return sorted(found.values(), key=lambda entry: -entry.when)
 
 
@@ -139,26 +142,34 @@ def _folders_of(store: Store, head: str, project: str) -> list[str]:
     names = versions(store, head, INDEX)
     for data in contents(store.repository, names).values():
         found.append((_entries_in(data) or {}).get(project, ""))
-    usable = (name for name in found if name not in _UNUSABLE and not set("/\0") & set(name))
-    return list(dict.fromkeys(usable))
+    return [name for name in dict.fromkeys(found) if _is_usable(name)]
 
 
-def _owners(
-    repository: Repository, listed: Sequence[Entry]
-) -> dict[str, "Mapping[str, str] | None"]:
-    """The folder of each project, by commits and their parents; None if it cannot be told."""
-    commits = list(dict.fromkeys(c for entry in listed for c in (entry.commit, entry.parent) if c))
+def _is_usable(name: str) -> bool:
+    """Whether git can be asked for a folder of that name."""
+    try:
+        data = os.fsencode(name)
+    except UnicodeEncodeError:  # JSON can write what no name can be
+        return False
+    return name not in _UNUSABLE and not set(b"/\n\0").intersection(data)
+
+
+def _where_it_lies(
+    repository: Repository, commits: Sequence[str], project: str, folder: str
+) -> set[str]:
+    """Those of the commits in which there is a folder, and it is the project's."""
     if not commits:
-        return {}
-    given = "".join(f"{commit}:{INDEX}\n" for commit in commits).encode()
-    output = git(repository, "cat-file", "--batch-check=%(objectname)", given=given)
-    names = [line if " " not in line else "" for line in output.decode("ascii").splitlines()]
-    known = {
-        name: _entries_in(data)
-        for name, data in contents(repository, [n for n in names if n]).items()
-    }
+        return set()
+    asked = [f"{commit}:{path}" for commit in commits for path in (INDEX, f"{PROJECTS}/{folder}")]
+    given = os.fsencode("".join(f"{each}\n" for each in asked))
+    told = git(repository, "cat-file", "--batch-check=%(objectname)", given=given)
+    names = [line.decode() if _NAME.fullmatch(line) else "" for line in told.split(b"\n")[:-1]]
+    indexes = contents(repository, [name for name in names[::2] if name])
+    known = {name: _entries_in(data) for name, data in indexes.items()} | {"": {}}
     return {
-        commit: known[name] if name else {} for commit, name in zip(commits, names, strict=True)
+        commit
+        for commit, (index, place) in zip(commits, _grouped(names, 2), strict=True)
+        if place and _is_in(known[index], project, folder)
     }
 
 
@@ -228,6 +239,15 @@ def _newest(output: bytes) -> dict[str, int]:
             found.setdefault(os.fsdecode(name), when)
             is_first = False
     return found
+
+
+def entry_of(store: Store, commit: str) -> Entry:
+    """What people are told of a commit.
+
+    Raises:
+        Refusal: If it cannot be read.
+    """
+    return entries(store, commit, most=1)[0]
 
 
 # -- moments ---------------------------------------------------------------------------------

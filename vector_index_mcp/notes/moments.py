@@ -26,7 +26,10 @@ _MONTHS_IN = {"month": 1, "year": 12}
 _NOON, _MIDNIGHT = time(12), time(0)
 _END = time(23, 59, 59)
 
-_ZONE = re.compile(r"\s*(?:(z|utc|gmt)|([+-])(\d{2}):?(\d{2}))$")
+_BEFORE_TIME = re.compile(r"(?<=\d)t(?=\d)")
+_DOT_OF_WORDS = re.compile(r"(?<=[a-z])\.|\.(?=[a-z])")
+_EXACTLY_AGO = re.compile(r"(\w{1,6}) (second|minute|hour)s? ago")
+_ZONE = re.compile(r"(?:(z|utc|gmt)|([+-])(\d{2}):?(\d{2}))\Z")
 _TIME = re.compile(
     r"(?:^|(?<=\s))(?:at\s)?(?:(\d{1,2}):(\d{2})(?::(\d{2})(?:\.\d+)?)?\s?([ap]m)?|(\d{1,2})\s?([ap]m)"
     r"|(noon|midnight))(?=$|\s|z|[+-]\d)"
@@ -60,8 +63,8 @@ def _plain(words: str) -> str:
     if len(words) > _MOST_CHARS:
         raise ValueError(words)
     text = words.lower().replace(",", " ")
-    text = re.sub(r"(?<=\d)t(?=\d)", " ", text)  # 2026-11-17T14:00
-    text = re.sub(r"(?<=[a-z])\.|\.(?=[a-z])", " ", text)  # 3.days.ago
+    text = _BEFORE_TIME.sub(" ", text)  # 2026-11-17T14:00
+    text = _DOT_OF_WORDS.sub(" ", text)  # 3.days.ago
     return " ".join(text.split())
 
 
@@ -84,7 +87,7 @@ def _moment(text: str, now: datetime) -> datetime:
 
 def _exactly_ago(text: str, now: datetime) -> datetime | None:
     """The moment some hours, minutes or seconds ago; None if the text says something else."""
-    match = re.fullmatch(r"(\w+) (second|minute|hour)s? ago", text)
+    match = _EXACTLY_AGO.fullmatch(text)
     return now - timedelta(seconds=_count(match[1]) * _EXACT[match[2]]) if match else None
 
 
@@ -95,7 +98,7 @@ def _parted(text: str) -> tuple[str, time | None, timezone | None]:
         return text, None, None
     rest, zone = f"{text[: match.start()]} {text[match.end() :]}".strip(), None
     if found := _ZONE.search(rest):
-        rest = rest[: found.start()]
+        rest = rest[: found.start()].rstrip()
         minutes = 0 if found[1] else int(f"{found[2]}1") * (int(found[3]) * 60 + int(found[4]))
         zone = timezone(timedelta(minutes=minutes))
     return " ".join(rest.split()), _time(match), zone
@@ -117,7 +120,7 @@ def _time(match: re.Match[str]) -> time:
 
 def _day(text: str, today: date) -> date:
     for pattern, read in _READERS:
-        if match := re.fullmatch(pattern, text):
+        if match := pattern.fullmatch(text):
             return read(match.groups(), today)
     raise ValueError(text)
 
@@ -197,15 +200,18 @@ def _place(name: str | None, names: Sequence[str]) -> int:
     raise ValueError(name)
 
 
-_READERS: Sequence[tuple[str, Callable[[_Groups, date], date]]] = (
-    (r"(\d{4})-(\d{1,2})-(\d{1,2})", _written),
-    (r"(\d{4})/(\d{1,2})/(\d{1,2})", _written),
-    (r"(\d{4})(\d{2})(\d{2})", _written),
-    (r"(\d{1,2})\.(\d{1,2})\.(\d{4})", _written_from_day),
-    (rf"{_NUMBER_OF_DAY} (?:of )?([a-z]+)(?: (\d{{4}}))?", _day_and_month),
-    (rf"(?:[a-z]+day |[a-z]{{3}} )?([a-z]+) {_NUMBER_OF_DAY}(?: (\d{{4}}))?", _month_and_day),
-    (r"(today|yesterday)", _near),
-    (r"(\w+) (day|week|month|year)s? ago", _ago),
-    (r"last (week|month|year)", _last),
-    (r"(?:on |last |on last )?([a-z]+)", _weekday),
+_READERS: Sequence[tuple[re.Pattern[str], Callable[[_Groups, date], date]]] = (
+    (re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})"), _written),
+    (re.compile(r"(\d{4})/(\d{1,2})/(\d{1,2})"), _written),
+    (re.compile(r"(\d{4})(\d{2})(\d{2})"), _written),
+    (re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})"), _written_from_day),
+    (re.compile(rf"{_NUMBER_OF_DAY} (?:of )?([a-z]{{3,9}})(?: (\d{{4}}))?"), _day_and_month),
+    (
+        re.compile(rf"(?:[a-z]{{3,9}} )?([a-z]{{3,9}}) {_NUMBER_OF_DAY}(?: (\d{{4}}))?"),
+        _month_and_day,
+    ),
+    (re.compile(r"(today|yesterday)"), _near),
+    (re.compile(r"(\w{1,6}) (day|week|month|year)s? ago"), _ago),
+    (re.compile(r"last (week|month|year)"), _last),
+    (re.compile(r"(?:on |last |on last )?([a-z]{3,9})"), _weekday),
 )

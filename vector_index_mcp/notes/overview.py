@@ -78,20 +78,27 @@ class Times:
         self._times: dict[str, int] = {}
         try:
             head = head_of(store)
-            self._times = last_changes(store, head, folder)
-            changed = ByHand(store.disk).changed(tree_of(store.repository, head))
+            committed = last_changes(store, head, folder)
+            edited = ByHand(store.disk).changed(tree_of(store.repository, head))
         except Refusal as refusal:
             self.problem = str(refusal)
             return
-        for path in changed:
+        for path, when in committed.items():
+            self._enter(path, when)
+        for path in edited:
             status = store.disk.status(path)
             if status is not None and path.startswith(f"{folder}/"):
-                self._times[path] = int(status.st_mtime)
+                self._enter(path, int(status.st_mtime))
 
-    def below(self, place: str) -> int:
+    def _enter(self, path: str, when: int) -> None:
+        """Take over when a file was changed, and by that each folder that it lies in."""
+        while path:
+            self._times[path] = max(when, self._times.get(path, 0))
+            path = path.rpartition("/")[0]
+
+    def of(self, place: str) -> int:
         """The last change of a file, or of anything in a folder; 0 if there was none."""
-        inside = (when for path, when in self._times.items() if path.startswith(f"{place}/"))
-        return max(self._times.get(place, 0), max(inside, default=0))
+        return self._times.get(place, 0)
 
 
 def rows(store: Store, times: Times) -> list[Row]:
@@ -113,7 +120,7 @@ def _row(store: Store, project: Project, times: Times) -> Row:
     tasks = sum(len(todo.tasks) for todo in lists)
     done = sum(todo.completed_count for todo in lists)
     documents = len(store.shelf.names(project))
-    when = times.below(project.folder)
+    when = times.of(project.folder)
     return Row(project.id, documents, len(lists), tasks - done, tasks, when)
 
 
@@ -132,7 +139,7 @@ def contents_of(store: Store, project: Project, times: Times) -> Contents:
     lists = tuple(todos.lists(store.disk, project.todos))
     documents = []
     for name in store.shelf.names(project):
-        when = times.below(project.document(name))
+        when = times.of(project.document(name))
         try:
             read = store.shelf.document(project, name)
         except Refusal as refusal:
@@ -145,7 +152,7 @@ def contents_of(store: Store, project: Project, times: Times) -> Contents:
         None if main is None else len(main.decode("utf-8", "replace")),
         tuple(documents),
         lists,
-        {place.removeprefix(f"{project.folder}/"): times.below(place) for place in places},
+        {place.removeprefix(f"{project.folder}/"): times.of(place) for place in places},
     )
 
 

@@ -274,7 +274,14 @@ class Notes:
 
 async def _of(future: "Future[_Result]") -> _Result:
     """What a thread gives; whoever waits may go, the thread ends what it has begun."""
-    return await asyncio.shield(asyncio.wrap_future(future))
+    waited = asyncio.wrap_future(future)
+    waited.add_done_callback(_seen)  # an error that nobody waits for any more is none
+    return await asyncio.shield(waited)
+
+
+def _seen(waited: "asyncio.Future[Any]") -> None:
+    if not waited.cancelled():
+        waited.exception()
 
 
 def _sync_message(count: int) -> str:

@@ -34,6 +34,7 @@ _SETTINGS_OF_THE_STORE = (
 )
 _HEAD = re.compile(r"ref: (refs/heads/[^\s\x00-\x1f~^:?*\[\\]{1,200})\n?")
 _ID = re.compile(r"[0-9a-f]{40}")
+_DEEPEST_REFERENCES = 10
 _SECONDS = 60.0  # more than any local command of git takes
 _LOOK_SECONDS = 0.2  # whether a command is still wanted
 _MOST_SAID_CHARS = 300
@@ -112,8 +113,10 @@ class Repository:
         """Have our own folder lead to the store's objects and references.
 
         Raises:
-            Refusal: If it cannot be made.
+            Refusal: If it cannot be made, or if git would write somewhere else.
         """
+        self._check_links("refs", deepest=_DEEPEST_REFERENCES)
+        self._check_links("objects", deepest=1)
         try:
             (self._ours / "objects").mkdir(parents=True, exist_ok=True)
             for name, text in (("config", _SETTINGS), ("HEAD", f"ref: {MAIN}\n")):
@@ -127,6 +130,18 @@ class Repository:
             raise Refusal(
                 Code.GIT_ERROR, f"{self._ours} cannot be made ({error.strerror}); free or allow it"
             ) from error
+
+    def _check_links(self, folder: str, deepest: int) -> None:
+        """Make sure that no link leads out of a folder of git, which follows all."""
+        with told(GIT), beneath.entries(self._disk.root, f"{GIT}/{folder}") as entries:
+            for entry in entries:
+                if entry.is_symlink():
+                    raise Refusal(
+                        Code.GIT_ERROR,
+                        f"{GIT}/{folder}/{entry.name} of the store is a link, which is not followed",
+                    )
+                if deepest and entry.is_dir(follow_symlinks=False):
+                    self._check_links(f"{folder}/{entry.name}", deepest - 1)
 
     def check_is_free(self) -> None:
         """Make sure that nobody is in the middle of something, and that a branch is checked out.
