@@ -1,4 +1,4 @@
-"""Machines that share notes: each has a store of its own, and one bare repository is their remote."""
+"""Machines that share notes: each has a store of its own; a bare repository is their remote."""
 
 import subprocess
 from contextlib import asynccontextmanager, contextmanager

@@ -1,4 +1,4 @@
-"""Notes whose service is killed at any moment: every answered write is there, whole and committed."""
+"""Notes whose service is killed at any moment: every answered write is there, and committed."""
 
 import json
 import os

@@ -18,6 +18,7 @@ from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.store.disk import GIT, WORK, Disk, told
 from vector_index_mcp.notes.store.history import files_of, id_of
 from vector_index_mcp.notes.store.repository import Repository, Said, failure
+from vector_index_mcp.notes.store.upkeep import tidy
 from vector_index_mcp.processes import git
 
 _log = logging.getLogger(__name__)
@@ -92,6 +93,7 @@ class Staging:
             with lock.acquire(timeout=_OTHERS_SECONDS):
                 self._remove_left_lock(work)
                 self._refresh(work)
+                tidy(self._disk, self._repository)
 
     def _refresh(self, work: beneath.Folder) -> None:
         commit = self._repository.commit_of(self._repository.branch())
