@@ -29,7 +29,7 @@ STANDS_ON = {
     "documents": {"indexing"},
     "notes": {"indexing"},
     "background": {"errors"},
-    "page": {"codebase", "documents", "foreign", "origins"},
+    "page": {"codebase", "documents", "foreign", "notes", "origins"},
     "serving": {"codebase", "documents", "notes", "background", "page", "settings"},
     "console": {"serving", "background", "foreign"},
     "clients": {"console", "serving"},
@@ -161,6 +161,7 @@ BROAD_EXCEPTS = {
     "notes/store/disk.py": 3,
     "notes/store/repository.py": 1,
     "notes/syncing.py": 1,
+    "notes/service.py": 1,  # the contract has a code for what nobody foresaw
 }
 # The command line reads the settings; the others follow conventions of somebody else.
 READS_ENVIRONMENT = {

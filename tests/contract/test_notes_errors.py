@@ -366,11 +366,7 @@ async def test_a_git_that_cannot_be_started_is_told(store, tmp_path, monkeypatch
     ("code", "error"),
     [
         ("UNKNOWN_ERROR", RuntimeError("a surprise")),
-        pytest.param(
-            "UNKNOWN_ERROR",
-            KeyError("a surprise"),
-            marks=pytest.mark.xfail(reason="only errors of the system are told as the contract's"),
-        ),
+        ("UNKNOWN_ERROR", KeyError("a surprise")),
         ("INTERNAL_ERROR", MemoryError("a surprise")),
     ],
     ids=["RuntimeError", "KeyError", "MemoryError"],

@@ -199,7 +199,7 @@ async def test_an_address_that_runs_something_is_not_followed(tmp_path, url):
     hook.chmod(0o755)
     config = home / ".git" / "config"
     config.write_text(f'[remote "origin"]\n\turl = {url.format(marker=marker, home=home)}\n')
-    (home / "projects").mkdir()
+    (home / "projects" / "app" / "knowledge").mkdir(parents=True)
     async with running(home) as machine:
         await machine.done("update_project_main", project_id="app", content="x")
         answer = await machine.done("sync_storage")

@@ -74,6 +74,9 @@ def examine(store: Store) -> Iterator[Finding]:
         except Refusal as refusal:
             words, _, remedy = str(refusal).partition("; ")
             problems = [(Verdict.FAILURE, words, remedy or "mend that first")]
+        except (OSError, ValueError, RecursionError) as error:  # a store may say anything
+            words = f"the check broke off: {type(error).__name__}: {error}"
+            problems = [(Verdict.FAILURE, words, "please report this, it is a bug")]
         if not problems:
             yield Finding(name, Verdict.OK, words)
         for verdict, words, remedy in problems[:MOST_SHOWN]:
@@ -238,6 +241,7 @@ def _repository(store: Store) -> tuple[str, list[_Problem]]:
     if not store.repository.exists:
         remedy = "write something: the first change makes one"
         return "", [_warned("there is none yet", remedy)]
+    store.repository.prepare()
     said = store.repository.run("fsck", "--full", "--no-dangling", seconds=_EXAMINING_SECONDS)
     if said.status:
         remedy = (

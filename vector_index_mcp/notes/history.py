@@ -67,13 +67,16 @@ def git(repository: Repository, *arguments: str, given: bytes = b"") -> bytes:
 
 
 def head_of(store: Store) -> str:
-    """The last commit; empty if there is none.
+    """The last commit, from where on the history can be read; empty if there is none.
 
     Raises:
-        Refusal: If it cannot be found.
+        Refusal: If it cannot be found, or git would be led elsewhere.
     """
     repository = store.repository
-    return repository.commit_of(repository.branch()) if repository.exists else ""
+    if not repository.exists:
+        return ""
+    repository.prepare()
+    return repository.commit_of(repository.branch())
 
 
 def entries(
@@ -283,7 +286,8 @@ def past_commit(store: Store, head: str, when: str) -> str:
     """
     found = commit_at(store, head, when)
     if not found:
-        raise UnknownError(f"there were no notes yet at {when!r}; `notes log` shows what there was")
+        since = f"there were no notes yet at {when!r}" if head else "there is no history yet"
+        raise UnknownError(f"{since}; `vector-index-mcp notes log` shows what happened when")
     return found
 
 

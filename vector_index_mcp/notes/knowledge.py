@@ -13,6 +13,7 @@ from vector_index_mcp.notes.refusal import Code, Refusal
 
 _LONGEST_SUMMARY_CHARS = 300
 _MORE = "..."
+_KIND = "Chapter"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,14 +86,16 @@ def created(
     front = matter.written(matter.Metadata(_line(title), tuple(keywords), moment, moment))
     found = parts.split(f"\n{introduction}\n")
     wanted: list[str] = []
+    inner: list[str] = []
     for name, content in chapters:
         if name.strip() in wanted:
             raise Refusal(
                 Code.INVALID_INPUT, f'Chapter "{name}" is there twice', chapter_title=name
             )
         wanted.append(_line(name).strip())
+        inner += parts.titles_in(content)
         found = parts.inserted(found, len(found.parts), parts.made(name, content))
-    _check_nothing_is_hidden(wanted, found)
+    check_nothing_is_hidden([*parts.titles_in(introduction), *wanted, *inner], found, _KIND)
     return front + found.text
 
 
@@ -102,7 +105,8 @@ def updated(found: Document, title: str, content: str) -> str:
     Raises:
         Refusal: If there is no such chapter, or others would be hidden.
     """
-    return _changed(found, parts.replaced(found.parts, _number(found, title), content))
+    new = parts.replaced(found.parts, _number(found, title), content)
+    return _changed(found, new, parts.titles_in(content))
 
 
 def without(found: Document, title: str) -> str:
@@ -112,7 +116,7 @@ def without(found: Document, title: str) -> str:
         Refusal: If there is no such chapter.
     """
     number = _number(found, title)
-    return _changed(found, parts.removed(found.parts, number), gone=number)
+    return _changed(found, parts.removed(found.parts, number), [], gone=number)
 
 
 def extended(
@@ -141,7 +145,8 @@ def extended(
     if position != "end":
         number = _place(found, position, reference)
     part = parts.made(title, content)
-    return _changed(found, parts.inserted(found.parts, number, part), part.title)
+    new = parts.inserted(found.parts, number, part)
+    return _changed(found, new, [part.title, *parts.titles_in(content)])
 
 
 def _place(found: Document, position: str, reference: str | None) -> int:
@@ -179,14 +184,17 @@ def chapter_not_found(found: Document, title: str) -> Refusal:
     )
 
 
-def _changed(found: Document, new: Parts, title: str = "", gone: int | None = None) -> str:
+def _changed(found: Document, new: Parts, titles: Sequence[str], gone: int | None = None) -> str:
     kept = [part.title for n, part in enumerate(found.parts.parts) if n != gone]
-    _check_nothing_is_hidden([*kept, *([title] if title else [])], new)
-    return matter.touched(found.front, matter.now()) + new.text
-
-
-def _check_nothing_is_hidden(titles: Sequence[str], new: Parts) -> None:
-    check_nothing_is_hidden(titles, new, "Chapter")
+    check_nothing_is_hidden([*kept, *titles], new, _KIND)
+    front = matter.touched(found.front, matter.now())
+    if matter.parted(front + new.text)[0] != front:
+        raise Refusal(
+            Code.INVALID_CONTENT,
+            "the rule (---) at the top of the document and one in the new content would make "
+            "front matter of what stands between them; use *** for a rule",
+        )
+    return front + new.text
 
 
 def check_nothing_is_hidden(titles: Sequence[str], new: Parts, kind: str) -> None:

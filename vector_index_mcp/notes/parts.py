@@ -97,6 +97,11 @@ def _part(title: str, text: str) -> Part:
     return Part(title, line + end, body)
 
 
+def titles_in(content: str) -> list[str]:
+    """The titles that `content` brings along: headings of level two become parts of their own."""
+    return split(content).titles
+
+
 def made(title: str, content: str) -> Part:
     """A new part; it ends where its content does."""
     return Part(title.strip(), f"{_MARK}{title.strip()}\n", f"\n{content}")

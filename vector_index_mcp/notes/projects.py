@@ -113,8 +113,18 @@ class Mapping:
         taken = set(self.entries.values())
         for name in (project, slug(project)):
             if name not in taken and self._is_there(name):
+                # Nobody knows whose it is when the file cannot be read and others have that slug.
+                if self.problem and name != project and self._has_others(name):
+                    return None
                 return Project(project, f"{PROJECTS}/{name}")
         return None
+
+    def _has_others(self, name: str) -> bool:
+        start = f"{name}-"
+        return any(
+            other.startswith(start) and other.removeprefix(start).isdecimal()
+            for other in self.folders()
+        )
 
     def _is_there(self, name: str) -> bool:
         return _is_usable(name) and self._disk.is_folder(f"{PROJECTS}/{name}")

@@ -167,10 +167,17 @@ def _place(disk: Disk, projects: Projects, then: State) -> Project:
     assert then.project is not None
     first = then.project.folder.removeprefix(f"{PROJECTS}/")
     name, number = first, 0
-    while name in projects.entries.values() or disk.status(f"{PROJECTS}/{name}") is not None:
+    while name in projects.entries.values() or not _is_free(disk, f"{PROJECTS}/{name}"):
         number += 1
         name = f"{first}-{number}"
     return Project(then.project.id, f"{PROJECTS}/{name}")
+
+
+def _is_free(disk: Disk, folder: str) -> bool:
+    """Whether nothing is there but empty folders, as git leaves them."""
+    if disk.is_folder(folder):
+        return not any(disk.files(folder))
+    return disk.status(folder) is None
 
 
 def _check_alone(projects: Projects, project: Project) -> None:

@@ -15,7 +15,8 @@ def updated(text: str, header: str, content: str) -> str:
         Refusal: If there is no such section, or others would be hidden.
     """
     found = split(text)
-    return _checked(found.titles, parts.replaced(found, _number(found, header), content))
+    new = parts.replaced(found, _number(found, header), content)
+    return _checked([*found.titles, *parts.titles_in(content)], new)
 
 
 def without(text: str, header: str) -> str:
@@ -53,9 +54,8 @@ def extended(text: str, header: str, content: str, position: str, reference: str
     number = len(found.parts)
     if position != "end":
         number = _place(found, header, position, reference)
-    return _checked(
-        [*found.titles, title], parts.inserted(found, number, parts.made(title, content))
-    )
+    new = parts.inserted(found, number, parts.made(title, content))
+    return _checked([*found.titles, title, *parts.titles_in(content)], new)
 
 
 def _title(header: str) -> str:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import anyio
 import anyio.to_thread
 
-from vector_index_mcp.errors import SYSTEM_ERRORS, VectorIndexError, sentence
+from vector_index_mcp.errors import VectorIndexError, sentence
 from vector_index_mcp.indexing.remedies import Remedies
 from vector_index_mcp.notes import document_calls, main_calls, store_calls, todo_calls
 from vector_index_mcp.notes.activity import Call, Log
@@ -146,7 +146,7 @@ class Notes:
         try:
             found = await self._answered(call.method, given)
             entry, answer = call.entry(), {"success": True, **found}
-        except (VectorIndexError, *SYSTEM_ERRORS) as error:
+        except Exception as error:  # noqa: BLE001 - the contract has a code for what nobody foresaw
             refusal = self._refusal(call.method, error)
             named = {key: given[key] for key in ("project_id", "filename") if key in given}
             context = {**named, **refusal.context}

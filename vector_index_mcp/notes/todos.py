@@ -17,10 +17,10 @@ from vector_index_mcp.notes.slugs import slug
 from vector_index_mcp.notes.store.disk import Disk
 
 INDEX = "index.json"
-_TASK = re.compile(r"TASK-(\d{1,6})(?:-.*)?\.(json|md)", re.DOTALL)
-_NUMBER = re.compile(r"[1-9]\d{0,5}")
+_TASK = re.compile(r"TASK-([0-9]{1,6})(?:-.*)?\.(json|md)", re.DOTALL)
+_NUMBER = re.compile(r"[1-9][0-9]{0,5}")
 _LONGEST_SLUG = 100
-_COMPLETED = re.compile(r"completed[ \t]*:[^\n\r]*")
+_COMPLETED = re.compile(r"^completed[ \t]*:[^\n\r]*", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,5 @@
 """The page of documents: search over all collections, a document as people read it, its links."""
 
-import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from itertools import dropwhile
 from pathlib import PurePosixPath
@@ -13,9 +12,8 @@ from vector_index_mcp.documents.conditions import date_of
 from vector_index_mcp.documents.remedies import REMEDIES
 from vector_index_mcp.documents.uris import uri_of
 from vector_index_mcp.engine.prose import front_matter
-from vector_index_mcp.engine.prose.stems import stems_of
 from vector_index_mcp.errors import NoVectorsError, QueryError, UnknownError
-from vector_index_mcp.page import markup
+from vector_index_mcp.page import marking, markup
 from vector_index_mcp.page.content import News
 
 if TYPE_CHECKING:  # the link is there before LanceDB is imported
@@ -29,10 +27,8 @@ GetService = Callable[[], Awaitable["Documents"]]
 _RESULTS = 20
 _MOST_LISTED = 1_000
 _SNIPPET_CHARS = 500
-_MOST_PLAIN_CHARS = 1_000_000
 _PLAIN = {".txt", ".text", ".rst", ".adoc", ".asciidoc", ".org"}
 """What is no Markdown, nor made Markdown of."""
-_WORD = re.compile(r"(\w+)")
 
 
 class DocumentsPage:
@@ -178,14 +174,8 @@ def _hit(answer: "Answer", found: "Found") -> dict[str, Any]:
         "context": found.context,
         "is_stale": found.is_stale,
         "line": snippet.line,
-        "lines": [_marked(line, wanted) for line in lines],
+        "lines": [marking.by_stems(line, wanted) for line in lines],
     }
-
-
-def _marked(line: str, wanted: frozenset[str]) -> list[tuple[str, int]]:
-    """`line` in pieces, each with 1 if the query asked for it."""
-    pieces = [piece for piece in _WORD.split(line) if piece]
-    return [(piece, int(not wanted.isdisjoint(stems_of(piece)))) for piece in pieces]
 
 
 def _shown(found: "Text", target: Callable[[str], str]) -> dict[str, Any]:
@@ -194,15 +184,10 @@ def _shown(found: "Text", target: Callable[[str], str]) -> dict[str, Any]:
     _, first = front_matter.split(lines)
     text = "\n".join(lines[first:])
     is_plain = PurePosixPath(found.key).suffix.lower() in _PLAIN
-    end = 0 if is_plain else len(text)
-    if end > markup.MOST_CHARS:
-        end = text.rfind("\n", 0, markup.MOST_CHARS) + 1
-    nodes = markup.rendered(text[:end], target, first + 1) if end else []
-    if rest := text[end : end + _MOST_PLAIN_CHARS]:
-        nodes.append({"tag": "pre", "kind": "plain", "spans": [("", rest, 0)]})
+    nodes, left_out = markup.shown(text, target, first + 1, is_plain=is_plain)
     return {
         "key": found.key,
         "context": found.context,
         "nodes": nodes,
-        "left_out": max(len(text) - end - _MOST_PLAIN_CHARS, 0),
+        "left_out": left_out,
     }

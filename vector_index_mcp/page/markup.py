@@ -26,6 +26,7 @@ a block has the `line` of the file where it begins, a heading a `name`.
 
 MOST_CHARS = 100_000
 """Of a text: the worst that was found takes 2 s for so many (many brackets, many rows)."""
+_MOST_PLAIN_CHARS = 1_000_000
 _MOST_CELLS = 20_000  # of all tables of a text
 _CELLS = "cells"
 _DEEPEST = 60  # elements in each other; deeper ones are left out, their text is not
@@ -65,6 +66,26 @@ def rendered(text: str, target: Callable[[str], str], first_line: int = 1) -> li
     builder = _Builder(target, first_line)
     builder.add(_MARKDOWN.parse(text, {}))
     return builder.nodes
+
+
+def shown(
+    text: str, target: Callable[[str], str], first_line: int = 1, *, is_plain: bool = False
+) -> tuple[list[Node], int]:
+    """The elements of a text of any length, and how many characters of it are left out.
+
+    Args:
+        text: Markdown; what is too long for that stays as it is written.
+        target: As for `rendered`.
+        first_line: As for `rendered`.
+        is_plain: Whether it is no Markdown.
+    """
+    end = 0 if is_plain else len(text)
+    if end > MOST_CHARS:
+        end = text.rfind("\n", 0, MOST_CHARS) + 1
+    nodes = rendered(text[:end], target, first_line) if end else []
+    if rest := text[end : end + _MOST_PLAIN_CHARS]:
+        nodes.append({"tag": "pre", "kind": "plain", "spans": [("", rest, 0)]})
+    return nodes, max(len(text) - end - _MOST_PLAIN_CHARS, 0)
 
 
 def _wiki(state: StateInline, silent: bool) -> bool:

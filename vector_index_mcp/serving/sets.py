@@ -141,6 +141,12 @@ def _notes() -> ToolSet:
     from vector_index_mcp.notes.remedies import REMEDIES
     from vector_index_mcp.serving.loading import open_notes
 
+    def load_page(get_service: Get, handover: "Handover") -> "Page":
+        from vector_index_mcp.page.notes import NotesPage
+        from vector_index_mcp.serving.listener import Page
+
+        return Page(NotesPage(get_service), handover)
+
     return ToolSet(
         name=NOTES,
         server_name="Knowledge MCP Server",
@@ -151,7 +157,7 @@ def _notes() -> ToolSet:
         remedies=REMEDIES,
         load=open_notes,
         register=tools.register,
-        load_page=None,
+        load_page=load_page,
         longest_message_bytes=64_000_000,  # 10 MB of text, each character escaped
     )
 

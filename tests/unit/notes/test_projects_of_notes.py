@@ -143,7 +143,6 @@ def test_an_index_that_is_no_file_is_told(disk):
     assert refusal(Mapping, disk) is Code.INVALID_PATH
 
 
-@pytest.mark.xfail(reason="without the index, a project is looked for by a slug that is another's")
 def test_a_broken_index_leads_no_project_into_the_folder_of_another(disk):
     folders(disk, "my-app", "my-app-1")
     index(disk, {"projects": {"my app": "my-app", "My App": "my-app-1"}})

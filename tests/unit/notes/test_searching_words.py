@@ -116,9 +116,9 @@ def test_fifty_characters_stand_around_a_word_on_one_line():
     assert context == "..." + "a" * 16 + " " + "b" * 30 + " needle " + "c" * 47 + "..."
 
 
-def test_three_places_of_a_word_are_shown():
-    text = "## A\n\n" + (" needle " + "x" * 200) * 9
-    assert len(contexts("needle", text)) == 3
+def test_the_first_place_of_a_word_is_shown():
+    text = "## A\n\none needle" + " needle ".join(["x" * 200] * 9)
+    assert contexts("needle", text) == ["...A one needle" + "x" * 50 + "..."]
 
 
 def test_a_match_says_what_its_chapter_is_about():

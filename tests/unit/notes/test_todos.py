@@ -238,10 +238,6 @@ def test_what_has_another_type_counts_as_not_said(disk):
     assert (todo.description, todo.created, tasks_of(todo)) == ("", "", [(1, "d", "", False)])
 
 
-# -- what is not right yet ---------------------------------------------------------------------
-
-
-@pytest.mark.xfail(reason="`completed:` is looked for anywhere in the front matter")
 @pytest.mark.parametrize("line", ["title: is it completed: yet", "last_completed: never"])
 def test_only_the_key_itself_says_that_a_task_is_done(disk, line):
     text = f"---\n{line}\ncompleted: false\n---\n# t\n"
@@ -251,7 +247,6 @@ def test_only_the_key_itself_says_that_a_task_is_done(disk, line):
     assert line in (disk.root / FOLDER / "1/TASK-001-t.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.xfail(reason="digits of any script are taken for a number")
 def test_a_number_has_plain_digits(disk):
     lay(disk, {"1\u0662/index.json": {"description": "d"}})
     assert todos.numbers(disk, FOLDER) == []

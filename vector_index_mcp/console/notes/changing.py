@@ -73,7 +73,7 @@ def _restore(line: argparse.Namespace, desk: Desk, store: Store) -> int:
     with desk.writing(store) as writer:
         writer.ask(lambda: restoring.plan_of(found, writer, past, wanted, about)).result()
         made = writer.tree.commit
-    before = history.entries(store, made)[0].parent[:_COMMIT_CHARS]
+    before = history.entry_of(store, made).parent[:_COMMIT_CHARS]
     write(f"Restored, in commit {made[:_COMMIT_CHARS]}. To undo it:")
     write(visible(f"  vector-index-mcp notes {_undoing(line, before)}"))
     return 0
@@ -87,7 +87,7 @@ def _undoing(line: argparse.Namespace, commit: str) -> str:
 
 
 def _about(store: Store, commit: str) -> str:
-    entry = history.entries(store, commit)[0]
+    entry = history.entry_of(store, commit)
     return f"{reports.moment(entry.when)} ({commit[:_COMMIT_CHARS]})"
 
 

@@ -39,11 +39,7 @@ class Desk:
 
     @contextmanager
     def reading(self) -> "Iterator[Store]":
-        """The store, as long as it is read; nothing is made in it.
-
-        Raises:
-            Refusal: If git has no place to work in.
-        """
+        """The store, as long as it is read; nothing is made in it."""
         from vector_index_mcp.notes.calls import Store
         from vector_index_mcp.notes.reading import Shelf
         from vector_index_mcp.notes.store.disk import Disk
@@ -52,9 +48,8 @@ class Desk:
         disk = Disk(self.home)
         # Where git finds the store; a service has another such folder, which stays as it is.
         with TemporaryDirectory(prefix=_TEMPORARY, ignore_cleanup_errors=True) as folder:
-            repository = Repository(disk, Path(folder))
-            repository.prepare()
-            yield Store(disk, Shelf(disk), repository)
+            Path(folder, "git").mkdir()  # git starts there, also where there is no history
+            yield Store(disk, Shelf(disk), Repository(disk, Path(folder)))
 
     @contextmanager
     def writing(self, store: "Store") -> "Iterator[Writer]":

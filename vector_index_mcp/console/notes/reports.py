@@ -144,7 +144,7 @@ def of_entries(entries: Sequence[Entry], project: str, c: Colours = PLAIN) -> st
         c: The colours.
     """
     if not entries:
-        return "Nothing has happened yet\n"
+        return "There is no history yet\n"
     rows = [(moment(e.when), e.commit[:_COMMIT_CHARS], visible(e.who)) for e in entries]
     heads = _table(rows)
     return _lines(

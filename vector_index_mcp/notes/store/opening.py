@@ -40,6 +40,7 @@ Edit what you like: changes are seen at once and committed as yours. `git log` s
 `vector-index-mcp notes restore` brings back how it was.
 """
 _MAY_STAND_ALONE = frozenset({"README.md", "LICENSE", "LICENSE.md", "activity.log"})
+_OF_A_PROJECT = ("main.md", "knowledge", "TODO")
 _CHANGING = f"{WORK}/changing"
 _CHILD_SECONDS = 5.0  # how long a git may go on whose parent was killed
 _LOOK_SECONDS = 0.05
@@ -53,8 +54,8 @@ class Opening:
         self._disk = disk
         self._repository = repository
         self._author = ""
-        self._opened: tuple[int, int] | None = None
-        """Which folder of git we have opened."""
+        self._held: int | None = None
+        """Our hold of git's folder: as long as there is one, no other folder has its number."""
 
     def check_place(self) -> None:
         """Make sure that there is a folder, made if need be, that holds notes or nothing.
@@ -79,13 +80,22 @@ class Opening:
             )
 
     def _is_store(self, names: list[str]) -> bool:
-        if PROJECTS in names:
+        # One that we have opened before may hold what its owner likes.
+        if set(names) <= {INDEX, PROJECTS, *_MAY_STAND_ALONE} or self._disk.is_folder(WORK):
+            return True
+        if any(self._is_project(name) for name, _ in self._disk.entries(PROJECTS)):
             return True
         try:
             found = json.loads(self._disk.read_text(INDEX) or "null")
         except (ValueError, RecursionError, Refusal):
-            return INDEX in names and len(names) <= len(_MAY_STAND_ALONE) + 1
-        return isinstance(found, dict) and "projects" in found
+            return False
+        return isinstance(found, dict) and isinstance(found.get("projects"), dict)
+
+    def _is_project(self, name: str) -> bool:
+        """Whether a folder of projects holds one of ours, and not of some other program."""
+        return any(
+            self._disk.status(f"{PROJECTS}/{name}/{part}") is not None for part in _OF_A_PROJECT
+        )
 
     def ensure(self, tree: Tree, by_hand: ByHand) -> None:
         """Have the store open, with everything in its history.
@@ -100,10 +110,7 @@ class Opening:
         is_new = not self._repository.exists
         if is_new:
             self._repository.make()
-        status = self._disk.status(GIT)
-        assert status is not None
-        found = status.st_dev, status.st_ino
-        is_opened = found == self._opened
+        is_opened = self._is_held() and not is_new
         was_interrupted = self._disk.status(_CHANGING) is not None
         if not is_opened:
             self._repository.prepare()
@@ -120,7 +127,28 @@ class Opening:
             message, author = self._about(sorted(files), parent, was_interrupted)
             commit = Commit(message, files, author)
             tree.note(write(self._repository, branch, parent, tree, [commit]), [commit])
-        self._opened = found
+        self._hold()
+
+    def _is_held(self) -> bool:
+        """Whether git's folder is the one that we have opened."""
+        status = self._disk.status(GIT)
+        return (
+            self._held is not None
+            and status is not None
+            and os.path.samestat(os.fstat(self._held), status)
+        )
+
+    def _hold(self) -> None:
+        if not self._is_held():
+            self.close()
+            with told(GIT):
+                self._held = beneath.open_file(self._disk.root, GIT, os.O_RDONLY)
+
+    def close(self) -> None:
+        """Let go of the store."""
+        if self._held is not None:
+            os.close(self._held)
+            self._held = None
 
     @contextmanager
     def changing(self) -> Iterator[None]:

@@ -138,7 +138,7 @@ class Repository:
                 if entry.is_symlink():
                     raise Refusal(
                         Code.GIT_ERROR,
-                        f"{GIT}/{folder}/{entry.name} of the store is a link, which is not followed",
+                        f"{GIT}/{folder}/{entry.name} of the store is a link, and none is followed",
                     )
                 if deepest and entry.is_dir(follow_symlinks=False):
                     self._check_links(f"{folder}/{entry.name}", deepest - 1)
@@ -218,6 +218,8 @@ class Repository:
         Raises:
             Refusal: If git is not there or does not end.
         """
+        if not self._ours.exists():  # somebody has emptied the folder for states
+            self.prepare()
         base = git.without_settings() if environment is None else environment
         ours = {
             "GIT_DIR": str(self._ours),

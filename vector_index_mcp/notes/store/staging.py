@@ -28,6 +28,7 @@ _INDEX, _INDEX_LOCK = f"{GIT}/index", "index.lock"
 _LOCK = "staging.lock"
 _COPY = "index.part"
 _PUBLISHING = "publishing"
+_NOTED, _PART = "staged", "staged.part"
 _OTHERS_SECONDS = 10.0
 _PAUSE_SECONDS = 0.5  # between two commits of a burst, which are noted together
 _BETWEEN_TRIES_SECONDS = 5.0
@@ -86,9 +87,9 @@ class Staging:
         Raises:
             Refusal: If that is not possible now.
         """
-        if not self._repository.exists:
+        if not self._disk.is_folder(WORK):  # it was never opened, and may be somebody else's
             return
-        with told(WORK), beneath.opened(self._disk.root, WORK, is_made=True) as work:
+        with told(WORK), beneath.opened(self._disk.root, WORK) as work:
             lock = filelock.FileLock(self._disk.root / WORK / _LOCK, mode=0o600)
             with lock.acquire(timeout=_OTHERS_SECONDS):
                 self._remove_left_lock(work)
@@ -97,9 +98,10 @@ class Staging:
 
     def _refresh(self, work: beneath.Folder) -> None:
         commit = self._repository.commit_of(self._repository.branch())
+        before = self._stamp()
+        self._known = (self._known or self._noted()) if before is not None else ""
         if not commit or commit == self._known:
             return
-        before = self._stamp()
         self._copy(work)
         if lines := self._news(commit):
             given = b"".join(line + b"\0" for line in lines)
@@ -107,6 +109,18 @@ class Staging:
             if said.status:
                 raise failure("update-index", said)
             self._publish(work, before)
+        self._note(work, commit)
+
+    def _noted(self) -> str:
+        """The commit that the index was as new as when it was last brought up to date."""
+        noted = (self._disk.read(f"{WORK}/{_NOTED}") or b"").decode("ascii", "replace").strip()
+        is_there = noted and not self._repository.run("cat-file", "-e", noted).status
+        return noted if is_there else ""
+
+    def _note(self, work: beneath.Folder, commit: str) -> None:
+        with os.fdopen(work.open(_PART, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as file:
+            file.write(commit.encode())
+        work.replace(_PART, _NOTED)
         self._known = commit
 
     def _copy(self, work: beneath.Folder) -> None:

@@ -104,6 +104,7 @@ class Writer:
         self._asked.put(None)
         if self._thread is not None:
             self._thread.join()
+        self._opening.close()
 
     def ask(self, planned: Planned) -> "Future[Any]":
         """Have a change made and committed; what comes is the result of its plan, or a Refusal."""
@@ -206,8 +207,7 @@ class Writer:
         """The commit of a plan, behind one of what people have changed there."""
         files: dict[str, bytes | None] = {}
         for path in plan.change.drops:
-            below = {*self.tree.below(path), *self.disk.files(path)}
-            files |= dict.fromkeys(sorted(below or {path}))
+            files |= dict.fromkeys({*self.tree.below(path), *self.by_hand.kept([path])})
         files |= plan.change.puts
         theirs = self.by_hand.changed(self.tree, files)
         commit = Commit(plan.message, files)

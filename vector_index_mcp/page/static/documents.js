@@ -1,13 +1,11 @@
 // The page of documents: search, a document as people read it, and its links. The address says what
 // is shown, so that reloading and going back do what they should.
 
-import { Refused, ask, byId, bytes, el, lines, number, percent, plural, visible } from "./dom.js";
+import { Refused, ask, byId, bytes, el, number, percent, plural, visible } from "./dom.js";
+import { asParameters, built, goTo, withoutTitle } from "./markup.js";
 import { listen } from "./news.js";
 
 const TYPING_MS = 120; // a pause after which somebody may want to see results
-const BLOCKS = ["ul", "ol", "li", "blockquote", "p", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "br",
-  "em", "strong", "s", "code", "table", "thead", "tbody", "tr", "th", "td", "span"];
-
 const fields = { query: byId("query"), collection: byId("collection"), mode: byId("mode") };
 const [results, empty, summary, note, article] = ["results", "empty", "summary", "note", "document"].map(byId);
 
@@ -18,13 +16,9 @@ let timer = 0;
 // -- the address ---------------------------------------------------------------------------------
 
 const addressOfDocument = (key, values) => `#/document/${key.split("/").map(encodeURIComponent).join("/")}${asParameters(values)}`;
+const addressOfLink = (key, heading) => addressOfDocument(key || article.dataset.key, { heading });
 const addressOfList = (name) => `#/collection/${encodeURIComponent(name)}`;
 const addressOfSearch = (wanted) => `#/search${asParameters(wanted)}`;
-
-function asParameters(values) {
-  const given = Object.entries(values || {}).filter(([, value]) => String(value || "").trim());
-  return given.length ? `?${new URLSearchParams(given)}` : "";
-}
 
 function show() {
   const [path, parameters = ""] = location.hash.slice(2).split("?");
@@ -125,42 +119,13 @@ function showDocument(key, values) {
         el("p", { class: "key muted" }, el("bdi", {}, key), found.date ? `  ${found.date}` : ""),
         found.tags ? tagsOf(found) : null,
         found.context ? el("p", { class: "said muted" }, found.context) : null),
-      el("div", { class: "body" }, built(withoutTitle(found))),
+      el("div", { class: "body" }, built(withoutTitle(found.nodes, found.title), addressOfLink)),
       found.left_out ? el("p", { class: "muted" }, `${bytes(found.left_out)} more are not shown; open the file.`) : null);
     article.hidden = false;
     showLinks(found);
     if (isSame) scrollTo(0, place);
-    else goTo(values);
+    else goTo(article.querySelector(".body"), values);
   });
-}
-
-// The first heading, if it says what stands above it already.
-function withoutTitle(found) {
-  const [first, ...rest] = found.nodes;
-  const isTitle = first?.tag === "h1" && first.children.length === 1 && first.children[0] === found.title;
-  return isTitle ? rest : found.nodes;
-}
-
-function built(nodes) {
-  return nodes.map((node) => {
-    if (typeof node === "string") return node;
-    const common = { "data-line": node.line, "data-name": node.name };
-    if (node.tag === "pre") {
-      const spans = node.spans.map(([kind, piece]) => (kind ? el("span", { class: `t-${kind}` }, lines(piece)) : lines(piece)));
-      return el("pre", { ...common, class: node.kind, tabindex: "0" }, spans);
-    }
-    const children = built(node.children || []);
-    if (node.tag === "a") return linkOf(node, children);
-    if (!BLOCKS.includes(node.tag)) return el("span", {}, children);
-    const made = el(node.tag, { ...common, class: node.kind || (node.align ? `align-${node.align}` : null), start: node.start }, children);
-    return node.tag === "table" ? el("div", { class: "frame" }, made) : made;
-  });
-}
-
-function linkOf(node, children) {
-  if (node.href) return el("a", { href: node.href, rel: "noopener noreferrer", target: "_blank" }, children);
-  const key = node.key || article.dataset.key;
-  return el("a", { href: addressOfDocument(key, { heading: node.fragment }) }, children);
 }
 
 function showLinks(found) {
@@ -170,22 +135,6 @@ function showLinks(found) {
   const parts = [...part("Links to", found.out), ...part("Linked from", found.back)];
   byId("links").replaceChildren(...parts);
   byId("links").hidden = !parts.length;
-}
-
-// To the heading or the line that is meant, else to the top.
-function goTo(values) {
-  const body = article.querySelector(".body");
-  const blocks = [...body.querySelectorAll("[data-line]")];
-  const line = Number(values.line || 0);
-  const meant = values.heading
-    ? blocks.find((block) => block.dataset.name === values.heading)
-    : blocks.filter((block) => Number(block.dataset.line) <= line && block.tagName !== "UL" && block.tagName !== "OL").at(-1);
-  if (!meant || (!values.heading && meant === blocks[0])) {
-    scrollTo(0, 0);
-    return;
-  }
-  meant.classList.add("meant");
-  meant.scrollIntoView({ block: values.heading ? "start" : "center" });
 }
 
 // -- what is shown -------------------------------------------------------------------------------

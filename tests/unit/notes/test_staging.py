@@ -1,0 +1,186 @@
+"""`git status` says what it should, and what somebody has staged stays staged."""
+
+import pytest
+from stores import files_of, git, opened, settings_of_ann, writer_of, wrote
+from waiting import PATIENCE_SECONDS
+from writing import put
+
+from vector_index_mcp.notes.refusal import Refusal
+from vector_index_mcp.notes.store.staging import Staging
+
+pytestmark = pytest.mark.anyio
+
+A, B, C = (f"projects/p/{name}.md" for name in "abc")
+
+
+@pytest.fixture(autouse=True)
+def ann(tmp_path, monkeypatch):
+    for name, value in settings_of_ann(tmp_path).items():
+        monkeypatch.setenv(name, value)
+
+
+@pytest.fixture
+def store(tmp_path):
+    return tmp_path / "store"
+
+
+@pytest.fixture
+def writer(tmp_path):
+    with writer_of(tmp_path) as writer:
+        wrote(writer, {A: "a", B: "b"})
+        yield writer
+
+
+@pytest.fixture
+def staging(writer):
+    """The index is up to date."""
+    staging = Staging(writer.disk, writer.repository)
+    staging.refresh()
+    return staging
+
+
+def status(store):
+    return git(store, "status", "--porcelain", "--untracked-files=all").splitlines()
+
+
+def staged(store, path):
+    """What the index has for a file."""
+    return git(store, "show", f":{path}")
+
+
+# -- ours --------------------------------------------------------------------------------------
+
+
+def test_a_new_store_is_clean(staging, store):
+    assert status(store) == []
+    assert git(store, "stash", "list") == ""
+
+
+def test_it_is_clean_after_changes_of_every_kind(writer, staging, store):
+    wrote(writer, {A: "changed", C: "new"}, [B])
+    wrote(writer, {"index.json": "{}", "a": "x"})
+    wrote(writer, {}, ["a"])
+    wrote(writer, {"a/b": "a folder where a file was"})
+    staging.refresh()
+    assert status(store) == []
+    assert git(store, "ls-files").splitlines() == [
+        ".gitignore", "README.md", "a/b", "index.json", A, C,
+    ]  # fmt: skip
+
+
+def test_an_index_that_is_old_or_gone_is_made_anew(writer, staging, store):
+    (store / ".git/index").unlink()
+    wrote(writer, {A: "changed"})
+    Staging(writer.disk, writer.repository).refresh()
+    assert status(store) == []
+
+
+def test_who_may_run_a_file_stays(writer, store):
+    put(store, "tool.sh", "x")
+    (store / "tool.sh").chmod(0o755)
+    git(store, "add", "tool.sh")
+    git(store, "commit", "--quiet", "-m", "Bob's", "tool.sh")
+    wrote(writer, {"tool.sh": "y"})
+    Staging(writer.disk, writer.repository).refresh()
+    assert git(store, "ls-files", "--stage", "tool.sh").startswith("100755 ")
+    assert status(store) == []
+
+
+# -- theirs ------------------------------------------------------------------------------------
+
+
+def test_what_somebody_has_staged_stays_staged(writer, staging, store):
+    put(store, A, "staged")
+    put(store, "projects/p/new.md", "staged")
+    git(store, "add", A, "projects/p/new.md")
+    git(store, "rm", "--quiet", "--cached", B)
+    put(store, A, "not staged")
+    wrote(writer, {C: "ours"})
+    staging.refresh()
+    assert staged(store, A) == "staged"
+    assert staged(store, "projects/p/new.md") == "staged"
+    assert status(store) == [f"MM {A}", f"D  {B}", "A  projects/p/new.md", f"?? {B}"]
+    assert git(store, "commit", "--quiet", "-m", "Bob's") == ""
+    assert git(store, "show", f"HEAD:{A}") == "staged"
+    assert git(store, "show", f"HEAD:{C}") == "ours"
+
+
+def test_what_we_change_ourselves_is_no_longer_staged(writer, staging, store):
+    put(store, A, "staged")
+    git(store, "add", A)
+    wrote(writer, {A: "ours"})
+    staging.refresh()
+    assert status(store) == []
+    assert git(store, "show", f"HEAD~1:{A}") == "staged"
+
+
+@pytest.mark.parametrize("what", ["other", "deleted", "added"])
+def test_what_was_staged_before_we_began_stays_staged(writer, staging, store, tmp_path, what):
+    put(store, A, "staged")
+    if what == "deleted":
+        git(store, "rm", "--quiet", "--cached", A)
+    else:
+        git(store, "add", A)
+    if what == "added":
+        put(store, C, "staged")
+        git(store, "add", C)
+        (store / C).unlink()
+    put(store, A, "a")
+    before = [line for line in status(store) if line[0] != "?"]
+    assert before
+    with writer_of(tmp_path) as another:
+        opened(another)
+        wrote(another, {"projects/p/ours.md": "ours"})
+        Staging(another.disk, another.repository).refresh()
+    assert [line for line in status(store) if line[0] != "?"] == before
+
+
+def test_while_somebody_holds_the_index_it_waits(writer, staging, store):
+    (store / ".git/index.lock").touch()
+    wrote(writer, {A: "changed"})
+    with pytest.raises(Refusal):
+        staging.refresh()
+    (store / ".git/index.lock").unlink()
+    staging.refresh()
+    assert status(store) == []
+
+
+def test_a_broken_index_is_left_to_its_owner(writer, staging, store):
+    (store / ".git/index").write_bytes(b"broken")
+    wrote(writer, {A: "changed"})
+    with pytest.raises(Refusal):
+        staging.refresh()
+    assert (store / ".git/index").read_bytes() == b"broken"
+    assert (store / A).read_text(encoding="utf-8") == "changed"
+
+
+def test_nothing_is_made_where_no_store_is(tmp_path):
+    (tmp_path / "store").mkdir()
+    with writer_of(tmp_path) as writer:
+        Staging(writer.disk, writer.repository).refresh()
+    assert files_of(tmp_path / "store") == {}
+    assert not (tmp_path / "store/.git").exists()
+
+
+# -- in its thread -----------------------------------------------------------------------------
+
+
+def test_it_is_up_to_date_when_it_has_stopped(writer, store):
+    staging = Staging(writer.disk, writer.repository)
+    staging.start()
+    wrote(writer, {C: "new"})
+    staging.look()
+    assert staging.is_busy
+    staging.stop()
+    assert not staging.is_busy
+    assert status(store) == []
+
+
+def test_it_stops_at_once_while_somebody_holds_the_index(writer, store):
+    (store / ".git/index.lock").touch()
+    staging = Staging(writer.disk, writer.repository)
+    staging.start()
+    staging.look()
+    staging.stop()
+    staging._thread.join(PATIENCE_SECONDS)
+    assert not staging._thread.is_alive()

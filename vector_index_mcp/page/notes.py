@@ -1,0 +1,282 @@
+"""The page of the notes: projects, documents, to-do lists, their history, search. It reads only.
+
+What a change is told by is the commit: an open page is told when there is a new one.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import anyio
+import anyio.to_thread
+
+from vector_index_mcp.engine.prose.stems import asked_stems
+from vector_index_mcp.errors import (
+    SYSTEM_ERRORS,
+    QueryError,
+    UnknownError,
+    VectorIndexError,
+    sentence,
+)
+from vector_index_mcp.foreign import visible
+from vector_index_mcp.notes import pieces, searching, store_calls
+from vector_index_mcp.notes.activity import Call
+from vector_index_mcp.notes.arguments import WrongArguments, checked
+from vector_index_mcp.notes.calls import Store
+from vector_index_mcp.notes.refusal import Code, Refusal
+from vector_index_mcp.notes.remedies import REMEDIES
+from vector_index_mcp.page import marking, markup, notes_history, notes_views
+from vector_index_mcp.page.content import News
+from vector_index_mcp.page.notes_history import Subject
+from vector_index_mcp.page.notes_views import address_of, cut, key_of, name_of
+
+if TYPE_CHECKING:  # the service is loaded when somebody needs it
+    from vector_index_mcp.notes.service import Notes
+
+GetService = Callable[[], Awaitable["Notes"]]
+_Result = TypeVar("_Result")
+
+_MODES = ("keywords", "both")
+_MOST_CHAPTERS = 5  # of a document that was found
+_SNIPPET_CHARS = 500
+_MOST_DETAILS_CHARS = 10_000
+_CLEAN = "Working tree clean"  # what is said if there is nothing to say
+_OPENING_SECONDS = 5.0
+_STATUS_SECONDS = 90.0  # longer than the writer waits for others
+_ABSENT = frozenset({Code.PROJECT_NOT_FOUND, Code.DOCUMENT_NOT_FOUND, Code.TODO_NOT_FOUND})
+_ASKED_WRONGLY = frozenset({Code.INVALID_SEARCH_QUERY, Code.INVALID_INPUT})
+
+
+class NotesPage:
+    """What the page of the notes shows."""
+
+    index = "notes.html"
+    command = "vector-index-mcp notes ui"
+    remedies = REMEDIES
+
+    def __init__(self, get_service: GetService) -> None:
+        self._get_service = get_service
+        self._rendering = anyio.CapacityLimiter(1)  # a long text keeps a processor for a second
+        self._is_opened = False
+        self.answers = {
+            "projects": self._projects,
+            "project": self._project,
+            "document": self._document,
+            "todo": self._todo,
+            "search": self._search,
+            "history": self._history,
+            "difference": self._difference,
+        }
+
+    async def news(self) -> Sequence[News]:
+        """How the store is."""
+        notes = await self._get_service()
+
+        def sign() -> Any:
+            return notes.writer.tree.commit, notes.syncing.problem, len(notes.syncing.news)
+
+        return (News("status", sign, partial(_status, notes), is_repeated=True),)
+
+    # -- what there is ---------------------------------------------------------------------
+
+    async def _projects(self, _: Mapping[str, str]) -> Any:
+        return await self._read(notes_views.projects)
+
+    async def _project(self, given: Mapping[str, str]) -> Any:
+        name = name_of(given.get("project", ""))
+        return await self._read(lambda store: notes_views.project(store, name), self._rendering)
+
+    async def _document(self, given: Mapping[str, str]) -> Any:
+        name, file = name_of(given.get("project", "")), name_of(given.get("document", ""))
+        return await self._read(
+            lambda store: notes_views.document(store, name, file), self._rendering
+        )
+
+    async def _todo(self, given: Mapping[str, str]) -> Any:
+        name, number = name_of(given.get("project", "")), given.get("todo", "")
+        return await self._read(
+            lambda store: notes_views.todo(store, name, number), self._rendering
+        )
+
+    async def _history(self, given: Mapping[str, str]) -> Any:
+        subject, skipped = _subject(given), given.get("skipped", "")
+        is_number = skipped.isascii() and skipped.isdecimal() and len(skipped) < 10
+        count = int(skipped) if is_number else 0
+        return await self._read(lambda store: notes_history.entries(store, subject, count))
+
+    async def _difference(self, given: Mapping[str, str]) -> Any:
+        subject, commit = _subject(given), given.get("commit", "")
+        return await self._read(lambda store: notes_history.difference(store, subject, commit))
+
+    async def _read(
+        self, read: Callable[[Store], _Result], limiter: anyio.CapacityLimiter | None = None
+    ) -> _Result:
+        """What `read` finds in the store, in a thread; whatever fails is said in a sentence."""
+        notes = await self._get_service()
+        if not self._is_opened:
+            self._is_opened = await anyio.to_thread.run_sync(_is_opened, notes)
+        try:
+            return await anyio.to_thread.run_sync(read, notes.store, limiter=limiter)
+        except Refusal as refusal:
+            if refusal.code in _ABSENT:
+                raise UnknownError(str(refusal)) from refusal
+            raise
+        except UnicodeError as error:
+            raise QueryError("Its name holds what no file can be called; rename it.") from error
+        except SYSTEM_ERRORS as error:
+            raise VectorIndexError(sentence(error)) from error
+
+    # -- search ----------------------------------------------------------------------------
+
+    async def _search(self, given: Mapping[str, str]) -> Any:
+        query, mode = given.get("query", ""), given.get("mode") or _MODES[0]
+        key = given.get("project", "")
+        wanted = _wanted(query, mode) | {"all_projects": not key}
+        if key:
+            wanted["project_id"] = name_of(key)
+        notes = await self._get_service()
+        answer = await notes.answer(Call("search_knowledge", wanted), wanted)
+        if not answer["success"]:
+            is_wrong = answer["code"] in _ASKED_WRONGLY
+            raise (QueryError if is_wrong else VectorIndexError)(answer["error"])
+        return await anyio.to_thread.run_sync(_searched, answer, query, wanted["project_id"])
+
+
+def _wanted(query: str, mode: str) -> dict[str, Any]:
+    """The arguments of a search.
+
+    Raises:
+        QueryError: If there can be none.
+    """
+    if mode not in _MODES:
+        raise QueryError(f"A search is by {' or '.join(_MODES)}.")
+    given = {"project_id": "all", "query": query, "mode": mode}  # a name that any project may have
+    try:
+        return checked("search_knowledge", given)
+    except WrongArguments as error:
+        raise QueryError("Search for 1 to 20 words of at most 200 characters.") from error
+
+
+def _searched(answer: Mapping[str, Any], query: str, project: str) -> dict[str, Any]:
+    words, stems = searching.words_of(query), frozenset(asked_stems(query))
+    skipped = answer.get("skipped", ())
+    notes = [answer.get("note", "")]
+    if lack := answer.get("by_words_alone"):
+        notes.append(f"Found by words alone: {lack}")
+    if skipped:
+        notes.append(f"{len(skipped)} could not be read; the first: {skipped[0]}")
+    return {
+        "total": answer["total_documents"],
+        "note": cut("; ".join(filter(None, notes)), 2 * _SNIPPET_CHARS),
+        "results": [_hit(result, project, words, stems) for result in answer["results"]],
+    }
+
+
+def _hit(
+    result: Mapping[str, Any], project: str, words: list[str], stems: frozenset[str]
+) -> dict[str, Any]:
+    project = result.get("project_id", project)
+    data, kind = result["metadata"], result.get("kind", "knowledge")
+    matches = result["matching_chapters"]
+    title = cut(data.get("title") or result["file"])
+    if kind == "todo":
+        address = address_of(project, "todo", str(data["number"]))
+    elif kind == "main":
+        address = address_of(project)
+    else:
+        address = address_of(project, "document", key_of(result["file"]))
+    return {
+        "project": cut(project),
+        "project_key": key_of(project),
+        "address": address,
+        "kind": kind,
+        "name": cut(result["file"]),
+        "title": marking.by_letters(title, words),
+        "keywords": [cut(each) for each in data.get("keywords", ())[:_MOST_CHAPTERS]],
+        "more": max(0, len(matches) - _MOST_CHAPTERS),
+        "matches": [_match(match, words, stems) for match in matches[:_MOST_CHAPTERS]],
+    }
+
+
+def _match(match: Mapping[str, Any], words: list[str], stems: frozenset[str]) -> dict[str, Any]:
+    """A chapter that was found, and what stands around the words, or its best lines."""
+    chapter = match["chapter"]
+    if "content" in match:
+        text = visible(cut(match["content"], _SNIPPET_CHARS), keep="\n\t")
+        lines = [marking.by_stems(line, stems) for line in text.split("\n")]
+    else:
+        # Words that stand together have the same words around them.
+        found = dict.fromkeys(text for texts in match["match_context"].values() for text in texts)
+        lines = [marking.by_letters(visible(cut(text, _SNIPPET_CHARS)), words) for text in found]
+    is_chapter = chapter != searching.INTRODUCTION
+    return {
+        "chapter": marking.by_letters(cut(chapter), words) if is_chapter else [],
+        "fragment": cut(markup.name_of(chapter)) if is_chapter else "",
+        "lines": lines,
+    }
+
+
+# -- history ---------------------------------------------------------------------------------
+
+
+def _subject(given: Mapping[str, str]) -> Subject:
+    """What a history is asked of.
+
+    Raises:
+        UnknownError: If nothing can be called so.
+    """
+    if "project" not in given:
+        return Subject(None)
+    project = name_of(given["project"])
+    if "document" in given:
+        name = notes_views.checked_file(name_of(given["document"]))
+        return Subject(project, pieces.document(name))
+    if "todo" in given:
+        number = notes_views.checked_number(given["todo"])
+        return Subject(project, pieces.piece_of(["todo", str(number)]))
+    return Subject(project, pieces.MAIN_TEXT if given.get("part") == "main" else pieces.ALL)
+
+
+# -- the store -------------------------------------------------------------------------------
+
+
+def _is_opened(notes: "Notes") -> bool:
+    """Whether a store that may be made just now is there; what is wrong with it is said later."""
+    with suppress(VectorIndexError, *SYSTEM_ERRORS):
+        notes.writer.alone(lambda: None).result(_OPENING_SECONDS)
+        return True
+    return False
+
+
+async def _status(notes: "Notes") -> dict[str, Any]:
+    try:
+        return await anyio.to_thread.run_sync(_looked_at, notes)
+    except (VectorIndexError, *SYSTEM_ERRORS) as error:
+        home = str(notes.store.disk.root)
+        return {"home": home, "commit": "", "problem": cut(sentence(error), _MOST_DETAILS_CHARS)}
+
+
+def _looked_at(notes: "Notes") -> dict[str, Any]:
+    """What the tool for it says of the store, and the last commit in pieces."""
+    writer = notes.writer
+    storage = writer.alone(partial(store_calls.look, writer)).result(_STATUS_SECONDS)
+    told = store_calls.status(
+        notes.store, storage, notes.syncing.status(), list(notes.syncing.news)
+    )
+    commit = writer.tree.commit
+    said = notes.store.repository.run("log", "-1", "--format=%ct%x00%h%x00%s", commit, "--")
+    when, short, subject = (said.output.decode("utf-8", "replace").split("\0") + [""] * 3)[:3]
+    details = told["status_details"]
+    return {
+        "home": told["storage_path"],
+        "commit": commit,
+        "short": short,
+        "when": int(when) if when.isdecimal() else 0,
+        "what": cut(subject.strip()),
+        "branch": cut(told["current_branch"]),
+        "remote": cut(told["remote_status"]),
+        "uncommitted": told["uncommitted_files"],
+        "details": cut(details, _MOST_DETAILS_CHARS) if details != _CLEAN else "",
+        "problem": "",
+    }

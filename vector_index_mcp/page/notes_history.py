@@ -1,0 +1,170 @@
+"""The history of the notes as the page shows it: changes, and what each has changed.
+
+Differences are those that git finds. None of the store's own settings counts for them.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from vector_index_mcp.errors import UnknownError
+from vector_index_mcp.foreign import visible
+from vector_index_mcp.notes import history
+from vector_index_mcp.notes.calls import Store
+from vector_index_mcp.notes.history import Entry
+from vector_index_mcp.notes.past import Past
+from vector_index_mcp.notes.pieces import ALL, Piece
+from vector_index_mcp.notes.projects import Mapping as Projects
+from vector_index_mcp.notes.store.repository import Repository
+from vector_index_mcp.page.notes_views import cut, head_of
+
+_MOST_ENTRIES = 100
+_MOST_SKIPPED = 10_000_000
+_MOST_LINES = 2_000
+"""Of a difference."""
+_LONGEST_LINE_CHARS = 1_000
+_MOST_FILES = 200
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+_NOTHING = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+"""The tree without files, which every git knows."""
+_STATES = {"A": "new", "D": "deleted", "M": "changed", "T": "changed"}
+_BEGIN = b"diff --git "
+_OPTIONS = ("diff-tree", "-r", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color")
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What a history is about."""
+
+    project: str | None
+    """Its id; it may be gone. None for all there is."""
+    piece: Piece = ALL
+    """What of the project."""
+
+
+def entries(store: Store, subject: Subject, skipped: int) -> dict[str, Any]:
+    """The changes of something, newest first.
+
+    Args:
+        store: The store.
+        subject: What was changed.
+        skipped: How many are left out, since they have been told already.
+
+    Raises:
+        Refusal: If they cannot be read.
+    """
+    head = head_of(store)
+    if subject.project is None:
+        found = history.entries(store, head)
+    else:
+        found = history.entries_of(store, head, subject.project, subject.piece)
+    skipped = min(max(skipped, 0), _MOST_SKIPPED)
+    shown = found[skipped : skipped + _MOST_ENTRIES]
+    return {
+        "total": len(found),
+        "skipped": skipped,
+        "entries": [_told(entry, subject) for entry in shown],
+    }
+
+
+def _told(entry: Entry, subject: Subject) -> dict[str, Any]:
+    what = entry.what_of(subject.project or "")
+    return {"commit": entry.commit, "when": entry.when, "who": cut(entry.who), "what": cut(what)}
+
+
+# -- differences -----------------------------------------------------------------------------
+
+
+def difference(store: Store, subject: Subject, commit: str) -> dict[str, Any]:
+    """What a change has changed, file by file, each line with what became of it.
+
+    Args:
+        store: The store.
+        subject: What of the change is to be told.
+        commit: The change.
+
+    Raises:
+        Refusal: If it cannot be read.
+        UnknownError: If there is no such change.
+    """
+    parent = _parent_of(store, commit)
+    places = None if subject.project is None else _places(store, subject, commit, parent)
+    if places is not None and not places:
+        return {"files": [], "total_files": 0, "left_out": 0}
+    sides = (parent or _NOTHING, commit, "--", *(places or ()))
+    names = _names(store.repository, *sides)
+    texts = _texts(store.repository, *sides)
+    files, left, left_out = [], _MOST_LINES, 0
+    for number, (state, path) in enumerate(names):
+        if number >= _MOST_FILES:
+            break
+        # A link that becomes a file is told twice: it goes, and a file comes.
+        text = [line for _ in range(1 + (state == "T")) for line in next(texts, ())]
+        left_out += max(0, len(text) - left)
+        shown = [_line(line) for line in text[:left]]
+        left -= len(shown)
+        name = _within(path, places)
+        files.append({"path": cut(name), "state": _STATES.get(state, "changed"), "lines": shown})
+    return {"files": files, "total_files": len(names), "left_out": left_out}
+
+
+def _parent_of(store: Store, commit: str) -> str:
+    """The commit before; empty if there is none."""
+    if not _COMMIT.fullmatch(commit):
+        raise UnknownError("This address names no change; choose one from the history.")
+    said = store.repository.run("rev-list", "--parents", "--max-count=1", commit, "--")
+    if said.status:
+        raise UnknownError(f"The history has no change {commit[:12]} any more.")
+    return next(iter(said.output.decode("ascii").split()[1:]), "")
+
+
+def _places(store: Store, subject: Subject, *commits: str) -> list[str]:
+    """The paths of something before and after a change, in whose course its folder may change."""
+    found: dict[str, None] = {}
+    for commit in filter(None, commits):
+        known = Projects(Past(store.repository, commit))
+        if known.problem:  # then it lay where it lies now
+            known = Projects(store.disk)
+        project = known.find(subject.project or "")
+        if project is not None:
+            found[f"{project.folder}/{subject.piece.path}".rstrip("/")] = None
+    return list(found)
+
+
+def _names(repository: Repository, *sides: str) -> list[tuple[str, str]]:
+    """What became of which files, in git's order."""
+    output = history.git(repository, *_OPTIONS, "--name-status", "-z", *sides)
+    fields = output.decode("utf-8", "surrogateescape").split("\0")
+    return [(state[:1], path) for state, path in zip(fields[::2], fields[1::2], strict=False)]
+
+
+def _texts(repository: Repository, *sides: str) -> Iterator[list[bytes]]:
+    """The lines of each file's difference, without git's heading."""
+    output = history.git(repository, *_OPTIONS, "--patch", "--text", *sides)
+    lines: list[bytes] | None = None
+    is_heading = True
+    for line in output.split(b"\n"):
+        if line.startswith(_BEGIN):
+            if lines is not None:
+                yield lines
+            lines, is_heading = [], True
+        elif line.startswith(b"@@"):
+            is_heading = False
+        if lines is not None and not is_heading and line:
+            lines.append(line)
+    if lines is not None:
+        yield lines
+
+
+def _line(line: bytes) -> tuple[str, str]:
+    """What became of a line, and what it says."""
+    text = line[: 4 * _LONGEST_LINE_CHARS].decode("utf-8", "replace")
+    if text.startswith("@@"):
+        return "@", visible(text)
+    return text[0], visible(cut(text[1:], _LONGEST_LINE_CHARS), keep="\t")
+
+
+def _within(path: str, places: list[str] | None) -> str:
+    """A path as it is told: below its project, if one is meant."""
+    return path if places is None else path.split("/", 2)[-1]

@@ -1,0 +1,323 @@
+"""Projects, main texts, documents and to-do lists of the notes as the page shows them.
+
+Contents may be of any length and names may hold anything, so what is told of them is bounded. A
+name becomes a key for addresses, because no address can carry all characters.
+"""
+
+import posixpath
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import quote, unquote
+
+from vector_index_mcp.errors import UnknownError
+from vector_index_mcp.foreign import visible
+from vector_index_mcp.notes import history, parts, todos
+from vector_index_mcp.notes.calls import Store
+from vector_index_mcp.notes.merging import conflicts
+from vector_index_mcp.notes.parts import Parts
+from vector_index_mcp.notes.projects import Mapping as Projects
+from vector_index_mcp.notes.projects import Project, existing
+from vector_index_mcp.notes.reading import Read, revision_of
+from vector_index_mcp.notes.refusal import Refusal
+from vector_index_mcp.notes.slugs import filename
+from vector_index_mcp.notes.store.opening import PROJECTS
+from vector_index_mcp.notes.todos import Task, Todo
+from vector_index_mcp.page import markup
+
+Shown = dict[str, Any]
+
+_MOST_LISTED = 1_000
+_MOST_KEYWORDS = 50
+_MOST_TEXT_CHARS = 1_000_000
+_MOST_TASK_CHARS = 10_000  # of one that is not shown as Markdown
+_LONGEST_CHARS = 300
+_LONGEST_KEY_CHARS = 4_000  # an address has to carry it
+_WIKI = "[["
+
+
+# -- names -----------------------------------------------------------------------------------
+
+
+def cut(text: str, most: int = _LONGEST_CHARS) -> str:
+    """`text`, or its beginning if it is longer than a name should be."""
+    return text if len(text) <= most else f"{text[:most]}…"
+
+
+def key_of(name: str) -> str:
+    """What stands for `name` in addresses; empty if it is too long to be there."""
+    key = quote(name, safe="", errors="surrogatepass")
+    return key if len(key) <= _LONGEST_KEY_CHARS else ""
+
+
+def name_of(key: str) -> str:
+    """The name that `key` stands for.
+
+    Raises:
+        UnknownError: If there is none.
+    """
+    try:
+        return unquote(key, errors="surrogatepass")
+    except UnicodeDecodeError as error:
+        raise UnknownError("This address names nothing; begin anew with the projects.") from error
+
+
+def address_of(project: str, kind: str = "", which: str = "") -> str:
+    """Where the page shows a project, or with `kind` and its key something of it."""
+    place = f"project/{key_of(project)}"
+    return f"{place}/{kind}/{which}" if kind else place
+
+
+def head_of(store: Store) -> str:
+    """The last commit of a store that its service has opened; empty if there is none.
+
+    Raises:
+        Refusal: If it cannot be found.
+    """
+    repository = store.repository
+    return repository.commit_of(repository.branch()) if repository.exists else ""
+
+
+# -- projects --------------------------------------------------------------------------------
+
+
+def projects(store: Store) -> Shown:
+    """All projects in numbers.
+
+    Raises:
+        Refusal: If they cannot be listed.
+    """
+    known = Projects(store.disk)
+    listed = sorted(known.all(), key=lambda project: project.id.lower())
+    newest: dict[str, int] = {}
+    for path, when in _changes(store, PROJECTS).items():
+        folder = "/".join(path.split("/", 2)[:2])
+        newest[folder] = max(newest.get(folder, 0), when)
+    return {
+        "total": len(listed),
+        "problem": cut(known.problem, _MOST_LISTED),
+        "projects": [
+            _row(store, each) | {"changed": newest.get(each.folder, 0)}
+            for each in listed[:_MOST_LISTED]
+        ],
+    }
+
+
+def _row(store: Store, project: Project) -> Shown:
+    row: Shown = {"name": cut(project.id), "key": key_of(project.id), "documents": 0, "open": 0}
+    try:
+        row["documents"] = len(store.shelf.names(project))
+        lists = todos.lists(store.disk, project.todos)
+        row["open"] = sum(len(todo.tasks) - todo.completed_count for todo in lists)
+    except Refusal as refusal:
+        row["problem"] = cut(str(refusal))
+    return row
+
+
+def project(store: Store, name: str) -> Shown:
+    """A project: its main text, its documents and its to-do lists.
+
+    Raises:
+        Refusal: If there is none, or it cannot be listed.
+    """
+    found = existing(store.disk, name)
+    changes = _changes(store, found.folder)
+    names = store.shelf.names(found)
+    numbers = todos.numbers(store.disk, found.todos)
+    left = _MOST_LISTED
+    lists: list[Shown] = []
+    for number in numbers:
+        if left <= 0:
+            break
+        todo = todos.one(store.disk, found.todos, number)
+        lists.append(_head(todo) | {"tasks": [_told(task) for task in todo.tasks[:left]]})
+        left -= 1 + len(todo.tasks)
+    return {
+        "name": cut(name),
+        "key": key_of(name),
+        "main": _main(store, found) | {"changed": changes.get(found.main, 0)},
+        "documents": [
+            _line(store, found, each) | {"changed": changes.get(found.document(each), 0)}
+            for each in names[:_MOST_LISTED]
+        ],
+        "total_documents": len(names),
+        "todos": lists,
+        "total_todos": len(numbers),
+    }
+
+
+def _changes(store: Store, folder: str) -> dict[str, int]:
+    """When files were changed last; nothing if the history does not say it."""
+    try:
+        return history.last_changes(store, head_of(store), folder)
+    except Refusal:
+        return {}
+
+
+def _main(store: Store, project: Project) -> Shown:
+    try:
+        text = store.disk.read_text(project.main)
+    except Refusal as refusal:
+        return {"exists": True, "problem": str(refusal), "nodes": [], "chapters": []}
+    if text is None:
+        return {"exists": False, "nodes": [], "chapters": []}
+    target = _target(store, project, "")
+    return _text(parts.split(text), target, 1) | {
+        "exists": True,
+        "revision": revision_of(text.encode()),
+    }
+
+
+def _line(store: Store, project: Project, name: str) -> Shown:
+    """A document, as it is listed."""
+    head: Shown = {"file": cut(name), "key": key_of(name)}
+    try:
+        read = store.shelf.document(project, name, is_kept=False)
+    except Refusal as refusal:
+        return head | {"title": cut(name), "keywords": [], "problem": cut(str(refusal))}
+    has_conflict = bool(conflicts(read.document.text))
+    return head | _said(read) | {"conflict": has_conflict}
+
+
+def _said(read: Read) -> Shown:
+    data = read.metadata
+    return {
+        "title": cut(data.title),
+        "keywords": [cut(each) for each in data.keywords[:_MOST_KEYWORDS]],
+        "created": cut(data.created),
+        "updated": cut(data.updated),
+        "revision": read.revision,
+    }
+
+
+# -- a document ------------------------------------------------------------------------------
+
+
+def document(store: Store, name: str, file: str) -> Shown:
+    """A document of the project `name`.
+
+    Raises:
+        Refusal: If there is none, or it cannot be read.
+        UnknownError: If none can have such a name.
+    """
+    found = existing(store.disk, name)
+    read = store.shelf.document(found, checked_file(file))
+    first = read.document.front.count("\n") + 1
+    shown = _text(read.document.parts, _target(store, found, "knowledge"), first)
+    return {
+        "project": cut(name),
+        "project_key": key_of(name),
+        "file": cut(file),
+        "key": key_of(file),
+        **_said(read),
+        **shown,
+    }
+
+
+def checked_file(name: str) -> str:
+    """`name`, if it can be that of a file.
+
+    Raises:
+        UnknownError: If it cannot.
+    """
+    if name in {"", ".", ".."} or "/" in name or "\0" in name:
+        raise UnknownError("No document has such a name; choose one from its project.")
+    return name
+
+
+def _text(found: Parts, target: Callable[[str], str], first: int) -> Shown:
+    """A text in elements, and its chapters with the lines where they begin."""
+    nodes, left_out = _nodes(found.text, target, first)
+    chapters: list[Shown] = []
+    line = first + found.head.count("\n")
+    for part in found.parts[:_MOST_LISTED]:
+        is_conflict = bool(conflicts(part.text))
+        chapters.append({"title": cut(part.title), "line": line, "conflict": is_conflict})
+        line += part.text.count("\n")
+    return {"nodes": nodes, "left_out": left_out, "chapters": chapters}
+
+
+def _nodes(
+    text: str, target: Callable[[str], str], first: int = 1, *, is_plain: bool = False
+) -> tuple[list[markup.Node], int]:
+    """The elements of a text, with what nobody would see made visible; and what is left out."""
+    beginning = visible(text[:_MOST_TEXT_CHARS], keep="\n\t")
+    nodes, left_out = markup.shown(beginning, target, first, is_plain=is_plain)
+    return nodes, left_out + max(0, len(text) - _MOST_TEXT_CHARS)
+
+
+def _target(store: Store, project: Project, folder: str) -> Callable[[str], str]:
+    """Where links in a text of `project` lead that lies in `folder`."""
+    names = frozenset(store.shelf.names(project))
+
+    def target(link: str) -> str:
+        if link.startswith(_WIKI):
+            wanted = link.removeprefix(_WIKI)
+            candidates = [wanted, f"{wanted}.md", filename(wanted)]
+        else:
+            path = posixpath.normpath(posixpath.join(folder, link))
+            if path == "main.md":
+                return address_of(project.id)
+            # A main text may name a document as an agent does: without its folder.
+            is_there = path.startswith("knowledge/") or not folder
+            candidates = [path.removeprefix("knowledge/")] if is_there else []
+        found = next((each for each in candidates if each in names), "")
+        return address_of(project.id, "document", key_of(found)) if found else ""
+
+    return target
+
+
+# -- a to-do list ----------------------------------------------------------------------------
+
+
+def todo(store: Store, name: str, number: str) -> Shown:
+    """A to-do list of the project `name`, with what its tasks say.
+
+    Raises:
+        Refusal: If there is none, or it cannot be listed.
+        UnknownError: If none can have such a number.
+    """
+    found = existing(store.disk, name)
+    one = todos.one(store.disk, found.todos, checked_number(number))
+    target = _target(store, found, "")
+    left = markup.MOST_CHARS
+    tasks: list[Shown] = []
+    for task in one.tasks[:_MOST_LISTED]:
+        is_plain = len(task.content) > left
+        content = task.content[:_MOST_TASK_CHARS] if is_plain else task.content
+        left -= 0 if is_plain else len(content)
+        nodes, _ = _nodes(content, target, is_plain=is_plain)
+        left_out = len(task.content) - len(content)
+        tasks.append(_told(task) | {"nodes": nodes, "left_out": left_out})
+    return _head(one) | {"project": cut(name), "project_key": key_of(name), "tasks": tasks}
+
+
+def checked_number(text: str) -> int:
+    """The number of a to-do list.
+
+    Raises:
+        UnknownError: If it is none.
+    """
+    if not (text.isascii() and text.isdecimal() and len(text) <= 6 and int(text)):
+        raise UnknownError("No to-do list has such a number; choose one from its project.")
+    return int(text)
+
+
+def _head(todo: Todo) -> Shown:
+    return {
+        "number": todo.number,
+        "description": cut(todo.description, _MOST_LISTED),
+        "created": cut(todo.created),
+        "total": len(todo.tasks),
+        "done": todo.completed_count,
+        "problem": cut(todo.problem),
+    }
+
+
+def _told(task: Task) -> Shown:
+    return {
+        "number": task.number,
+        "title": cut(task.title),
+        "done": task.completed,
+        "has_content": bool(task.content),
+        "problem": cut(task.problem),
+    }
