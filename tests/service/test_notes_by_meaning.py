@@ -1,0 +1,150 @@
+"""Notes found by meaning: over an index that is loaded when somebody first asks for it."""
+
+import pytest
+from fakes import FakeEmbedder
+from machines import Machine, notes_at
+from waiting import eventually
+
+from vector_index_mcp.engine.cache import EmbeddingCache
+from vector_index_mcp.files.folder import Folder
+from vector_index_mcp.indexing.keeper import Options
+from vector_index_mcp.indexing.place import Place
+from vector_index_mcp.indexing.preparing.recipe import Recipe
+from vector_index_mcp.indexing.service import LiveIndex
+from vector_index_mcp.notes.remedies import REMEDIES
+
+pytestmark = pytest.mark.anyio
+
+KEY = "AKIAIOSFODNN7EXAMPLQ"
+
+
+@pytest.fixture
+def loaded():
+    """The indexes that were loaded."""
+    return []
+
+
+@pytest.fixture
+def embedder():
+    return FakeEmbedder()
+
+
+@pytest.fixture
+async def machine(tmp_path, loaded, embedder):
+    home = tmp_path / "store"
+
+    async def load():
+        options = Options(
+            recipe=Recipe(1_200, is_prose=True),
+            quiet_seconds=0.01,
+            longest_seconds=0.1,
+            rescan_seconds=3_600.0,
+            state_folder=tmp_path / "state",
+            remedies=REMEDIES,
+        )
+        cache = EmbeddingCache(tmp_path / "cache", 100_000_000)
+        place = Place(str(tmp_path / "index"), owner=str(home))
+        loaded.append(LiveIndex([Folder(home / "projects")], place, options, embedder, cache))
+        return loaded[-1]
+
+    notes = notes_at(home, load)
+    async with notes.running():
+        yield Machine(notes)
+
+
+async def begin(machine):
+    await machine.done("update_project_main", project_id="My App", content="## Build\n\nUse make.\n")
+    await machine.done(
+        "create_knowledge_file",
+        project_id="My App",
+        filename="auth",
+        title="Authentication",
+        introduction="How users log in.",
+        keywords=["auth"],
+        chapters=[{"title": "Tokens", "content": f"Refresh tokens, {KEY}, are kept."}],
+    )
+    await machine.done(
+        "create_todo", project_id="My App", description="Release", tasks=["Write the changelog"]
+    )
+    await machine.done("update_project_main", project_id="other", content="Tokens elsewhere.\n")
+
+
+async def found(machine, query, mode="both", **given):
+    answer = await machine.done("search_knowledge", query=query, mode=mode, **given)
+    return answer["results"]
+
+
+async def test_words_alone_load_no_index(machine, loaded):
+    await begin(machine)
+    await found(machine, "tokens", "keywords", project_id="My App")
+    assert loaded == []
+
+
+@pytest.mark.parametrize("mode", ["meaning", "both"])
+async def test_documents_main_texts_and_tasks_are_found(machine, mode):
+    await begin(machine)
+    for query, kind, name in (
+        ("refresh tokens", "knowledge", "auth.md"),
+        ("use make to build", "main", "main.md"),
+        ("write the changelog", "todo", "TODO #1"),
+    ):
+        best = (await found(machine, query, mode, project_id="My App"))[0]
+        assert (best["kind"], best["document"]) == (kind, name)
+
+
+async def test_only_the_project_that_is_meant_is_searched_unless_all_are(machine):
+    await begin(machine)
+    ours = await found(machine, "tokens", project_id="My App")
+    assert {each.get("project_id") for each in ours} == {None}
+    assert "Tokens elsewhere." not in str(ours)
+    everywhere = await found(machine, "tokens", project_id="My App", all_projects=True)
+    assert {each["project_id"] for each in everywhere} == {"My App", "other"}
+    assert await found(machine, "tokens", project_id="nobody") == []
+
+
+async def test_credentials_are_masked_in_the_index_and_nowhere_else(machine, loaded):
+    await begin(machine)
+    best = (await found(machine, "refresh tokens", project_id="My App"))[0]
+    assert KEY in best["matching_chapters"][0]["content"]
+    assert KEY in str(await machine.chapters("My App", "auth.md"))
+    async with loaded[0].reading() as (index, _):
+        rows = await index.store.rows(["my-app/knowledge/auth.md"])
+    assert KEY not in str(rows)
+
+
+async def test_what_has_just_been_written_is_found(machine):
+    await begin(machine)
+    await found(machine, "tokens", project_id="My App")
+    await machine.done(
+        "add_chapter",
+        project_id="My App",
+        filename="auth.md",
+        chapter_title="Passkeys",
+        content="Passkeys are preferred.",
+    )
+
+    async def is_found():
+        results = await found(machine, "passkeys preferred", project_id="My App")
+        return results and "Passkeys are preferred." in str(results[0])
+
+    await eventually(is_found)
+
+
+async def test_a_blank_query_is_refused_in_every_mode(machine):
+    for mode in ("keywords", "meaning", "both"):
+        answer = await machine.call("search_knowledge", project_id="p", query="  ", mode=mode)
+        assert answer["code"] == "INVALID_SEARCH_QUERY"
+
+
+async def test_without_a_model_words_count_and_meaning_alone_is_refused(machine, embedder):
+    embedder.absent = "there is no model"
+    await begin(machine)
+    answer = await machine.done(
+        "search_knowledge", project_id="My App", query="changelog", mode="both"
+    )
+    assert answer["by_words_alone"]
+    assert answer["results"][0]["document"] == "TODO #1"
+    refused = await machine.call(
+        "search_knowledge", project_id="My App", query="changelog", mode="meaning"
+    )
+    assert refused["code"] == "SEARCH_ERROR"
