@@ -392,3 +392,17 @@ async def test_a_resource_that_is_not_there_says_so(store, tmp_path):
     async with serving(notes_of(tmp_path)) as client:
         read = await client.read_resource("knowledge://projects/My%20Project/main")
         assert read.contents[0].text == "Project My Project has no main.md yet"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "ghost.md",
+        "..%2Fmain.md",
+        "%2Fetc%2Fpasswd",
+        pytest.param("%00.md", marks=pytest.mark.xfail(reason="no system takes such a name")),
+    ],
+)
+async def test_a_resource_that_cannot_be_there_says_so(client_of_made, name):
+    read = await client_of_made.read_resource(f"knowledge://projects/My%20Project/chapters/{name}")
+    assert "not found in project My Project" in read.contents[0].text

@@ -53,7 +53,7 @@ async def machine(tmp_path, loaded, embedder):
 
 
 async def begin(machine):
-    await machine.done("update_project_main", project_id="My App", content="## Build\n\nUse make.\n")
+    await machine.done("update_project_main", project_id="My App", content="## Build\n\nmake it.\n")
     await machine.done(
         "create_knowledge_file",
         project_id="My App",
@@ -85,7 +85,7 @@ async def test_documents_main_texts_and_tasks_are_found(machine, mode):
     await begin(machine)
     for query, kind, name in (
         ("refresh tokens", "knowledge", "auth.md"),
-        ("use make to build", "main", "main.md"),
+        ("make it build", "main", "main.md"),
         ("write the changelog", "todo", "TODO #1"),
     ):
         best = (await found(machine, query, mode, project_id="My App"))[0]

@@ -1,4 +1,4 @@
-"""Many write the same notes at once: nothing is lost, no number given twice, nothing read by half."""
+"""Many write the same notes at once: nothing is lost, no number twice, nothing read by half."""
 
 import json
 import os

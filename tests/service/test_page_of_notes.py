@@ -280,11 +280,13 @@ async def test_names_that_are_no_text_are_shown_and_lead_somewhere(tmp_path):
         assert any(each["path"] == "knowledge/\udcfe%00 #.md" for each in changes["files"])
 
 
-async def test_a_name_that_no_file_can_have_is_no_internal_error(tmp_path):
-    async with visiting(tmp_path) as guest:
-        for name in ("history", "project"):
-            got = await guest.visitor.see(f"api/{name}?project=%25ED%25A0%2580")
+@pytest.mark.parametrize("name", ["history", "project", "document"])
+async def test_a_name_that_no_file_can_have_is_no_internal_error(tmp_path, name):
+    async with shop(tmp_path) as guest:
+        for values in ("project=%25ED%25A0%2580", "project=Shop&document=%25ED%25A0%2580.md"):
+            got = await guest.visitor.see(f"api/{name}?{values}")
             assert got.status in {200, 400}
+            assert got.values
 
 
 async def test_broken_files_are_named(tmp_path):
@@ -323,6 +325,7 @@ async def test_long_texts_are_bounded(tmp_path):
         [entry, *_] = (await guest.ask("history", project="Shop"))["entries"]
         got = await guest.visitor.see(f"api/difference?project=Shop&commit={entry['commit']}")
         assert got.values["left_out"] > 10_000
+        assert sum(len(file["lines"]) for file in got.values["files"]) == 2_000
         assert len(got.body) < 3_000_000
 
 
@@ -449,7 +452,8 @@ async def test_a_commit_is_news(tmp_path):
         assert (first["uncommitted"], first["details"], first["problem"]) == (0, "", "")
         assert first["what"].endswith("Marked task #1 as completed in TODO #1")
         await guest.machine.done("update_project_main", **P, content="# New\n")
-        later = await events.status_when(lambda now: now["commit"] != first["commit"])
+        with anyio.fail_after(10):  # it is told now and then anyway
+            later = await events.status_when(lambda now: now["commit"] != first["commit"])
         assert later["what"].endswith("Updated main.md")
 
 
