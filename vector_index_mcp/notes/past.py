@@ -152,14 +152,10 @@ def state_now(disk: Disk, tree: Tree, by_hand: ByHand, project: str) -> State:
     found = Projects(disk).find(project)
     if found is None:
         return State(None)
-    changed = by_hand.changed(tree)
-    paths = {*tree.below(found.folder), *changed}
-    files = {}
-    for path in sorted(path for path in paths if path.startswith(f"{found.folder}/")):
-        data = changed[path] if path in changed else disk.read(path)
-        if data is not None:
-            files[path] = data
-    return State(found, _within(found, files))
+    below = f"{found.folder}/"
+    edited = (path for path in by_hand.changed(tree) if path.startswith(below))
+    files = {path: disk.read(path) for path in sorted({*tree.below(found.folder), *edited})}
+    return State(found, _within(found, {p: data for p, data in files.items() if data is not None}))
 
 
 def _within(project: Project, files: Mapping[str, bytes]) -> dict[str, bytes]:

@@ -94,8 +94,7 @@ def restoring(disk: Disk, tree: Tree, by_hand: ByHand, past: Past, wanted: Wante
         puts |= entered(disk, {project.id: project.folder.removeprefix(f"{PROJECTS}/")})
     if goes:
         puts |= projects.without_project(project.id)
-    kept = {*new, *(path for path in now.files if not held(path))}
-    drops = tuple(_drops(disk, project, old.keys() - new.keys(), kept, goes))
+    drops = tuple(_drops(disk, project, old.keys() - new.keys(), new, goes))
     for path in drops:
         _check_readable(disk, path)
     return Restoring(project, tuple(_fates(old, new)), comes, goes, puts, drops)

@@ -63,6 +63,7 @@ def changed(kept):
     kept.call("delete_knowledge_file", project_id="shop", filename="gone.md")
     kept.document("shop", "new", "two")
     kept.call("complete_todo_task", project_id="shop", todo_number=1, task_number=1)
+    kept.call("add_todo_task", project_id="shop", todo_number=1, title="third")
     kept.todo("shop", "another list", "task")
     kept.main("other", "changed")
     return kept.head
@@ -90,6 +91,7 @@ def test_it_is_told_what_becomes_of_each_file(kept):
     found, _, _ = previewed(kept, then)
     assert found.fates == (
         ("TODO/1/TASK-001-first.json", Fate.CHANGES),
+        ("TODO/1/TASK-003-third.json", Fate.GOES_AWAY),
         ("TODO/2/TASK-001-task.json", Fate.GOES_AWAY),
         ("TODO/2/index.json", Fate.GOES_AWAY),
         ("knowledge/gone.md", Fate.COMES_BACK),
@@ -123,7 +125,7 @@ def test_what_is_as_it_was_needs_no_restoring(kept):
         (["setup"], {"knowledge/setup.md"}),
         (["gone"], {"knowledge/gone.md"}),
         (["new"], {"knowledge/new.md"}),
-        (["todo", "1"], {"TODO/1/TASK-001-first.json"}),
+        (["todo", "1"], {"TODO/1/TASK-001-first.json", "TODO/1/TASK-003-third.json"}),
         (["todo", "2"], {"TODO/2/TASK-001-task.json", "TODO/2/index.json"}),
     ],
 )
@@ -201,6 +203,15 @@ def test_a_folder_without_an_entry_is_anothers_too(kept):
     restored(kept, then, "a b")
     assert index_of(kept) == {"a-b": "a-b", "a b": "a-b-2"}
     assert (kept.home / "projects/a-b-1/main.md").read_text(encoding="utf-8") == "copied here"
+
+
+def test_a_folder_that_only_an_entry_names_is_anothers_too(kept):
+    kept.main("a b", "first")
+    then = kept.head
+    kept.call("delete_project", project_id="a b")
+    kept.change({"index.json": json.dumps({"projects": {"empty": "a-b"}})})
+    restored(kept, then, "a b")
+    assert index_of(kept) == {"empty": "a-b", "a b": "a-b-1"}
 
 
 def test_a_project_that_was_not_there_then_goes_away_and_comes_back(kept):
@@ -345,6 +356,16 @@ def test_a_project_is_not_looked_for_in_an_index_that_could_not_be_understood(tm
         kept.commit({"index.json": '{"projects": {}}'}, ["projects/a-folder/main.md"])
         with pytest.raises(SettingsError, match="choose another --to"):
             restored(kept, then)
+
+
+def test_a_project_that_is_there_is_looked_for_where_it_is(tmp_path):
+    with kept_by_hand(tmp_path) as kept:
+        then = kept.commit({"index.json": "{", "projects/a-folder/main.md": "one"})
+        entry = '{"projects": {"shop": "a-folder"}}'
+        kept.commit({"index.json": entry, "projects/a-folder/main.md": "two"})
+        restored(kept, then)
+        assert committed(kept.home, "projects/a-folder/main.md") == "one"
+        assert index_of(kept) == {"shop": "a-folder"}
 
 
 @pytest.mark.parametrize(

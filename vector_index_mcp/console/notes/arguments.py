@@ -3,7 +3,7 @@
 import argparse
 from collections.abc import Callable, Mapping, Sequence
 
-SERVE, LOGS = "serve", "logs"
+SERVE, LOGS, UI = "serve", "logs", "ui"
 _DESCRIPTION = """\
 What agents write down about projects: instructions, knowledge and to-do lists, kept in git.
 
@@ -176,6 +176,8 @@ def _add_looking_after(add: _Add) -> None:
     status.add_argument("--json", action="store_true", help="print what the MCP tool returns")
     logs = add(LOGS, "", 0, 0, "show what the service of the notes has logged")
     logs.add_argument("--follow", action="store_true", help="go on until Ctrl+C")
+    ui = add(UI, "", 0, 0, "print a link to the page of the notes, and open it")
+    ui.add_argument("--no-open", action="store_true", help="print the link only")
 
 
 def _add_yes(command: argparse.ArgumentParser) -> None:

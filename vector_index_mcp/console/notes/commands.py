@@ -2,7 +2,7 @@
 
 import argparse
 
-from vector_index_mcp.console.notes.arguments import LOGS, SERVE
+from vector_index_mcp.console.notes.arguments import LOGS, SERVE, UI
 from vector_index_mcp.console.notes.desk import Desk
 
 
@@ -20,6 +20,10 @@ def run(line: argparse.Namespace, desk: Desk) -> int:
         from vector_index_mcp.console import services
 
         return services.logs_at(desk.endpoint, follow=line.follow)
+    if line.command == UI:
+        from vector_index_mcp.console import ui
+
+        return ui.run(desk.endpoint, desk.host_arguments, opens_browser=not line.no_open)
     from vector_index_mcp.console.notes import changing, looking
 
     with desk.reading() as store:

@@ -120,7 +120,7 @@ class Repository:
         try:
             (self._ours / "objects").mkdir(parents=True, exist_ok=True)
             for name, text in (("config", _SETTINGS), ("HEAD", f"ref: {MAIN}\n")):
-                (self._ours / name).write_text(text, encoding="utf-8")
+                _write_anew(self._ours / name, text.encode())
             for name in _SHARED:
                 link, target = self._ours / name, self._disk.root / GIT / name
                 if not link.is_symlink() or link.readlink() != target:
@@ -255,6 +255,16 @@ class Repository:
         if said.status:
             raise failure(arguments[0], said)
         return said.output
+
+
+def _write_anew(path: Path, data: bytes) -> None:
+    """Have a file hold `data`; who reads it meanwhile sees the old content or the new one."""
+    with contextlib.suppress(FileNotFoundError):
+        if path.read_bytes() == data:
+            return
+    part = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}")
+    part.write_bytes(data)
+    part.replace(path)
 
 
 def _ended(
