@@ -231,7 +231,7 @@ def start(folder, name):
     """A process that writes when it is told to."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     return subprocess.Popen(
-        [sys.executable, "-c", WRITING, str(folder), name, str(ROUNDS)],
+        [sys.executable, "-P", "-c", WRITING, str(folder), name, str(ROUNDS)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         env=environment,

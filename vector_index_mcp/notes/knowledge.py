@@ -188,7 +188,7 @@ def _changed(found: Document, new: Parts, titles: Sequence[str], gone: int | Non
     kept = [part.title for n, part in enumerate(found.parts.parts) if n != gone]
     check_nothing_is_hidden([*kept, *titles], new, _KIND)
     front = matter.touched(found.front, matter.now())
-    if matter.parted(front + new.text)[0] != front:
+    if matter.parted(front + new.text)[0].rstrip("\r\n") != front.rstrip("\r\n"):
         raise Refusal(
             Code.INVALID_CONTENT,
             "the rule (---) at the top of the document and one in the new content would make "

@@ -79,7 +79,8 @@ class Shelf:
             Refusal: If there is none, or it cannot be read.
         """
         path = project.document(name)
-        status = self._disk.status(path) if name.endswith(_ENDING) else None
+        can_be = name.endswith(_ENDING) and not {"/", "\0"} & set(name)
+        status = self._disk.status(path) if can_be else None
         if status is None:
             raise Refusal(
                 Code.DOCUMENT_NOT_FOUND,

@@ -86,7 +86,6 @@ def test_a_file_that_is_too_large_is_refused(disk):
     assert refusal(disk.read, A) is Code.INVALID_CONTENT
 
 
-@pytest.mark.xfail(reason="only reading knows a limit: what has grown beyond it is lost to tools")
 def test_what_could_not_be_read_again_is_not_written(disk):
     assert refusal(changed, disk, {A: "x" * (LARGEST_FILE_BYTES + 1)}) is Code.INVALID_CONTENT
     assert disk.read_text(A) == f"old {A}"

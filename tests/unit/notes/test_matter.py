@@ -132,6 +132,7 @@ def test_a_touched_document_differs_in_one_line(text):
     assert matter.parted(new) == (new, "")
     if len(lines) == len(old_lines):
         assert sum(a != b for a, b in zip(old_lines, lines, strict=True)) <= 1
+        assert new.count("\r") == front.count("\r")
     else:
         lines.remove(f"updated: '{MOMENT}'")
         assert lines == old_lines

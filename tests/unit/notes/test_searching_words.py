@@ -131,9 +131,9 @@ def test_a_match_says_what_its_chapter_is_about():
 
 
 def test_a_rarer_word_counts_more():
-    common = {f"x{number}": f"## T\n\ncommon {FILLER}" for number in range(5)}
-    rare = {"z": f"## T\n\nrare {FILLER}"}
-    assert names("common rare", **common, **rare)[0] == "z"
+    usual = {f"x{number}": f"## T\n\nusual {FILLER}" for number in range(5)}
+    scarce = {"z": f"## T\n\nrarer {FILLER}"}
+    assert names("usual rarer", **usual, **scarce)[0] == "z"
 
 
 def test_more_of_the_words_count_more():

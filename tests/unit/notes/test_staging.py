@@ -135,6 +135,13 @@ def test_what_was_staged_before_we_began_stays_staged(writer, staging, store, tm
     assert [line for line in status(store) if line[0] != "?"] == before
 
 
+def test_an_ignored_file_that_was_staged_all_the_same_stays_staged(writer, store):
+    put(store, "a.tmp", "staged")
+    git(store, "add", "--force", "a.tmp")
+    Staging(writer.disk, writer.repository).refresh()
+    assert status(store) == ["A  a.tmp"]
+
+
 def test_while_somebody_holds_the_index_it_waits(writer, staging, store):
     (store / ".git/index.lock").touch()
     wrote(writer, {A: "changed"})

@@ -34,6 +34,8 @@ def told(path: str) -> Iterator[None]:
     """Errors of the system about `path` as refusals."""
     try:
         yield
+    except ValueError as error:  # a name with a NUL
+        raise Refusal(Code.INVALID_FILENAME, f"no file can be called {path!r}") from error
     except OSError as error:
         reason = error.strerror or str(error)
         code = Code.FILE_SYSTEM_ERROR
@@ -216,6 +218,13 @@ class Applied:
 
     def put(self, path: str, data: bytes) -> None:
         """Give a file new content."""
+        if len(data) > LARGEST_FILE_BYTES:
+            raise Refusal(
+                Code.INVALID_CONTENT,
+                f"{path} would have more than {LARGEST_FILE_BYTES} bytes, and could not be read "
+                "again; make it smaller",
+                path=path,
+            )
         above, name = _parted(path)
         with told(path), self._work() as work:
             part, old = _token(_PART), _token(_OLD)
