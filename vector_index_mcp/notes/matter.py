@@ -15,6 +15,7 @@ from vector_index_mcp.engine.prose import front_matter
 _RULE = "---"
 # Plain in YAML, and no number, date or word that means something else there.
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_-]*(?: [A-Za-z0-9_-]+)*")
+_UNPRINTABLE = re.compile("[\x7f-\x9f\ufeff\u2028\u2029]")  # in YAML; JSON escapes the others
 _NOT_TEXT = frozenset("true false yes no on off y n null".split())
 _UPDATED = re.compile(r"updated[ \t]*:[^\n]*")
 
@@ -105,4 +106,6 @@ def _one(value: str | list[str]) -> str:
 
 def _scalar(text: str) -> str:
     is_plain = _PLAIN.fullmatch(text) and text.lower() not in _NOT_TEXT
-    return text if is_plain else json.dumps(text, ensure_ascii=False)
+    if is_plain:
+        return text
+    return _UNPRINTABLE.sub(lambda m: f"\\u{ord(m[0]):04x}", json.dumps(text, ensure_ascii=False))

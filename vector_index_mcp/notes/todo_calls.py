@@ -19,6 +19,8 @@ from vector_index_mcp.notes.store.disk import Change
 from vector_index_mcp.notes.store.writer import Plan
 from vector_index_mcp.notes.todos import Task, Todo
 
+_LARGEST_NUMBER = 99_999  # of the contract's arguments
+
 
 def _list(store: Store, given: Given) -> Answer:
     project = found_project(store, given)
@@ -69,7 +71,7 @@ def _task(task: Task) -> Answer:
 
 def _create(store: Store, given: Given) -> Plan:
     project, puts = Projects(store.disk).with_project(given["project_id"])
-    number = max(todos.numbers(store.disk, project.todos), default=0) + 1
+    number = _free(max(todos.numbers(store.disk, project.todos), default=0) + 1)
     tasks = [(task["title"], task.get("content", "")) for task in given.get("tasks", ())]
     files = todos.new_list(project.todos, number, given["description"], tasks)
     folder = f"{project.todos}/{number}"
@@ -88,10 +90,23 @@ def _add(store: Store, given: Given) -> Plan:
     if project is None:
         raise Refusal(Code.TODO_NOT_FOUND, f"TODO #{number} not found", todo_number=number)
     todo = todos.one(store.disk, project.todos, number)
-    task = todos.next_number(todo)
+    task = _free(todos.next_number(todo))
     puts = todos.new_task(todo.folder, task, given["title"], given.get("content", ""))
     said = f"Added task #{task} to TODO #{number}"
     return plan_of(project, said, puts, {"task_number": task, "message": said})
+
+
+def _free(number: int) -> int:
+    """A number that the tools can name.
+
+    Raises:
+        Refusal: If it is too large for that.
+    """
+    if number > _LARGEST_NUMBER:
+        raise Refusal(
+            Code.INVALID_INPUT, f"Numbers end at {_LARGEST_NUMBER}; rename or delete the last one"
+        )
+    return number
 
 
 def _complete(store: Store, given: Given) -> Plan:

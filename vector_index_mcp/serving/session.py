@@ -46,6 +46,12 @@ def _error(code: int, message: str) -> JSONRPCError:
     return JSONRPCError(jsonrpc="2.0", id=None, error=ErrorData(code=code, message=message))
 
 
+_TOO_MANY = _error(
+    INVALID_REQUEST,
+    f"a message has {_MOST_BYTES_OF_VALUES} bytes at most besides texts, and {_MOST_TEXTS} texts",
+)
+
+
 async def serve(
     server: MCPServer[Any],
     receive: Callable[[], Awaitable[bytes]],
@@ -153,7 +159,7 @@ class _Requests(anyio.abc.ObjectReceiveStream[SessionMessage | Exception]):
         """
         async for line in self._lines:
             if line is None or not _is_cheap(line):
-                await self._answers.refuse(self._too_long)
+                await self._answers.refuse(self._too_long if line is None else _TOO_MANY)
                 continue
             try:
                 message = jsonrpc_message_adapter.validate_json(line, by_name=False)

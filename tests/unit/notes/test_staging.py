@@ -152,6 +152,23 @@ def test_while_somebody_holds_the_index_it_waits(writer, staging, store):
     assert status(store) == []
 
 
+def test_what_somebody_stages_meanwhile_stays_staged(writer, staging, store, monkeypatch):
+    run = staging._run_git
+
+    def run_while_somebody_stages(*arguments, **given):
+        said = run(*arguments, **given)
+        put(store, B, "staged")
+        git(store, "add", B)
+        return said
+
+    wrote(writer, {A: "changed"})
+    with monkeypatch.context() as meanwhile, pytest.raises(Refusal):
+        meanwhile.setattr(staging, "_run_git", run_while_somebody_stages)
+        staging.refresh()
+    staging.refresh()
+    assert status(store) == [f"M  {B}"]
+
+
 def test_a_broken_index_is_left_to_its_owner(writer, staging, store):
     (store / ".git/index").write_bytes(b"broken")
     wrote(writer, {A: "changed"})
