@@ -16,6 +16,8 @@ from greeting import INITIALIZE
 from processes import ANSWER_SECONDS, COMMAND, NO_MODEL, Place, place_of, posix_only, run
 from writing import put
 
+from vector_index_mcp.console.notes.arguments import is_relay
+
 pytestmark = posix_only
 
 HOSTILE = "e\x1b]0;owned\x07\u202evil"
@@ -278,8 +280,10 @@ def test_a_running_service_answers_with_what_was_restored(filled):
         found = call("get_knowledge_file", project_id="shop", filename="setup.md")
         assert found["document"]["full_content"] == "one\n"
         call("update_project_main", project_id="shop", content="from the service")
-        status = call("get_storage_status")
-        assert json.loads(filled.says("status", "--json")) == status
+        told, ours = call("get_storage_status"), json.loads(filled.says("status", "--json"))
+        for status in (told, ours):
+            status["last_commit"] = status["last_commit"].partition(" (")[0]  # how long ago it was
+        assert ours == told
     assert filled.says("show", "shop") == "from the service\n"
     assert filled.git("status", "--porcelain") == ""
     filled.says("logs")
@@ -418,8 +422,7 @@ def test_another_store_is_named_on_the_command_line(filled):
     assert undoing[-4:] == ["--home", elsewhere, "mine", "--yes"]
 
 
-def test_a_project_called_like_a_command_is_no_client(filled):
-    put(filled.home, "projects/serve/main.md", "x")
-    assert filled.says("show", "serve") == "x\n"
-    done = filled("show", "serve", "nothing")
-    assert (done.returncode, done.stdout) == (2, "")
+@pytest.mark.parametrize("arguments", [["show", "serve"], ["serve", "--help"], ["list"]])
+def test_only_the_command_that_serves_belongs_to_a_client(arguments):
+    assert is_relay(["serve", "--home", "x"])
+    assert not is_relay(arguments)

@@ -22,7 +22,8 @@ from typing import Any
 from vector_index_mcp.notes import matter
 from vector_index_mcp.notes.todos import Todo
 
-_NAME = re.compile(r"todo-([1-9]\d{0,5})\.md", re.ASCII)
+_NAME = re.compile(r"todo-([1-9][0-9]{0,4})\.md")
+_LARGEST_NUMBER = 99_999  # of the contract
 _INDENT = "  "
 _ITEM = re.compile(r"[-*+] \[([ xX])\](?: (.*))?", re.DOTALL)
 _MOMENT = re.compile(r"[0-9TZ:.+-]+")
@@ -158,7 +159,7 @@ def _item(match: re.Match[str], before: Sequence[Item]) -> Item:
     title, notes = _told(match[2] or "")
     number = notes.get("number")
     taken = [item.number for item in before]
-    if not isinstance(number, int) or number in taken or not 0 < number < 1_000_000:
+    if not isinstance(number, int) or number in taken or not 0 < number <= _LARGEST_NUMBER:
         number = max(taken, default=0) + 1
     return Item(number, _text(notes, "title", title), "", match[1] != " ")
 

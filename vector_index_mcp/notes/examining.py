@@ -110,10 +110,13 @@ def _git(store: Store) -> tuple[str, list[_Problem]]:
 
 
 def _notes(store: Store) -> tuple[str, list[_Problem]]:
+    root = store.disk.root
+    if root.exists() and not root.is_dir():
+        return "", [_failed(f"{root} is no folder", "name another one with --home")]
     if not overview.has_notes(store.disk):
         return overview.NOTHING, []
     count = len(list(Projects(store.disk).all()))
-    return f"{count} project{'s' if count != 1 else ''} in {store.disk.root}", []
+    return f"{count} project{'s' if count != 1 else ''} in {root}", []
 
 
 # -- which projects --------------------------------------------------------------------------
@@ -238,6 +241,9 @@ def _todos(store: Store) -> tuple[str, list[_Problem]]:
 
 
 def _repository(store: Store) -> tuple[str, list[_Problem]]:
+    if store.disk.status(GIT) is not None and not store.disk.is_folder(GIT):
+        words = f"{GIT} is no folder: the notes have no repository of their own"
+        return "", [_failed(words, "move it away, and the next change begins a history")]
     if not store.repository.exists:
         remedy = "write something: the first change makes one"
         return "", [_warned("there is none yet", remedy)]

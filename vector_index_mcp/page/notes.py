@@ -45,7 +45,7 @@ _CLEAN = "Working tree clean"  # what is said if there is nothing to say
 _OPENING_SECONDS = 5.0
 _STATUS_SECONDS = 90.0  # longer than the writer waits for others
 _ABSENT = frozenset({Code.PROJECT_NOT_FOUND, Code.DOCUMENT_NOT_FOUND, Code.TODO_NOT_FOUND})
-_ASKED_WRONGLY = frozenset({Code.INVALID_SEARCH_QUERY, Code.INVALID_INPUT})
+_ASKED_WRONGLY = frozenset({Code.INVALID_SEARCH_QUERY, Code.INVALID_INPUT, Code.INVALID_FILENAME})
 
 
 class NotesPage:
@@ -121,6 +121,8 @@ class NotesPage:
         except Refusal as refusal:
             if refusal.code in _ABSENT:
                 raise UnknownError(str(refusal)) from refusal
+            if refusal.code in _ASKED_WRONGLY:
+                raise QueryError(str(refusal)) from refusal
             raise
         except UnicodeError as error:
             raise QueryError("Its name holds what no file can be called; rename it.") from error

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import time
 
 import pytest
@@ -370,6 +371,20 @@ def test_a_damaged_object_is_found_and_hinders_no_other_check(kept):
     assert failed.words.startswith("damaged: ")
 
 
+def test_a_repository_that_is_somewhere_else_is_found(kept):
+    shutil.rmtree(kept.home / ".git")
+    kept.put(".git", "gitdir: /elsewhere\n")
+    assert ("history", FAILURE, ".git is no folder: the notes have no repository of their own") in (
+        problems(kept)
+    )
+
+
+def test_a_home_that_is_no_folder_is_found(tmp_path):
+    (tmp_path / "store").write_text("a file", encoding="utf-8")
+    with kept_in(tmp_path) as kept:
+        assert ("notes", FAILURE, f"{kept.home} is no folder") in problems(kept)
+
+
 def test_a_damaged_reference_is_found(kept):
     (kept.home / ".git/refs/heads/main").write_text("nonsense\n", encoding="utf-8")
     assert ("history", FAILURE) in [found[:2] for found in problems(kept)]
@@ -401,6 +416,7 @@ def test_a_lock_that_was_left_is_found_and_one_in_use_is_not(kept, path):
 
 
 def test_a_change_that_was_cut_off_is_told(kept):
+    kept.writer.stop()  # whoever waits is answered a moment before the mark of a change goes
     kept.put(".git/vector-index-mcp/changing", "")
     os.utime(kept.home / ".git/vector-index-mcp/changing", (1, 1))
     assert only_problem(kept)[:2] == ("locks", WARNING)
