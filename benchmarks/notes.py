@@ -258,17 +258,18 @@ def crowd(
     table.say("writes lost (wanted: 0)", lost)
 
 
-def starts(arguments: list[str], variables: dict[str, str]) -> float:
-    """How long it takes until `initialize` is answered, with a service that has to be started."""
+def starts(commands: list[list[str]], variables: dict[str, str]) -> list[float]:
+    """How long each command takes until `initialize` is answered, its service started; by turns."""
     stop = [str(_PROGRAM), "stop", "--all"]
-    times = []
+    times: list[list[float]] = [[] for _ in commands]
     for _ in range(_STARTS):
-        subprocess.run(stop, env={**os.environ, **variables}, check=True, capture_output=True)
-        began = time.perf_counter()
-        client = Client(arguments, variables)
-        times.append(time.perf_counter() - began)
-        client.end()
-    return statistics.median(times)
+        for own, arguments in zip(times, commands, strict=True):
+            subprocess.run(stop, env={**os.environ, **variables}, check=True, capture_output=True)
+            began = time.perf_counter()
+            client = Client(arguments, variables)
+            own.append(time.perf_counter() - began)
+            client.end()
+    return [statistics.median(own) for own in times]
 
 
 @contextmanager
@@ -310,7 +311,7 @@ def main() -> None:
         project = folder / "notes-project"
         project.mkdir(exist_ok=True)
         (project / "main.py").write_text("def main() -> None: ...\n", encoding="utf-8")
-        notes, codebase = starts(serve, variables), starts([str(project)], variables)
+        notes, codebase = starts([serve, [str(project)]], variables)
         client = Client(serve, variables)
         measure(client, table)
         memory = service_memory(variables)
