@@ -242,7 +242,8 @@ def _uninstall(parsed: argparse.Namespace) -> int:
 
 def _documents(parsed: argparse.Namespace) -> int:
     """One of the commands of the documents, which have a grammar of their own."""
-    from vector_index_mcp.console.documents import colours, commands, desk
+    from vector_index_mcp.console import colours
+    from vector_index_mcp.console.documents import commands, desk
     from vector_index_mcp.documents import home
 
     def desk_of(index: str) -> desk.Desk:
@@ -265,7 +266,8 @@ def _notes(parsed: argparse.Namespace) -> int:
     from vector_index_mcp.console.notes import arguments
 
     line = arguments.parse(parsed.rest)
-    from vector_index_mcp.console.notes import colours, commands, desk
+    from vector_index_mcp.console import colours
+    from vector_index_mcp.console.notes import commands, desk
     from vector_index_mcp.notes.home import home_of
 
     is_coloured = sys.stdout.isatty() and not os.environ.get("NO_COLOR")

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from vector_index_mcp.background import contact
 from vector_index_mcp.background.endpoint import Endpoint, endpoint_of
+from vector_index_mcp.console.colours import PLAIN, Colours
 from vector_index_mcp.console.documents import progress
-from vector_index_mcp.console.documents.colours import PLAIN, Colours
 from vector_index_mcp.documents.home import Home
 from vector_index_mcp.serving.sets import DOCUMENTS
 

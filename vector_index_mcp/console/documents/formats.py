@@ -10,7 +10,7 @@ from math import floor
 from typing import Any
 from xml.sax.saxutils import escape
 
-from vector_index_mcp.console.documents.colours import PLAIN, Colours
+from vector_index_mcp.console.colours import PLAIN, Colours
 from vector_index_mcp.documents.uris import SCHEME
 from vector_index_mcp.foreign import visible
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from vector_index_mcp.console.documents.colours import PLAIN, Colours
+from vector_index_mcp.console.colours import PLAIN, Colours
 from vector_index_mcp.console.documents.formats import readable
 from vector_index_mcp.documents.uris import SCHEME
 from vector_index_mcp.foreign import visible

@@ -15,8 +15,8 @@ from rich.text import Text
 
 from vector_index_mcp.background import contact
 from vector_index_mcp.background.endpoint import Endpoint
+from vector_index_mcp.console.colours import Colours
 from vector_index_mcp.console.documents import reports
-from vector_index_mcp.console.documents.colours import Colours
 from vector_index_mcp.console.terminal import prepared, write
 from vector_index_mcp.errors import ServiceEndedError
 

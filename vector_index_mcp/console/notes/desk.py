@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from vector_index_mcp.background.endpoint import Endpoint, endpoint_of
-from vector_index_mcp.console.notes.colours import PLAIN, Colours
+from vector_index_mcp.console.colours import PLAIN, Colours
 from vector_index_mcp.serving.sets import NOTES
 
 if TYPE_CHECKING:  # a front end needs the standard library alone

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from vector_index_mcp.console.notes.colours import PLAIN, Colours
+from vector_index_mcp.console.colours import PLAIN, Colours
 from vector_index_mcp.foreign import visible
 from vector_index_mcp.notes.comparing import Comparison
 from vector_index_mcp.notes.differences import unified

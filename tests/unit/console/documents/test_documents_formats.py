@@ -9,8 +9,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+from vector_index_mcp.console.colours import ON_TERMINAL
 from vector_index_mcp.console.documents import formats, reports
-from vector_index_mcp.console.documents.colours import ON_TERMINAL
 from vector_index_mcp.console.documents.formats import Document, Hit, of_documents, of_hits
 
 HIT = Hit(
