@@ -2,6 +2,7 @@
 // is shown, so that reloading and going back do what they should.
 
 import { Refused, ask, byId, bytes, el, number, percent, plural, visible } from "./dom.js";
+import { listenForKeys } from "./keys.js";
 import { asParameters, built, goTo, withoutTitle } from "./markup.js";
 import { listen } from "./news.js";
 
@@ -214,27 +215,6 @@ function factsOf(news) {
   return facts;
 }
 
-// -- keys ----------------------------------------------------------------------------------------
-
-function onKey(event) {
-  if (event.ctrlKey || event.metaKey || event.altKey) return;
-  const current = event.target.closest(".result");
-  const isWriting = event.target.closest("input, select") !== null;
-  if (event.key === "/" && !isWriting) {
-    fields.query.focus();
-    fields.query.select();
-  } else if (event.key === "ArrowDown" && (event.target === fields.query || current)) {
-    (current ? current.nextElementSibling : results.firstElementChild)?.focus();
-  } else if (event.key === "ArrowUp" && current) {
-    (current.previousElementSibling || fields.query).focus();
-  } else if (event.key === "Enter" && event.target === current && current) {
-    current.querySelector("a").click();
-  } else {
-    return;
-  }
-  event.preventDefault();
-}
-
 for (const field of Object.values(fields)) {
   field.addEventListener("input", () => {
     clearTimeout(timer);
@@ -246,6 +226,6 @@ byId("form").addEventListener("submit", (event) => {
   clearTimeout(timer);
   run();
 });
-addEventListener("keydown", onKey);
+listenForKeys(fields.query, () => results.firstElementChild);
 addEventListener("hashchange", show);
 listen({ status: onStatus }, () => "vector-index-mcp documents ui");

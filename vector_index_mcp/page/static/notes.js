@@ -1,6 +1,7 @@
 // The page of the notes: it shows what the address says, and follows what is committed.
 
 import { Refused, ask, byId, el, number, plural, visible } from "./dom.js";
+import { listenForKeys } from "./keys.js";
 import { goTo } from "./markup.js";
 import { listen } from "./news.js";
 import { addressOf, addressOfSearch, ago, documentOf, historyOf, projectOf, resultOf, rowOf, start, timeOf, todoOf } from "./notes_parts.js";
@@ -252,25 +253,6 @@ function run() {
   show();
 }
 
-function onKey(event) {
-  if (event.ctrlKey || event.metaKey || event.altKey) return;
-  const current = event.target.closest(".result");
-  const isWriting = event.target.closest("input, select") !== null;
-  if (event.key === "/" && !isWriting) {
-    fields.query.focus();
-    fields.query.select();
-  } else if (event.key === "ArrowDown" && (event.target === fields.query || current)) {
-    (current ? current.nextElementSibling : shown.querySelector(".result"))?.focus();
-  } else if (event.key === "ArrowUp" && current) {
-    (current.previousElementSibling || fields.query).focus();
-  } else if (event.key === "Enter" && event.target === current && current) {
-    current.querySelector("a").click();
-  } else {
-    return;
-  }
-  event.preventDefault();
-}
-
 for (const field of Object.values(fields)) {
   field.addEventListener("input", () => {
     clearTimeout(timer);
@@ -283,7 +265,7 @@ byId("form").addEventListener("submit", (event) => {
   clearTimeout(timer);
   run();
 });
-addEventListener("keydown", onKey);
+listenForKeys(fields.query, () => shown.querySelector(".result"));
 addEventListener("hashchange", () => {
   if (location.hash === "#content") history.replaceState(null, "", last.address || "#/");
   else show();
