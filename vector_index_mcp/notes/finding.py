@@ -71,7 +71,8 @@ def results(
         Refusal: If the projects cannot be listed.
     """
     projects = _by_folder(store)
-    words = [word for word in searching.words_of(query) if set(stems_of(word)) & _stems(query)]
+    stems = frozenset(asked_stems(query))
+    words = [word for word in searching.words_of(query) if not stems.isdisjoint(stems_of(word))]
     merged: dict[tuple[str, str], _Result] = {}
     for each in found:
         folder, _, path = each.path.partition("/")
@@ -86,10 +87,6 @@ def results(
         if first is not result:
             first.matches += result.matches
     return [result.answer(with_project=with_project) for result in merged.values()]
-
-
-def _stems(query: str) -> set[str]:
-    return set(asked_stems(query))
 
 
 def _by_folder(store: Store) -> Mapping[str, Project]:

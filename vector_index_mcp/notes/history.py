@@ -18,7 +18,7 @@ from vector_index_mcp.notes.moments import moment_of
 from vector_index_mcp.notes.pieces import Piece
 from vector_index_mcp.notes.projects import Mapping as Projects
 from vector_index_mcp.notes.slugs import slug
-from vector_index_mcp.notes.store.history import contents
+from vector_index_mcp.notes.store.history import PLAIN, contents
 from vector_index_mcp.notes.store.opening import INDEX, PROJECTS
 from vector_index_mcp.notes.store.repository import Repository, failure
 
@@ -30,7 +30,6 @@ _FIELDS = 5
 _MOST_DIGITS = 11  # of a time that is still some day
 _UNUSABLE = frozenset({"", ".", ".."})
 _PREFIX = "Update knowledge for "
-_PLAIN = frozenset({"100644", "100755"})
 _Text = TypeVar("_Text", str, bytes)
 
 
@@ -210,7 +209,7 @@ def versions(store: Store, head: str, path: str) -> list[str]:
     )  # fmt: skip
     # Each change is told by modes and names, old and new, and by the path.
     told = (facts.decode("ascii").split(" ") for facts, _ in _grouped(output.split(b"\0"), 2))
-    return list(dict.fromkeys(name for _, mode, _, name, _ in told if mode in _PLAIN))
+    return list(dict.fromkeys(name for _, mode, _, name, _ in told if mode in PLAIN))
 
 
 def last_changes(store: Store, head: str, folder: str) -> dict[str, int]:

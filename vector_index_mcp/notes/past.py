@@ -14,10 +14,9 @@ from vector_index_mcp.notes.projects import Mapping as Projects
 from vector_index_mcp.notes.projects import Project
 from vector_index_mcp.notes.store.byhand import ByHand
 from vector_index_mcp.notes.store.disk import Disk
-from vector_index_mcp.notes.store.history import Tree, contents
+from vector_index_mcp.notes.store.history import Tree, contents, is_ours
 from vector_index_mcp.notes.store.repository import Repository
 
-_NOT_OURS = frozenset({"", ".", "..", ".git"})
 _FILE, _FOLDER = stat.S_IFREG | 0o444, stat.S_IFDIR | 0o555
 
 
@@ -93,11 +92,6 @@ def tree_of(repository: Repository, commit: str) -> Tree:
     tree = Tree(repository)
     tree.follow(commit)
     return tree
-
-
-def is_ours(path: str) -> bool:
-    """Whether a path of the history may be one of the store's files."""
-    return not _NOT_OURS.intersection(path.lower().split("/"))
 
 
 def _status(mode: int) -> os.stat_result:

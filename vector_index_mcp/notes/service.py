@@ -3,14 +3,12 @@
 Reading and writing block, so threads do it; what changes something goes through the one `Writer`.
 """
 
-import asyncio
 import logging
-from collections.abc import AsyncIterator, Mapping
-from concurrent.futures import Future
+from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol
 
 import anyio
 import anyio.to_thread
@@ -26,7 +24,7 @@ from vector_index_mcp.notes.store.disk import Disk
 from vector_index_mcp.notes.store.remote import Remote
 from vector_index_mcp.notes.store.repository import Repository
 from vector_index_mcp.notes.store.staging import Staging
-from vector_index_mcp.notes.store.writer import Writer
+from vector_index_mcp.notes.store.writer import Writer, awaited
 from vector_index_mcp.notes.syncing import Syncing
 from vector_index_mcp.notes.watching import Watching
 from vector_index_mcp.processes import memory
@@ -36,7 +34,6 @@ if TYPE_CHECKING:  # imports LanceDB
 
 _log = logging.getLogger(__name__)
 
-_Result = TypeVar("_Result")
 _READS: Mapping[str, Read] = {
     **main_calls.READS,
     **document_calls.READS,
@@ -114,7 +111,7 @@ class Notes:
     async def _open(self) -> None:
         """Commit what was written and not committed, and then what people write."""
         try:
-            await _of(self.writer.alone(lambda: None))
+            await awaited(self.writer.alone(lambda: None))
         except Refusal as refusal:  # whoever writes learns it
             _log.warning("the store cannot be written: %s", refusal)
         if self.store.disk.is_folder(""):
@@ -195,7 +192,7 @@ class Notes:
     async def _written(self, write: Write, given: Given) -> Answer:
         self._under_way += 1
         try:
-            answer: Answer = await _of(self.writer.ask(lambda: write(self.store, given)))
+            answer: Answer = await awaited(self.writer.ask(lambda: write(self.store, given)))
             return answer
         finally:
             self._under_way -= 1
@@ -239,7 +236,7 @@ class Notes:
 
     async def _status(self) -> Answer:
         try:
-            storage = await _of(self.writer.alone(lambda: store_calls.look(self.writer)))
+            storage = await awaited(self.writer.alone(lambda: store_calls.look(self.writer)))
             remote = await anyio.to_thread.run_sync(self.syncing.status)
         except Refusal as refusal:
             storage, remote = store_calls.Storage("", "", (), str(refusal)), ""
@@ -247,9 +244,12 @@ class Notes:
         return await anyio.to_thread.run_sync(store_calls.status, self.store, storage, remote, news)
 
     async def _synced(self) -> Answer:
-        count = await _of(self.writer.alone(self._commit_everything))
+        commit = partial(
+            self.writer.take_over_by_hand, about=lambda files: _sync_message(len(files))
+        )
+        count = await awaited(self.writer.alone(commit))
         try:
-            pushed = await _of(self.syncing.now())
+            pushed = await awaited(self.syncing.now())
             problem = ""
         except Refusal as refusal:
             pushed, problem = False, f"; not pushed: {refusal}"
@@ -263,25 +263,9 @@ class Notes:
             **({"commit_message": _sync_message(count)} if count else {}),
         }
 
-    def _commit_everything(self) -> int:
-        """Commit what people have changed; how many files."""
-        writer = self.writer
-        files = writer.by_hand.changed(writer.tree)
-        if files:
-            writer.commit([writer.commit_by_hand(files, _sync_message(len(files)))])
-        return len(files)
 
-
-async def _of(future: "Future[_Result]") -> _Result:
-    """What a thread gives; whoever waits may go, the thread ends what it has begun."""
-    waited = asyncio.wrap_future(future)
-    waited.add_done_callback(_seen)  # an error that nobody waits for any more is none
-    return await asyncio.shield(waited)
-
-
-def _seen(waited: "asyncio.Future[Any]") -> None:
-    if not waited.cancelled():
-        waited.exception()
+def _about_sync(files: Collection[str]) -> str:
+    return _sync_message(len(files))
 
 
 def _sync_message(count: int) -> str:

@@ -12,7 +12,8 @@ from vector_index_mcp.notes.store.writer import Writer
 
 NAME = "Knowledge MCP Server"
 _NO_REMOTE = "No remote configured"
-_CLEAN = "Working tree clean"
+CLEAN = "Working tree clean"
+"""What is said of a store of which there is nothing else to say."""
 
 
 def server_info(store: Store) -> Answer:
@@ -70,7 +71,7 @@ def status(store: Store, storage: Storage, remote: str, news: list[str]) -> Answ
         "last_commit": storage.last_commit,
         "remote_status": remote or _NO_REMOTE,
         "uncommitted_files": len(storage.uncommitted),
-        "status_details": "\n".join(details) or _CLEAN,
+        "status_details": "\n".join(details) or CLEAN,
     }
 
 

@@ -17,7 +17,7 @@ from functools import partial
 from vector_index_mcp.notes.merging import merged
 from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.store.disk import Change
-from vector_index_mcp.notes.store.history import Commit, contents, files_of
+from vector_index_mcp.notes.store.history import PLAIN, Commit, contents, files_of, is_ours
 from vector_index_mcp.notes.store.remote import Address, RejectedError, Remote, tracking
 from vector_index_mcp.notes.store.repository import Repository
 from vector_index_mcp.notes.store.writer import Writer
@@ -28,7 +28,6 @@ _FETCH_SECONDS = 300.0  # between two looks at what others have written
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 1.0, 300.0
 _BURST_SECONDS = 0.2  # commits that come together are pushed together
 _ROUNDS = 5  # of merging and pushing, while others push as well
-_PLAIN = frozenset({"100644", "100755"})
 _MOST_NEWS = 50
 
 
@@ -182,8 +181,7 @@ class Syncing:
         """Have our branch hold what the remote's holds; called while nobody else writes."""
         writer, repository = self._writer, self._repository
         theirs = repository.commit_of(tracking(branch))
-        if by_hand := writer.by_hand.changed(writer.tree):
-            writer.commit([writer.commit_by_hand(by_hand)])
+        writer.take_over_by_hand()
         ours = writer.tree.commit
         if not theirs or (ours and self._is_in(theirs, ours)):
             return
@@ -195,8 +193,8 @@ class Syncing:
     def _go_forward(self, branch: str, ours: str, theirs: str) -> None:
         old = files_of(self._repository, ours) if ours else {}
         new = files_of(self._repository, theirs)
-        changed = [p for p in {*old, *new} if old.get(p) != new.get(p) and _is_ours(p)]
-        wanted = {path: new[path][1] for path in changed if new.get(path, ("",))[0] in _PLAIN}
+        changed = [p for p in {*old, *new} if old.get(p) != new.get(p) and is_ours(p)]
+        wanted = {path: new[path][1] for path in changed if new.get(path, ("",))[0] in PLAIN}
         data = contents(self._repository, list(wanted.values()))
         self._put(
             {path: data[wanted[path]] if path in wanted else None for path in changed},
@@ -212,7 +210,7 @@ class Syncing:
         said = self._repository.run("merge-base", ours, theirs)
         base = said.output.decode("ascii").strip() if not said.status else ""
         trees = [self._plain_files_of(commit) for commit in (base, ours, theirs)]
-        paths = {path for tree in trees for path in tree if _is_ours(path)}
+        paths = {path for tree in trees for path in tree if is_ours(path)}
         same = {p for p in paths if len({tree.get(p) for tree in trees}) == 1}
         names = [tree[p] for tree in trees for p in paths - same if p in tree]
         data = contents(self._repository, names)
@@ -229,7 +227,7 @@ class Syncing:
     def _plain_files_of(self, commit: str) -> dict[str, str]:
         """What names the content of each plain file of a commit; empty if there is no commit."""
         files = files_of(self._repository, commit) if commit else {}
-        return {path: name for path, (mode, name) in files.items() if mode in _PLAIN}
+        return {path: name for path, (mode, name) in files.items() if mode in PLAIN}
 
     def _put(self, files: "Mapping[str, bytes | None]", then: Callable[[], object]) -> None:
         """Have the disk hold `files`, then the history; neither if one fails."""
@@ -251,12 +249,6 @@ class Syncing:
         for each in news:
             _log.info("%s", each)
         self.news = [*self.news, *news][-_MOST_NEWS:]
-
-
-def _is_ours(path: str) -> bool:
-    """Whether a path of the history may be one of the store's files."""
-    parts = path.lower().split("/")
-    return not {"", ".", "..", ".git"} & set(parts)
 
 
 def _today() -> str:

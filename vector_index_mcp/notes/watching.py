@@ -4,7 +4,6 @@ An event only says where to look. What no event has reported is found by a look 
 a minute. Our own writes make events, too; by then the history has them, and nothing is done.
 """
 
-import asyncio
 import logging
 from collections.abc import Iterable
 
@@ -17,7 +16,7 @@ from vector_index_mcp.files.watch import Watch
 from vector_index_mcp.indexing.queue import DirtyQueue
 from vector_index_mcp.notes.refusal import Refusal
 from vector_index_mcp.notes.store.disk import GIT
-from vector_index_mcp.notes.store.writer import Writer
+from vector_index_mcp.notes.store.writer import Writer, awaited
 
 _log = logging.getLogger(__name__)
 
@@ -67,11 +66,10 @@ class Watching:
         def commit() -> None:
             writer = self._writer
             paths = None if places is None else writer.by_hand.kept(places)
-            if files := writer.by_hand.changed(writer.tree, paths):
-                writer.commit([writer.commit_by_hand(files)])
+            writer.take_over_by_hand(paths)
 
         try:
-            await asyncio.shield(asyncio.wrap_future(self._writer.alone(commit)))
+            await awaited(self._writer.alone(commit))
         except Refusal as refusal:  # it is tried again at the next look
             _log.info("what was edited by hand is not committed yet: %s", refusal)
 

@@ -41,7 +41,6 @@ _MODES = ("keywords", "both")
 _MOST_CHAPTERS = 5  # of a document that was found
 _SNIPPET_CHARS = 500
 _MOST_DETAILS_CHARS = 10_000
-_CLEAN = "Working tree clean"  # what is said if there is nothing to say
 _OPENING_SECONDS = 5.0
 _STATUS_SECONDS = 90.0  # longer than the writer waits for others
 _ABSENT = frozenset({Code.PROJECT_NOT_FOUND, Code.DOCUMENT_NOT_FOUND, Code.TODO_NOT_FOUND})
@@ -279,6 +278,6 @@ def _looked_at(notes: "Notes") -> dict[str, Any]:
         "branch": cut(told["current_branch"]),
         "remote": cut(told["remote_status"]),
         "uncommitted": told["uncommitted_files"],
-        "details": cut(details, _MOST_DETAILS_CHARS) if details != _CLEAN else "",
+        "details": cut(details, _MOST_DETAILS_CHARS) if details != store_calls.CLEAN else "",
         "problem": "",
     }

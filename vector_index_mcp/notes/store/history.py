@@ -11,11 +11,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from vector_index_mcp.notes.refusal import Code, Refusal
+from vector_index_mcp.notes.store.disk import GIT
 from vector_index_mcp.notes.store.repository import Repository, failure
 
 OURS = "Knowledge MCP Server <knowledge-mcp@localhost>"
 _FILE, _EXECUTABLE = "100644", "100755"
-_PLAIN = frozenset({_FILE, _EXECUTABLE})
+PLAIN = frozenset({_FILE, _EXECUTABLE})
+"""The modes of plain files; others are links, and repositories within."""
+_NOT_OURS = frozenset({"", ".", "..", GIT})
 _LONGEST_SUBJECT_CHARS = 200
 
 
@@ -41,9 +44,6 @@ class Tree:
         """The commit that this is about; empty before the first."""
         self._files: dict[str, tuple[str, str]] = {}
 
-    def __len__(self) -> int:
-        return len(self._files)
-
     def follow(self, commit: str) -> None:
         """Be about `commit`.
 
@@ -64,7 +64,7 @@ class Tree:
 
     def paths(self) -> Iterator[str]:
         """All files, without links and repositories within."""
-        return (path for path, (mode, _) in self._files.items() if mode in _PLAIN)
+        return (path for path, (mode, _) in self._files.items() if mode in PLAIN)
 
     def below(self, folder: str) -> list[str]:
         """The paths of all files in `folder` and below."""
@@ -79,6 +79,11 @@ class Tree:
                 else:
                     self._files[path] = (self.mode_of(path), id_of(data))
         self.commit = commit
+
+
+def is_ours(path: str) -> bool:
+    """Whether a path of the history may be one of the store's files."""
+    return not _NOT_OURS.intersection(path.lower().split("/"))
 
 
 def id_of(data: bytes) -> str:

@@ -6,10 +6,10 @@ its own, and one process of git writes them all. First the disk has it, then the
 that the history does not take is undone, so that an error always means that nothing has changed.
 """
 
-import logging
+import asyncio
 import queue
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -25,8 +25,6 @@ from vector_index_mcp.notes.store.disk import WORK, Applied, Change, Disk, told
 from vector_index_mcp.notes.store.history import Commit, Tree, write
 from vector_index_mcp.notes.store.opening import Opening
 from vector_index_mcp.notes.store.repository import Repository
-
-_log = logging.getLogger(__name__)
 
 _LOCK = "lock"
 _OTHERS_SECONDS = 60.0  # how long we wait for other processes
@@ -211,13 +209,30 @@ class Writer:
         files |= plan.change.puts
         theirs = self.by_hand.changed(self.tree, files)
         commit = Commit(plan.message, files)
-        return [self.commit_by_hand(theirs), commit] if theirs else [commit]
+        if not theirs:
+            return [commit]
+        return [Commit(about_by_hand(theirs), theirs, self._opening.author), commit]
 
     # -- for what is done alone ------------------------------------------------------------
 
-    def commit_by_hand(self, files: "dict[str, bytes | None]", message: str = "") -> Commit:
-        """The commit of what people have changed, as theirs."""
-        return Commit(message or about_by_hand(files), files, self._opening.author)
+    def take_over_by_hand(
+        self,
+        paths: Iterable[str] | None = None,
+        about: Callable[[Collection[str]], str] = about_by_hand,
+    ) -> int:
+        """Commit what people have changed, as theirs; how many files that are.
+
+        Args:
+            paths: Where to look; None for everywhere.
+            about: Words the commit's message, told which files.
+
+        Raises:
+            Refusal: If the history does not take it.
+        """
+        files = self.by_hand.changed(self.tree, paths)
+        if files:
+            self.commit([Commit(about(files), files, self._opening.author)])
+        return len(files)
 
     def commit(self, commits: list[Commit]) -> str:
         """Have the history take `commits`; the name of the last.
@@ -240,6 +255,18 @@ class Writer:
             self.tree.follow(made)
         self.on_commit()
         return made
+
+
+async def awaited(future: "Future[_Result]") -> _Result:
+    """What a thread gives; whoever waits may go, the thread ends what it has begun."""
+    waited = asyncio.wrap_future(future)
+    waited.add_done_callback(_seen)  # an error that nobody waits for any more is none
+    return await asyncio.shield(waited)
+
+
+def _seen(waited: "asyncio.Future[Any]") -> None:
+    if not waited.cancelled():
+        waited.exception()
 
 
 def _do(work: _Work) -> None:
