@@ -52,7 +52,16 @@ MUST_NOT_IMPORT = {
     # The store knows files and commits, and nothing of what stands in them.
     **dict.fromkeys(
         [f"notes/store/{m}.py" for m in ("disk", "repository", "history", "writer", "remote")],
-        {f"notes.{m}" for m in ("calls", "projects", "knowledge", "service", "tools", "merging")},
+        {f"notes.{m}" for m in ("calls", "texts", "service", "tools", "merging")},
+    ),
+    # What files say is understood without git, and merged without files.
+    **dict.fromkeys(
+        [f"notes/texts/{m}.py" for m in ("parts", "matter", "knowledge", "sections", "todos")],
+        {f"notes.{m}" for m in ("calls", "service", "past", "store.repository", "store.writer")},
+    ),
+    **dict.fromkeys(
+        [f"notes/merging/{m}.py" for m in ("trees", "projects", "numbers", "chapters", "tasks")],
+        {f"notes.{m}" for m in ("calls", "service", "past", "store")},
     ),
     "notes/service.py": {"notes.tools", "notes.arguments"},
     "codebase/text.py": {"codebase.service", "codebase.tools"},
@@ -66,7 +75,12 @@ HOMES = {
     "lancedb": {"engine/store/"},
     "pyarrow": {"engine/store/"},
     "sqlite3": {"engine/cache.py"},
-    "unicodedata": {"engine/spelling.py", "files/glob.py", "clients/launch.py", "notes/slugs.py"},
+    "unicodedata": {
+        "engine/spelling.py",
+        "files/glob.py",
+        "clients/launch.py",
+        "notes/texts/slugs.py",
+    },
     "torch": {"engine/worker.py"},
     "sentence_transformers": {"engine/worker.py"},
     "transformers": {"engine/worker.py"},

@@ -15,8 +15,8 @@ from string import ascii_letters as LETTERS
 import pytest
 from stores import answered, done, git, log, notes_of, serving, state_of
 
-from vector_index_mcp.notes.reading import Shelf
 from vector_index_mcp.notes.refusal import Code
+from vector_index_mcp.notes.texts.reading import Shelf
 
 pytestmark = pytest.mark.anyio
 

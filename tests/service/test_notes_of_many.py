@@ -14,8 +14,8 @@ from mcp import Client
 from stores import answered, committed, done, files_of, git, log, notes_of, serving
 from waiting import PATIENCE_SECONDS
 
-from vector_index_mcp.notes.reading import revision_of
 from vector_index_mcp.notes.store.disk import Disk
+from vector_index_mcp.notes.texts.reading import revision_of
 from vector_index_mcp.serving import sets
 from vector_index_mcp.serving.lazily import Lazily
 from vector_index_mcp.serving.server import build_server
@@ -30,7 +30,7 @@ WRITING = """
 import json, sys
 from pathlib import Path
 from stores import writer_of
-from vector_index_mcp.notes import todos
+from vector_index_mcp.notes.texts import todos
 from vector_index_mcp.notes.store.disk import Change
 from vector_index_mcp.notes.store.writer import Plan
 

@@ -348,7 +348,7 @@ class Documents:
         return self._links[1]
 
     async def look(self) -> State:
-        """How the index is now, of the collections that the configuration lists now. Never fails."""
+        """How the index is, of the collections that the configuration lists now. Never fails."""
         await self.follow()
         ledger = await self._known()
         status = await self.index.status()

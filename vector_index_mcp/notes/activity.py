@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from vector_index_mcp.files import beneath
-from vector_index_mcp.notes import matter
 from vector_index_mcp.notes.store.disk import WORK, Disk
+from vector_index_mcp.notes.texts import matter
 
 NAME = "activity.log"
 _EARLIER = "activity.log.1"

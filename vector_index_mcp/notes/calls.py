@@ -5,14 +5,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from vector_index_mcp.notes.projects import Mapping as Projects
-from vector_index_mcp.notes.projects import Project, existing
-from vector_index_mcp.notes.reading import Shelf, revision_of
 from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.store.disk import Change, Disk
 from vector_index_mcp.notes.store.history import id_of
 from vector_index_mcp.notes.store.repository import Repository
 from vector_index_mcp.notes.store.writer import Plan
+from vector_index_mcp.notes.texts.projects import Mapping as Projects
+from vector_index_mcp.notes.texts.projects import Project, existing
+from vector_index_mcp.notes.texts.reading import Shelf, revision_of
 
 Given: TypeAlias = Mapping[str, Any]
 """Arguments that are as they should be."""

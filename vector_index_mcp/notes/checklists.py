@@ -19,8 +19,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from vector_index_mcp.notes import matter
-from vector_index_mcp.notes.todos import Todo
+from vector_index_mcp.notes.texts import matter
+from vector_index_mcp.notes.texts.todos import Todo
 
 _NAME = re.compile(r"todo-([1-9][0-9]{0,4})\.md")
 _LARGEST_NUMBER = 99_999  # of the contract

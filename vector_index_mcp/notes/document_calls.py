@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 
-from vector_index_mcp.notes import knowledge, searching
 from vector_index_mcp.notes.calls import (
     Answer,
     Given,
@@ -14,14 +13,16 @@ from vector_index_mcp.notes.calls import (
     plan_of,
     project_of,
 )
-from vector_index_mcp.notes.knowledge import Document
-from vector_index_mcp.notes.projects import Mapping as Projects
-from vector_index_mcp.notes.projects import Project
-from vector_index_mcp.notes.reading import Read as Document_
-from vector_index_mcp.notes.reading import revision_of
 from vector_index_mcp.notes.refusal import Code, Refusal
-from vector_index_mcp.notes.slugs import filename
+from vector_index_mcp.notes.search import matching
 from vector_index_mcp.notes.store.writer import Plan
+from vector_index_mcp.notes.texts import knowledge
+from vector_index_mcp.notes.texts.knowledge import Document
+from vector_index_mcp.notes.texts.projects import Mapping as Projects
+from vector_index_mcp.notes.texts.projects import Project
+from vector_index_mcp.notes.texts.reading import Read as Document_
+from vector_index_mcp.notes.texts.reading import revision_of
+from vector_index_mcp.notes.texts.slugs import filename
 
 _MOST_RESULTS = 50
 """Documents in an answer: what is beyond that, no agent reads."""
@@ -216,7 +217,7 @@ def search(store: Store, given: Given) -> Answer:
         return found
 
     check_query(given["query"])
-    results = searching.search(documents(), given["query"])
+    results = matching.search(documents(), given["query"])
     answer: Answer = {
         "total_documents": len(results),
         "total_matches": sum(len(found.matches) for found in results),
@@ -248,7 +249,7 @@ def _projects_to_search(store: Store, given: Given) -> list[Project]:
     return [project] if project is not None else []
 
 
-def _result(found: searching.Found, *, with_project: bool) -> Answer:
+def _result(found: matching.Found, *, with_project: bool) -> Answer:
     name = found.read.document.name
     return {
         **({"project_id": found.project} if with_project else {}),
@@ -263,7 +264,7 @@ def _result(found: searching.Found, *, with_project: bool) -> Answer:
             {
                 "chapter": match.title,
                 "keywords_found": list(match.words),
-                "match_context": searching.contexts(match.text, match.words),
+                "match_context": matching.contexts(match.text, match.words),
                 "chapter_summary": match.summary,
             }
             for match in found.matches

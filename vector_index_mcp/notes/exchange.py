@@ -15,18 +15,19 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from vector_index_mcp.errors import SettingsError, UnknownError
-from vector_index_mcp.notes import checklists, todos
+from vector_index_mcp.notes import checklists
 from vector_index_mcp.notes.arguments import TOOLS
 from vector_index_mcp.notes.calls import Store
 from vector_index_mcp.notes.checklists import Checklist, Item
 from vector_index_mcp.notes.checks import Issues
-from vector_index_mcp.notes.pieces import KNOWLEDGE, MAIN
-from vector_index_mcp.notes.projects import Mapping as Projects
-from vector_index_mcp.notes.projects import Project
+from vector_index_mcp.notes.past.pieces import KNOWLEDGE, MAIN
 from vector_index_mcp.notes.refusal import Code, Refusal
-from vector_index_mcp.notes.slugs import filename
 from vector_index_mcp.notes.store.disk import Change, Disk
 from vector_index_mcp.notes.store.writer import Plan
+from vector_index_mcp.notes.texts import todos
+from vector_index_mcp.notes.texts.projects import Mapping as Projects
+from vector_index_mcp.notes.texts.projects import Project
+from vector_index_mcp.notes.texts.slugs import filename
 
 _MAIN_TEXTS = ("main.md", "claude.md", "agents.md", "readme.md")
 """What may be the main text of a folder, in lower case; of several the first."""

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 
-from vector_index_mcp.notes import sections
 from vector_index_mcp.notes.calls import (
     Answer,
     Given,
@@ -14,10 +13,11 @@ from vector_index_mcp.notes.calls import (
     plan_of,
     project_of,
 )
-from vector_index_mcp.notes.projects import Mapping as Projects
-from vector_index_mcp.notes.reading import revision_of
 from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.store.writer import Plan
+from vector_index_mcp.notes.texts import sections
+from vector_index_mcp.notes.texts.projects import Mapping as Projects
+from vector_index_mcp.notes.texts.reading import revision_of
 
 
 def _get(store: Store, given: Given) -> Answer:

@@ -3,12 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from vector_index_mcp.notes import store_calls, todos
+from vector_index_mcp.notes import store_calls
 from vector_index_mcp.notes.calls import Answer, Store
-from vector_index_mcp.notes.history import head_of, last_changes
-from vector_index_mcp.notes.past import tree_of
-from vector_index_mcp.notes.projects import Mapping as Projects
-from vector_index_mcp.notes.projects import Project
+from vector_index_mcp.notes.past.history import head_of, last_changes
+from vector_index_mcp.notes.past.states import tree_of
 from vector_index_mcp.notes.refusal import Refusal
 from vector_index_mcp.notes.store.byhand import ByHand
 from vector_index_mcp.notes.store.disk import GIT, Disk
@@ -16,7 +14,10 @@ from vector_index_mcp.notes.store.opening import INDEX, PROJECTS
 from vector_index_mcp.notes.store.remote import Remote
 from vector_index_mcp.notes.store.writer import Writer
 from vector_index_mcp.notes.syncing import Syncing
-from vector_index_mcp.notes.todos import Todo
+from vector_index_mcp.notes.texts import todos
+from vector_index_mcp.notes.texts.projects import Mapping as Projects
+from vector_index_mcp.notes.texts.projects import Project
+from vector_index_mcp.notes.texts.todos import Todo
 
 NOTHING = "Nobody has written a note yet"
 

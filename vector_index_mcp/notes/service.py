@@ -18,7 +18,6 @@ from vector_index_mcp.indexing.remedies import Remedies
 from vector_index_mcp.notes import document_calls, main_calls, store_calls, todo_calls
 from vector_index_mcp.notes.activity import Call, Log
 from vector_index_mcp.notes.calls import Answer, Given, Read, Store, Write
-from vector_index_mcp.notes.reading import Shelf
 from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.store.disk import Disk
 from vector_index_mcp.notes.store.remote import Remote
@@ -26,6 +25,7 @@ from vector_index_mcp.notes.store.repository import Repository
 from vector_index_mcp.notes.store.staging import Staging
 from vector_index_mcp.notes.store.writer import Writer, awaited
 from vector_index_mcp.notes.syncing import Syncing
+from vector_index_mcp.notes.texts.reading import Shelf
 from vector_index_mcp.notes.watching import Watching
 from vector_index_mcp.processes import memory
 
@@ -200,7 +200,7 @@ class Notes:
     async def _searched(self, given: Given) -> Answer:
         if given["mode"] == "keywords":
             return await anyio.to_thread.run_sync(self._searched_by_words, given)
-        from vector_index_mcp.notes import finding, index  # LanceDB
+        from vector_index_mcp.notes.search import index, meaning  # LanceDB
 
         document_calls.check_query(given["query"])
         folder = await anyio.to_thread.run_sync(index.folder_of, self.store, given)
@@ -208,13 +208,13 @@ class Notes:
             return {"total_documents": 0, "total_matches": 0, "results": []}
         by_words = given["mode"] == "both"
         found, lack = await index.nearest(
-            await self._index.get(), given["query"], folder, finding.MOST_RESULTS, by_words=by_words
+            await self._index.get(), given["query"], folder, meaning.MOST_RESULTS, by_words=by_words
         )
         if lack and not by_words:
             raise Refusal(Code.SEARCH_ERROR, f"nothing can be found by meaning: {lack}")
         results = await anyio.to_thread.run_sync(
             partial(
-                finding.results,
+                meaning.results,
                 self.store,
                 found,
                 given["query"],

@@ -6,9 +6,9 @@ from vector_index_mcp import __version__
 from vector_index_mcp.notes.calls import Answer, Store
 from vector_index_mcp.notes.limits import MOST_SHOWN
 from vector_index_mcp.notes.merging import conflicts
-from vector_index_mcp.notes.projects import Mapping as Projects
 from vector_index_mcp.notes.refusal import Refusal
 from vector_index_mcp.notes.store.writer import Writer
+from vector_index_mcp.notes.texts.projects import Mapping as Projects
 
 NAME = "Knowledge MCP Server"
 _NO_REMOTE = "No remote configured"

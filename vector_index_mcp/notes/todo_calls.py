@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 
-from vector_index_mcp.notes import todos
 from vector_index_mcp.notes.calls import (
     Answer,
     Given,
@@ -13,11 +12,12 @@ from vector_index_mcp.notes.calls import (
     plan_of,
     project_of,
 )
-from vector_index_mcp.notes.projects import Mapping as Projects
 from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.store.disk import Change
 from vector_index_mcp.notes.store.writer import Plan
-from vector_index_mcp.notes.todos import Task, Todo
+from vector_index_mcp.notes.texts import todos
+from vector_index_mcp.notes.texts.projects import Mapping as Projects
+from vector_index_mcp.notes.texts.todos import Task, Todo
 
 _LARGEST_NUMBER = 99_999  # of the contract's arguments
 

@@ -20,12 +20,14 @@ from vector_index_mcp.errors import (
     sentence,
 )
 from vector_index_mcp.foreign import visible
-from vector_index_mcp.notes import pieces, searching, store_calls
+from vector_index_mcp.notes import store_calls
 from vector_index_mcp.notes.activity import Call
 from vector_index_mcp.notes.arguments import WrongArguments, checked
 from vector_index_mcp.notes.calls import Store
+from vector_index_mcp.notes.past import pieces
 from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.remedies import REMEDIES
+from vector_index_mcp.notes.search import matching
 from vector_index_mcp.page import marking, markup, notes_history, notes_views
 from vector_index_mcp.page.content import News
 from vector_index_mcp.page.notes_history import Subject
@@ -160,7 +162,7 @@ def _wanted(query: str, mode: str) -> dict[str, Any]:
 
 
 def _searched(answer: Mapping[str, Any], query: str, project: str) -> dict[str, Any]:
-    words, stems = searching.words_of(query), frozenset(asked_stems(query))
+    words, stems = matching.words_of(query), frozenset(asked_stems(query))
     skipped = answer.get("skipped", ())
     notes = [answer.get("note", "")]
     if lack := answer.get("by_words_alone"):
@@ -210,7 +212,7 @@ def _match(match: Mapping[str, Any], words: list[str], stems: frozenset[str]) ->
         # Words that stand together have the same words around them.
         found = dict.fromkeys(text for texts in match["match_context"].values() for text in texts)
         lines = [marking.by_letters(visible(cut(text, _SNIPPET_CHARS)), words) for text in found]
-    is_chapter = chapter != searching.INTRODUCTION
+    is_chapter = chapter != matching.INTRODUCTION
     return {
         "chapter": marking.by_letters(cut(chapter), words) if is_chapter else [],
         "fragment": cut(markup.name_of(chapter)) if is_chapter else "",

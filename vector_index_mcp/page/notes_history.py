@@ -10,13 +10,13 @@ from typing import Any
 
 from vector_index_mcp.errors import UnknownError
 from vector_index_mcp.foreign import visible
-from vector_index_mcp.notes import history
 from vector_index_mcp.notes.calls import Store
-from vector_index_mcp.notes.history import Entry
-from vector_index_mcp.notes.past import Past
-from vector_index_mcp.notes.pieces import ALL, Piece
-from vector_index_mcp.notes.projects import Mapping as Projects
+from vector_index_mcp.notes.past import history
+from vector_index_mcp.notes.past.history import Entry
+from vector_index_mcp.notes.past.pieces import ALL, Piece
+from vector_index_mcp.notes.past.states import Past
 from vector_index_mcp.notes.store.repository import Repository
+from vector_index_mcp.notes.texts.projects import Mapping as Projects
 from vector_index_mcp.page.notes_views import cut, head_of
 
 _MOST_ENTRIES = 100

@@ -11,17 +11,18 @@ from urllib.parse import quote, unquote
 
 from vector_index_mcp.errors import UnknownError
 from vector_index_mcp.foreign import visible
-from vector_index_mcp.notes import history, parts, todos
 from vector_index_mcp.notes.calls import Store
 from vector_index_mcp.notes.merging import conflicts
-from vector_index_mcp.notes.parts import Parts
-from vector_index_mcp.notes.projects import Mapping as Projects
-from vector_index_mcp.notes.projects import Project, existing
-from vector_index_mcp.notes.reading import Read, revision_of
+from vector_index_mcp.notes.past import history
 from vector_index_mcp.notes.refusal import Refusal
-from vector_index_mcp.notes.slugs import filename
 from vector_index_mcp.notes.store.opening import PROJECTS
-from vector_index_mcp.notes.todos import Task, Todo
+from vector_index_mcp.notes.texts import parts, todos
+from vector_index_mcp.notes.texts.parts import Parts
+from vector_index_mcp.notes.texts.projects import Mapping as Projects
+from vector_index_mcp.notes.texts.projects import Project, existing
+from vector_index_mcp.notes.texts.reading import Read, revision_of
+from vector_index_mcp.notes.texts.slugs import filename
+from vector_index_mcp.notes.texts.todos import Task, Todo
 from vector_index_mcp.page import markup
 
 Shown = dict[str, Any]

@@ -11,11 +11,11 @@ from waiting import PATIENCE_SECONDS
 from vector_index_mcp.notes import document_calls, main_calls, todo_calls
 from vector_index_mcp.notes.arguments import checked
 from vector_index_mcp.notes.calls import Store
-from vector_index_mcp.notes.past import tree_of
-from vector_index_mcp.notes.reading import Shelf
+from vector_index_mcp.notes.past.states import tree_of
 from vector_index_mcp.notes.store.byhand import ByHand
 from vector_index_mcp.notes.store.disk import Disk
 from vector_index_mcp.notes.store.repository import Repository
+from vector_index_mcp.notes.texts.reading import Shelf
 
 WRITES = {**main_calls.WRITES, **document_calls.WRITES, **todo_calls.WRITES}
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from vector_index_mcp.notes import knowledge, sections
-from vector_index_mcp.notes.knowledge import document
-from vector_index_mcp.notes.parts import split
 from vector_index_mcp.notes.refusal import Code, Refusal
+from vector_index_mcp.notes.texts import knowledge, sections
+from vector_index_mcp.notes.texts.knowledge import document
+from vector_index_mcp.notes.texts.parts import split
 
 NAME = "guide.md"
 NONE = ("", "")

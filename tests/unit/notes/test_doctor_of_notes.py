@@ -10,12 +10,13 @@ from kept import kept_by_hand, kept_in
 from stores import committed, git, log, state_of
 from waiting import PATIENCE_SECONDS
 
-from vector_index_mcp.notes import examining, repairing, todos
-from vector_index_mcp.notes.examining import Verdict
+from vector_index_mcp.notes.doctor import examining, repairing
+from vector_index_mcp.notes.doctor.examining import Verdict
 from vector_index_mcp.notes.limits import LARGEST_FILE_BYTES
 from vector_index_mcp.notes.merging.chapters import MARK
-from vector_index_mcp.notes.projects import Mapping as Projects
 from vector_index_mcp.notes.refusal import Refusal
+from vector_index_mcp.notes.texts import todos
+from vector_index_mcp.notes.texts.projects import Mapping as Projects
 
 OK, WARNING, FAILURE = Verdict.OK, Verdict.WARNING, Verdict.FAILURE
 CHECKS = [

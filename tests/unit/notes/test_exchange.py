@@ -11,9 +11,10 @@ from stores import log, state_of
 from waiting import PATIENCE_SECONDS
 
 from vector_index_mcp.errors import SettingsError, UnknownError
-from vector_index_mcp.notes import checklists, exchange, todos
+from vector_index_mcp.notes import checklists, exchange
 from vector_index_mcp.notes.checklists import Checklist, Item
 from vector_index_mcp.notes.refusal import Refusal
+from vector_index_mcp.notes.texts import todos
 
 ODD_NAMES = ["-n.md", ":(glob)x.md", "*.md", "a\nb.md", "Über uns.md", ".hidden.md", "UPPER.md"]
 

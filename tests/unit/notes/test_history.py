@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from kept import kept_by_hand, kept_in
 
 from vector_index_mcp.errors import SettingsError, UnknownError
-from vector_index_mcp.notes import comparing, history
-from vector_index_mcp.notes.differences import unified
-from vector_index_mcp.notes.moments import moment_of
-from vector_index_mcp.notes.past import Past, state_now, state_then
-from vector_index_mcp.notes.pieces import ALL, MAIN_TEXT, document, piece_of
+from vector_index_mcp.notes.past import comparing, history
+from vector_index_mcp.notes.past.differences import unified
+from vector_index_mcp.notes.past.moments import moment_of
+from vector_index_mcp.notes.past.pieces import ALL, MAIN_TEXT, document, piece_of
+from vector_index_mcp.notes.past.states import Past, state_now, state_then
 from vector_index_mcp.notes.refusal import Refusal
 
 NOW = datetime(2026, 11, 22, 23, 16)  # a Sunday

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vector_index_mcp.notes import knowledge, matter, sections
-from vector_index_mcp.notes.knowledge import document
-from vector_index_mcp.notes.parts import split
 from vector_index_mcp.notes.refusal import Code, Refusal
+from vector_index_mcp.notes.texts import knowledge, matter, sections
+from vector_index_mcp.notes.texts.knowledge import document
+from vector_index_mcp.notes.texts.parts import split
 
 NAME = "guide.md"
 TEXT = "---\ntitle: Guide\n---\n\nhead\n\n## A\n\none\n\n## B\n\ntwo\n"

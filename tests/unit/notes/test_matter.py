@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from vector_index_mcp.notes import matter
-from vector_index_mcp.notes.matter import Metadata
+from vector_index_mcp.notes.texts import matter
+from vector_index_mcp.notes.texts.matter import Metadata
 
 MOMENT = "2024-05-06T07:08:09.010Z"
 LINES = (

@@ -9,9 +9,9 @@ from drawn import examples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from vector_index_mcp.notes import knowledge, matter, slugs
 from vector_index_mcp.notes.merging import conflicts, merged
 from vector_index_mcp.notes.refusal import Refusal
+from vector_index_mcp.notes.texts import knowledge, matter, slugs
 
 LABEL = "origin/main, 2026-11-22"
 NAMED = "(origin-main, 2026-11-22)"  # in names of files

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from vector_index_mcp.notes import parts
-from vector_index_mcp.notes.parts import split
+from vector_index_mcp.notes.texts import parts
+from vector_index_mcp.notes.texts.parts import split
 
 LINES = (
     "## A", "## B", "##\tT", "##", "## ", "##X", "### S", "# T", "  ## I", "> ## Q", "- ## L",

@@ -5,9 +5,9 @@ import json
 import pytest
 from writing import put
 
-from vector_index_mcp.notes.projects import Mapping, existing
 from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.store.disk import Disk
+from vector_index_mcp.notes.texts.projects import Mapping, existing
 
 HOSTILE = [
     "../x", "..", ".", "", "/etc", "/", "a/b", "a/../..", "a\\b", "a\0b", "a\nb", "x" * 256, 5,

@@ -10,10 +10,10 @@ from waiting import PATIENCE_SECONDS
 
 from vector_index_mcp.errors import SettingsError, UnknownError
 from vector_index_mcp.notes.limits import LARGEST_FILE_BYTES
-from vector_index_mcp.notes.past import Past
-from vector_index_mcp.notes.pieces import ALL, MAIN_TEXT, document, piece_of
+from vector_index_mcp.notes.past.pieces import ALL, MAIN_TEXT, document, piece_of
+from vector_index_mcp.notes.past.restoring import Fate, Wanted, plan_of, restoring
+from vector_index_mcp.notes.past.states import Past
 from vector_index_mcp.notes.refusal import Refusal
-from vector_index_mcp.notes.restoring import Fate, Wanted, plan_of, restoring
 
 ABOUT = "that day"
 

@@ -10,8 +10,8 @@ from writing import put
 
 from vector_index_mcp.notes import document_calls
 from vector_index_mcp.notes.calls import Store
-from vector_index_mcp.notes.reading import Shelf
 from vector_index_mcp.notes.store.disk import Disk
+from vector_index_mcp.notes.texts.reading import Shelf
 
 FILLER = "nothing to see in here\n" * 5
 INTRODUCTION = "(Document Introduction)"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from vector_index_mcp.notes.slugs import filename, slug
+from vector_index_mcp.notes.texts.slugs import filename, slug
 
 NAMES = st.one_of(st.text(), st.text(alphabet="aZ9 ._-/\\&$'…é\u0300\u2028\0ß你"))
 

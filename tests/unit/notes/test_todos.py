@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from writing import put, write
 
-from vector_index_mcp.notes import matter, todos
 from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.store.disk import Disk
+from vector_index_mcp.notes.texts import matter, todos
 
 MOMENT = "2024-05-06T07:08:09.010Z"
 FOLDER = "projects/p/TODO"

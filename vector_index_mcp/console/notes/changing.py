@@ -17,12 +17,14 @@ from vector_index_mcp.console.notes.looking import Command, say, warn
 from vector_index_mcp.console.terminal import write
 from vector_index_mcp.errors import SettingsError, UnknownError
 from vector_index_mcp.foreign import visible
-from vector_index_mcp.notes import examining, exchange, history, overview, repairing, restoring
+from vector_index_mcp.notes import exchange, overview
 from vector_index_mcp.notes.calls import Store
-from vector_index_mcp.notes.examining import Finding, Verdict
-from vector_index_mcp.notes.past import Past, tree_of
-from vector_index_mcp.notes.pieces import piece_of
-from vector_index_mcp.notes.restoring import Wanted
+from vector_index_mcp.notes.doctor import examining, repairing
+from vector_index_mcp.notes.doctor.examining import Finding, Verdict
+from vector_index_mcp.notes.past import history, restoring
+from vector_index_mcp.notes.past.pieces import piece_of
+from vector_index_mcp.notes.past.restoring import Wanted
+from vector_index_mcp.notes.past.states import Past, tree_of
 from vector_index_mcp.notes.store.byhand import ByHand
 from vector_index_mcp.notes.store.writer import Writer
 

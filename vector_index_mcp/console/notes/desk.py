@@ -41,9 +41,9 @@ class Desk:
     def reading(self) -> "Iterator[Store]":
         """The store, as long as it is read; nothing is made in it."""
         from vector_index_mcp.notes.calls import Store
-        from vector_index_mcp.notes.reading import Shelf
         from vector_index_mcp.notes.store.disk import Disk
         from vector_index_mcp.notes.store.repository import Repository
+        from vector_index_mcp.notes.texts.reading import Shelf
 
         disk = Disk(self.home)
         # Where git finds the store; a service has another such folder, which stays as it is.

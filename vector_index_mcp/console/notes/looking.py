@@ -14,14 +14,16 @@ from vector_index_mcp.console.notes.desk import Desk
 from vector_index_mcp.console.terminal import write
 from vector_index_mcp.errors import UnknownError
 from vector_index_mcp.foreign import visible
-from vector_index_mcp.notes import comparing, history, overview, todos
+from vector_index_mcp.notes import overview
 from vector_index_mcp.notes.calls import Store
-from vector_index_mcp.notes.past import Past
-from vector_index_mcp.notes.pieces import ALL, MAIN_TEXT, Piece, piece_of
-from vector_index_mcp.notes.projects import Mapping as Projects
-from vector_index_mcp.notes.projects import Project
+from vector_index_mcp.notes.past import comparing, history
+from vector_index_mcp.notes.past.pieces import ALL, MAIN_TEXT, Piece, piece_of
+from vector_index_mcp.notes.past.states import Past
 from vector_index_mcp.notes.store.disk import Disk
 from vector_index_mcp.notes.store.opening import PROJECTS
+from vector_index_mcp.notes.texts import todos
+from vector_index_mcp.notes.texts.projects import Mapping as Projects
+from vector_index_mcp.notes.texts.projects import Project
 
 Command: TypeAlias = Callable[[argparse.Namespace, Desk, Store], int]
 _LISTED = "`vector-index-mcp notes list` lists those there are"

@@ -6,13 +6,13 @@ from typing import Any
 
 from vector_index_mcp.console.colours import PLAIN, Colours
 from vector_index_mcp.foreign import visible
-from vector_index_mcp.notes.comparing import Comparison
-from vector_index_mcp.notes.differences import unified
-from vector_index_mcp.notes.examining import Finding, Verdict
-from vector_index_mcp.notes.history import Entry
+from vector_index_mcp.notes.doctor.examining import Finding, Verdict
 from vector_index_mcp.notes.overview import Contents, Document, Row
-from vector_index_mcp.notes.restoring import Fate, Restoring
-from vector_index_mcp.notes.todos import Todo
+from vector_index_mcp.notes.past.comparing import Comparison
+from vector_index_mcp.notes.past.differences import unified
+from vector_index_mcp.notes.past.history import Entry
+from vector_index_mcp.notes.past.restoring import Fate, Restoring
+from vector_index_mcp.notes.texts.todos import Todo
 
 _BETWEEN = "  "
 _COMMIT_CHARS = 10

@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from vector_index_mcp.engine.prose.fences import fences
-from vector_index_mcp.notes import knowledge
-from vector_index_mcp.notes.knowledge import Document
 from vector_index_mcp.notes.merging import fronts
 from vector_index_mcp.notes.merging.threeway import Key, Verdict, keys, ordered, said, verdict
-from vector_index_mcp.notes.parts import Part
+from vector_index_mcp.notes.texts import knowledge
+from vector_index_mcp.notes.texts.knowledge import Document
+from vector_index_mcp.notes.texts.parts import Part
 
 MARK = "<!-- conflict: changed on both sides; keep what is right and remove this chapter -->"
 """The first line of a chapter that was kept beside another version of it."""

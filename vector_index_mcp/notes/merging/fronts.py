@@ -7,7 +7,6 @@ import re
 from dataclasses import dataclass
 
 from vector_index_mcp.engine.prose import front_matter
-from vector_index_mcp.notes import matter
 from vector_index_mcp.notes.merging.threeway import (
     Key,
     Verdict,
@@ -17,6 +16,7 @@ from vector_index_mcp.notes.merging.threeway import (
     said,
     verdict,
 )
+from vector_index_mcp.notes.texts import matter
 
 _RULE = "---"
 _KEY = re.compile(r"([^\s#:\-\[\]{}][^:\n]{0,60}):(?=\s|$)")

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from vector_index_mcp.notes import matter
 from vector_index_mcp.notes.merging import fronts
 from vector_index_mcp.notes.merging.fronts import UPDATED, Front
 from vector_index_mcp.notes.merging.threeway import Key, Verdict, is_later, said, verdict
+from vector_index_mcp.notes.texts import matter
 
 _COMPLETED: Key = ("completed", 0)
 

@@ -8,17 +8,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from vector_index_mcp.engine.prose.stems import asked_stems, stems_of
-from vector_index_mcp.notes import knowledge, parts, searching, todos
 from vector_index_mcp.notes.calls import Answer, Store
 from vector_index_mcp.notes.document_calls import metadata_of
-from vector_index_mcp.notes.index import Nearest
-from vector_index_mcp.notes.knowledge import Document
-from vector_index_mcp.notes.parts import Parts
-from vector_index_mcp.notes.projects import Mapping as Projects
-from vector_index_mcp.notes.projects import Project
-from vector_index_mcp.notes.reading import revision_of
 from vector_index_mcp.notes.refusal import Refusal
+from vector_index_mcp.notes.search import matching
+from vector_index_mcp.notes.search.index import Nearest
 from vector_index_mcp.notes.store.opening import PROJECTS
+from vector_index_mcp.notes.texts import knowledge, parts, todos
+from vector_index_mcp.notes.texts.knowledge import Document
+from vector_index_mcp.notes.texts.parts import Parts
+from vector_index_mcp.notes.texts.projects import Mapping as Projects
+from vector_index_mcp.notes.texts.projects import Project
+from vector_index_mcp.notes.texts.reading import revision_of
 
 MOST_RESULTS = 10
 _LONGEST_CONTENT_CHARS = 2_000
@@ -72,7 +73,7 @@ def results(
     """
     projects = _by_folder(store)
     stems = frozenset(asked_stems(query))
-    words = [word for word in searching.words_of(query) if not stems.isdisjoint(stems_of(word))]
+    words = [word for word in matching.words_of(query) if not stems.isdisjoint(stems_of(word))]
     merged: dict[tuple[str, str], _Result] = {}
     for each in found:
         folder, _, path = each.path.partition("/")
@@ -140,7 +141,7 @@ def _match(document: Document, found: Nearest, words: list[str]) -> Answer:
 
 def _between(found: Parts, first: int, last: int) -> list[tuple[str, str, str]]:
     """Title, text and summary of all parts with lines between two, 1-based; at least one."""
-    pieces = [(searching.INTRODUCTION, found.head, "")]
+    pieces = [(matching.INTRODUCTION, found.head, "")]
     pieces += [(part.title, part.text, knowledge.first_line(part)) for part in found.parts]
     met, at = [], 1
     for piece in pieces:
@@ -152,7 +153,7 @@ def _between(found: Parts, first: int, last: int) -> list[tuple[str, str, str]]:
 
 
 def _matched(title: str, summary: str, content: str, words: list[str]) -> Answer:
-    contexts = searching.contexts(f"{title}\n{content}", words)
+    contexts = matching.contexts(f"{title}\n{content}", words)
     return {
         "chapter": title,
         "keywords_found": list(contexts),

@@ -9,8 +9,8 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from vector_index_mcp.notes.knowledge import first_line
-from vector_index_mcp.notes.reading import Read
+from vector_index_mcp.notes.texts.knowledge import first_line
+from vector_index_mcp.notes.texts.reading import Read
 
 INTRODUCTION = "(Document Introduction)"
 _AROUND_CHARS = 50

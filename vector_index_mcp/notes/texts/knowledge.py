@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from vector_index_mcp.notes import matter, parts
-from vector_index_mcp.notes.parts import Part, Parts
 from vector_index_mcp.notes.refusal import Code, Refusal
+from vector_index_mcp.notes.texts import matter, parts
+from vector_index_mcp.notes.texts.parts import Part, Parts
 
 _LONGEST_SUMMARY_CHARS = 300
 _MORE = "..."

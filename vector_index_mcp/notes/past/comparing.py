@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from vector_index_mcp.errors import UnknownError
-from vector_index_mcp.notes import history
 from vector_index_mcp.notes.calls import Store
-from vector_index_mcp.notes.history import Entry
-from vector_index_mcp.notes.past import Past, State, state_now, state_then, tree_of
-from vector_index_mcp.notes.pieces import ALL, Piece
-from vector_index_mcp.notes.projects import Mapping as Projects
+from vector_index_mcp.notes.past import history
+from vector_index_mcp.notes.past.history import Entry
+from vector_index_mcp.notes.past.pieces import ALL, Piece
+from vector_index_mcp.notes.past.states import Past, State, state_now, state_then, tree_of
 from vector_index_mcp.notes.store.byhand import ByHand
+from vector_index_mcp.notes.texts.projects import Mapping as Projects
 
 
 @dataclass(frozen=True, slots=True)

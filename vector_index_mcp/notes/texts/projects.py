@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from vector_index_mcp.notes.refusal import Code, Refusal
-from vector_index_mcp.notes.slugs import slug
 from vector_index_mcp.notes.store.disk import Disk
 from vector_index_mcp.notes.store.opening import INDEX, PROJECTS
+from vector_index_mcp.notes.texts.slugs import slug
 
 _UNUSABLE = frozenset({"", ".", ".."})
 _LONGEST_NAME_BYTES = 255

@@ -7,19 +7,19 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
-from vector_index_mcp.notes import matter, todos
 from vector_index_mcp.notes.calls import Store
-from vector_index_mcp.notes.history import versions
-from vector_index_mcp.notes.projects import Mapping as Projects
+from vector_index_mcp.notes.past.history import versions
+from vector_index_mcp.notes.past.restoring import written
 from vector_index_mcp.notes.refusal import Code, Refusal
-from vector_index_mcp.notes.restoring import written
-from vector_index_mcp.notes.slugs import slug
 from vector_index_mcp.notes.store.byhand import some
 from vector_index_mcp.notes.store.disk import Change
 from vector_index_mcp.notes.store.history import contents
 from vector_index_mcp.notes.store.opening import INDEX, PROJECTS
 from vector_index_mcp.notes.store.writer import Plan
-from vector_index_mcp.notes.todos import Task, Todo
+from vector_index_mcp.notes.texts import matter, todos
+from vector_index_mcp.notes.texts.projects import Mapping as Projects
+from vector_index_mcp.notes.texts.slugs import slug
+from vector_index_mcp.notes.texts.todos import Task, Todo
 
 _TASK = re.compile(r"TASK-\d+(.*)", re.DOTALL)
 _MOST_VERSIONS = 100  # of a file, in which a good one is looked for

@@ -14,13 +14,13 @@ from typing import TypeVar
 
 from vector_index_mcp.errors import SettingsError, UnknownError
 from vector_index_mcp.notes.calls import Store
-from vector_index_mcp.notes.moments import moment_of
-from vector_index_mcp.notes.pieces import Piece
-from vector_index_mcp.notes.projects import Mapping as Projects
-from vector_index_mcp.notes.slugs import slug
+from vector_index_mcp.notes.past.moments import moment_of
+from vector_index_mcp.notes.past.pieces import Piece
 from vector_index_mcp.notes.store.history import PLAIN, contents
 from vector_index_mcp.notes.store.opening import INDEX, PROJECTS
 from vector_index_mcp.notes.store.repository import Repository, failure
+from vector_index_mcp.notes.texts.projects import Mapping as Projects
+from vector_index_mcp.notes.texts.slugs import slug
 
 _NAME = re.compile(rb"[0-9a-f]{40}")
 _COMMIT = re.compile(r"[0-9a-f]{4,40}")

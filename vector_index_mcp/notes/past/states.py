@@ -10,12 +10,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from vector_index_mcp.notes.projects import Mapping as Projects
-from vector_index_mcp.notes.projects import Project
 from vector_index_mcp.notes.store.byhand import ByHand
 from vector_index_mcp.notes.store.disk import Disk
 from vector_index_mcp.notes.store.history import Tree, contents, is_ours
 from vector_index_mcp.notes.store.repository import Repository
+from vector_index_mcp.notes.texts.projects import Mapping as Projects
+from vector_index_mcp.notes.texts.projects import Project
 
 _FILE, _FOLDER = stat.S_IFREG | 0o444, stat.S_IFDIR | 0o555
 

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from vector_index_mcp.notes import matter
 from vector_index_mcp.notes.refusal import Code, Refusal
-from vector_index_mcp.notes.slugs import slug
 from vector_index_mcp.notes.store.disk import Disk
+from vector_index_mcp.notes.texts import matter
+from vector_index_mcp.notes.texts.slugs import slug
 
 INDEX = "index.json"
 _TASK = re.compile(r"TASK-([0-9]{1,6})(?:-.*)?\.(json|md)", re.DOTALL)

@@ -1,9 +1,9 @@
 """The sections of a project's main text, and what may be done to them. Pure."""
 
-from vector_index_mcp.notes import parts
-from vector_index_mcp.notes.knowledge import check_nothing_is_hidden
-from vector_index_mcp.notes.parts import Parts, split
 from vector_index_mcp.notes.refusal import Code, Refusal
+from vector_index_mcp.notes.texts import parts
+from vector_index_mcp.notes.texts.knowledge import check_nothing_is_hidden
+from vector_index_mcp.notes.texts.parts import Parts, split
 
 _KIND = "Section"
 

@@ -9,16 +9,16 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from vector_index_mcp.errors import SettingsError, UnknownError
-from vector_index_mcp.notes.past import Past, State, state_now, state_then
-from vector_index_mcp.notes.pieces import ALL, TODO, Piece
-from vector_index_mcp.notes.projects import Mapping as Projects
-from vector_index_mcp.notes.projects import Project
+from vector_index_mcp.notes.past.pieces import ALL, TODO, Piece
+from vector_index_mcp.notes.past.states import Past, State, state_now, state_then
 from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.store.byhand import ByHand
 from vector_index_mcp.notes.store.disk import Change, Disk
 from vector_index_mcp.notes.store.history import Tree
 from vector_index_mcp.notes.store.opening import INDEX, PROJECTS
 from vector_index_mcp.notes.store.writer import Plan, Writer
+from vector_index_mcp.notes.texts.projects import Mapping as Projects
+from vector_index_mcp.notes.texts.projects import Project
 
 _DOCTOR = "`vector-index-mcp notes doctor`"
 

@@ -11,15 +11,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from vector_index_mcp.notes import matter, overview, todos
+from vector_index_mcp.notes import overview
 from vector_index_mcp.notes.calls import Store
-from vector_index_mcp.notes.history import entries, head_of
 from vector_index_mcp.notes.limits import MOST_SHOWN
 from vector_index_mcp.notes.merging import conflicts
-from vector_index_mcp.notes.past import tree_of
-from vector_index_mcp.notes.projects import Mapping as Projects
-from vector_index_mcp.notes.projects import Project
-from vector_index_mcp.notes.reading import Read
+from vector_index_mcp.notes.past.history import entries, head_of
+from vector_index_mcp.notes.past.states import tree_of
 from vector_index_mcp.notes.refusal import Refusal
 from vector_index_mcp.notes.store.byhand import ByHand, some
 from vector_index_mcp.notes.store.disk import GIT, WORK
@@ -28,6 +25,10 @@ from vector_index_mcp.notes.store.remote import Remote
 from vector_index_mcp.notes.store.repository import Said
 from vector_index_mcp.notes.store.writer import Writer
 from vector_index_mcp.notes.syncing import Syncing
+from vector_index_mcp.notes.texts import matter, todos
+from vector_index_mcp.notes.texts.projects import Mapping as Projects
+from vector_index_mcp.notes.texts.projects import Project
+from vector_index_mcp.notes.texts.reading import Read
 
 _OLDEST_GIT = (2, 36)
 """The first that has the disk keep a commit before it says that it is done."""

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from vector_index_mcp.notes import matter
-from vector_index_mcp.notes.knowledge import Document, document
-from vector_index_mcp.notes.projects import Project
 from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.store.disk import Disk
 from vector_index_mcp.notes.store.history import id_of
+from vector_index_mcp.notes.texts import matter
+from vector_index_mcp.notes.texts.knowledge import Document, document
+from vector_index_mcp.notes.texts.projects import Project
 
 _MOST_CHARS = 10_000_000
 """Of the texts that are kept: half of what many agents write in a year, in 15 MB."""
