@@ -26,6 +26,8 @@ from vector_index_mcp.notes.texts.slugs import filename
 
 _MOST_RESULTS = 50
 """Documents in an answer: what is beyond that, no agent reads."""
+_MOST_SHOWN_CHAPTERS = 100
+"""Chapters that an answer quotes. Two common words found 500 of them: 375 KB, which clients cut."""
 
 
 def metadata_of(read: Document_) -> Answer:
@@ -218,15 +220,20 @@ def search(store: Store, given: Given) -> Answer:
 
     check_query(given["query"])
     results = matching.search(documents(), given["query"])
+    shown = results[:_MOST_RESULTS]
+    quoted = max(1, _MOST_SHOWN_CHAPTERS // max(1, len(shown)))
     answer: Answer = {
         "total_documents": len(results),
         "total_matches": sum(len(found.matches) for found in results),
-        "results": [
-            _result(found, with_project=given["all_projects"]) for found in results[:_MOST_RESULTS]
-        ],
+        "results": [_result(found, quoted, with_project=given["all_projects"]) for found in shown],
     }
-    if len(results) > _MOST_RESULTS:
-        answer["note"] = f"The best {_MOST_RESULTS} are shown; more words say more clearly what"
+    notes = []
+    if len(results) > len(shown):
+        notes.append(f"The best {_MOST_RESULTS} documents are shown; rarer words find fewer")
+    if any(len(found.matches) > quoted for found in shown):
+        notes.append(f"At most {quoted} chapters of each document are quoted; `chapters` names all")
+    if notes:
+        answer["note"] = ". ".join(notes)
     return {**answer, "skipped": skipped} if skipped else answer
 
 
@@ -249,7 +256,7 @@ def _projects_to_search(store: Store, given: Given) -> list[Project]:
     return [project] if project is not None else []
 
 
-def _result(found: matching.Found, *, with_project: bool) -> Answer:
+def _result(found: matching.Found, quoted: int, *, with_project: bool) -> Answer:
     name = found.read.document.name
     return {
         **({"project_id": found.project} if with_project else {}),
@@ -267,7 +274,7 @@ def _result(found: matching.Found, *, with_project: bool) -> Answer:
                 "match_context": matching.contexts(match.text, match.words),
                 "chapter_summary": match.summary,
             }
-            for match in found.matches
+            for match in matching.best(found.matches, quoted)
         ],
         "revision": found.read.revision,
     }

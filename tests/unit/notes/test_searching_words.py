@@ -171,3 +171,30 @@ def test_equal_ones_come_in_the_order_of_their_names():
 def test_nothing_is_found_in_nothing():
     assert searched("needle") == []
     assert searched("needle", a="") == []
+
+
+# -- how much is shown -------------------------------------------------------------------------
+
+
+def test_of_many_chapters_those_with_the_most_words_are_quoted():
+    common = "".join(f"## Chapter {n}\n\nthe parser\n\n" for n in range(60))
+    first, second = searched(
+        "parser cache",
+        a=f"{common}## Best\n\nthe parser's cache\n\n{common.replace('Chapter', 'Late')}",
+        b="## Only\n\nthe parser\n",
+    )
+    assert len(first["chapters"]) == first["match_count"] == 121  # all are named
+    quoted = [match["chapter"] for match in first["matching_chapters"]]
+    assert quoted == [*(f"Chapter {n}" for n in range(49)), "Best"]  # in the order of the text
+    assert [match["chapter"] for match in second["matching_chapters"]] == ["Only"]
+
+
+def test_an_answer_says_that_chapters_are_left_out():
+    with TemporaryDirectory() as folder:
+        text = "".join(f"## Chapter {n}\n\nthe parser\n\n" for n in range(101))
+        put(Path(folder), "projects/p/knowledge/a.md", text)
+        disk = Disk(Path(folder))
+        given = {"project_id": "p", "query": "parser", "all_projects": False}
+        answer = document_calls.search(Store(disk, Shelf(disk), None), given)
+    assert answer["total_matches"] == 101
+    assert answer["note"].startswith("At most 100 chapters of each document are quoted")

@@ -82,6 +82,14 @@ def search(documents: Iterable[tuple[str, Read]], query: str) -> list[Found]:
     return [each.found for each in seen]
 
 
+def best(matches: Sequence[Match], most: int) -> list[Match]:
+    """At most so many of a document's matches: those with the most words, in the text's order."""
+    if len(matches) <= most:
+        return list(matches)
+    ranked = sorted(range(len(matches)), key=lambda n: (-len(matches[n].words), n))
+    return [matches[n] for n in sorted(ranked[:most])]
+
+
 def _matches(read: Read, words: Sequence[str]) -> list[Match]:
     found = []
     for part in read.document.parts.parts:
