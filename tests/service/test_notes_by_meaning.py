@@ -3,7 +3,6 @@
 import pytest
 from fakes import FakeEmbedder
 from machines import Machine, notes_at
-from waiting import eventually
 
 from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.files.folder import Folder
@@ -36,8 +35,8 @@ async def machine(tmp_path, loaded, embedder):
     async def load():
         options = Options(
             recipe=Recipe(1_200, is_prose=True),
-            quiet_seconds=0.01,
-            longest_seconds=0.1,
+            quiet_seconds=60.0,  # no event is acted upon in this time
+            longest_seconds=60.0,
             rescan_seconds=3_600.0,
             state_folder=tmp_path / "state",
             remedies=REMEDIES,
@@ -123,11 +122,8 @@ async def test_what_has_just_been_written_is_found(machine):
         content="Passkeys are preferred.",
     )
 
-    async def is_found():
-        results = await found(machine, "passkeys preferred", project_id="My App")
-        return results and "Passkeys are preferred." in str(results[0])
-
-    await eventually(is_found)
+    results = await found(machine, "passkeys preferred", project_id="My App")
+    assert "Passkeys are preferred." in str(results[0])  # the first time already
 
 
 async def test_a_blank_query_is_refused_in_every_mode(machine):

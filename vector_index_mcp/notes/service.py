@@ -4,7 +4,7 @@ Reading and writing block, so threads do it; what changes something goes through
 """
 
 import logging
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -84,6 +84,8 @@ class Notes:
         self.syncing = Syncing(self.writer, Remote(disk, self.store.repository))
         self.log = Log(disk)
         self._under_way = 0
+        self._is_index_behind = True
+        """Whether something was written since the last question by meaning."""
 
     # -- lifetime --------------------------------------------------------------------------
 
@@ -118,6 +120,7 @@ class Notes:
             await Watching(self.writer).run()
 
     def _committed(self) -> None:
+        self._is_index_behind = True
         self.staging.look()
         self.syncing.look()
 
@@ -207,8 +210,15 @@ class Notes:
         if folder is None:
             return {"total_documents": 0, "total_matches": 0, "results": []}
         by_words = given["mode"] == "both"
+        live_index = await self._index.get()
+        is_behind, self._is_index_behind = self._is_index_behind, False
         found, lack = await index.nearest(
-            await self._index.get(), given["query"], folder, meaning.MOST_RESULTS, by_words=by_words
+            live_index,
+            given["query"],
+            folder,
+            meaning.MOST_RESULTS,
+            by_words=by_words,
+            is_behind=is_behind,
         )
         if lack and not by_words:
             raise Refusal(Code.SEARCH_ERROR, f"nothing can be found by meaning: {lack}")
@@ -262,10 +272,6 @@ class Notes:
             "pushed": pushed,
             **({"commit_message": _sync_message(count)} if count else {}),
         }
-
-
-def _about_sync(files: Collection[str]) -> str:
-    return _sync_message(len(files))
 
 
 def _sync_message(count: int) -> str:

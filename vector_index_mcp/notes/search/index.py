@@ -51,7 +51,7 @@ def folder_of(store: calls.Store, given: calls.Given) -> str | None:
 
 
 async def nearest(
-    index: LiveIndex, query: str, folder: str, limit: int, *, by_words: bool
+    index: LiveIndex, query: str, folder: str, limit: int, *, by_words: bool, is_behind: bool
 ) -> tuple[list[Nearest], str]:
     """The best files for a query, and why their meaning did not count; empty if it did.
 
@@ -61,6 +61,7 @@ async def nearest(
         folder: Of the only project to look in; empty for all.
         limit: How many files at most.
         by_words: Whether words count, too.
+        is_behind: Whether notes have been written since somebody last asked.
 
     Raises:
         StoreError: If there is no index that could be read.
@@ -81,7 +82,7 @@ async def nearest(
         fusion = await searching.fused(store, variants, question.ledger.chunk_count)
         return fusion.ranked()[:wanted]
 
-    await _caught_up(index)
+    await _caught_up(index, is_behind=is_behind)
     answered = await ask(index, query, find, limit, wait_for_model=True)
     found = [
         Nearest(hit.chunk.key, hit.score, hit.chunk, hit.chunk.key in answered.stale)
@@ -90,11 +91,14 @@ async def nearest(
     return found, answered.lack
 
 
-async def _caught_up(index: LiveIndex) -> None:
-    """Let an index that was just opened take in all notes, which are few."""
+async def _caught_up(index: LiveIndex, *, is_behind: bool) -> None:
+    """Let an index take in all notes, which are few, with what was written a moment ago."""
     with anyio.move_on_after(_FIRST_SECONDS):
         run = await index.catching_up()
-        if run is not None:
-            await run.finished.wait()
-        with contextlib.suppress(BusyError, ModelNotFoundError):  # the answer says what is lacking
+        # What the answer says is lacking, it need not wait for.
+        with contextlib.suppress(BusyError, ModelNotFoundError):
+            if is_behind or index.progress.is_busy:
+                run = await index.trigger(force_reindex=False)
+            if run is not None:
+                await run.finished.wait()
             await index.embed()

@@ -1,0 +1,72 @@
+"""Notes found by what they mean, in other words than theirs: program, client and model are real."""
+
+import json
+
+import pytest
+from mcp import Client, StdioServerParameters
+from mcp.client.stdio import stdio_client
+from processes import COMMAND, MODEL_SECONDS, needs_model, place_of
+
+pytestmark = [pytest.mark.anyio, needs_model]
+
+P = {"project_id": "Shop"}
+DOCUMENTS = {
+    "deployment": ("Releases", "How a new version reaches the machines of customers, at night."),
+    "billing": (
+        "Invoices",
+        "Amounts are kept in cents. Rounding happens once, when a bill is sent.",
+    ),
+    "style": ("Naming", "Functions are verbs. Modules are nouns, in the singular."),
+}
+
+
+def arguments(name):
+    chapter, content = DOCUMENTS[name]
+    return {
+        **P,
+        "filename": name,
+        "title": name.title(),
+        "introduction": "About the shop.",
+        "keywords": ["shop"],
+        "chapters": [{"title": chapter, "content": content}],
+    }
+
+
+@pytest.fixture
+async def call():
+    """Makes a call to the program over an official client; returns what an agent reads."""
+    with place_of({}) as place:
+        command, *rest = [*COMMAND, "notes", "serve", "--home", str(place.folder / "store")]
+        server = StdioServerParameters(
+            command=command, args=rest, env=place.variables, cwd=place.folder
+        )
+        async with Client(stdio_client(server), read_timeout_seconds=MODEL_SECONDS) as client:
+
+            async def called(tool, **given):
+                result = await client.call_tool(tool, given)
+                [content] = result.content
+                assert json.loads(content.text) == result.structured_content
+                assert not result.is_error, content.text
+                return result.structured_content
+
+            yield called
+
+
+async def test_what_was_written_is_found_in_other_words(call):
+    for name in DOCUMENTS:
+        await call("create_knowledge_file", **arguments(name))
+    await call("create_todo", **P, description="Tidy up", tasks=["Throw away unused pictures"])
+
+    async def best(query):
+        found = await call("search_knowledge", **P, query=query, mode="meaning")
+        return found["results"][0]["document"]
+
+    assert await best("rolling out software") == "deployment.md"
+    assert await best("charging money precisely") == "billing.md"
+    assert await best("deleting images nobody needs") == "TODO #1"
+    words = await call("search_knowledge", **P, query="rolling", mode="keywords")
+    assert words["total_documents"] == 0  # no note has the word
+
+    await call("update_chapter", **P, filename="style.md", chapter_title="Naming",
+               new_content="How software is rolled out to the public, step by step.")  # fmt: skip
+    assert await best("rolling out software to the public") == "style.md"  # as it is now
