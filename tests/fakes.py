@@ -40,6 +40,7 @@ class FakeEmbedder:
         self._changed = anyio.Event()
         self._gate = anyio.Event()
         self._gate.set()
+        self._holds_queries = True
         self._loaded = True
 
     @asynccontextmanager
@@ -66,9 +67,9 @@ class FakeEmbedder:
         if self.state == "loading":
             self._set_state("ready")
 
-    def hold(self):
-        """From now on calls to `embed` wait, until `release`."""
-        self._gate = anyio.Event()
+    def hold(self, *, queries=True):
+        """From now on calls to `embed` wait, until `release`; those for queries if told so."""
+        self._gate, self._holds_queries = anyio.Event(), queries
 
     def release(self):
         self._gate.set()
@@ -90,7 +91,8 @@ class FakeEmbedder:
         while self.state != "ready":
             self._raise_if_unavailable()
             await self._changed.wait()
-        await self._gate.wait()
+        if self._holds_queries or not urgent:
+            await self._gate.wait()
         if call in self.failing_calls:
             raise EmbeddingError(f"call {call} was told to fail")
         if self.poison is not None and any(self.poison in text for text in texts):

@@ -1,5 +1,6 @@
 """Notes found by meaning: over an index that is loaded when somebody first asks for it."""
 
+import anyio
 import pytest
 from fakes import FakeEmbedder
 from machines import Machine, notes_at
@@ -144,3 +145,48 @@ async def test_without_a_model_words_count_and_meaning_alone_is_refused(machine,
         "search_knowledge", project_id="My App", query="changelog", mode="meaning"
     )
     assert refused["code"] == "SEARCH_ERROR"
+
+
+async def create(machine, project, name, *contents):
+    await machine.done(
+        "create_knowledge_file",
+        project_id=project,
+        filename=name,
+        title=name,
+        introduction="What happened.",
+        keywords=["k"],
+        chapters=[{"title": f"Part {n}", "content": text} for n, text in enumerate(contents)],
+    )
+
+
+@pytest.mark.parametrize("mode", ["meaning", "both"])
+async def test_a_long_document_does_not_take_the_places_of_others(machine, mode):
+    for n in range(6):
+        await create(machine, "shop", f"incident {n}", "A night on call. The gateway timed out.")
+    about = "The payment gateway timeout, and the gateway of payment: timeout. " * 120
+    await create(machine, "shop", "manual", *(f"{about}{n}" for n in range(50)))  # 400 chunks
+    results = await found(machine, "payment gateway timeout", mode, project_id="shop")
+    assert [each["document"] for each in results][0] == "manual.md"
+    assert {f"incident-{n}.md" for n in range(6)} < {each["document"] for each in results}
+
+
+async def test_a_project_in_which_nothing_is_left_gives_nothing(machine):
+    await begin(machine)
+    await machine.done("create_todo", project_id="brief", description="A list", tasks=["a task"])
+    await machine.done("delete_todo", project_id="brief", todo_number=1)
+    for mode in ("meaning", "both"):
+        assert await found(machine, "a task", mode, project_id="brief") == []
+
+
+async def test_what_somebody_else_writes_holds_up_no_question(machine, embedder):
+    await begin(machine)
+    await found(machine, "tokens", project_id="My App")  # the model works
+    embedder.hold(queries=False)
+    await create(machine, "other", "long", "Words of somebody else.")
+    with anyio.fail_after(20):
+        answer = await machine.done(
+            "search_knowledge", project_id="My App", query="refresh tokens", mode="meaning"
+        )
+    assert answer["results"][0]["document"] == "auth.md"
+    assert "still being embedded; they do not count yet" in answer["note"]
+    embedder.release()

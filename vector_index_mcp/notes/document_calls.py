@@ -27,7 +27,7 @@ from vector_index_mcp.notes.texts.slugs import filename
 _MOST_RESULTS = 50
 """Documents in an answer: what is beyond that, no agent reads."""
 _MOST_SHOWN_CHAPTERS = 100
-"""Chapters that an answer quotes. Two common words found 500 of them: 375 KB, which clients cut."""
+"""Chapters in an answer. Two common words found 500 of them: 375 KB, which clients cut."""
 
 
 def metadata_of(read: Document_) -> Answer:
@@ -231,7 +231,7 @@ def search(store: Store, given: Given) -> Answer:
     if len(results) > len(shown):
         notes.append(f"The best {_MOST_RESULTS} documents are shown; rarer words find fewer")
     if any(len(found.matches) > quoted for found in shown):
-        notes.append(f"At most {quoted} chapters of each document are quoted; `chapters` names all")
+        notes.append(f"At most {quoted} chapters of each document are shown, of those that match")
     if notes:
         answer["note"] = ". ".join(notes)
     return {**answer, "skipped": skipped} if skipped else answer
@@ -257,16 +257,14 @@ def _projects_to_search(store: Store, given: Given) -> list[Project]:
 
 
 def _result(found: matching.Found, quoted: int, *, with_project: bool) -> Answer:
-    name = found.read.document.name
+    name, matches = found.read.document.name, matching.best(found.matches, quoted)
     return {
         **({"project_id": found.project} if with_project else {}),
         "document": name,
         "file": name,
         "match_count": len(found.matches),
         "metadata": metadata_of(found.read),
-        "chapters": [
-            {"title": match.title, "matches": len(match.words)} for match in found.matches
-        ],
+        "chapters": [{"title": match.title, "matches": len(match.words)} for match in matches],
         "matching_chapters": [
             {
                 "chapter": match.title,
@@ -274,7 +272,7 @@ def _result(found: matching.Found, quoted: int, *, with_project: bool) -> Answer
                 "match_context": matching.contexts(match.text, match.words),
                 "chapter_summary": match.summary,
             }
-            for match in matching.best(found.matches, quoted)
+            for match in matches
         ],
         "revision": found.read.revision,
     }

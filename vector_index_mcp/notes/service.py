@@ -212,7 +212,7 @@ class Notes:
         by_words = given["mode"] == "both"
         live_index = await self._index.get()
         is_behind, self._is_index_behind = self._is_index_behind, False
-        found, lack = await index.nearest(
+        answered = await index.nearest(
             live_index,
             given["query"],
             folder,
@@ -220,13 +220,13 @@ class Notes:
             by_words=by_words,
             is_behind=is_behind,
         )
-        if lack and not by_words:
-            raise Refusal(Code.SEARCH_ERROR, f"nothing can be found by meaning: {lack}")
+        if answered.lack and not by_words:
+            raise Refusal(Code.SEARCH_ERROR, f"nothing can be found by meaning: {answered.lack}")
         results = await anyio.to_thread.run_sync(
             partial(
                 meaning.results,
                 self.store,
-                found,
+                answered.found,
                 given["query"],
                 with_project=given["all_projects"],
             )
@@ -236,7 +236,14 @@ class Notes:
             "total_matches": len(results),
             "results": results,
         }
-        return {**answer, "by_words_alone": lack} if lack else answer
+        if answered.lack:
+            answer["by_words_alone"] = answered.lack
+        elif answered.without_vectors:
+            answer["note"] = (
+                f"{answered.without_vectors} pieces of the notes are still being embedded; "
+                f"{'their meaning does' if by_words else 'they do'} not count yet"
+            )
+        return answer
 
     def _searched_by_words(self, given: Given) -> Answer:
         answer = document_calls.search(self.store, given)

@@ -28,5 +28,6 @@ def _quoted(value: str) -> str:
 
 
 def is_among(column: str, values: Iterable[str]) -> str:
-    """The predicate that `column` holds one of `values`."""
-    return f"{column} IN ({', '.join(map(_quoted, values))})"
+    """The predicate that `column` holds one of `values`; never true of none."""
+    listed = ", ".join(map(_quoted, values))
+    return f"{column} IN ({listed})" if listed else "false"

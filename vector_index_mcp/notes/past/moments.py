@@ -1,5 +1,7 @@
 """Which moment a person means who writes `tuesday` or `2026-11-17 14:00`. Pure: time is given.
 
+A day means its end, and a minute means its end: what the history shows as of that minute is in.
+
 git has a reader of such words, too, but it takes what it does not know for now, and so it takes
 `tuesday`, `a week ago` and every mistake. What is not understood here is refused.
 """
@@ -38,7 +40,7 @@ _NUMBER_OF_DAY = r"(\d{1,2})(?:st|nd|rd|th)?"
 
 
 def moment_of(words: str, now: datetime) -> int:
-    """The moment that is meant, in seconds since 1970: of a day without a time, the end.
+    """The moment that is meant, in seconds since 1970: the end of a day or minute that is named.
 
     Args:
         words: What a person wrote.
@@ -78,7 +80,7 @@ def _moment(text: str, now: datetime) -> datetime:
         found = datetime.combine(_day(day, now.date()), _END if at is None else at)
     elif at is not None:
         found = datetime.combine(now.date(), at)
-        if found > now.replace(tzinfo=None):  # nobody means a moment to come
+        if found.replace(second=0) > now.replace(tzinfo=None):  # nobody means a moment to come
             found -= timedelta(days=1)
     else:
         raise ValueError(text)
@@ -112,7 +114,9 @@ def _time(match: re.Match[str]) -> time:
         if not 1 <= hour <= 12:
             raise ValueError(match[0])
         hour = hour % 12 + (12 if half == "pm" else 0)
-    return time(hour, int(match[2] or 0), int(match[3] or 0))
+    # "14:00" is the minute that a history shows; "2 pm" is no minute.
+    seconds = int(match[3]) if match[3] else (59 if match[2] else 0)
+    return time(hour, int(match[2] or 0), seconds)
 
 
 # -- days ------------------------------------------------------------------------------------

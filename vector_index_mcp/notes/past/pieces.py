@@ -37,15 +37,17 @@ ALL = Piece()
 MAIN_TEXT = Piece(MAIN, MAIN)
 
 
-def piece_of(words: Sequence[str]) -> Piece:
-    """What `words`, which a person wrote behind the project, mean.
+def piece_of(written: Sequence[str]) -> Piece:
+    """What the words `written`, which a person wrote behind the project, mean.
 
     Raises:
         SettingsError: If they mean nothing.
     """
-    match words:
+    match written:
         case []:
             return ALL
+        case [words] if words.startswith(f"{_LIST} "):  # one argument, as `list` shows it
+            return _todo(words.removeprefix(_LIST).strip())
         case [name]:
             return _document(name)
         case [kind, number] if kind == _LIST:

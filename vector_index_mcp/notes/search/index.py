@@ -21,7 +21,9 @@ from vector_index_mcp.notes import calls
 from vector_index_mcp.notes.store.opening import PROJECTS
 
 _FIRST_SECONDS = 30.0  # that a question waits for an index that is being made
+_VECTORS_SECONDS = 2.0  # and for the vectors of what others have just written
 _CANDIDATES_PER_RESULT = 5  # chunks; documents have several
+_MOST_CANDIDATES = 6_400  # two long documents may have thousands of chunks that say the same
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +52,21 @@ def folder_of(store: calls.Store, given: calls.Given) -> str | None:
     return None if project is None else project.folder.removeprefix(f"{PROJECTS}/")
 
 
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What a question by meaning has found."""
+
+    found: list[Nearest]
+    lack: str
+    """Why meaning did not count; empty if it did."""
+    without_vectors: int
+    """Pieces of the notes, of all projects, that are not embedded yet."""
+
+
 async def nearest(
     index: LiveIndex, query: str, folder: str, limit: int, *, by_words: bool, is_behind: bool
-) -> tuple[list[Nearest], str]:
-    """The best files for a query, and why their meaning did not count; empty if it did.
+) -> Answered:
+    """The best files for a query.
 
     Args:
         index: Must be running.
@@ -68,19 +81,28 @@ async def nearest(
     """
     stems = tuple(asked_stems(query))
     filters = Filters(folder=folder)
-    most = max(ranking.CANDIDATES, _CANDIDATES_PER_RESULT * limit)
+
+    async def ranked(store: Store, question: Question, most: int) -> tuple[Sequence[Hit], bool]:
+        """The files among so many candidates, and whether there may be others behind them."""
+        vector = await question.embed()
+        if vector is None or not by_words:
+            if vector is not None:
+                found = await store.nearest(vector, most, filters)
+                return ranking.by_meaning(found), len(found) == most
+            found = await store.matching(stems, most, filters) if by_words else []
+            return ranking.by_words(found), len(found) == most
+        variant = await searching.variant(store, stems, vector, most, filters)
+        fusion = await searching.fused(store, [variant], question.ledger.chunk_count)
+        return fusion.ranked(), most in (len(variant.lexical), len(variant.semantic))
 
     async def find(store: Store, question: Question, wanted: int) -> Sequence[Hit]:
-        vector = await question.embed()
-        if vector is None:
-            if not by_words:
-                return []
-            return ranking.by_words(await store.matching(stems, most, filters))[:wanted]
-        if not by_words:
-            return ranking.by_meaning(await store.nearest(vector, most, filters))[:wanted]
-        variants = [await searching.variant(store, stems, vector, most, filters)]
-        fusion = await searching.fused(store, variants, question.ledger.chunk_count)
-        return fusion.ranked()[:wanted]
+        most = max(ranking.CANDIDATES, _CANDIDATES_PER_RESULT * wanted)
+        while True:
+            hits, is_more = await ranked(store, question, most)
+            # The chunks of one long document must not take the places of all others.
+            if len(hits) >= wanted or not is_more or most >= _MOST_CANDIDATES:
+                return hits[:wanted]
+            most *= 4
 
     await _caught_up(index, is_behind=is_behind)
     answered = await ask(index, query, find, limit, wait_for_model=True)
@@ -88,7 +110,8 @@ async def nearest(
         Nearest(hit.chunk.key, hit.score, hit.chunk, hit.chunk.key in answered.stale)
         for hit in answered.hits
     ]
-    return found, answered.lack
+    progress = index.progress
+    return Answered(found, answered.lack, progress.chunks - progress.embedded)
 
 
 async def _caught_up(index: LiveIndex, *, is_behind: bool) -> None:
@@ -101,4 +124,7 @@ async def _caught_up(index: LiveIndex, *, is_behind: bool) -> None:
                 run = await index.trigger(force_reindex=False)
             if run is not None:
                 await run.finished.wait()
-            await index.embed()
+            # Once the model works, a question need not wait for all that somebody else writes.
+            is_working = index.progress.embedder_state == "ready" and index.progress.embedded > 0
+            with anyio.move_on_after(_VECTORS_SECONDS if is_working else _FIRST_SECONDS):
+                await index.embed()

@@ -153,7 +153,8 @@ def _between(found: Parts, first: int, last: int) -> list[tuple[str, str, str]]:
 
 
 def _matched(title: str, summary: str, content: str, words: list[str]) -> Answer:
-    contexts = matching.contexts(f"{title}\n{content}", words)
+    text = content if title == matching.INTRODUCTION else f"{title}\n{content}"
+    contexts = matching.contexts(text, words)
     return {
         "chapter": title,
         "keywords_found": list(contexts),
