@@ -89,6 +89,10 @@ def with_filename(answer, name):
     return {**answer, "context": {**answer["context"], "filename": name}}
 
 
+def with_candidates(answer, candidates):
+    return {**answer, "context": {**answer["context"], **candidates}}
+
+
 def with_contents(answer, contents):
     for task in answer.get("tasks", [answer.get("task")]):
         if content := contents.get(str(task["number"])):
@@ -157,6 +161,7 @@ DIFFERENCES = {
     ),
     "one-end": ("a chapter's text ends with one line feed", with_one_end),
     "filename": ("the context of every error about a document names it", with_filename),
+    "candidates": ("an error about a name says which names there are", with_candidates),
     "resource": (
         "resources have the shapes of the specification, and their addresses are decoded",
         with_resource,

@@ -29,8 +29,8 @@ _DELETED = "It can be brought back from the history."
 TOOLS: Mapping[str, Words] = {
     "get_project_main": Words(
         "Get Project Main Instructions",
-        "Read a project's main instructions. Do this first. For a project that is not known yet, "
-        "exists is false.",
+        "Read a project's main instructions, with the names of its documents and the numbers of "
+        "its to-do lists. Do this first. exists is false where no instructions are written yet.",
         reads_only=True,
     ),
     "update_project_main": Words(
@@ -74,9 +74,10 @@ TOOLS: Mapping[str, Words] = {
     ),
     "search_knowledge": Words(
         "Search Knowledge",
-        "Find documents and chapters, best first. mode keywords finds any of the words, also "
-        "inside of other words; meaning finds what says the same in other words; both unites "
-        "them. all_projects searches the notes of every project.",
+        "Find documents and chapters, best first. mode keywords finds chapters of documents with "
+        "any of the words, also inside of other words; meaning finds what says the same in other "
+        "words, also by a document's title and keywords, in main instructions and in to-do lists; "
+        "both unites them. all_projects searches the notes of every project.",
         reads_only=True,
     ),
     "update_chapter": Words(

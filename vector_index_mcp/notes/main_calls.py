@@ -9,23 +9,37 @@ from vector_index_mcp.notes.calls import (
     Store,
     Write,
     check_revision,
-    found_project,
     plan_of,
     project_of,
 )
 from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.store.writer import Plan
-from vector_index_mcp.notes.texts import sections
+from vector_index_mcp.notes.texts import sections, todos
 from vector_index_mcp.notes.texts.projects import Mapping as Projects
 from vector_index_mcp.notes.texts.reading import revision_of
 
+_MOST_NAMES = 200
+
 
 def _get(store: Store, given: Given) -> Answer:
-    project = found_project(store, given)
-    text = store.disk.read_text(project.main) if project is not None else None
+    projects = Projects(store.disk)
+    project = projects.find(given["project_id"])
+    if project is None:
+        similar = projects.similar(given["project_id"])
+        return {
+            "exists": False,
+            "content": "",
+            **({"similar_projects": similar} if similar else {}),
+        }
+    text = store.disk.read_text(project.main)
+    others: Answer = {}
+    if documents := store.shelf.names(project):
+        others["documents"] = documents[:_MOST_NAMES]
+    if numbers := todos.numbers(store.disk, project.todos):
+        others["todo_numbers"] = numbers[:_MOST_NAMES]
     if text is None:
-        return {"exists": False, "content": ""}
-    return {"exists": True, "content": text, "revision": revision_of(text.encode())}
+        return {"exists": False, "content": "", **others}
+    return {"exists": True, "content": text, **others, "revision": revision_of(text.encode())}
 
 
 def _update(store: Store, given: Given) -> Plan:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from vector_index_mcp.notes.limits import MOST_SHOWN
 from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.texts import matter, parts
 from vector_index_mcp.notes.texts.parts import Part, Parts
@@ -87,7 +88,8 @@ def created(
     found = parts.split(f"\n{introduction}\n")
     wanted: list[str] = []
     inner: list[str] = []
-    for name, content in chapters:
+    for name, given in chapters:
+        content = parts.without_heading(name, given)
         if name.strip() in wanted:
             raise Refusal(
                 Code.INVALID_INPUT, f'Chapter "{name}" is there twice', chapter_title=name
@@ -105,6 +107,7 @@ def updated(found: Document, title: str, content: str) -> str:
     Raises:
         Refusal: If there is no such chapter, or others would be hidden.
     """
+    content = parts.without_heading(title, content)
     new = parts.replaced(found.parts, _number(found, title), content)
     return _changed(found, new, parts.titles_in(content))
 
@@ -144,6 +147,7 @@ def extended(
     number = len(found.parts.parts)
     if position != "end":
         number = _place(found, position, reference)
+    content = parts.without_heading(title, content)
     part = parts.made(title, content)
     new = parts.inserted(found.parts, number, part)
     return _changed(found, new, [part.title, *parts.titles_in(content)])
@@ -181,6 +185,7 @@ def chapter_not_found(found: Document, title: str) -> Refusal:
         f'Chapter "{title}" not found in {found.name}',
         filename=found.name,
         chapter_title=title,
+        chapters=found.parts.titles[:MOST_SHOWN],
     )
 
 

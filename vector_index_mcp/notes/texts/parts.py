@@ -107,6 +107,16 @@ def made(title: str, content: str) -> Part:
     return Part(title.strip(), f"{_MARK}{title.strip()}\n", f"\n{content}")
 
 
+def without_heading(title: str, content: str) -> str:
+    """`content` without the heading that it is to stand under, which who has read it may give back.
+
+    Only that heading at the top is taken off: another one begins a part of its own.
+    """
+    first, _, rest = content.lstrip("\r\n").partition("\n")
+    found = _HEADING.fullmatch(first.rstrip())
+    return rest.lstrip("\r\n") if found and found[1].strip() == title.strip() else content
+
+
 def title_of(heading: str) -> str:
     """The title in a heading's line."""
     return heading.strip().removeprefix("##").strip()

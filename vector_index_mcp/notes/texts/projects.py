@@ -4,9 +4,12 @@
 copies into the store is there, and a creation that a kill has cut off is taken up again.
 """
 
+import difflib
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.store.disk import Disk
@@ -15,6 +18,8 @@ from vector_index_mcp.notes.texts.slugs import slug
 
 _UNUSABLE = frozenset({"", ".", ".."})
 _LONGEST_NAME_BYTES = 255
+_MOST_SIMILAR, _SIMILARITY = 3, 0.8  # of all letters and digits: "tide-pools" is like "Tidepool"
+_MOST_COMPARED = 200  # characters, and projects
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +148,16 @@ class Mapping:
             if name not in taken:
                 yield Project(name, f"{PROJECTS}/{name}")
 
+    def similar(self, project: str) -> list[str]:
+        """Projects with names that are easily taken for `project`, the most alike first.
+
+        Raises:
+            Refusal: If they cannot be listed.
+        """
+        names = {_plain(each.id): each.id for each in islice(self.all(), _MOST_COMPARED)}
+        near = difflib.get_close_matches(_plain(project), names, _MOST_SIMILAR, _SIMILARITY)
+        return [names[name] for name in near]
+
     # -- changes ---------------------------------------------------------------------------
 
     def with_project(self, project: str) -> tuple[Project, dict[str, bytes]]:
@@ -190,13 +205,24 @@ def _is_usable(name: str) -> bool:
     )
 
 
+def _plain(name: str) -> str:
+    return re.sub(r"[\W_]", "", name[:_MOST_COMPARED].casefold())
+
+
 def existing(disk: Disk, project: str) -> Project:
     """The project called `project`.
 
     Raises:
         Refusal: If there is none.
     """
-    found = Mapping(disk).find(project)
+    projects = Mapping(disk)
+    found = projects.find(project)
     if found is None:
-        raise Refusal(Code.PROJECT_NOT_FOUND, f"Project {project} not found", project_id=project)
+        similar = projects.similar(project)
+        raise Refusal(
+            Code.PROJECT_NOT_FOUND,
+            f"Project {project} not found",
+            project_id=project,
+            **({"similar_projects": similar} if similar else {}),
+        )
     return found

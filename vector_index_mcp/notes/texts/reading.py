@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from vector_index_mcp.notes.limits import MOST_SHOWN
 from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.store.disk import Disk
 from vector_index_mcp.notes.store.history import id_of
@@ -86,6 +87,7 @@ class Shelf:
                 Code.DOCUMENT_NOT_FOUND,
                 f"Knowledge file {name} not found in project {project.id}",
                 filename=name,
+                documents=self.names(project)[:MOST_SHOWN],
             )
         stamp = (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)
         with self._lock:

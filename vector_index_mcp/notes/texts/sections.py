@@ -1,5 +1,6 @@
 """The sections of a project's main text, and what may be done to them. Pure."""
 
+from vector_index_mcp.notes.limits import MOST_SHOWN
 from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.texts import parts
 from vector_index_mcp.notes.texts.knowledge import check_nothing_is_hidden
@@ -14,7 +15,7 @@ def updated(text: str, header: str, content: str) -> str:
     Raises:
         Refusal: If there is no such section, or others would be hidden.
     """
-    found = split(text)
+    found, content = split(text), parts.without_heading(_title(header), content)
     new = parts.replaced(found, _number(found, header), content)
     return _checked([*found.titles, *parts.titles_in(content)], new)
 
@@ -45,6 +46,7 @@ def extended(text: str, header: str, content: str, position: str, reference: str
         Refusal: If there is such a section, or no such reference, or others would be hidden.
     """
     found, title = split(text), _title(header)
+    content = parts.without_heading(title, content)
     if found.find(title) is not None:
         raise Refusal(
             Code.FILE_ALREADY_EXISTS,
@@ -90,6 +92,7 @@ def _number(found: Parts, header: str) -> int:
             Code.SECTION_NOT_FOUND,
             f'{_KIND} "{header}" not found in project main',
             section_header=header,
+            sections=found.titles[:MOST_SHOWN],
         )
     return number
 

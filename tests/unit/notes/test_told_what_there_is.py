@@ -1,0 +1,87 @@
+"""Who begins to read, or names what is not there, is told what there is."""
+
+import pytest
+from kept import Kept
+from stores import writer_of
+
+from vector_index_mcp.notes import document_calls, main_calls
+from vector_index_mcp.notes.arguments import checked
+from vector_index_mcp.notes.refusal import Refusal
+
+READS = {**main_calls.READS, **document_calls.READS}
+
+
+@pytest.fixture
+def kept(tmp_path):
+    with writer_of(tmp_path) as writer:
+        yield Kept(tmp_path, writer)
+
+
+def asked(kept, tool, **given):
+    return READS[tool](kept.store, checked(tool, given))
+
+
+def refused(ask, *arguments, **given):
+    with pytest.raises(Refusal) as caught:
+        ask(*arguments, **given)
+    return caught.value.context
+
+
+def test_the_instructions_come_with_the_names_of_documents_and_lists(kept):
+    kept.document("Tide Pool", "auth")
+    kept.todo("Tide Pool", "A list")
+    others = {"documents": ["auth.md"], "todo_numbers": [1]}
+    answer = asked(kept, "get_project_main", project_id="Tide Pool")
+    assert answer == {"exists": False, "content": "", **others}
+    kept.main("Tide Pool", "Hello.")
+    answer = asked(kept, "get_project_main", project_id="Tide Pool")
+    assert answer.pop("revision")
+    assert answer == {"exists": True, "content": "Hello.", **others}
+
+
+def test_of_an_unknown_project_those_with_a_similar_name_are_named(kept):
+    kept.main("Tide Pool", "Hello.")
+    kept.main("Other", "Hello.")
+    answer = asked(kept, "get_project_main", project_id="tidepool")
+    assert answer == {"exists": False, "content": "", "similar_projects": ["Tide Pool"]}
+    assert asked(kept, "get_project_main", project_id="x") == {"exists": False, "content": ""}
+    context = refused(asked, kept, "get_chapter", project_id="TIDE-POOLS", filename="a.md")
+    assert context["similar_projects"] == ["Tide Pool"]
+
+
+def test_what_is_not_there_is_answered_with_what_is(kept):
+    kept.document("p", "auth")
+    kept.main("p", "## Build\n\nmake\n")
+    document = {"project_id": "p", "filename": "auth.md", "chapter_title": "chapter"}
+    assert refused(asked, kept, "get_chapter", **document)["chapters"] == ["Chapter"]
+    changed = refused(kept.call, "update_chapter", **document, new_content="x")
+    assert changed["chapters"] == ["Chapter"]
+    missing = refused(asked, kept, "get_knowledge_file", project_id="p", filename="auht.md")
+    assert missing["documents"] == ["auth.md"]
+    section = refused(kept.call, "remove_project_section", project_id="p", section_header="## X")
+    assert section["sections"] == ["Build"]
+
+
+def test_a_chapter_that_was_read_can_be_written_back(kept):
+    kept.document("p", "auth", "Old text.")
+    name = {"project_id": "p", "filename": "auth.md"}
+    before = asked(kept, "get_knowledge_file", **name)["document"]["chapters"]
+    read = asked(kept, "get_chapter", **name, chapter_title="Chapter")
+    assert read["content"].startswith("## Chapter\n")
+    kept.call("update_chapter", **name, chapter_title="Chapter", new_content=read["content"])
+    assert asked(kept, "get_knowledge_file", **name)["document"]["chapters"] == before
+    kept.call("add_chapter", **name, chapter_title="New", content="\n## New\n\nText.")
+    kept.call("add_chapter", **name, chapter_title="Last", content="## Another\n\nText.")
+    titles = [each["title"] for each in asked(kept, "list_chapters", **name)["chapters"]]
+    assert titles == ["Chapter", "New", "Last", "Another"]
+
+
+def test_a_section_that_was_read_can_be_written_back(kept):
+    kept.main("p", "## Build\n\nmake\n")
+    again = {
+        "project_id": "p",
+        "section_header": "## Build",
+        "new_content": "## Build\n\nmake all\n",
+    }
+    kept.call("update_project_section", **again)
+    assert asked(kept, "get_project_main", project_id="p")["content"] == "## Build\n\nmake all\n"
