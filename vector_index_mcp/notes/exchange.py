@@ -10,6 +10,7 @@ A folder to be imported is foreign: no link in it is followed, and too much of i
 import json
 import os
 import stat
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -148,7 +149,11 @@ def _markdown(disk: Disk, shown: str) -> Iterator[tuple[str, int]]:
             path = f"{folder}/{name}" if folder else name
             if name.startswith(".") and folder != KNOWLEDGE:
                 continue
-            if stat.S_ISDIR(status.st_mode) and depth < _DEEPEST:
+            if stat.S_ISDIR(status.st_mode):
+                if depth == _DEEPEST:
+                    raise SettingsError(
+                        f"{shown} has folders in more than {_DEEPEST} others; import a part of it"
+                    )
                 pending.append((path, depth + 1))
             elif stat.S_ISREG(status.st_mode) and name.lower().endswith(_ENDING):
                 count += 1
@@ -197,6 +202,7 @@ def _sorted_out(texts: Mapping[str, bytes]) -> Folder:
     main = _main_of(texts)
     documents: dict[str, bytes] = {}
     lists: dict[int, Checklist] = {}
+    numbers: Counter[str] = Counter()
     # What is called as in a store keeps its name, whatever else would like to have it.
     for path in sorted(texts, key=lambda path: not _is_named_as_stored(path)):
         if path == main:
@@ -206,7 +212,7 @@ def _sorted_out(texts: Mapping[str, bytes]) -> Folder:
         if number is not None and found is not None:
             lists[number] = found
         else:
-            documents[_document_name(path, documents)] = texts[path]
+            documents[_document_name(path, documents, numbers)] = texts[path]
     return Folder(texts[main] if main else None, documents, lists)
 
 
@@ -221,14 +227,15 @@ def _is_named_as_stored(path: str) -> bool:
     return folder == KNOWLEDGE and name.endswith(_ENDING) and not _issue("filename", name)
 
 
-def _document_name(path: str, taken: Mapping[str, bytes]) -> str:
+def _document_name(path: str, taken: Mapping[str, bytes], numbers: "Counter[str]") -> str:
+    """A name that is not taken; `numbers` counts what has been tried for each."""
     if _is_named_as_stored(path):
         return path.rpartition("/")[2]
     stem = path.removeprefix(f"{KNOWLEDGE}/")[: -len(_ENDING)].replace("/", " ")
-    name, number = filename(stem), 0
+    first = name = filename(stem)
     while name in taken:
-        number += 1
-        name = filename(f"{stem} {number}")
+        numbers[first] += 1
+        name = f"{first.removesuffix(_ENDING)}-{numbers[first]}{_ENDING}"
     return name
 
 
@@ -247,7 +254,10 @@ def check_project(project: str) -> None:
     Raises:
         SettingsError: If it may not.
     """
-    if issue := _issue("project_id", project):
+    issue = _issue("project_id", project)
+    if not issue and not project.isprintable():
+        issue = "it has characters that cannot be shown"
+    if issue:
         raise SettingsError(f"no project can be called {project!r} ({issue}); use --project NAME")
 
 

@@ -1,5 +1,6 @@
 """Calls about the store itself."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from vector_index_mcp import __version__
@@ -8,7 +9,9 @@ from vector_index_mcp.notes.limits import MOST_SHOWN
 from vector_index_mcp.notes.merging import conflicts
 from vector_index_mcp.notes.refusal import Refusal
 from vector_index_mcp.notes.store.writer import Writer
+from vector_index_mcp.notes.texts import todos
 from vector_index_mcp.notes.texts.projects import Mapping as Projects
+from vector_index_mcp.notes.texts.projects import Project
 
 NAME = "Knowledge MCP Server"
 _NO_REMOTE = "No remote configured"
@@ -75,6 +78,35 @@ def status(store: Store, storage: Storage, remote: str, news: list[str]) -> Answ
     }
 
 
+def _troubles_of(store: Store, project: Project) -> Iterator[str]:
+    for name, text in _texts_of(store, project):
+        if isinstance(text, Refusal):
+            yield str(text)
+            continue
+        for title in conflicts(text):
+            yield (
+                f'{project.id}, {name}: "{title}" was changed on two machines; keep what is right, '
+                "and remove one version"
+            )
+    for todo in todos.lists(store.disk, project.todos):
+        yield from todo.problems
+        yield from todo.conflicts
+
+
+def _texts_of(store: Store, project: Project) -> "Iterator[tuple[str, str | Refusal]]":
+    """A project's main text and its documents, with their names; why, if one cannot be read.
+
+    Raises:
+        Refusal: If they cannot be listed.
+    """
+    try:
+        yield "main.md", store.disk.read_text(project.main) or ""
+    except Refusal as refusal:
+        yield "main.md", refusal
+    for read in store.shelf.documents(project):
+        yield ("", read) if isinstance(read, Refusal) else (read.document.name, read.document.text)
+
+
 def troubles(store: Store) -> list[str]:
     """What cannot be read in the store, and what two machines have both changed."""
     try:
@@ -89,15 +121,7 @@ def troubles(store: Store) -> list[str]:
                     "correct index.json, if it was renamed"
                 )
         for project in listed:
-            for read in store.shelf.documents(project):
-                if isinstance(read, Refusal):
-                    found.append(str(read))
-                    continue
-                for title in conflicts(read.document.text):
-                    found.append(
-                        f'{project.id}, {read.document.name}: chapter "{title}" was changed on two '
-                        "machines; keep what is right, and remove one version"
-                    )
+            found += _troubles_of(store, project)
     except Refusal as refusal:
         return [str(refusal)]
     return found if len(found) <= MOST_SHOWN else [*found[:MOST_SHOWN], f"… {len(found)} in all"]

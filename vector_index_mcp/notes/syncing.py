@@ -16,6 +16,7 @@ from functools import partial
 
 from vector_index_mcp.notes.merging import merged
 from vector_index_mcp.notes.refusal import Code, Refusal
+from vector_index_mcp.notes.store.byhand import some
 from vector_index_mcp.notes.store.disk import Change
 from vector_index_mcp.notes.store.history import PLAIN, Commit, contents, files_of, is_ours
 from vector_index_mcp.notes.store.remote import Address, RejectedError, Remote, tracking
@@ -172,9 +173,12 @@ class Syncing:
         if before and after != before and not self._is_in(before, after):
             name = f"refs/rescue/origin-{_today()}-{before[:12]}"
             self._repository.done("update-ref", name, before)
-            self._note([f"the remote's history was rewritten; what it was is kept as {name}"])
+            what = "history was rewritten" if after else f"branch {branch} is gone"
+            self._note([f"the remote's {what}; what it was is kept as {name}"])
 
     def _is_in(self, commit: str, other: str) -> bool:
+        if not other:
+            return False
         return self._repository.run("merge-base", "--is-ancestor", commit, other).status == 0
 
     def _take_over(self, branch: str) -> None:
@@ -217,12 +221,12 @@ class Syncing:
         old, own, other = ({p: data[t[p]] for p in paths - same if p in t} for t in trees)
         label = f"origin/{branch.removeprefix('refs/heads/')}, {_today()}"
         result = merged(old, own, other, label=label, unchanged=same)
-        self._note(result.notes)
         message = "Merged what was written elsewhere"
         if result.notes:
             message += "\n\n" + "\n".join(result.notes)
         commit = Commit(message, result.files, merges=theirs)
         self._put(result.files, lambda: self._writer.commit([commit]))
+        self._note(result.notes)
 
     def _plain_files_of(self, commit: str) -> dict[str, str]:
         """What names the content of each plain file of a commit; empty if there is no commit."""
@@ -230,11 +234,22 @@ class Syncing:
         return {path: name for path, (mode, name) in files.items() if mode in PLAIN}
 
     def _put(self, files: "Mapping[str, bytes | None]", then: Callable[[], object]) -> None:
-        """Have the disk hold `files`, then the history; neither if one fails."""
-        disk = self._writer.disk
+        """Have the disk hold `files`, then the history; neither if one fails.
+
+        Raises:
+            Refusal: If one of them would replace what is in no history, or cannot be written.
+        """
+        writer, disk = self._writer, self._writer.disk
+        # What people have changed was taken over before this; what is left, they have ignored.
+        if unkept := writer.by_hand.changed(writer.tree, files, is_needed=True):
+            raise Refusal(
+                Code.GIT_ERROR,
+                f"the remote has {some(unkept)}, too, and what is there is kept in no history; "
+                "rename it here",
+            )
         drops = tuple(p for p, data in files.items() if data is None and disk.status(p))
-        # Where a file becomes a folder, it has to go first.
-        applied = [disk.apply(Change({}, drops))]
+        # Where a file becomes a folder, or a folder a file, what is there has to go first.
+        applied = [disk.apply(Change({}, drops, empties=True))]
         try:
             applied.append(disk.apply(Change({p: d for p, d in files.items() if d is not None})))
             then()

@@ -25,7 +25,7 @@ _LARGEST_NUMBER = 99_999  # of the contract's arguments
 def _list(store: Store, given: Given) -> Answer:
     project = found_project(store, given)
     found = list(todos.lists(store.disk, project.todos)) if project is not None else []
-    problems = [problem for todo in found for problem in todo.problems]
+    problems = [said for todo in found for said in (*todo.problems, *todo.conflicts)]
     answer: Answer = {"todos": [{**_head(todo), **_state(todo)} for todo in found]}
     return {**answer, "problems": problems} if problems else answer
 
@@ -38,7 +38,8 @@ def _tasks(store: Store, given: Given) -> Answer:
             {**_task(task), "completed": task.completed} for task in todo.tasks if not task.problem
         ],
     }
-    return {**answer, "problems": todo.problems} if todo.problems else answer
+    problems = [*todo.problems, *todo.conflicts]
+    return {**answer, "problems": problems} if problems else answer
 
 
 def _next(store: Store, given: Given) -> Answer:

@@ -276,6 +276,20 @@ def test_documents_that_would_have_the_same_name_get_two(folder):
     assert found == {"ab.md": b"3", "ab-1.md": b"1", "ab-2.md": b"2"}
 
 
+def test_long_names_that_begin_alike_get_numbers(folder):
+    put(folder, f"{'a' * 240}.md", "0")
+    for n in range(3):
+        put(folder, f"{n}/{'a' * 210}.md", str(n))
+    names = list(exchange.folder_of(folder).documents)
+    assert len(names) == len(set(names)) == 4
+
+
+def test_a_folder_that_is_nested_too_deep_is_refused(folder):
+    put(folder, f"{'a/' * 31}deep.md")
+    with pytest.raises(SettingsError, match="more than 30 others"):
+        exchange.folder_of(folder)
+
+
 def test_names_that_no_document_can_have_are_changed(folder):
     put(folder, "knowledge/ spaces .md", "1")
     put(folder, "knowledge/a..b.md", "2")

@@ -133,7 +133,7 @@ def test_the_commit_at_a_moment_is_the_last_one_until_then(by_hand):
     later = by_hand.commit({"a.md": "3"}, at="2026-11-18 09:00")
 
     def at(when):
-        return history.commit_at(by_hand.store, later, when)
+        return history.commit_at(by_hand.store, later, "p", when)
 
     assert at("2026-11-17") == evening  # a day means its end
     assert at("2026-11-17 12:00") == morning
@@ -146,12 +146,12 @@ def test_a_commit_is_named_as_log_shows_it_or_from_the_last(by_hand):
     first = by_hand.commit({"a.md": "1"})
     last = by_hand.commit({"a.md": "2"})
     for when in (first, first[:10], first[:5], "HEAD~1", "HEAD^"):
-        assert history.commit_at(by_hand.store, last, when) == first
-    assert history.commit_at(by_hand.store, last, "HEAD") == last
+        assert history.commit_at(by_hand.store, last, "p", when) == first
+    assert history.commit_at(by_hand.store, last, "p", "HEAD") == last
     with pytest.raises(SettingsError, match="behind the first"):
-        history.commit_at(by_hand.store, last, "HEAD~2")
+        history.commit_at(by_hand.store, last, "p", "HEAD~2")
     with pytest.raises(SettingsError, match="no moment"):
-        history.commit_at(by_hand.store, last, "deadbeef")
+        history.commit_at(by_hand.store, last, "p", "deadbeef")
 
 
 def test_the_branch_that_is_checked_out_counts_whatever_its_name(by_hand):
@@ -159,7 +159,7 @@ def test_the_branch_that_is_checked_out_counts_whatever_its_name(by_hand):
     by_hand.person("branch", "-m", "trunk")
     last = by_hand.commit({"a.md": "2"})
     assert history.head_of(by_hand.store) == last
-    assert history.commit_at(by_hand.store, last, "HEAD~1") == first
+    assert history.commit_at(by_hand.store, last, "p", "HEAD~1") == first
 
 
 def test_what_came_by_a_merge_was_not_there_before_it(by_hand):
@@ -169,15 +169,15 @@ def test_what_came_by_a_merge_was_not_there_before_it(by_hand):
     by_hand.person("checkout", "--quiet", "main")
     ours = by_hand.commit({"a.md": "3"}, at="2026-11-16 12:00")
     by_hand.person("merge", "--quiet", "--no-edit", "theirs", at="2026-11-18 12:00")
-    assert history.commit_at(by_hand.store, by_hand.head, "2026-11-17") == ours
+    assert history.commit_at(by_hand.store, by_hand.head, "p", "2026-11-17") == ours
 
 
 def test_a_moment_before_the_first_commit_is_refused_with_where_to_look(by_hand):
     head = by_hand.commit({"a.md": "1"})
     with pytest.raises(UnknownError, match="no notes yet at '2026-01-01'.* notes log"):
-        history.past_commit(by_hand.store, head, "2026-01-01")
+        history.past_commit(by_hand.store, head, "p", "2026-01-01")
     with pytest.raises(UnknownError, match="no history yet"):
-        history.past_commit(by_hand.store, "", "now")
+        history.past_commit(by_hand.store, "", "p", "now")
 
 
 # -- entries ---------------------------------------------------------------------------------

@@ -24,6 +24,7 @@ from stores import (
 from waiting import PATIENCE_SECONDS
 from writing import put
 
+from vector_index_mcp.notes.limits import LARGEST_FILE_BYTES
 from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.store.disk import Change
 from vector_index_mcp.notes.store.staging import Staging
@@ -343,11 +344,38 @@ def test_what_is_ignored_is_not_committed(tmp_path, store):
     assert all((store / path).exists() for path in ignored)
 
 
-def test_what_is_ignored_in_a_folder_that_goes_is_not_committed(writer, store):
+def test_a_folder_with_what_people_ignore_does_not_go(writer, store):
+    """It would be lost: the history is not to have it."""
     put(store, ".gitignore", "secret.md\n")
     put(store, "projects/p/secret.md", "secret")
-    wrote(writer, {}, ["projects/p"])
+    with pytest.raises(Refusal, match="secret.md would be lost"):
+        wrote(writer, {}, ["projects/p"])
+    assert (store / "projects/p/secret.md").read_text(encoding="utf-8") == "secret"
     assert "secret.md" not in git(store, "log", "--all", "--name-only", "--format=")
+
+
+def test_a_folder_goes_with_what_systems_leave_behind(writer, store):
+    put(store, "projects/p/main.md", "x")
+    put(store, "projects/p/.DS_Store", "x")
+    wrote(writer, {}, ["projects/p"])
+    assert not (store / "projects/p").exists()
+
+
+@pytest.mark.parametrize("puts", [{}, {A: "new"}], ids=["removed", "replaced"])
+def test_what_no_history_can_keep_is_neither_removed_nor_replaced(writer, store, puts):
+    large = "x" * (LARGEST_FILE_BYTES + 1)
+    put(store, A, large)
+    with pytest.raises(Refusal, match="more than"):
+        wrote(writer, puts, [] if puts else [A])
+    assert (store / A).stat().st_size == len(large)
+
+
+def test_a_file_that_is_ignored_and_removed_by_name_can_be_brought_back(writer, store):
+    put(store, ".gitignore", "secret.md\n")
+    put(store, "projects/p/secret.md", "secret")
+    wrote(writer, {}, ["projects/p/secret.md"])
+    assert not (store / "projects/p/secret.md").exists()
+    assert git(store, "show", "HEAD~1:projects/p/secret.md") == "secret"
 
 
 def test_our_own_folder_is_made_anew_when_it_goes(writer, store, tmp_path):

@@ -73,7 +73,8 @@ def _show(line: argparse.Namespace, desk: Desk, store: Store) -> int:
     disk: Disk = store.disk
     when = ""
     if line.at:
-        disk = Past(store.repository, history.past_commit(store, history.head_of(store), line.at))
+        commit = history.past_commit(store, history.head_of(store), name, line.at)
+        disk = Past(store.repository, commit)
         when = " then"
     project = existing(disk, name, when)
     if piece.todo in todos.numbers(disk, project.todos):

@@ -198,9 +198,12 @@ def _documents(store: Store) -> tuple[str, list[_Problem]]:
     count = 0
     for project in Projects(store.disk).all():
         try:
-            count += store.disk.read_text(project.main) is not None
+            text = store.disk.read_text(project.main)
+            count += text is not None
+            problems += _conflicts(project.main, text or "")
         except Refusal as refusal:
             problems.append(_failed(str(refusal).partition("; ")[0], _BY_HAND))
+        problems += _out_of_reach(store, project)
         for read in store.shelf.documents(project):
             count += 1
             if isinstance(read, Refusal):
@@ -219,9 +222,26 @@ def _of_document(project: Project, read: Read) -> Iterator[_Problem]:
     if not matter.metadata(read.document.front).title and read.document.front:
         words = f"{path} has front matter without a title that can be read"
         yield _warned(words, "add a line `title: ...`")
-    for title in conflicts(read.document.text):
-        words = f'{path}: chapter "{title}" was changed on two machines'
+    yield from _conflicts(path, read.document.text)
+
+
+def _conflicts(path: str, text: str) -> Iterator[_Problem]:
+    for title in conflicts(text):
+        words = f'{path}: "{title}" was changed on two machines'
         yield _warned(words, "keep what is right, and remove one version")
+
+
+def _out_of_reach(store: Store, project: Project) -> Iterator[_Problem]:
+    """Documents in folders below that of documents, where no tool looks."""
+    here = project.knowledge.count("/") + 1
+    below = [
+        path
+        for path in store.disk.files(project.knowledge)
+        if path.endswith(".md") and path.count("/") > here
+    ]
+    if below:
+        words = f"{some(below)}: no tool reads documents in folders of their own"
+        yield _warned(words, f"move what is in them to {project.knowledge}")
 
 
 def _todos(store: Store) -> tuple[str, list[_Problem]]:
@@ -231,6 +251,8 @@ def _todos(store: Store) -> tuple[str, list[_Problem]]:
         for todo in todos.lists(store.disk, project.todos):
             count += len(todo.tasks)
             problems += [_failed(each.partition("; ")[0], _BY_HAND) for each in todo.problems]
+            remedy = 'keep what is right in that file, and remove "conflict"'
+            problems += [_warned(each.partition("; ")[0], remedy) for each in todo.conflicts]
             numbers = Counter(task.number for task in todo.tasks)
             for number in sorted(n for n, times in numbers.items() if times > 1):
                 words = f"{todo.folder} has {numbers[number]} tasks with the number {number}"

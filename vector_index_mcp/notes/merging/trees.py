@@ -4,6 +4,7 @@ import json
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
+from vector_index_mcp.notes.limits import LARGEST_FILE_BYTES
 from vector_index_mcp.notes.merging import chapters, numbers, objects, places, projects, tasks
 from vector_index_mcp.notes.merging.objects import Object
 from vector_index_mcp.notes.merging.places import INDEX, Task
@@ -104,7 +105,10 @@ class _Merging:
         found = texts and chapters.merged(*texts, self._label, places.shown(path))
         if not found:
             return False
-        self.result[path] = found[0].encode()
+        data = found[0].encode()
+        if len(data) > LARGEST_FILE_BYTES:  # nobody could read it again
+            return False
+        self.result[path] = data
         self.notes += found[1]
         return True
 

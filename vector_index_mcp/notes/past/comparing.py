@@ -41,7 +41,7 @@ def last_change(store: Store, project: str, piece: Piece, until: str) -> Compari
     """
     head = history.head_of(store)
     if until:
-        head = history.past_commit(store, head, until)
+        head = history.past_commit(store, head, project, until)
     else:
         old, new = _at(store, project, head).files, _now(store, project, head).files
         if _held(old, piece) != _held(new, piece):
@@ -67,9 +67,9 @@ def between(store: Store, project: str, piece: Piece, since: str, until: str) ->
         UnknownError: If there never was such a thing.
     """
     head = history.head_of(store)
-    old = _at(store, project, history.commit_at(store, head, since)).files
+    old = _at(store, project, history.commit_at(store, head, project, since)).files
     if until:
-        new = _at(store, project, history.past_commit(store, head, until)).files
+        new = _at(store, project, history.past_commit(store, head, project, until)).files
     else:
         new = _now(store, project, head).files
     if not piece.among({*old, *new}):

@@ -196,7 +196,7 @@ def _is_in(entries_then: "Mapping[str, str] | None", project: str, folder: str) 
 
 
 def versions(store: Store, head: str, path: str) -> list[str]:
-    """What names the contents that a file had, newest first; those of merged commits as merged.
+    """What names the contents that a file had, newest first, on all machines that wrote it.
 
     Raises:
         Refusal: If they cannot be read.
@@ -204,7 +204,7 @@ def versions(store: Store, head: str, path: str) -> list[str]:
     if not head:
         return []
     output = git(
-        store.repository, "log", "-z", "--raw", "--no-abbrev", "--no-renames", "--first-parent",
+        store.repository, "log", "-z", "--raw", "--no-abbrev", "--no-renames", "--full-history",
         "-m", "--format=", head, "--", path,
     )  # fmt: skip
     # Each change is told by modes and names, old and new, and by the path.
@@ -255,12 +255,17 @@ def entry_of(store: Store, commit: str) -> Entry:
 # -- moments ---------------------------------------------------------------------------------
 
 
-def commit_at(store: Store, head: str, when: str) -> str:
-    """The commit that was the last one at a moment; empty if it was before the first.
+def commit_at(store: Store, head: str, project: str, when: str) -> str:
+    """The commit that tells how a project was at a moment; empty if it was before the first.
+
+    Several machines may have written at that time, each its own history: then it is the last
+    commit that has changed the project, on whichever of them. If none has, it is the last one of
+    this machine.
 
     Args:
         store: The store.
         head: The last commit; empty if there is none.
+        project: Its id.
         when: What a person wrote: a commit, a date, a day, how long ago.
 
     Raises:
@@ -271,19 +276,21 @@ def commit_at(store: Store, head: str, when: str) -> str:
         return ""
     if found := _named_commit(store, head, when):
         return found
-    moment = moment_of(when, datetime.now())
-    return _text(
-        git(store.repository, "rev-list", "-1", "--first-parent", f"--min-age={moment}", head)
-    )
+    until = f"--min-age={moment_of(when, datetime.now())}"
+    folders = [f"{PROJECTS}/{name}" for name in _folders_of(store, head, project)]
+    last = git(store.repository, "rev-list", "-1", until, head, "--", *folders) if folders else b""
+    if not last:
+        last = git(store.repository, "rev-list", "-1", "--first-parent", until, head)
+    return _text(last)
 
 
-def past_commit(store: Store, head: str, when: str) -> str:
+def past_commit(store: Store, head: str, project: str, when: str) -> str:
     """As `commit_at`, of a moment at which there was a store.
 
     Raises:
         UnknownError: If it was before the first commit.
     """
-    found = commit_at(store, head, when)
+    found = commit_at(store, head, project, when)
     if not found:
         since = f"there were no notes yet at {when!r}" if head else "there is no history yet"
         raise UnknownError(f"{since}; `vector-index-mcp notes log` shows what happened when")

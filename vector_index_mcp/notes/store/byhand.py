@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from vector_index_mcp.files.patterns import Patterns, patterns_of
-from vector_index_mcp.notes.limits import LARGEST_FILE_BYTES
-from vector_index_mcp.notes.refusal import Refusal
+from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.store.disk import GIT, Disk
 from vector_index_mcp.notes.store.history import Tree, id_of
 
@@ -45,15 +44,42 @@ class ByHand:
             found.update(path for path in below if path and not _is_ignored(rules, path))
         return found
 
-    def changed(self, tree: Tree, paths: Iterable[str] | None = None) -> dict[str, bytes | None]:
+    def check_can_go(self, tree: Tree, folder: str) -> None:
+        """Make sure that nothing is lost with a folder: of what is ignored, there is no history.
+
+        What editors and systems leave behind may go.
+
+        Raises:
+            Refusal: If a file that people have ignored lies there.
+        """
+        rules, expendable = self._rules(), patterns_of(NEVER_KEPT)
+        found = [
+            path
+            for path in self.disk.files(folder)
+            if _is_ignored(rules, path) and not _is_ignored(expendable, path)
+        ]
+        found = [path for path in found if self.changed(tree, [path], is_needed=True)]
+        if found:
+            raise Refusal(
+                Code.FILE_SYSTEM_ERROR,
+                f"{some(found)} would be lost: {IGNORE} keeps it out of the history; move it "
+                "elsewhere, or delete it by hand",
+                path=found[0],
+            )
+
+    def changed(
+        self, tree: Tree, paths: Iterable[str] | None = None, *, is_needed: bool = False
+    ) -> dict[str, bytes | None]:
         """What differs from `tree`: contents by path, None for what is gone.
 
         Args:
             tree: Of the last commit.
             paths: Where to look; None for everywhere.
+            is_needed: Whether these files are about to be replaced or removed, so that what the
+                history cannot take must not be passed over.
 
         Raises:
-            Refusal: If something cannot be read that must be.
+            Refusal: If something cannot be looked at; what is needed, also if it cannot be read.
         """
         found: dict[str, bytes | None] = {}
         if paths is None:
@@ -66,7 +92,7 @@ class ByHand:
             for path in paths:
                 now = self.disk.status(path)
                 if now is not None and stat.S_ISREG(now.st_mode):
-                    self._compare(tree, path, now, found)
+                    self._compare(tree, path, now, found, is_needed=is_needed)
                 else:
                     gone.append(path)
         for path in gone:
@@ -76,22 +102,30 @@ class ByHand:
         return found
 
     def _compare(
-        self, tree: Tree, path: str, status: os.stat_result, found: dict[str, bytes | None]
+        self,
+        tree: Tree,
+        path: str,
+        status: os.stat_result,
+        found: dict[str, bytes | None],
+        *,
+        is_needed: bool = False,
     ) -> None:
         stamp = (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)
         known = self._known.get(path)
         if known is not None and known == (stamp, tree.id_of(path)):
             return
-        if status.st_size > LARGEST_FILE_BYTES:
-            return
-        with contextlib.suppress(Refusal):  # it is reported where it is read
+        try:
             data = self.disk.read(path)
-            if data is None:
-                return
-            name = id_of(data)
-            self._known[path] = stamp, name
-            if name != tree.id_of(path):
-                found[path] = data
+        except Refusal:
+            if is_needed:
+                raise
+            return  # it is reported where it is read
+        if data is None:
+            return
+        name = id_of(data)
+        self._known[path] = stamp, name
+        if name != tree.id_of(path):
+            found[path] = data
 
     def _walk(self) -> Iterator[tuple[str, os.stat_result]]:
         rules = self._rules()

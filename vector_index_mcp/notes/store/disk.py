@@ -11,9 +11,10 @@ import os
 import secrets
 import shutil
 import stat
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from vector_index_mcp.files import beneath
@@ -24,6 +25,7 @@ GIT = ".git"
 WORK = f"{GIT}/vector-index-mcp"
 """Where we keep what belongs to no history, below the store's folder."""
 _TOKEN_BYTES = 8
+_NOT_EMPTY = frozenset({errno.ENOTEMPTY, errno.EEXIST})
 _MODE = 0o644
 _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)  # a pipe must not keep us waiting
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL
@@ -57,6 +59,8 @@ class Change:
     """New content of files by path; in order."""
     drops: tuple[str, ...] = ()
     """Files and folders that go away."""
+    empties: bool = False
+    """Whether folders go, too, in which nothing is left then."""
     folder: str = ""
     """A folder that appears with the files that lie in it according to `puts`, all at once."""
 
@@ -191,6 +195,8 @@ class Disk:
                     applied.put(path, data)
             for path in change.drops:
                 applied.drop(path)
+            if change.empties:
+                applied.drop_empty({_parted(path)[0] for path in change.drops})
         except BaseException:
             applied.undo()
             raise
@@ -272,6 +278,25 @@ class Applied:
             self._undoing.append(lambda: self._undrop(path, old))
             folder.sync()
 
+    def drop_empty(self, folders: Iterable[str]) -> None:
+        """Take out folders in which nothing is, and those that are empty then."""
+        pending = sorted(folders)
+        while pending:
+            path = pending.pop()
+            above, name = _parted(path)
+            if not above:  # the one of all projects stays
+                continue
+            with told(path), beneath.opened(self._disk.root, above) as folder:
+                try:
+                    folder.remove_folder(name)
+                except OSError as error:
+                    if error.errno in _NOT_EMPTY or beneath.tells_absence(error):
+                        continue
+                    raise
+                self._undoing.append(partial(self._make_again, path))
+                folder.sync()
+            pending.append(above)
+
     def undo(self) -> None:
         """Have everything as it was before."""
         while self._undoing:
@@ -325,6 +350,10 @@ class Applied:
             old = _token(_OLD)
             folder.move(name, work, old)
             self._left.append(old)
+
+    def _make_again(self, path: str) -> None:
+        with beneath.opened(self._disk.root, path, is_made=True):
+            pass
 
     def _remove_empty(self, paths: list[str]) -> None:
         for path in paths:

@@ -113,6 +113,8 @@ class Remote:
         )  # fmt: skip
         if said.status and _NOTHING_THERE not in said.errors:
             raise self._failure(said, address)
+        if said.status:  # it has no such branch, or not any more
+            self._repository.done("update-ref", "-d", tracking(branch))
 
     def push(self, address: Address, commit: str, branch: str) -> None:
         """Give the remote the commits up to `commit`, for a branch.

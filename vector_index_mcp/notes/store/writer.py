@@ -205,9 +205,13 @@ class Writer:
         """The commit of a plan, behind one of what people have changed there."""
         files: dict[str, bytes | None] = {}
         for path in plan.change.drops:
+            if self.disk.is_folder(path):
+                self.by_hand.check_can_go(self.tree, path)
+            else:
+                files[path] = None
             files |= dict.fromkeys({*self.tree.below(path), *self.by_hand.kept([path])})
         files |= plan.change.puts
-        theirs = self.by_hand.changed(self.tree, files)
+        theirs = self.by_hand.changed(self.tree, files, is_needed=True)
         commit = Commit(plan.message, files)
         if not theirs:
             return [commit]

@@ -20,6 +20,7 @@ INDEX = "index.json"
 _TASK = re.compile(r"TASK-([0-9]{1,6})(?:-.*)?\.(json|md)", re.DOTALL)
 _NUMBER = re.compile(r"[1-9][0-9]{0,5}")
 _LONGEST_SLUG = 100
+_MOST_CONFLICT_CHARS = 2_000
 _COMPLETED = re.compile(r"^completed[ \t]*:[^\n\r]*", re.MULTILINE)
 
 
@@ -34,6 +35,8 @@ class Task:
     completed: bool
     problem: str = ""
     """Why its file cannot be read; empty if it can."""
+    conflict: str = ""
+    """What another machine says of it, in words; empty if both say the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,8 @@ class Todo:
     """In the order of their numbers."""
     problem: str = ""
     """Why its own file cannot be read; empty if it can."""
+    conflict: str = ""
+    """What another machine says of it, in words; empty if both say the same."""
 
     @property
     def completed_count(self) -> int:
@@ -64,6 +69,12 @@ class Todo:
         """What cannot be read of it."""
         all_problems = (self.problem, *(task.problem for task in self.tasks))
         return [problem for problem in all_problems if problem]
+
+    @property
+    def conflicts(self) -> list[str]:
+        """What two machines have both changed of it."""
+        all_conflicts = (self.conflict, *(task.conflict for task in self.tasks))
+        return [conflict for conflict in all_conflicts if conflict]
 
     def task(self, number: int) -> Task:
         """The task with that number.
@@ -133,6 +144,7 @@ def _read(disk: Disk, folder: str, number: int) -> Todo:
         created if isinstance(created, str) else "",
         tuple(tasks),
         problem,
+        _conflict(f"{place}/{INDEX}", values),
     )
 
 
@@ -150,6 +162,7 @@ def _task(disk: Disk, path: str, number: int, ending: str) -> Task:
         content if isinstance(content, str) else "",
         values.get("completed") is True,
         problem,
+        _conflict(path, values),
     )
 
 
@@ -161,6 +174,17 @@ def _task_of_markdown(disk: Disk, path: str, number: int) -> Task:
     first, _, rest = body.strip().partition("\n")
     title = first.removeprefix("# ").strip()
     return Task(number, path, title, rest.strip(), matter.is_true(front, "completed"))
+
+
+def _conflict(path: str, values: Mapping[str, Any]) -> str:
+    """What `merging.objects` has kept of another machine's version, in words."""
+    kept = values.get("conflict")
+    if not isinstance(kept, dict) or not kept:
+        return ""
+    shown = json.dumps(kept, ensure_ascii=False)[:_MOST_CONFLICT_CHARS]
+    return (
+        f'{path} was changed on two machines; another version is kept in it as "conflict": {shown}'
+    )
 
 
 def _object(disk: Disk, path: str) -> tuple[Mapping[str, Any], str]:
