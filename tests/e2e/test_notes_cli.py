@@ -289,6 +289,20 @@ def test_a_running_service_answers_with_what_was_restored(filled):
     filled.says("logs")
 
 
+def test_the_service_is_ended_by_the_path_that_is_listed(filled):
+    place = filled.place
+
+    def general(*arguments):
+        return run(*arguments, cwd=place.folder, variables=place.variables)
+
+    with client(filled):
+        path = general("ps").stdout.splitlines()[-1].split()[-1]
+        assert path == str(filled.home)
+        assert "listens" in general("logs", path).stdout
+        assert general("stop", path).stdout == f"ended the service of {path}\n"
+        assert general("ps").stdout == "no background service is running\n"
+
+
 # -- on a terminal ---------------------------------------------------------------------------
 
 

@@ -284,16 +284,16 @@ def _add_commands_of_services(add: _Add) -> None:
     stop = add(
         "stop",
         help="end background services",
-        description="End the service of a project, or all. The indexes stay.",
+        description="End the services of a project, or of what else `ps` lists. The indexes stay.",
     )
-    stop.add_argument("path", metavar="PATH", nargs="?", help="the project's folder")
+    stop.add_argument("path", metavar="PATH", nargs="?", help="as `ps` shows it")
     stop.add_argument("--all", action="store_true", help="end all services of yours")
     logs = add(
         "logs",
         help="show what a service has logged",
-        description="Show what the background service of a project has logged.",
+        description="Show what the service of a project, or whatever else `ps` lists, has logged.",
     )
-    logs.add_argument("path", metavar="PATH", help="the project's folder")
+    logs.add_argument("path", metavar="PATH", help="as `ps` shows it")
     logs.add_argument("--follow", action="store_true", help="go on until Ctrl+C")
     ui = add(
         "ui",

@@ -1,5 +1,6 @@
 """The commands about background services: ps, stop and logs."""
 
+import os
 import sys
 import time
 from pathlib import Path
@@ -44,7 +45,7 @@ def _row(endpoint: Endpoint) -> dict[str, Any]:
 
 
 def stop(path: str | None, *, everything: bool) -> int:
-    """End the service of the project at `path`, or all; returns the exit status.
+    """End the services of what lies at `path`, or all; returns the exit status.
 
     Raises:
         SettingsError: If neither is asked for, or both.
@@ -52,7 +53,7 @@ def stop(path: str | None, *, everything: bool) -> int:
     """
     if (path is None) == (not everything):
         raise SettingsError("say which services shall end: give either a PATH, or --all")
-    endpoints = list(all_endpoints()) if path is None else [endpoint_of(CODEBASE, _project(path))]
+    endpoints = list(all_endpoints()) if path is None else _endpoints_at(path)
     failed = 0
     for endpoint in endpoints:
         failed += not _stop_one(endpoint, reports_absence=path is not None)
@@ -79,13 +80,15 @@ def _stop_one(endpoint: Endpoint, *, reports_absence: bool) -> bool:
 
 
 def logs(path: str, *, follow: bool) -> int:
-    """Print what the service of the project at `path` has logged; returns the exit status.
+    """Print what the service of what lies at `path` has logged; returns the exit status.
 
     Raises:
         BackgroundError: If it has logged nothing yet.
         ProjectError: If there is no such project.
     """
-    return logs_at(endpoint_of(CODEBASE, _project(path)), follow=follow)
+    endpoints = _endpoints_at(path)
+    has_log = (endpoint for endpoint in endpoints if endpoint.log.is_file())
+    return logs_at(next(has_log, endpoints[0]), follow=follow)
 
 
 def logs_at(endpoint: Endpoint, *, follow: bool) -> int:
@@ -105,8 +108,15 @@ def logs_at(endpoint: Endpoint, *, follow: bool) -> int:
             time.sleep(_FOLLOW_SECONDS)
 
 
-def _project(path: str) -> Path:
-    return resolve_project(path, allow_broad=True)
+def _endpoints_at(path: str) -> list[Endpoint]:
+    """Where the services of a place are met, of any tool set, as `ps` lists it.
+
+    Raises:
+        ProjectError: If there are none, and it is no project either.
+    """
+    place = os.path.realpath(Path(path).expanduser())
+    found = [endpoint for endpoint in all_endpoints() if endpoint.place == place]
+    return found or [endpoint_of(CODEBASE, resolve_project(path, allow_broad=True))]
 
 
 def _duration(seconds: float) -> str:

@@ -155,3 +155,14 @@ def test_a_moment_is_written_as_javascript_does():
     assert matter.iso(moment.astimezone(timezone(timedelta(hours=5)))) == MOMENT
     assert matter.iso(datetime(2024, 1, 2, tzinfo=UTC)) == "2024-01-02T00:00:00.000Z"
     assert datetime.fromisoformat(matter.now()).utcoffset() == timedelta(0)
+
+
+def test_front_matter_behind_a_byte_order_mark_is_read_and_kept():
+    text = "\ufeff---\r\ntitle: Guide\r\nupdated: never\r\n---\r\n\r\nText.\r\n"
+    front, rest = matter.parted(text)
+    assert front + rest == text
+    assert rest == "\r\nText.\r\n"
+    assert matter.metadata(front).title == "Guide"
+    assert matter.touched(front, "now") == front.replace("updated: never", "updated: 'now'")
+    plain = "\ufeffNo front matter.\n"
+    assert matter.parted(plain) == ("", plain)

@@ -9,7 +9,7 @@ from drawn import examples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from vector_index_mcp.notes.merging import conflicts, merged
+from vector_index_mcp.notes.merging import chapters, conflicts, merged
 from vector_index_mcp.notes.refusal import Refusal
 from vector_index_mcp.notes.texts import knowledge, matter, slugs
 
@@ -1323,3 +1323,14 @@ def test_a_document_of_many_chapters_takes_no_time():
     text, notes = document("".join(lines), ours, theirs)
     assert len(knowledge.document("", text).parts.parts) == 40_000
     assert notes == []
+
+
+def test_front_matter_that_one_side_saved_with_a_byte_order_mark_stays_front_matter():
+    base = "---\ntitle: Guide\nupdated: '1'\n---\n\n## A\n\none\n"
+    ours = "\ufeff" + base.replace("\n", "\r\n")
+    theirs = base.replace("one", "two").replace("'1'", "'2'")
+    text, _ = chapters.merged(base, ours, theirs, "theirs", "guide.md")
+    found = knowledge.document("guide.md", text)
+    assert found.metadata.title == "Guide"
+    assert found.parts.titles == ["A"]
+    assert "two" in text

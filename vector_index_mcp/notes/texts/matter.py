@@ -6,13 +6,14 @@ that keys and comments of theirs stay as they are.
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from vector_index_mcp.engine.prose import front_matter
 
 _RULE = "---"
+_BOM = "\ufeff"
 # Plain in YAML, and no number, date or word that means something else there.
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_-]*(?: [A-Za-z0-9_-]+)*")
 _UNPRINTABLE = re.compile("[\x7f-\x9f\ufeff\u2028\u2029]")  # in YAML; JSON escapes the others
@@ -32,8 +33,10 @@ class Metadata:
 
 def parted(text: str) -> tuple[str, str]:
     """The front matter with its rules, empty if there is none, and the text below it."""
-    lines = text.split("\n")
+    lines = text.removeprefix(_BOM).split("\n")
     _, first = front_matter.split([line.removesuffix("\r") for line in lines[: _most_lines(lines)]])
+    if first and text.startswith(_BOM):  # as some editors begin a file
+        lines[0] = _BOM + lines[0]
     at = sum(len(line) + 1 for line in lines[:first])
     return text[:at], text[at:]
 
@@ -45,7 +48,7 @@ def _most_lines(lines: Sequence[str]) -> int:
 
 def metadata(front: str) -> Metadata:
     """What `front`, as `parted` gives it, says."""
-    values, _ = front_matter.split(front.split("\n"))
+    values = _values(front)
     keywords = values.get("keywords", [])
     return Metadata(
         title=_one(values.get("title", "")),
@@ -53,6 +56,10 @@ def metadata(front: str) -> Metadata:
         created=_one(values.get("created", "")),
         updated=_one(values.get("updated", "")),
     )
+
+
+def _values(front: str) -> Mapping[str, front_matter.Value]:
+    return front_matter.split(front.removeprefix(_BOM).split("\n"))[0]
 
 
 def written(data: Metadata) -> str:
@@ -66,8 +73,7 @@ def written(data: Metadata) -> str:
 
 def is_true(front: str, key: str) -> bool:
     """Whether `front` says that `key` is so."""
-    values, _ = front_matter.split(front.split("\n"))
-    return values.get(key) in {"true", "True", "TRUE"}
+    return _values(front).get(key) in {"true", "True", "TRUE"}
 
 
 def with_line(front: str, line: str) -> str:
