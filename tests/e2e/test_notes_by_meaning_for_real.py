@@ -1,13 +1,14 @@
 """Notes found by what they mean, in other words than theirs: program, client and model are real."""
 
 import json
+from contextlib import asynccontextmanager
 
 import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
-from processes import COMMAND, MODEL_SECONDS, needs_model, place_of
+from processes import COMMAND, MODEL_SECONDS, NO_MODEL, needs_model, place_of
 
-pytestmark = [pytest.mark.anyio, needs_model]
+pytestmark = pytest.mark.anyio
 
 P = {"project_id": "Shop"}
 DOCUMENTS = {
@@ -32,26 +33,51 @@ def arguments(name):
     }
 
 
-@pytest.fixture
-async def call():
-    """Makes a call to the program over an official client; returns what an agent reads."""
-    with place_of({}) as place:
+@asynccontextmanager
+async def client(**settings):
+    """An official client of the program, over its standard streams."""
+    with place_of({}, **settings) as place:
         command, *rest = [*COMMAND, "notes", "serve", "--home", str(place.folder / "store")]
         server = StdioServerParameters(
             command=command, args=rest, env=place.variables, cwd=place.folder
         )
         async with Client(stdio_client(server), read_timeout_seconds=MODEL_SECONDS) as client:
-
-            async def called(tool, **given):
-                result = await client.call_tool(tool, given)
-                [content] = result.content
-                assert json.loads(content.text) == result.structured_content
-                assert not result.is_error, content.text
-                return result.structured_content
-
-            yield called
+            yield client
 
 
+async def answered(client, tool, **given):
+    """What an agent reads."""
+    result = await client.call_tool(tool, given)
+    [content] = result.content
+    assert json.loads(content.text) == result.structured_content
+    return result.structured_content
+
+
+@pytest.fixture
+async def call():
+    """Makes a call that succeeds."""
+    async with client() as asked:
+
+        async def called(tool, **given):
+            answer = await answered(asked, tool, **given)
+            assert answer["success"], answer
+            return answer
+
+        yield called
+
+
+async def test_without_a_model_nothing_is_found_by_meaning_alone_and_that_is_said():
+    async with client(**NO_MODEL) as asked:
+        await answered(asked, "create_knowledge_file", **arguments("style"))
+        given = {**P, "query": "naming things"}
+        answer = await answered(asked, "search_knowledge", **given, mode="meaning")
+        assert (answer["success"], answer["code"]) == (False, "SEARCH_ERROR")
+        answer = await answered(asked, "search_knowledge", **given, mode="both")
+        assert answer["by_words_alone"]
+        assert answer["results"][0]["document"] == "style.md"
+
+
+@needs_model
 async def test_what_was_written_is_found_in_other_words(call):
     for name in DOCUMENTS:
         await call("create_knowledge_file", **arguments(name))

@@ -85,28 +85,33 @@ def check_revision(store: Store, given: Given, path: str, data: bytes) -> None:
     if not wanted or id_of(data).startswith(wanted):
         return
     current = revision_of(data)
+    said = store.repository.run("cat-file", "blob", wanted)
+    if said.status:
+        raise Refusal(
+            Code.NOT_FOUND,
+            f"No text of these notes ever had revision {wanted}; {path.rpartition('/')[2]} is at "
+            f"revision {current}. Nothing was changed",
+            revision=wanted,
+            current_revision=current,
+        )
     raise Refusal(
         Code.INVALID_INPUT,
         f"This change was made from revision {wanted}, and {path.rpartition('/')[2]} is at "
         f"revision {current} now; read it again. Nothing was changed",
         revision=wanted,
         current_revision=current,
-        changes=_difference(store, wanted, data),
+        changes=_difference(wanted, said.output, data),
     )
 
 
-def _difference(store: Store, revision: str, data: bytes) -> str:
-    said = store.repository.run("cat-file", "blob", revision)
-    if said.status:
-        return f"revision {revision} is not in the history"
-    old, new = said.output, data
+def _difference(revision: str, old: bytes, new: bytes) -> str:
     if max(len(old), len(new)) > _MOST_COMPARED_CHARS:
         return f"it had {len(old)} bytes, and has {len(new)}"
     lines = difflib.unified_diff(
         old.decode("utf-8", "replace").splitlines(),
         new.decode("utf-8", "replace").splitlines(),
         f"revision {revision}",
-        f"revision {revision_of(data)}",
+        f"revision {revision_of(new)}",
         lineterm="",
         n=1,
     )
