@@ -18,6 +18,8 @@ MOST_LINES_OF_A_FUNCTION = 60
 # is the order of reading.
 STANDS_ON = {
     "errors": set(),
+    "checks": set(),
+    "protocol": set(),
     "foreign": set(),
     "origins": set(),
     "settings": {"errors"},
@@ -26,8 +28,8 @@ STANDS_ON = {
     "processes": {"errors"},
     "indexing": {"engine", "files", "processes"},
     "codebase": {"indexing"},
-    "documents": {"indexing"},
-    "notes": {"indexing"},
+    "documents": {"indexing", "protocol"},
+    "notes": {"indexing", "checks", "protocol"},
     "background": {"errors"},
     "page": {"codebase", "documents", "foreign", "notes", "origins"},
     "serving": {"codebase", "documents", "notes", "background", "page", "settings"},
@@ -129,6 +131,7 @@ HOMES = {
         "codebase/tools.py",
         "documents/tools.py",
         "notes/tools.py",
+        "protocol.py",
         "serving/session.py",
         "console/remote.py",
     },

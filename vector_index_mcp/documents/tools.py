@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from mcp.server.mcpserver import MCPServer
 from mcp_types import ToolAnnotations
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import BaseModel, ValidationError
 
 from vector_index_mcp.documents import arguments, text
@@ -19,13 +18,13 @@ from vector_index_mcp.documents.limits import line, whole
 from vector_index_mcp.documents.remedies import REMEDIES
 from vector_index_mcp.documents.wire import Document, Results
 from vector_index_mcp.errors import VectorIndexError
+from vector_index_mcp.protocol import CACHE, Result, enveloped, values_of
 
 if TYPE_CHECKING:  # the service imports lancedb, which takes a second
     from vector_index_mcp.documents.service import Documents
 
 GetService = Callable[[], Awaitable["Documents"]]
-_Result = dict[str, Any]
-_Answer = Callable[["Documents", Any], Awaitable[_Result]]
+_Answer = Callable[["Documents", Any], Awaitable[Result]]
 
 _URI = "qmd://{+path}"
 _DOCUMENT = (
@@ -87,10 +86,10 @@ def register(server: MCPServer[Any], get_service: GetService) -> None:
             return _with_schemas(listed)
         if ctx.method == "tools/call" and isinstance(params.get("name"), str):
             given = params.get("arguments") or {}
-            return _enveloped(ctx, await _called(get_service, params["name"], given))
+            return enveloped(ctx, await _called(get_service, params["name"], given))
         if ctx.method == "resources/read" and isinstance(params.get("uri"), str):
             read = await _read(get_service, params["uri"])
-            return _enveloped(ctx, {"ttlMs": 0, "cacheScope": "private"} | read)
+            return enveloped(ctx, CACHE | read)
         return await call_next(ctx)
 
     server.middleware.append(answer)
@@ -100,27 +99,16 @@ async def _listed_only() -> None:
     """Never called: the calls of tools are answered before."""
 
 
-def _enveloped(ctx: Any, result: _Result) -> _Result:
-    """A result as the client's version of the protocol wants it: who answers owns the envelope."""
-    if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
-        return {"resultType": "complete"} | result
-    return {key: value for key, value in result.items() if key not in {"ttlMs", "cacheScope"}}
-
-
-def _with_schemas(listed: Any) -> _Result:
+def _with_schemas(listed: Any) -> Result:
     """The list of tools, with the schemas of the contract."""
-    values: _Result = (
-        listed
-        if isinstance(listed, dict)
-        else listed.model_dump(mode="json", by_alias=True, exclude_none=True)
-    )
+    values = values_of(listed)
     for tool in values["tools"]:
         tool["inputSchema"] = arguments.schema_of(TOOLS[tool["name"]].arguments)
         tool.pop("outputSchema", None)
     return values
 
 
-async def _called(get_service: GetService, name: str, given: Mapping[str, Any]) -> _Result:
+async def _called(get_service: GetService, name: str, given: Mapping[str, Any]) -> Result:
     """The answer to the call of a tool; what is wrong is a result, not an error of the protocol."""
     if name not in TOOLS:
         return _error(arguments.unknown(name))
@@ -135,11 +123,11 @@ async def _called(get_service: GetService, name: str, given: Mapping[str, Any]) 
         return _error(REMEDIES.told(error))
 
 
-def _error(words: str) -> _Result:
+def _error(words: str) -> Result:
     return {"content": [_text(words)], "isError": True}
 
 
-def _text(words: str) -> _Result:
+def _text(words: str) -> Result:
     return {"type": "text", "text": words.encode("utf-8", "replace").decode()}
 
 
@@ -147,7 +135,7 @@ def _text(words: str) -> _Result:
 
 
 def _searching(mode: str) -> _Answer:
-    async def answer(documents: "Documents", asked: arguments.SearchArguments) -> _Result:
+    async def answer(documents: "Documents", asked: arguments.SearchArguments) -> Result:
         from vector_index_mcp.documents import rendering
 
         items = await rendering.results_of(documents, asked, mode)
@@ -159,7 +147,7 @@ def _searching(mode: str) -> _Answer:
     return answer
 
 
-async def _get(documents: "Documents", asked: arguments.GetArguments) -> _Result:
+async def _get(documents: "Documents", asked: arguments.GetArguments) -> Result:
     from vector_index_mcp.documents import rendering, retrieval
 
     part = retrieval.Part(
@@ -171,7 +159,7 @@ async def _get(documents: "Documents", asked: arguments.GetArguments) -> _Result
     return {"content": [_resource(rendering.document_of(found))]}
 
 
-async def _multi_get(documents: "Documents", asked: arguments.MultiGetArguments) -> _Result:
+async def _multi_get(documents: "Documents", asked: arguments.MultiGetArguments) -> Result:
     from vector_index_mcp.documents import rendering, retrieval
 
     part = retrieval.Part(None, line(asked.max_lines), is_numbered=asked.line_numbers)
@@ -183,18 +171,18 @@ async def _multi_get(documents: "Documents", asked: arguments.MultiGetArguments)
     return {"content": content, "isError": not many.documents}
 
 
-async def _status(documents: "Documents", _: arguments.StatusArguments) -> _Result:
+async def _status(documents: "Documents", _: arguments.StatusArguments) -> Result:
     from vector_index_mcp.documents import rendering
 
     status = rendering.status_of(await documents.look())
     return {"content": [_text(text.of_status(status))], "structuredContent": status.camel()}
 
 
-def _resource(document: Document) -> _Result:
+def _resource(document: Document) -> Result:
     return {"type": "resource", "resource": document.model_dump(mode="json")}
 
 
-async def _read(get_service: GetService, uri: str) -> _Result:
+async def _read(get_service: GetService, uri: str) -> Result:
     """A document as a resource, with numbered lines; one that there is not is said to be none."""
     from vector_index_mcp.documents import rendering, retrieval
     from vector_index_mcp.documents.uris import SCHEME, key_of

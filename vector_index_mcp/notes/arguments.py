@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import Any
 
-from vector_index_mcp.notes.checks import (
+from vector_index_mcp.checks import (
     BLANKS,
     Boolean,
     Check,

@@ -15,12 +15,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from vector_index_mcp.checks import Issues
 from vector_index_mcp.errors import SettingsError, UnknownError
 from vector_index_mcp.notes import checklists
 from vector_index_mcp.notes.arguments import TOOLS
 from vector_index_mcp.notes.calls import Store
 from vector_index_mcp.notes.checklists import Checklist, Item
-from vector_index_mcp.notes.checks import Issues
 from vector_index_mcp.notes.past.pieces import KNOWLEDGE, MAIN
 from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.store.disk import Change, Disk

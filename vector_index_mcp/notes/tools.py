@@ -13,7 +13,6 @@ import anyio.to_thread
 from mcp import MCPError
 from mcp.server.mcpserver import MCPServer
 from mcp_types import INVALID_PARAMS, METHOD_NOT_FOUND
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic_core import PydanticSerializationError, to_json
 
 from vector_index_mcp.notes import resources
@@ -22,14 +21,13 @@ from vector_index_mcp.notes.arguments import WrongArguments, checked, schema_of
 from vector_index_mcp.notes.calls import Answer
 from vector_index_mcp.notes.guide import TOOLS
 from vector_index_mcp.notes.refusal import Refusal
+from vector_index_mcp.protocol import CACHE, Result, enveloped, without
 
 if TYPE_CHECKING:
     from vector_index_mcp.notes.service import Notes
 
 GetService = Callable[[], Awaitable["Notes"]]
-_Result = dict[str, Any]
-_Answer = Callable[[GetService, Mapping[str, Any]], Awaitable[_Result]]
-_CACHE = {"ttlMs": 0, "cacheScope": "private"}
+_Answer = Callable[[GetService, Mapping[str, Any]], Awaitable[Result]]
 
 
 def register(server: MCPServer[Any], get_service: GetService) -> None:
@@ -43,36 +41,18 @@ def register(server: MCPServer[Any], get_service: GetService) -> None:
 
     async def answer(ctx: Any, call_next: Callable[[Any], Awaitable[Any]]) -> Any:
         if ctx.method == "initialize":
-            return _without_prompts(await call_next(ctx))
+            return without(await call_next(ctx), "prompts")
         if ctx.method.startswith(("prompts/", "completion/")):
             raise MCPError(METHOD_NOT_FOUND, "Method not found")
         make = _METHODS.get(ctx.method)
         if make is None:
             return await call_next(ctx)
-        return _enveloped(ctx, await make(get_service, ctx.params or {}))
+        return enveloped(ctx, await make(get_service, ctx.params or {}))
 
     server.middleware.append(answer)
 
 
-def _without_prompts(initialized: Any) -> _Result:
-    """The answer to `initialize`, with the capabilities that there are."""
-    values: _Result = (
-        initialized
-        if isinstance(initialized, dict)
-        else initialized.model_dump(mode="json", by_alias=True, exclude_none=True)
-    )
-    values["capabilities"].pop("prompts", None)
-    return values
-
-
-def _enveloped(ctx: Any, result: _Result) -> _Result:
-    """A result as the client's version of the protocol wants it: who answers owns the envelope."""
-    if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
-        return {"resultType": "complete"} | result
-    return {key: value for key, value in result.items() if key not in _CACHE}
-
-
-async def _list_tools(_: GetService, __: Mapping[str, Any]) -> _Result:
+async def _list_tools(_: GetService, __: Mapping[str, Any]) -> Result:
     tools = [
         {
             "name": name,
@@ -87,10 +67,10 @@ async def _list_tools(_: GetService, __: Mapping[str, Any]) -> _Result:
         }
         for name, words in TOOLS.items()
     ]
-    return {**_CACHE, "tools": tools}
+    return {**CACHE, "tools": tools}
 
 
-async def _call_tool(get_service: GetService, params: Mapping[str, Any]) -> _Result:
+async def _call_tool(get_service: GetService, params: Mapping[str, Any]) -> Result:
     name, given = params.get("name"), params.get("arguments")
     if not isinstance(name, str):
         raise MCPError(INVALID_PARAMS, "the name of a tool is missing")
@@ -117,7 +97,7 @@ def _texted(answer: Answer) -> tuple[str, Answer]:
         return text, values
 
 
-async def _list_templates(_: GetService, __: Mapping[str, Any]) -> _Result:
+async def _list_templates(_: GetService, __: Mapping[str, Any]) -> Result:
     templates = [
         {
             "name": name,
@@ -128,20 +108,20 @@ async def _list_templates(_: GetService, __: Mapping[str, Any]) -> _Result:
         }
         for name, (address, title, description, kind) in resources.TEMPLATES.items()
     ]
-    return {**_CACHE, "resourceTemplates": templates}
+    return {**CACHE, "resourceTemplates": templates}
 
 
-async def _list_resources(get_service: GetService, _: Mapping[str, Any]) -> _Result:
+async def _list_resources(get_service: GetService, _: Mapping[str, Any]) -> Result:
     notes = await get_service()
     try:
         found = await anyio.to_thread.run_sync(resources.addresses, notes.store)
     except Refusal as refusal:
         raise MCPError(INVALID_PARAMS, str(refusal)) from None
     listed = [{"uri": address, "name": name, "mimeType": kind} for address, name, kind in found]
-    return {**_CACHE, "resources": listed}
+    return {**CACHE, "resources": listed}
 
 
-async def _read_resource(get_service: GetService, params: Mapping[str, Any]) -> _Result:
+async def _read_resource(get_service: GetService, params: Mapping[str, Any]) -> Result:
     address = params.get("uri")
     if not isinstance(address, str):
         raise MCPError(INVALID_PARAMS, "the address of a resource is missing")
@@ -154,7 +134,7 @@ async def _read_resource(get_service: GetService, params: Mapping[str, Any]) -> 
     except Refusal as refusal:
         text, kind = str(refusal), "text/plain"
     text = text.encode("utf-8", "replace").decode()
-    return {**_CACHE, "contents": [{"uri": address, "mimeType": kind, "text": text}]}
+    return {**CACHE, "contents": [{"uri": address, "mimeType": kind, "text": text}]}
 
 
 _METHODS: Mapping[str, _Answer] = {

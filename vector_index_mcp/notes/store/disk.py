@@ -8,8 +8,6 @@ replaces stays there until the history has the change, too.
 import contextlib
 import errno
 import os
-import secrets
-import shutil
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -20,15 +18,14 @@ from pathlib import Path
 from vector_index_mcp.files import beneath
 from vector_index_mcp.notes.limits import LARGEST_FILE_BYTES
 from vector_index_mcp.notes.refusal import Code, Refusal
+from vector_index_mcp.notes.store.steps import mode_of, parted, remove, token, write
 
 GIT = ".git"
 WORK = f"{GIT}/vector-index-mcp"
 """Where we keep what belongs to no history, below the store's folder."""
-_TOKEN_BYTES = 8
 _NOT_EMPTY = frozenset({errno.ENOTEMPTY, errno.EEXIST})
 _MODE = 0o644
 _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)  # a pipe must not keep us waiting
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 
 
 @contextmanager
@@ -196,7 +193,7 @@ class Disk:
             for path in change.drops:
                 applied.drop(path)
             if change.empties:
-                applied.drop_empty({_parted(path)[0] for path in change.drops})
+                applied.drop_empty({parted(path)[0] for path in change.drops})
         except BaseException:
             applied.undo()
             raise
@@ -207,7 +204,7 @@ class Disk:
         with told(WORK), beneath.opened(self.root, WORK, is_made=True) as work:
             for name in work.names():
                 if name.endswith(_LEFT):
-                    _remove(work, name)
+                    remove(work, name)
 
 
 _OLD, _PART = ".old", ".part"
@@ -231,13 +228,13 @@ class Applied:
                 "again; make it smaller",
                 path=path,
             )
-        above, name = _parted(path)
+        above, name = parted(path)
         with told(path), self._work() as work:
-            part, old = _token(_PART), _token(_OLD)
+            part, old = token(_PART), token(_OLD)
             with self._folder(above) as folder:
-                mode = _mode_of(folder, name)
+                mode = mode_of(folder, name)
                 try:
-                    _write(work, part, data, mode or _MODE)
+                    write(work, part, data, mode or _MODE)
                     if mode is not None:
                         folder.link(name, work, old)
                         self._left.append(old)
@@ -251,28 +248,28 @@ class Applied:
 
     def make(self, path: str, files: Mapping[str, bytes]) -> None:
         """Make a folder with all files that lie in it."""
-        above, name = _parted(path)
+        above, name = parted(path)
         with told(path), self._work() as work:
-            part = _token(_PART)
+            part = token(_PART)
             work.make(part)
             try:
                 with beneath.opened(self._disk.root, f"{WORK}/{part}") as made:
                     for file, data in files.items():
-                        _write(made, file.removeprefix(f"{path}/"), data, _MODE)
+                        write(made, file.removeprefix(f"{path}/"), data, _MODE)
                     made.sync()
                 with self._folder(above) as folder:
                     work.move(part, folder, name)
                     self._undoing.append(lambda: self._unmake(path))
                     folder.sync()
             except BaseException:
-                _remove(work, part)
+                remove(work, part)
                 raise
 
     def drop(self, path: str) -> None:
         """Take a file or a folder out of the store."""
-        above, name = _parted(path)
+        above, name = parted(path)
         with told(path), self._work() as work, self._folder(above) as folder:
-            old = _token(_OLD)
+            old = token(_OLD)
             folder.move(name, work, old)
             self._left.append(old)
             self._undoing.append(lambda: self._undrop(path, old))
@@ -283,7 +280,7 @@ class Applied:
         pending = sorted(folders)
         while pending:
             path = pending.pop()
-            above, name = _parted(path)
+            above, name = parted(path)
             if not above:  # the one of all projects stays
                 continue
             with told(path), beneath.opened(self._disk.root, above) as folder:
@@ -307,7 +304,7 @@ class Applied:
         """Forget how it was before."""
         with contextlib.suppress(OSError), self._work() as work:
             for name in self._left:
-                _remove(work, name)
+                remove(work, name)
         self._left.clear()
         self._undoing.clear()
 
@@ -323,7 +320,7 @@ class Applied:
         at = path
         while at and self._disk.status(at) is None:
             missing.append(at)
-            at = _parted(at)[0]
+            at = parted(at)[0]
         with beneath.opened(self._disk.root, path, is_made=True) as folder:
             if missing:
                 self._undoing.append(lambda: self._remove_empty(missing))
@@ -332,7 +329,7 @@ class Applied:
             yield folder
 
     def _unput(self, path: str, old: str) -> None:
-        above, name = _parted(path)
+        above, name = parted(path)
         with self._work() as work, beneath.opened(self._disk.root, above) as folder:
             if old:
                 work.move(old, folder, name)
@@ -340,14 +337,14 @@ class Applied:
                 folder.remove(name)
 
     def _undrop(self, path: str, old: str) -> None:
-        above, name = _parted(path)
+        above, name = parted(path)
         with self._work() as work, beneath.opened(self._disk.root, above) as folder:
             work.move(old, folder, name)
 
     def _unmake(self, path: str) -> None:
-        above, name = _parted(path)
+        above, name = parted(path)
         with self._work() as work, beneath.opened(self._disk.root, above) as folder:
-            old = _token(_OLD)
+            old = token(_OLD)
             folder.move(name, work, old)
             self._left.append(old)
 
@@ -357,49 +354,9 @@ class Applied:
 
     def _remove_empty(self, paths: list[str]) -> None:
         for path in paths:
-            above, name = _parted(path)
+            above, name = parted(path)
             with (
                 contextlib.suppress(OSError),
                 beneath.opened(self._disk.root, above) as folder,
             ):
                 folder.remove_folder(name)
-
-
-def _parted(path: str) -> tuple[str, str]:
-    above, _, name = path.rpartition("/")
-    return above, name
-
-
-def _token(ending: str) -> str:
-    return secrets.token_hex(_TOKEN_BYTES) + ending
-
-
-def _mode_of(folder: beneath.Folder, name: str) -> int | None:
-    """The permissions of a file; None if there is none.
-
-    Raises:
-        OSError: If something else has that name.
-    """
-    try:
-        status = folder.status(name)
-    except FileNotFoundError:
-        return None
-    if not stat.S_ISREG(status.st_mode):
-        raise OSError(errno.EISDIR, "no plain file")
-    return stat.S_IMODE(status.st_mode)
-
-
-def _write(folder: beneath.Folder, name: str, data: bytes, mode: int) -> None:
-    with os.fdopen(folder.open(name, _NEW, mode), "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _remove(work: beneath.Folder, name: str) -> None:
-    """Remove what we made in our own folder."""
-    with contextlib.suppress(OSError):
-        if stat.S_ISDIR(work.status(name).st_mode):
-            shutil.rmtree(name if work.at is not None else work.path / name, dir_fd=work.at)
-        else:
-            work.remove(name)
