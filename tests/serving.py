@@ -1,6 +1,8 @@
 """A codebase served to an MCP client in memory, and what tests ask of it."""
 
+import json
 from contextlib import asynccontextmanager
+from itertools import count
 
 import anyio
 from fakes import FakeEmbedder
@@ -15,7 +17,7 @@ from vector_index_mcp.engine.store.store import connect, table_names
 from vector_index_mcp.files.folder import Folder, Selection
 from vector_index_mcp.indexing.keeper import Options, Role
 from vector_index_mcp.indexing.preparing.recipe import Recipe
-from vector_index_mcp.serving import sets
+from vector_index_mcp.serving import session, sets
 from vector_index_mcp.serving.lazily import Lazily
 from vector_index_mcp.serving.server import build_server
 
@@ -51,6 +53,38 @@ async def serving(running, mode="legacy", tool_set=sets.CODEBASE):
         async with Client(build_server(sets.named(tool_set), service), mode=mode) as client:
             yield client
         tasks.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def spoken_to(running, tool_set):
+    """Asks what a tool set serves, in plain JSON-RPC: for a method, the whole answer."""
+
+    async def load():
+        return running
+
+    service, numbers = Lazily(load), count(1)
+    says, said = anyio.create_memory_object_stream[bytes](1)
+    tells, told = anyio.create_memory_object_stream[bytes]()
+    served = sets.named(tool_set)
+    limit = served.longest_message_bytes
+
+    async def ask(method, **params):
+        number = next(numbers)
+        message = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+        await says.send(json.dumps(message).encode() + b"\n")
+        with anyio.fail_after(PATIENCE_SECONDS):
+            answer = json.loads(await told.receive())
+        assert answer.pop("jsonrpc") == "2.0"
+        assert answer.pop("id") == number
+        return answer
+
+    with says, said, tells, told:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(service.run)
+            server = build_server(served, service)
+            tasks.start_soon(session.serve, server, said.receive, tells.send, limit)
+            yield ask
+            tasks.cancel_scope.cancel()
 
 
 async def call(client, tool, **arguments):

@@ -3,11 +3,10 @@
 import json
 import os
 import subprocess
-from contextlib import asynccontextmanager, contextmanager
-from itertools import count
+from contextlib import contextmanager
 
-import anyio
 from serving import serving as serving_of_any_set
+from serving import spoken_to as spoken_to_any_set
 from waiting import PATIENCE_SECONDS
 
 from vector_index_mcp.notes.remedies import REMEDIES
@@ -15,9 +14,8 @@ from vector_index_mcp.notes.service import Notes
 from vector_index_mcp.notes.store.disk import Change, Disk
 from vector_index_mcp.notes.store.repository import Repository
 from vector_index_mcp.notes.store.writer import Plan, Writer
-from vector_index_mcp.serving import session, sets
+from vector_index_mcp.serving import sets
 from vector_index_mcp.serving.lazily import Lazily
-from vector_index_mcp.serving.server import build_server
 
 OURS = "Knowledge MCP Server <knowledge-mcp@localhost>"
 ANN = "Ann <ann@example.org>"
@@ -43,35 +41,9 @@ def serving(notes, mode="legacy"):
     return serving_of_any_set(notes, mode, sets.NOTES)
 
 
-@asynccontextmanager
-async def spoken_to(notes):
+def spoken_to(notes):
     """Asks `notes`, which run meanwhile, in plain JSON-RPC: for a method, the whole answer."""
-
-    async def load():
-        return notes
-
-    service, tool_set, numbers = Lazily(load), sets.named(sets.NOTES), count(1)
-    says, said = anyio.create_memory_object_stream[bytes](1)
-    tells, told = anyio.create_memory_object_stream[bytes]()
-    limit = tool_set.longest_message_bytes
-
-    async def ask(method, **params):
-        number = next(numbers)
-        message = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
-        await says.send(json.dumps(message).encode() + b"\n")
-        with anyio.fail_after(PATIENCE_SECONDS):
-            answer = json.loads(await told.receive())
-        assert answer.pop("jsonrpc") == "2.0"
-        assert answer.pop("id") == number
-        return answer
-
-    with says, said, tells, told:
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(service.run)
-            server = build_server(tool_set, service)
-            tasks.start_soon(session.serve, server, said.receive, tells.send, limit)
-            yield ask
-            tasks.cancel_scope.cancel()
+    return spoken_to_any_set(notes, sets.NOTES)
 
 
 async def answered(client, tool, **arguments):

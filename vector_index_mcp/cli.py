@@ -276,6 +276,16 @@ def _notes(parsed: argparse.Namespace) -> int:
     return commands.run(line, desk.Desk(home, _host_options(parsed), shown))
 
 
+def _datasets(parsed: argparse.Namespace) -> int:
+    """One of the commands of the datasets, which have a grammar of their own."""
+    from vector_index_mcp.console.datasets import arguments
+
+    line = arguments.parse(parsed.rest)
+    from vector_index_mcp.console.datasets import commands
+
+    return commands.run(line, _host_options(parsed), lambda: _settings(parsed))
+
+
 def _examine_documents(parsed: argparse.Namespace, home: "Home", *, as_json: bool) -> int:
     configured = _settings(parsed)
     from vector_index_mcp import settings
@@ -305,6 +315,7 @@ COMMANDS: Mapping[str, Run] = {
     "host": _host,
     "documents": _documents,
     "notes": _notes,
+    "datasets": _datasets,
     "install": _install,
     "uninstall": _uninstall,
 }

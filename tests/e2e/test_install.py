@@ -359,6 +359,20 @@ def test_notes_of_another_folder_have_an_entry_of_their_own(user):
     assert "notes" not in entries
 
 
+def test_each_folder_of_datasets_has_an_entry_of_its_own(user):
+    for folder in (user.home / "datasets", user.home / "team"):
+        arguments = ("install", folder, "--set", "datasets", "--client", "cursor", "--yes")
+        assert user.run(*arguments).returncode == 0
+    entries = servers(user.home / ".cursor/mcp.json")
+    assert entries["datasets"]["args"] == ["datasets", "serve", str(user.home / "datasets")]
+    assert entries["datasets-team"]["args"] == ["datasets", "serve", str(user.home / "team")]
+    told = user.run("uninstall", user.home / "team", "--set", "datasets", "--yes")
+    assert told.returncode == 0
+    assert set(servers(user.home / ".cursor/mcp.json")) & {"datasets", "datasets-team"} == {
+        "datasets"
+    }
+
+
 def test_what_is_taken_out_in_a_home_folder_is_taken_out_once(user):
     arguments = ("--set", "notes", "--client", "cursor", "--yes")
     assert user.run("install", user.home, *arguments).returncode == 0
@@ -373,6 +387,7 @@ def test_what_is_taken_out_in_a_home_folder_is_taken_out_once(user):
         ((), "search_index"),
         (("--set", "documents"), "multi_get"),
         (("--set", "notes"), "get_project_main"),
+        (("--set", "datasets"), "knowledge.search"),
     ],
 )
 async def test_a_client_gets_its_tools_from_the_entry_as_it_is_written(chosen, tool):

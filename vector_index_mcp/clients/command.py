@@ -11,16 +11,17 @@ from vector_index_mcp.clients import configs, places, plan, screen
 from vector_index_mcp.clients.catalog import CLIENTS, SCOPES, USER, Client
 from vector_index_mcp.clients.launch import Launch, this_program
 from vector_index_mcp.clients.plan import Step
-from vector_index_mcp.clients.served import Collections, Project, Served, Store
+from vector_index_mcp.clients.served import Collections, Project, Served, Shelf, Store
 from vector_index_mcp.codebase.project import resolve_project
 from vector_index_mcp.documents.home import check_name
 from vector_index_mcp.errors import ConfigFileError, SettingsError
-from vector_index_mcp.serving.sets import CODEBASE, DOCUMENTS, NOTES
+from vector_index_mcp.serving.sets import CODEBASE, DATASETS, DOCUMENTS, NOTES
 
 _NONE = {
     CODEBASE: "no client has an entry for this project",
     DOCUMENTS: "no client has an entry for these documents",
     NOTES: "no client has an entry for these notes",
+    DATASETS: "no client has an entry for these datasets",
 }
 _BY_NAME = {client.name: client for client in CLIENTS}
 
@@ -69,7 +70,7 @@ def uninstall(parsed: argparse.Namespace) -> int:
     """
     path, names = _path_and_names(parsed)
     project = _folder(path)  # one that is gone still has its entries
-    served: Served = Project(project) if parsed.set == CODEBASE else _of_user(parsed)
+    served: Served = Project(project) if parsed.set == CODEBASE else _of_user(parsed, path)
     here = places.here(project)
     clients = _named(names, parsed.scope) if names else CLIENTS
     files = {  # in a home folder, both scopes may lead to one file
@@ -160,11 +161,13 @@ def _served(parsed: argparse.Namespace, path: str, *, allow_broad: bool) -> Serv
             f"--agents-md tells agents to search this project; --set {parsed.set} has nothing to "
             "say there, the tools explain themselves"
         )
-    return _of_user(parsed)
+    return _of_user(parsed, path)
 
 
-def _of_user(parsed: argparse.Namespace) -> Served:
-    """What belongs to no project: documents, or notes."""
+def _of_user(parsed: argparse.Namespace, path: str) -> Served:
+    """What belongs to no project: documents, notes, or datasets."""
+    if parsed.set == DATASETS:
+        return Shelf(_folder(path))
     if parsed.set == NOTES:
         return Store(_folder(parsed.home) if parsed.home else None)
     check_name(parsed.index)
@@ -177,7 +180,7 @@ def _folder(path: str) -> Path:
 
 
 def _scope(client: Client, parsed: argparse.Namespace) -> str:
-    """In which of the client's files an entry goes: documents and notes are the user's."""
+    """In which of the client's files an entry goes: all but a project are the user's."""
     if parsed.scope:
         return str(parsed.scope)
     return USER if parsed.set != CODEBASE and USER in client.files else client.scope

@@ -1,4 +1,4 @@
-"""What an entry of a client's configuration serves: a project, documents, or notes."""
+"""What an entry of a client's configuration serves: a project, documents, notes, or datasets."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Protocol
 
 from vector_index_mcp.console.documents import arguments
 from vector_index_mcp.documents.home import DEFAULT_NAME
-from vector_index_mcp.serving.sets import DOCUMENTS, NOTES
+from vector_index_mcp.serving.sets import DATASETS, DOCUMENTS, NOTES
 
 _PROJECT_VARIABLE = "${workspaceFolder}"
 _ENV_FILE = "--env-file"
@@ -53,7 +53,7 @@ class Project:
 
     def is_served_by(self, words: Sequence[str], project: Path | None) -> bool:
         """Whether one of the words leads to the folder."""
-        if _without_env_file(words)[:1] in ([DOCUMENTS], [NOTES]):
+        if _without_env_file(words)[:1] in ([DOCUMENTS], [NOTES], [DATASETS]):
             return False
         return any(self._is_meant_by(word, project) for word in words)
 
@@ -126,6 +126,30 @@ class Store:
         if _HOME in rest[:-1]:
             homes.append(rest[rest.index(_HOME) + 1])
         return [Path(home) for home in homes[:1]] == ([self.home] if self.home else [])
+
+
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """The datasets in one folder."""
+
+    folder: Path
+    """Absolute."""
+
+    @property
+    def name(self) -> str:
+        """The tool set's name, and the folder's if it says more."""
+        name = self.folder.name.lstrip(".")
+        return DATASETS if name in {DATASETS, ""} else f"{DATASETS}-{name}"
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The command that serves them."""
+        return (DATASETS, _SERVE, str(self.folder))
+
+    def is_served_by(self, words: Sequence[str], project: Path | None) -> bool:
+        """Whether the command serves the datasets in the same folder."""
+        name, *rest = _without_env_file(words) or [""]
+        return name == DATASETS and rest[:1] == [_SERVE] and rest[1:] == [str(self.folder)]
 
 
 def _without_env_file(words: Sequence[str]) -> list[str]:

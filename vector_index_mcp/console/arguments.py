@@ -15,6 +15,7 @@ from vector_index_mcp.codebase.limits import (
     MAX_TOKENS,
     TOP_K,
 )
+from vector_index_mcp.console.datasets import arguments as datasets
 from vector_index_mcp.console.documents import arguments as documents
 from vector_index_mcp.console.notes import arguments as notes
 from vector_index_mcp.documents.home import DEFAULT_NAME
@@ -24,7 +25,7 @@ Run: TypeAlias = Callable[[argparse.Namespace], int]
 _Add: TypeAlias = Callable[..., argparse.ArgumentParser]
 """Adds a command: its name, then what `argparse.ArgumentParser` takes."""
 
-_DOCUMENTS, _NOTES = "documents", "notes"
+_DOCUMENTS, _NOTES, _DATASETS = "documents", "notes", "datasets"
 _DESCRIPTION = """\
 Keeps a software project indexed and searchable by meaning and by identifier.
 
@@ -42,6 +43,7 @@ Keeps a software project indexed and searchable by meaning and by identifier.
   vector-index-mcp logs PATH             show what a project's service has logged
   vector-index-mcp documents ...         search and read collections of documents
   vector-index-mcp notes ...             what agents write down about projects, kept in git
+  vector-index-mcp datasets ...          knowledge that others have prepared
 
 The first client of a project starts a background service. It keeps the index fresh, serves every
 further client and ends by itself when nobody needs it. PATH is the folder of one project; its index
@@ -105,6 +107,8 @@ def parse(arguments: Sequence[str], runs: Mapping[str, Run]) -> argparse.Namespa
         parsed.speaks_mcp = documents.is_relay(rest)
     elif parsed.command == _NOTES:
         parsed.speaks_mcp = notes.is_relay(rest)
+    elif parsed.command == _DATASETS:
+        parsed.speaks_mcp = datasets.is_relay(rest)
     return parsed
 
 
@@ -113,7 +117,7 @@ def _split(arguments: list[str]) -> tuple[list[str], list[str]]:
     start = 2 if arguments[:1] == ["--env-file"] else 0
     while start < len(arguments) and arguments[start].startswith("--env-file="):
         start += 1
-    if arguments[start : start + 1] not in ([_DOCUMENTS], [_NOTES]):
+    if arguments[start : start + 1] not in ([_DOCUMENTS], [_NOTES], [_DATASETS]):
         return arguments, []
     return arguments[: start + 1], arguments[start + 1 :]
 
@@ -164,6 +168,11 @@ def _parser(runs: Mapping[str, Run]) -> argparse.ArgumentParser:
     add(
         _NOTES,
         help="what agents write down about projects; `notes --help` lists what it can",
+        add_help=False,
+    )
+    add(
+        _DATASETS,
+        help="knowledge that others have prepared; `datasets --help` lists what it can",
         add_help=False,
     )
     return parser
@@ -322,12 +331,17 @@ def _add_commands_of_clients(add: _Add) -> None:
         "showing the change and asking. The index stays.",
     )
     for command, which in ((install, "those found; asks"), (uninstall, "all that have it")):
-        command.add_argument("path", metavar="PATH", nargs="?", help="the project's folder (.)")
+        command.add_argument(
+            "path",
+            metavar="PATH",
+            nargs="?",
+            help="the folder of the project, or of the datasets (.)",
+        )
         command.add_argument(
             "--set",
-            choices=("codebase", _DOCUMENTS, _NOTES),
+            choices=("codebase", _DOCUMENTS, _NOTES, _DATASETS),
             default="codebase",
-            help="what to serve: the project (codebase), your documents, or your notes",
+            help="what to serve: the project (codebase), your documents, your notes, or datasets",
         )
         command.add_argument(
             "--home",

@@ -64,14 +64,20 @@ def allow(seconds: float, text_bytes: int) -> None:
     """
     if sys.platform == "win32":
         return
-    memory = _ADDRESS_BYTES + _ADDRESS_BYTES_PER_BYTE * text_bytes
-    _, most = resource.getrlimit(resource.RLIMIT_AS)
-    if most != resource.RLIM_INFINITY:
-        memory = min(memory, most)
-    with contextlib.suppress(OSError, ValueError):  # macOS knows the name, and obeys it in part
-        resource.setrlimit(resource.RLIMIT_AS, (memory, most))
+    bound_memory(_ADDRESS_BYTES + _ADDRESS_BYTES_PER_BYTE * text_bytes)
     # Time of the processor and not of the clock: a busy machine must not change what is found.
     signal.setitimer(signal.ITIMER_PROF, seconds + _PROCESSOR_SECONDS_PER_BYTE * text_bytes)
+
+
+def bound_memory(address_bytes: int) -> None:
+    """From now on, that much memory and no more."""
+    if sys.platform == "win32":
+        return
+    _, most = resource.getrlimit(resource.RLIMIT_AS)
+    if most != resource.RLIM_INFINITY:
+        address_bytes = min(address_bytes, most)
+    with contextlib.suppress(OSError, ValueError):  # macOS knows the name, and obeys it in part
+        resource.setrlimit(resource.RLIMIT_AS, (address_bytes, most))
 
 
 def allow_all_time() -> None:

@@ -22,6 +22,7 @@ from vector_index_mcp.settings import Settings
 
 if TYPE_CHECKING:
     from vector_index_mcp.codebase.service import Codebase
+    from vector_index_mcp.datasets.service import Datasets
     from vector_index_mcp.documents.home import Home
     from vector_index_mcp.documents.language_model import LanguageModel
     from vector_index_mcp.documents.service import Documents
@@ -187,6 +188,27 @@ def _index_of_notes(home: Path, folder: Path, settings: Settings) -> "LiveIndex"
         _embedder_of(settings, REMEDIES),
         _cache_of(settings),
     )
+
+
+async def open_datasets(
+    root: Path, settings: Settings, head_start: HeadStart | None = None
+) -> "Datasets":
+    """The datasets in the folder `root`, not yet running; loaded in a thread."""
+    assert head_start is None  # others have done that work
+    return await anyio.to_thread.run_sync(load_datasets, root, settings)
+
+
+def load_datasets(root: Path, settings: Settings) -> "Datasets":
+    """The datasets in the folder `root`, not yet running; takes half a second, as above."""
+    from vector_index_mcp.datasets.conversion import convert
+    from vector_index_mcp.datasets.registry import Registry
+    from vector_index_mcp.datasets.remedies import REMEDIES
+    from vector_index_mcp.datasets.service import Datasets
+
+    name = hashlib.sha256(os.fsencode(root)).hexdigest()[:_HASH_CHARS]
+    cache = cache_folder(settings) / "datasets" / name
+    registry = Registry(root, root.parent, cache, convert)
+    return Datasets(registry, _embedder_of(settings, REMEDIES), settings.embedding_model, REMEDIES)
 
 
 def _language_model_of(settings: Settings) -> "LanguageModel | None":

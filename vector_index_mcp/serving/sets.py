@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from vector_index_mcp.serving.listener import Page
     from vector_index_mcp.settings import Settings
 
-CODEBASE, DOCUMENTS, NOTES = "codebase", "documents", "notes"
+CODEBASE, DOCUMENTS, NOTES, DATASETS = "codebase", "documents", "notes", "datasets"
 
 
 class Service(Protocol):
@@ -162,6 +162,25 @@ def _notes() -> ToolSet:
     )
 
 
+def _datasets() -> ToolSet:
+    from vector_index_mcp.datasets import guide, tools
+    from vector_index_mcp.datasets.remedies import REMEDIES
+    from vector_index_mcp.serving.loading import open_datasets
+
+    return ToolSet(
+        name=DATASETS,
+        server_name="mcpower",
+        version="0.1.0",  # of the contract
+        title="Datasets",
+        description="Searches knowledge that others have prepared",
+        instructions=guide.INSTRUCTIONS,
+        remedies=REMEDIES,
+        load=open_datasets,
+        register=tools.register,
+        load_page=None,
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class _Start:
     """What the process of a service does before it knows its tool set."""
@@ -191,11 +210,13 @@ _STARTS: Mapping[str, Callable[[], _Start]] = {
     CODEBASE: _start_of_codebase,
     DOCUMENTS: _start_by_path,
     NOTES: _start_by_path,
+    DATASETS: _start_by_path,
 }
 _TABLE: Mapping[str, Callable[[], ToolSet]] = {
     CODEBASE: _codebase,
     DOCUMENTS: _documents,
     NOTES: _notes,
+    DATASETS: _datasets,
 }
 
 

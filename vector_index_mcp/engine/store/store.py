@@ -9,13 +9,12 @@ ranking keeps the newer.
 Callers serialise the writing methods among themselves; the reading ones may run at any time.
 """
 
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self, TypeAlias
 
 import anyio.to_thread
 import lancedb
@@ -29,6 +28,7 @@ from vector_index_mcp.engine.batched import batched
 from vector_index_mcp.engine.store import schema
 from vector_index_mcp.engine.store.faults import translated
 from vector_index_mcp.engine.store.holdings import holdings
+from vector_index_mcp.engine.store.newest import state_of
 from vector_index_mcp.engine.store.predicates import is_among, predicate_of
 from vector_index_mcp.engine.store.upkeep import Upkeep, tidy, unindexed_rows
 from vector_index_mcp.engine.types import (
@@ -45,6 +45,7 @@ from vector_index_mcp.engine.types import (
 
 # Every read sees the latest commit, of this process or another; measured to cost nothing locally.
 _CONSISTENCY = timedelta(0)
+Metric: TypeAlias = Literal["cosine", "dot", "l2"]
 _KEYS_PER_PREDICATE = 500  # longer predicates have crashed LanceDB (0.29) and gain nothing
 _REFINE_FACTOR = 5  # times as many candidates are compared by their full vectors
 _WORDS_INDEX = FTS(
@@ -134,7 +135,7 @@ class Store:
         """What changes with every commit to a local table: its newest version."""
         if "://" in self._uri:
             return ()
-        return tuple(_state_of(Path(self._uri, f"{t}.lance")) for t in table_names(self.generation))
+        return tuple(state_of(Path(self._uri, f"{t}.lance")) for t in table_names(self.generation))
 
     @contextmanager
     def _committing(self, action: str) -> Iterator[None]:
@@ -161,17 +162,33 @@ class Store:
         return [Candidate(c, row["_score"]) for c, row in zip(chunks, rows, strict=True)]
 
     async def nearest(
-        self, vector: Vector, limit: int, filters: Filters = NO_FILTERS
+        self,
+        vector: Vector,
+        limit: int,
+        filters: Filters = NO_FILTERS,
+        metric: Metric = "cosine",
     ) -> list[Candidate]:
-        """The chunks whose embeddings are nearest to `vector` by cosine, nearest first."""
+        """The chunks whose embeddings are nearest to `vector`, nearest first.
+
+        Args:
+            vector: Of unit length.
+            limit: How many at most.
+            filters: Which chunks count.
+            metric: What is near. Vectors of unit length are ordered alike by all of them.
+
+        Returns:
+            With the cosine, the product, or one minus half the squared distance; for vectors of
+            unit length these are equal.
+        """
         if self.dimension != len(vector):
             return []
         with translated("searching"):
-            query = self._handles.chunks.query().nearest_to(vector).distance_type("cosine")
+            query = self._handles.chunks.query().nearest_to(vector).distance_type(metric)
             query = query.refine_factor(_REFINE_FACTOR)
         rows = await self._best(query, "_distance", limit, filters)
-        chunks = schema.stored_chunks(rows)
-        return [Candidate(c, 1 - row["_distance"]) for c, row in zip(chunks, rows, strict=True)]
+        chunks, share = schema.stored_chunks(rows), 0.5 if metric == "l2" else 1.0
+        found = zip(chunks, rows, strict=True)
+        return [Candidate(chunk, 1 - share * row["_distance"]) for chunk, row in found]
 
     async def _best(
         self, query: Any, rank_column: str, limit: int, filters: Filters
@@ -265,12 +282,18 @@ class Store:
             revision: Higher than that of any row stored so far.
             vectors: Embeddings by chunk_hash, as far as they are known.
         """
+        await self.append(documents, revision, vectors)
+        for keys in batched((d.key for d in documents), _KEYS_PER_PREDICATE):
+            await self._delete(f"{is_among('file_path', keys)} AND revision < {revision}")
+
+    async def append(
+        self, documents: Sequence[Document], revision: int, vectors: Mapping[str, Vector]
+    ) -> None:
+        """As `replace`, of documents that the store is known not to hold: nothing is deleted."""
         rows = await anyio.to_thread.run_sync(schema.chunk_rows, documents, revision)
         if self.dimension is not None:
             rows = schema.with_vectors(rows, vectors, self.dimension)
         await self._add(rows)
-        for keys in batched((d.key for d in documents), _KEYS_PER_PREDICATE):
-            await self._delete(f"{is_among('file_path', keys)} AND revision < {revision}")
 
     async def fill(
         self, keys: Iterable[str], vectors: Mapping[str, Vector]
@@ -365,21 +388,6 @@ def table_names(generation: int) -> tuple[str, str]:
     """The names of the tables of `generation`: `chunks` and `files` for the first."""
     suffix = f"_{generation}" if generation else ""
     return f"chunks{suffix}", f"files{suffix}"
-
-
-def _state_of(table: Path) -> tuple[str, int, int] | None:
-    """What differs between any two versions of a local table; None if there is no table.
-
-    The newest version's file: older ones may still be going away after a maintenance. lance counts
-    them down from 2^64 - 1, so that the newest has the first name.
-    """
-    try:
-        with os.scandir(table / "_versions") as files:
-            newest = min((f for f in files if f.name.endswith(".manifest")), key=lambda f: f.name)
-        status = newest.stat()
-    except (OSError, ValueError):
-        return None
-    return newest.name, status.st_ino, status.st_mtime_ns
 
 
 async def _open_handles(uri: str, generation: int) -> _Handles:

@@ -1,0 +1,134 @@
+"""A manifest is read as the contract has it, and names nothing outside of its folder."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from shelves import manifest, write
+
+from vector_index_mcp.datasets.manifest import read
+from vector_index_mcp.datasets.refusal import BadDatasetError
+
+REQUIRED = ["id", "name", "description", "index", "metadata"]
+
+
+@pytest.fixture
+def root(tmp_path):
+    """The folder of the datasets; one of them has what its manifest names."""
+    root = tmp_path / "project/datasets"
+    (root / "sample/index").mkdir(parents=True)
+    write(root / "sample/metadata.json", [])
+    return root
+
+
+def read_of(root, said):
+    path = root / "sample/manifest.json"
+    write(path, said)
+    return read(path, root, root.parent)
+
+
+def refused(root, said):
+    with pytest.raises(BadDatasetError) as caught:
+        read_of(root, said)
+    return str(caught.value)
+
+
+def issues(root, **fields):
+    """What zod would say is wrong: the field and the words."""
+    found = json.loads(refused(root, manifest(**fields)))
+    return [(".".join(issue["path"]), issue["message"]) for issue in found]
+
+
+def test_what_a_manifest_says_is_read(root):
+    found = read_of(root, manifest(defaultTopK=7, model="m", createdAt="whenever"))
+    assert (found.id, found.name, found.default_top_k, found.model) == (
+        "sample",
+        "The sample",
+        7,
+        "m",
+    )
+    assert found.index == root / "sample/index"
+    assert found.metadata == root / "sample/metadata.json"
+    assert read_of(root, manifest()).default_top_k == 5
+
+
+@pytest.mark.parametrize("name", REQUIRED)
+def test_what_is_missing_is_named(root, name):
+    assert issues(root, **{name: None}) == [(name, "Required")]
+
+
+@pytest.mark.parametrize("name", REQUIRED)
+def test_what_is_empty_or_blank_is_refused(root, name):
+    assert (name, "String must contain at least 1 character(s)") in issues(root, **{name: ""})
+    assert (name, "String must not be blank") in issues(root, **{name: " \t"})
+
+
+@given(id_=st.text(min_size=1, max_size=70))
+def test_an_id_is_lower_case_letters_digits_and_hyphens(tmp_path_factory, id_):
+    root = tmp_path_factory.mktemp("manifests")
+    (root / "sample/index").mkdir(parents=True)
+    write(root / "sample/metadata.json", [])
+    is_good = len(id_) <= 64 and set(id_) <= set("abcdefghijklmnopqrstuvwxyz0123456789-")
+    try:
+        assert read_of(root, manifest(id_)).id == id_
+    except BadDatasetError:
+        assert not is_good
+    else:
+        assert is_good
+
+
+@pytest.mark.parametrize(("name", "length"), [("id", 65), ("name", 129), ("description", 513)])
+def test_what_is_too_long_is_refused(root, name, length):
+    assert (name, f"String must contain at most {length - 1} character(s)") in issues(
+        root, **{name: "x" * length}
+    )
+
+
+@pytest.mark.parametrize(
+    ("top_k", "words"),
+    [
+        (0, "Number must be greater than or equal to 1"),
+        (101, "Number must be less than or equal to 100"),
+        (1.5, "Expected integer, received float"),
+        ("5", "Expected number, received string"),
+    ],
+)
+def test_a_number_of_results_is_checked(root, top_k, words):
+    assert issues(root, defaultTopK=top_k) == [("defaultTopK", words)]
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        (b"{ nope", "is no JSON"),
+        (b"\xff\xfe", "is no JSON"),
+        (b"[" * 5_000, "is no JSON"),
+        ([], "Expected object, received array"),
+        (b" " * 10_241, r"exceeds maximum size (10241 > 10240 bytes)"),
+    ],
+)
+def test_what_is_no_manifest_is_refused(root, said, words):
+    assert words in refused(root, said)
+
+
+def test_relative_paths_begin_at_the_project_and_else_beside_the_manifest(root):
+    (root.parent / "datasets/sample/other").mkdir()
+    assert read_of(root, manifest(index="datasets/sample/other")).index == root / "sample/other"
+    (root / "shared").mkdir()
+    assert read_of(root, manifest(index="../shared")).index == root / "shared"
+
+
+@pytest.mark.parametrize("kind", ["absolute", "climbing", "link"])
+def test_nothing_outside_of_the_datasets_is_named(root, kind):
+    secret = root.parent.parent / "secret.json"
+    write(secret, [])
+    named = {"absolute": str(secret), "climbing": "../../../secret.json", "link": "link.json"}[kind]
+    (root / "sample/link.json").symlink_to(secret)
+    assert "lies outside of the folder of the datasets" in refused(root, manifest(metadata=named))
+
+
+@pytest.mark.parametrize("named", ["nowhere", "a\0b", "x" * 5_000])
+def test_what_is_not_there_is_told(root, named):
+    assert refused(root, manifest(metadata=named)).startswith("Metadata file not found: ")
+    assert refused(root, manifest(index=named)).startswith("Index not found: ")

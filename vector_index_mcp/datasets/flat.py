@@ -1,0 +1,124 @@
+"""Flat FAISS indexes, read and written without FAISS: a header, and all vectors as they are.
+
+The layout is that of faiss/impl/index_write.cpp (write_index_header, write_index of IndexFlat):
+magic, dimension, count, two constants, whether it is trained, metric, how many numbers, numbers;
+everything little endian, numbers in float32.
+"""
+
+import os
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from vector_index_mcp.datasets.limits import MOST_DIMENSIONS, MOST_NUMBERS
+from vector_index_mcp.datasets.refusal import BadDatasetError
+
+if TYPE_CHECKING:
+    from vector_index_mcp.engine.types import Vectors
+
+Metric = Literal["product", "distance"]
+
+_HEADER = struct.Struct("<4siqqqBiQ")
+_DUMMY = 1 << 20
+_NUMBER_BYTES = 4
+_METRICS: dict[bytes, tuple[int, Metric]] = {b"IxFI": (0, "product"), b"IxF2": (1, "distance")}
+"""By magic: the metric's number in the file, and what it means."""
+_OTHERS = {
+    b"IwFl": "IVF", b"IwFI": "IVF", b"IwSq": "IVF with scalar quantization", b"IHNf": "HNSW",
+    b"IHNs": "HNSW with scalar quantization", b"IxSQ": "scalar quantization", b"IxMp": "id map",
+    b"IxM2": "id map", b"IwPQ": "IVF with product quantization", b"IxPq": "product quantization",
+    b"IxPT": "transformed vectors",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Flat:
+    """The vectors of a flat index."""
+
+    vectors: "Vectors"
+    """Mapped from the file; float32, shape (count, dimension), as they were added."""
+    metric: Metric
+    """Whether near vectors have a large inner product, or a small distance."""
+
+
+def file_in(place: Path) -> Path:
+    """The file of the index that a manifest names by its path, or by that of its folder.
+
+    Raises:
+        BadDatasetError: If there is none.
+    """
+    if place.is_file():
+        return place
+    found = [*sorted(place.glob("*.index")), *sorted(place.glob("*.faiss"))]
+    files = [file for file in found if file.is_file()]
+    if not files:
+        raise BadDatasetError(f"there is no index (*.index, *.faiss) in {place}")
+    return files[0]
+
+
+def read(path: Path) -> Flat:
+    """The flat index in a file; what it says of itself is checked before memory is given to it.
+
+    Raises:
+        BadDatasetError: If it is none, is damaged, or another kind of index.
+    """
+    try:
+        size = path.stat().st_size
+        with path.open("rb") as file:
+            header = file.read(_HEADER.size)
+            found = _understood(header, size)
+            if found is None:
+                return Flat(np.empty((0, 1), np.float32), "product")
+            count, dimension, metric = found
+            numbers = np.memmap(
+                file, np.dtype("<f4"), "r", offset=_HEADER.size, shape=(count, dimension)
+            )
+    except (OSError, ValueError) as error:
+        raise BadDatasetError(f"the index cannot be read ({error})") from error
+    return Flat(numbers, metric)
+
+
+def _understood(header: bytes, size: int) -> tuple[int, int, Metric] | None:
+    """Count, dimension and metric; None for an index without vectors."""
+    magic = header[:4]
+    if magic in _OTHERS:
+        raise BadDatasetError(
+            f"the index is of the kind {_OTHERS[magic]}, which is not read; write it anew as a "
+            "flat index (faiss.IndexFlatIP)"
+        )
+    if magic not in _METRICS or len(header) < _HEADER.size:
+        raise BadDatasetError("the index is no flat index of FAISS")
+    _, dimension, count, first, second, is_trained, number, numbers = _HEADER.unpack(header)
+    wanted, metric = _METRICS[magic]
+    if (first, second, is_trained, number) != (_DUMMY, _DUMMY, 1, wanted):
+        raise BadDatasetError("the header of the index is damaged")
+    if not (0 < dimension <= MOST_DIMENSIONS and count >= 0 and count * dimension == numbers):
+        raise BadDatasetError("the header of the index names sizes that do not fit together")
+    if numbers > MOST_NUMBERS:
+        raise BadDatasetError(f"the index has {count} vectors, which are too many")
+    if size != _HEADER.size + numbers * _NUMBER_BYTES:
+        raise BadDatasetError("the index is cut off, or longer than its header says")
+    return (count, dimension, metric) if count else None
+
+
+def write(path: Path, vectors: "Vectors", metric: Metric = "product") -> None:
+    """Write `vectors` as a flat index that FAISS reads.
+
+    Args:
+        path: Of a new file.
+        vectors: Float32, shape (count, dimension).
+        metric: What is compared.
+    """
+    magic = next(magic for magic, (_, name) in _METRICS.items() if name == metric)
+    count, dimension = vectors.shape
+    header = _HEADER.pack(
+        magic, dimension, count, _DUMMY, _DUMMY, 1, _METRICS[magic][0], count * dimension
+    )
+    with path.open("xb") as file:
+        file.write(header)
+        file.write(np.ascontiguousarray(vectors, "<f4").tobytes())
+        file.flush()
+        os.fsync(file.fileno())

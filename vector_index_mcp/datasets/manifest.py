@@ -1,0 +1,118 @@
+"""What a dataset says of itself in its `manifest.json`."""
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from vector_index_mcp.checks import Check, Field, Issues, Object, Pattern, Text, WholeNumber
+from vector_index_mcp.datasets.limits import LARGEST_MANIFEST_BYTES
+from vector_index_mcp.datasets.refusal import BadDatasetError
+
+NAME = "manifest.json"
+ID = Pattern("^[a-z0-9-]+$", re.compile("[a-z0-9-]+").fullmatch, "Invalid")
+LONGEST_ID = 64
+_NOT_BLANK = ((lambda text: not text or bool(text.strip()), "String must not be blank"),)
+
+
+def _text(most: int | None = None, pattern: Pattern | None = None) -> Field:
+    return Field(Text(1, most, pattern=pattern, refinements=_NOT_BLANK))
+
+
+TOP_K: Check = WholeNumber(1, 100)
+DEFAULT_TOP_K = 5
+_FIELDS = Object(
+    {
+        "id": _text(LONGEST_ID, ID),
+        "name": _text(128),
+        "description": _text(512),
+        "index": _text(),
+        "metadata": _text(),
+        "defaultTopK": Field(TOP_K, is_required=False, default=DEFAULT_TOP_K),
+        "model": Field(Text(0, 512), is_required=False),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """A dataset, as its manifest describes it."""
+
+    id: str
+    name: str
+    description: str
+    index: Path
+    """The index, or the folder it lies in; absolute and resolved."""
+    metadata: Path
+    """The file of its texts; absolute and resolved."""
+    default_top_k: int
+    model: str
+    """Which model made the vectors, as the manifest says; empty if it does not."""
+
+
+def read(path: Path, root: Path, project: Path) -> Manifest:
+    """The manifest in a file.
+
+    Args:
+        path: The file's.
+        root: The folder of all datasets; what a manifest names lies there, or beside it.
+        project: Where relative paths begin, unless nothing is there; then beside the manifest.
+
+    Raises:
+        BadDatasetError: If it is not as it should be.
+    """
+    fields = _checked(_parsed(path))
+    return Manifest(
+        id=fields["id"],
+        name=fields["name"],
+        description=fields["description"],
+        index=_resolved(fields["index"], "Index", path, root, project),
+        metadata=_resolved(fields["metadata"], "Metadata file", path, root, project),
+        default_top_k=fields["defaultTopK"],
+        model=fields.get("model", ""),
+    )
+
+
+def _parsed(path: Path) -> object:
+    try:
+        with path.open("rb") as file:
+            data = file.read(LARGEST_MANIFEST_BYTES + 1)
+            size = os.fstat(file.fileno()).st_size
+    except OSError as error:
+        raise BadDatasetError(f"the manifest cannot be read ({error.strerror})") from error
+    if len(data) > LARGEST_MANIFEST_BYTES:
+        raise BadDatasetError(
+            f"Manifest file exceeds maximum size ({size} > {LARGEST_MANIFEST_BYTES} bytes)"
+        )
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise BadDatasetError(f"the manifest is no JSON ({error})") from error
+
+
+def _checked(found: object) -> Mapping[str, Any]:
+    issues = Issues()
+    fields: Mapping[str, Any] = _FIELDS.check(found, (), issues)
+    if issues.found:
+        raise BadDatasetError(json.dumps(issues.found, indent=2, ensure_ascii=False))
+    return fields
+
+
+def _resolved(named: str, what: str, manifest: Path, root: Path, project: Path) -> Path:
+    beside = manifest.parent
+    try:
+        places = [Path(os.path.realpath(base / named)) for base in (project, beside)]
+        place = next((place for place in places if place.exists()), None)
+    except (OSError, ValueError) as error:  # too long, or a NUL in it
+        raise BadDatasetError(f"{what} not found: {named!r} is no path") from error
+    if place is None:
+        raise BadDatasetError(f"{what} not found: {places[-1]}")
+    homes = (Path(os.path.realpath(home)) for home in (root, beside))
+    if not any(place.is_relative_to(home) for home in homes):
+        raise BadDatasetError(
+            f"{what} lies outside of the folder of the datasets: {place}; move it there"
+        )
+    return place

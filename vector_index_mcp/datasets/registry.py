@@ -1,0 +1,211 @@
+"""Which datasets are served, and why others are not; follows the folder while it changes."""
+
+import contextlib
+import hashlib
+import logging
+import os
+import shutil
+import time
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+
+from vector_index_mcp.datasets import manifest
+from vector_index_mcp.datasets.converting import PART
+from vector_index_mcp.datasets.dataset import Dataset
+from vector_index_mcp.datasets.finding import Found, find
+from vector_index_mcp.datasets.manifest import Manifest
+from vector_index_mcp.datasets.refusal import BadDatasetError
+from vector_index_mcp.datasets.rows import CHUNKER
+from vector_index_mcp.errors import VectorIndexError
+
+_log = logging.getLogger(__name__)
+
+Convert = Callable[[Manifest, Path], Awaitable[None]]
+"""Makes a table of ours of a dataset, in a folder; raises BadDatasetError if it cannot be."""
+_LOOK_SECONDS = 0.5
+_HASH_CHARS = 24
+_PART_SECONDS = 3_600
+_AT_ONCE = 2  # conversions: each is a process
+
+
+@dataclass(frozen=True, slots=True)
+class LoadError:
+    """Why a dataset is not served."""
+
+    path: Path
+    """Of its manifest."""
+    error: str
+    when: datetime
+
+    @property
+    def id(self) -> str:
+        """What it is called: nobody can trust what its manifest says."""
+        return self.path.parent.name
+
+
+@dataclass(slots=True)
+class _Entry:
+    """What became of a manifest."""
+
+    found: Found
+    dataset: Dataset | None = None
+    error: LoadError | None = None
+
+
+class Registry:
+    """The datasets below one folder. `follow` has it be as the folder is now."""
+
+    def __init__(self, root: Path, project: Path, cache: Path, convert: Convert) -> None:
+        """Make one; nothing is read yet.
+
+        Args:
+            root: The folder of all datasets, absolute; it need not be there.
+            project: Where relative paths in manifests begin.
+            cache: Where tables are kept of indexes that are not ours.
+            convert: Makes such a table.
+        """
+        self._root, self._project, self._cache = root, project, cache
+        self._convert = convert
+        self._entries: dict[Path, _Entry] = {}
+        self._replaced: list[Dataset] = []
+        """By others, or by nothing; searches that have begun may still read them."""
+        self._before: list[Found] | None = None
+        self._following = anyio.Lock()
+        self.is_loading = False
+        """Whether datasets are being opened or converted."""
+        self._known = anyio.Event()
+
+    # -- questions -------------------------------------------------------------------------
+
+    async def ready(self) -> dict[str, Dataset]:
+        """The datasets that are served, by id; once the folder was looked at."""
+        await self._known.wait()
+        found = [entry.dataset for entry in self._entries.values() if entry.dataset is not None]
+        return {dataset.manifest.id: dataset for dataset in found}
+
+    async def errors(self) -> list[LoadError]:
+        """Why others are not served; once the folder was looked at."""
+        await self._known.wait()
+        return [entry.error for entry in self._entries.values() if entry.error is not None]
+
+    # -- following -------------------------------------------------------------------------
+
+    async def follow_forever(self) -> None:
+        """Have it be as the folder is, until cancelled."""
+        try:
+            while True:
+                await self.follow()
+                await anyio.sleep(_LOOK_SECONDS)
+        finally:
+            for entry in self._entries.values():
+                if entry.dataset is not None:
+                    entry.dataset.release()
+            self._entries.clear()
+
+    async def follow(self) -> None:
+        """Have it be as the folder is now.
+
+        What has just changed is taken over once it was the same in two looks: somebody may still
+        be copying. Until then, and while it is converted, the old one is served.
+        """
+        async with self._following:
+            found = await anyio.to_thread.run_sync(find, self._root)
+            before = set(self._before) if self._before is not None else set(found)
+            self._before = found
+            changed = [
+                each
+                for each in found
+                if each in before
+                and ((entry := self._entries.get(each.path)) is None or entry.found != each)
+            ]
+            gone = self._entries.keys() - {each.path for each in found}
+            if changed or gone:
+                await self._take_over(changed, gone)
+            if changed or gone or self._replaced:
+                await anyio.to_thread.run_sync(self._tidy)
+            if not self._known.is_set():
+                self._known.set()
+
+    async def _take_over(self, changed: Iterable[Found], gone: Iterable[Path]) -> None:
+        made: dict[Path, _Entry] = {}
+        limiter = anyio.CapacityLimiter(_AT_ONCE)
+
+        async def load(found: Found) -> None:
+            async with limiter:
+                made[found.path] = await self._loaded(found)
+
+        self.is_loading = True
+        try:
+            async with anyio.create_task_group() as tasks:
+                for each in changed:
+                    tasks.start_soon(load, each)
+        finally:
+            self.is_loading = False
+        for path in gone:
+            self._replace(path, None)
+        for path in sorted(made):
+            self._replace(path, self._checked(path, made[path]))
+
+    def _replace(self, path: Path, new: _Entry | None) -> None:
+        old = self._entries.pop(path, None)
+        if new is not None:
+            self._entries[path] = new
+        if old is not None and old.dataset is not None:
+            old.dataset.release()
+            self._replaced.append(old.dataset)
+
+    def _checked(self, path: Path, entry: _Entry) -> _Entry:
+        """The entry, unless another one has the id of its dataset."""
+        dataset = entry.dataset
+        if dataset is None:
+            return entry
+        for other, known in self._entries.items():
+            taken = known.dataset is not None and known.dataset.manifest.id
+            if other != path and taken == dataset.manifest.id:
+                dataset.release()
+                words = f"Dataset id '{taken}' is that of {other}; choose another one"
+                return _Entry(entry.found, error=_error(entry.found, words))
+        return entry
+
+    async def _loaded(self, found: Found) -> _Entry:
+        try:
+            described = await anyio.to_thread.run_sync(
+                manifest.read, found.path, self._root, self._project
+            )
+            folder = self._cache / _name_of(found, described)
+            try:
+                dataset = await Dataset.open(described, folder)
+            except (BadDatasetError, VectorIndexError):
+                await self._convert(described, folder)
+                dataset = await Dataset.open(described, folder)
+        except (BadDatasetError, VectorIndexError) as error:
+            _log.warning("%s: %s", found.path, error)
+            return _Entry(found, error=_error(found, str(error)))
+        return _Entry(found, dataset=dataset)
+
+    def _tidy(self) -> None:
+        """Remove the tables that nobody needs any more."""
+        self._replaced = [dataset for dataset in self._replaced if dataset.is_open]
+        served = [entry.dataset for entry in self._entries.values() if entry.dataset is not None]
+        needed = {dataset.folder.name for dataset in (*served, *self._replaced)}
+        with contextlib.suppress(OSError), os.scandir(self._cache) as entries:
+            for entry in entries:
+                # Another process may be making one right now.
+                is_new = time.time() - entry.stat().st_mtime < _PART_SECONDS
+                if entry.name not in needed and not (entry.name.endswith(PART) and is_new):
+                    shutil.rmtree(entry.path, ignore_errors=True)
+
+
+def _error(found: Found, words: str) -> LoadError:
+    return LoadError(found.path, words, datetime.now(UTC))
+
+
+def _name_of(found: Found, described: Manifest) -> str:
+    """Names the table of a dataset as it is now."""
+    facts = (CHUNKER, described.index, described.metadata, found.stamp)
+    return hashlib.sha256(repr(facts).encode("utf-8", "replace")).hexdigest()[:_HASH_CHARS]

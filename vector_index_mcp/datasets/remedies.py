@@ -1,0 +1,11 @@
+"""What the remedies of datasets name."""
+
+from vector_index_mcp.indexing.remedies import Remedies
+
+REMEDIES = Remedies(
+    place="XDG_CACHE_HOME",
+    again="search again",
+    anew="copying the dataset again",
+    state="`vector-index-mcp datasets list`",
+    log="`vector-index-mcp logs`",
+)

@@ -1,0 +1,47 @@
+"""What a row of our table says of a row of a foreign index.
+
+The table is the engine's, whose columns were made for files: the title of a row stands where the
+headings of a chunk do, and what a result shows of it where the names are that it defines.
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from vector_index_mcp.datasets.limits import LONGEST_SNIPPET
+from vector_index_mcp.datasets.metadata import Text
+from vector_index_mcp.engine.prose.stems import stemmed
+from vector_index_mcp.engine.types import Chunk, Document, Entry, StoredChunk
+
+CHUNKER = "dataset-1"
+"""Changes when the same dataset would become another table."""
+_LANGUAGE = "text"
+
+
+def documents(texts: Sequence[Text], numbers: Iterable[int]) -> Iterator[Document]:
+    """The rows `numbers` of an index as documents of the engine, each one of its own."""
+    for number in numbers:
+        text = texts[number]
+        chunk = Chunk(text.content, 1, 1, text.title, (text.snippet,))
+        matched = stemmed(f"{text.title}\n{text.content or text.snippet}\n{text.path}")
+        entry = Entry(chunk, hash_of(number), matched)
+        yield Document(f"{number}/{text.path}", text.path, "", 0.0, _LANGUAGE, (entry,))
+
+
+def hash_of(number: int) -> str:
+    """By which the vector of a row is found; rows may say the same and have different ones."""
+    return hashlib.sha256(b"%d" % number).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a result shows of a row."""
+
+    title: str
+    path: str
+    snippet: str
+
+
+def shown(chunk: StoredChunk) -> Shown:
+    """What is shown of a row that was found."""
+    return Shown(chunk.scope, chunk.original_path, "".join(chunk.symbols[:1])[:LONGEST_SNIPPET])

@@ -1,0 +1,145 @@
+"""The datasets of one folder: whoever serves them asks while they are `running`."""
+
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+
+import anyio
+
+from vector_index_mcp.datasets.arguments import Asked
+from vector_index_mcp.datasets.dataset import Dataset, Result
+from vector_index_mcp.datasets.refusal import BadDatasetError, failed, not_found, timed_out
+from vector_index_mcp.datasets.registry import LoadError, Registry
+from vector_index_mcp.engine.embed import Embedder
+from vector_index_mcp.engine.prose.stems import asked_stems
+from vector_index_mcp.engine.types import Vector
+from vector_index_mcp.errors import EmbeddingError, VectorIndexError
+from vector_index_mcp.indexing.remedies import Remedies
+
+_SEARCH_SECONDS = 10.0  # of the contract
+_MODEL_SECONDS = 60.0  # and for a model that is being loaded: the first question waits for it
+_HUB = "sentence-transformers/"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The answer to a question."""
+
+    results: Sequence[Result]
+    """Best first."""
+    milliseconds: int
+
+
+class Datasets:
+    """The datasets of one folder. Constructing it does nothing yet."""
+
+    def __init__(
+        self, registry: Registry, embedder: Embedder, model: str, remedies: Remedies
+    ) -> None:
+        """Make one.
+
+        Args:
+            registry: Knows which datasets there are.
+            embedder: Embeds questions.
+            model: What `embedder` embeds with, as the settings name it.
+            remedies: What to do about an error.
+        """
+        self.registry = registry
+        self._embedder, self._model = embedder, model
+        self._remedies = remedies
+        self._under_way = 0
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """The time in which questions are answered."""
+        async with self._embedder.running(), anyio.create_task_group() as tasks:
+            tasks.start_soon(self.registry.follow_forever)
+            yield
+            tasks.cancel_scope.cancel()
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether something is left to be done that nobody waits for."""
+        return self.registry.is_loading or bool(self._under_way)
+
+    @property
+    def state(self) -> str:
+        """What it is doing, in one word."""
+        return "LOADING" if self.registry.is_loading else "READY"
+
+    async def listed(self) -> tuple[Sequence[Dataset], Sequence[LoadError]]:
+        """The datasets that are served, and why others are not."""
+        ready = await self.registry.ready()
+        return [ready[id_] for id_ in sorted(ready)], await self.registry.errors()
+
+    async def search(self, asked: Asked) -> Found:
+        """The texts that answer a question best.
+
+        Raises:
+            Refusal: If it cannot be answered; says why.
+        """
+        began = time.monotonic()
+        self._under_way += 1
+        try:
+            async with AsyncExitStack() as used:
+                chosen = _chosen(await self.registry.ready(), asked.ids)
+                for dataset in chosen:
+                    await used.enter_async_context(dataset.used())
+                vector = await self._embedded(asked.query, chosen)
+                results = await self._searched(asked, chosen, vector)
+        finally:
+            self._under_way -= 1
+        return Found(results, round(1_000 * (time.monotonic() - began)))
+
+    async def _embedded(self, query: str, chosen: Sequence[Dataset]) -> Vector:
+        for dataset in chosen:
+            if _plain(dataset.model) != _plain(self._model):
+                raise failed(
+                    f"dataset '{dataset.manifest.id}' was made with the model {dataset.model}, and "
+                    f"questions are embedded with {self._model}; start with "
+                    f"VECTOR_INDEX_EMBEDDING_MODEL={dataset.model}"
+                )
+        try:
+            with anyio.fail_after(_MODEL_SECONDS):
+                [vector] = await self._embedder.embed([query], urgent=True)
+        except EmbeddingError as error:
+            raise failed(self._remedies.told(error)) from error
+        except TimeoutError:
+            raise timed_out(_MODEL_SECONDS) from None
+        found: Vector = vector
+        return found
+
+    async def _searched(
+        self, asked: Asked, chosen: Sequence[Dataset], vector: Vector
+    ) -> Sequence[Result]:
+        most = asked.top_k or max((d.manifest.default_top_k for d in chosen), default=1)
+        stems = asked_stems(asked.query)
+        found: dict[str, list[Result]] = {}
+
+        async def search(dataset: Dataset) -> None:
+            found[dataset.manifest.id] = await dataset.search(stems, vector, most)
+
+        try:
+            with anyio.fail_after(_SEARCH_SECONDS):
+                for dataset in chosen:
+                    await search(dataset)
+        except (BadDatasetError, VectorIndexError) as error:
+            raise failed(str(error)) from error
+        except TimeoutError:
+            raise timed_out(_SEARCH_SECONDS) from None
+        merged = [result for results in found.values() for result in results]
+        return sorted(merged, key=lambda result: -result.score)[:most]
+
+
+def _chosen(ready: Mapping[str, Dataset], ids: Sequence[str]) -> Sequence[Dataset]:
+    """The datasets that are meant; all of them if none is named."""
+    missing = next((id_ for id_ in ids if id_ not in ready), None)
+    if missing is not None:
+        raise not_found(missing, sorted(ready))
+    return [ready[id_] for id_ in ids or sorted(ready)]
+
+
+def _plain(model: str) -> str:
+    """A model's name, however it is written."""
+    return model.removeprefix(_HUB).casefold()

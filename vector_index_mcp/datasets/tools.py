@@ -1,0 +1,151 @@
+"""The two MCP tools: they translate between protocol and service.
+
+Everything is answered before the protocol's library looks at it, because the contract words what is
+wrong with arguments.
+"""
+
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from mcp import MCPError
+from mcp.server.mcpserver import MCPServer
+from mcp_types import INVALID_PARAMS, METHOD_NOT_FOUND
+
+from vector_index_mcp.checks import shown
+from vector_index_mcp.datasets import arguments
+from vector_index_mcp.datasets.arguments import LIST, SEARCH, WrongArguments
+from vector_index_mcp.datasets.guide import TOOLS
+from vector_index_mcp.datasets.refusal import Refusal
+from vector_index_mcp.protocol import CACHE, Result, enveloped, without
+
+if TYPE_CHECKING:  # the service imports LanceDB
+    from vector_index_mcp.datasets.service import Datasets
+
+GetService = Callable[[], Awaitable["Datasets"]]
+_OTHERS = ("prompts/", "completion/", "resources/")
+_SCORE_DIGITS = 4
+
+
+def register(server: MCPServer[Any], get_service: GetService) -> None:
+    """Offer the tools on `server`.
+
+    Args:
+        server: Where to register.
+        get_service: Waits for the running service. It is loaded after the first answer, so the
+            tools are listed before it exists.
+    """
+
+    async def answer(ctx: Any, call_next: Callable[[Any], Awaitable[Any]]) -> Any:
+        params: Mapping[str, Any] = ctx.params or {}
+        if ctx.method == "initialize":
+            return without(await call_next(ctx), "prompts", "resources")
+        if ctx.method.startswith(_OTHERS):
+            raise MCPError(METHOD_NOT_FOUND, "Method not found")
+        if ctx.method == "tools/list":
+            return enveloped(ctx, {**CACHE, "tools": _listed()})
+        if ctx.method == "tools/call":
+            if not isinstance(params.get("name"), str):
+                raise MCPError(INVALID_PARAMS, "the name of a tool is missing")
+            called = await _called(get_service, params["name"], params.get("arguments"))
+            return enveloped(ctx, called)
+        return await call_next(ctx)
+
+    server.middleware.append(answer)
+
+
+def _listed() -> list[Result]:
+    return [
+        {
+            "name": name,
+            "title": title,
+            "description": description,
+            "inputSchema": arguments.schema_of(name),
+            "annotations": {"readOnlyHint": True, "idempotentHint": True, "openWorldHint": False},
+        }
+        for name, (title, description) in TOOLS.items()
+    ]
+
+
+async def _called(get_service: GetService, name: str, given: object) -> Result:
+    """The answer to the call of a tool; what is wrong is a result, not an error of the protocol."""
+    try:
+        if name == SEARCH:
+            asked = arguments.asked(given)
+            return _answer(await _search(await get_service(), asked))
+        if name == LIST:
+            with_errors = arguments.includes_errors(given)
+            return _answer(await _list(await get_service(), with_errors=with_errors))
+    except WrongArguments as wrong:
+        return _error(str(wrong))
+    except Refusal as refusal:
+        return _error(f"Search failed: {refusal}")
+    return _error(f"Unknown tool: {shown(name)}")
+
+
+async def _search(datasets: "Datasets", asked: arguments.Asked) -> Result:
+    found = await datasets.search(asked)
+    return {
+        "results": [
+            {
+                "score": round(result.score, _SCORE_DIGITS),
+                "title": result.title,
+                "path": result.path,
+                "snippet": result.snippet,
+            }
+            for result in found.results
+        ],
+        "metadata": {
+            "dataset": ",".join(asked.ids) or arguments.EVERYTHING,
+            "query": asked.query,
+            "resultCount": len(found.results),
+            "durationMs": found.milliseconds,
+        },
+    }
+
+
+async def _list(datasets: "Datasets", *, with_errors: bool) -> Result:
+    ready, errors = await datasets.listed()
+    listed: list[Result] = [
+        {
+            "id": dataset.manifest.id,
+            "name": dataset.manifest.name,
+            "description": dataset.manifest.description,
+            "defaultTopK": dataset.manifest.default_top_k,
+            "status": "ready",
+            "documentCount": dataset.facts.count,
+            "model": dataset.model,
+        }
+        for dataset in ready
+    ]
+    if with_errors:
+        listed += [
+            {
+                "id": each.id,
+                "name": each.id,
+                "description": "Failed to load dataset",
+                "status": "error",
+                "error": each.error,
+                "manifestPath": str(each.path),
+                "timestamp": each.when.isoformat(timespec="milliseconds"),
+            }
+            for each in errors
+        ]
+    return {
+        "datasets": sorted(listed, key=lambda each: each["id"]),
+        "metadata": {
+            "totalDatasets": len(ready) + len(errors),
+            "readyDatasets": len(ready),
+            "errorDatasets": len(errors),
+        },
+    }
+
+
+def _answer(values: Result) -> Result:
+    text = json.dumps(values, indent=2, ensure_ascii=False).encode("utf-8", "replace").decode()
+    return {"content": [{"type": "text", "text": text}], "structuredContent": values}
+
+
+def _error(words: str) -> Result:
+    words = words.encode("utf-8", "replace").decode()
+    return {"content": [{"type": "text", "text": words}], "isError": True}
