@@ -7,7 +7,7 @@ import numpy as np
 from fakes import FakeEmbedder
 
 from vector_index_mcp.datasets import flat
-from vector_index_mcp.datasets.conversion import convert
+from vector_index_mcp.datasets.conversion import prepare
 from vector_index_mcp.datasets.registry import Registry
 from vector_index_mcp.datasets.remedies import REMEDIES
 from vector_index_mcp.datasets.service import Datasets
@@ -67,19 +67,19 @@ def write(path, said):
     path.write_bytes(said if isinstance(said, bytes) else json.dumps(said).encode())
 
 
-def registry_of(root, make=convert):
+def registry_of(root, make=prepare):
     """What is known of the datasets below `root`; tables of ours lie beside it."""
     return Registry(root, root.parent, root.parent / "tables", make)
 
 
-def datasets_of(root, embedder=None, make=convert):
+def datasets_of(root, embedder=None, make=prepare):
     """The service of the datasets below `root`."""
     embedder = embedder or FakeEmbedder(MODEL, DIMENSION)
     return Datasets(registry_of(root, make), embedder, MODEL, REMEDIES)
 
 
 @asynccontextmanager
-async def running(root, embedder=None, make=convert):
+async def running(root, embedder=None, make=prepare):
     """The service of the datasets below `root`, while it runs."""
     service = datasets_of(root, embedder, make)
     async with service.running():

@@ -190,10 +190,24 @@ async def test_what_was_converted_once_is_not_converted_again(root):
     async with running(root) as service:
         assert await ids(service) == ["sample"]
 
-    async def never(*_):
-        raise AssertionError("converted again")
+    [made] = (root.parent / "tables").iterdir()
+    before = [(path, path.stat().st_mtime_ns) for path in sorted(made.rglob("*"))]
+    async with running(root) as service:
+        assert (await paths(service))[0] == "docs/errors.md"
+    assert [(path, path.stat().st_mtime_ns) for path in sorted(made.rglob("*"))] == before
 
-    async with running(root, make=never) as service:
+
+async def test_what_was_converted_and_is_damaged_is_converted_again(root):
+    await put(root)
+    async with running(root) as service:
+        assert await ids(service) == ["sample"]
+    [made] = (root.parent / "tables").iterdir()
+    for file in made.rglob("*.lance"):
+        if file.is_file():
+            file.write_bytes(b"garbage")
+    for file in made.rglob("*.manifest"):
+        file.write_bytes(b"garbage")
+    async with running(root) as service:
         assert (await paths(service))[0] == "docs/errors.md"
 
 

@@ -1,13 +1,15 @@
-"""Has a foreign index converted by a child process, and ends one that takes too long."""
+"""Has foreign files read by a child process, and ends one that takes too long."""
 
 import contextlib
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio
 from anyio.streams.buffered import BufferedByteReceiveStream
 
+from vector_index_mcp.datasets import table
 from vector_index_mcp.datasets.manifest import Manifest
 from vector_index_mcp.datasets.refusal import BadDatasetError
 from vector_index_mcp.processes import children
@@ -15,23 +17,42 @@ from vector_index_mcp.processes import children
 if TYPE_CHECKING:
     import anyio.abc
 
-_MODULE = "vector_index_mcp.datasets.converting"
+_CONVERTING, _PROVING = (f"vector_index_mcp.datasets.{name}" for name in ("converting", "proving"))
 _SECONDS = 900.0  # a million texts take minutes
 _LONGEST_ANSWER_BYTES = 1_000_000
 
 
-async def convert(manifest: Manifest, folder: Path) -> None:
-    """Make a table of ours, in `folder`, of the dataset that `manifest` describes.
+async def prepare(manifest: Manifest, folder: Path) -> Path:
+    """Where the table lies of the dataset that `manifest` describes.
+
+    Args:
+        manifest: Of the dataset. If its index is a table of ours, it stays where it is.
+        folder: Where else a table is made of it, unless it is there already.
 
     Raises:
-        BadDatasetError: If it cannot be made.
+        BadDatasetError: If it cannot be read.
     """
-    arguments = (str(manifest.index), str(manifest.metadata), str(folder))
+    if table.is_ours(manifest.index):
+        await _done(_PROVING, str(manifest.index))
+        return manifest.index
+    if not table.is_ours(folder):
+        with _told():
+            await anyio.Path(folder.parent).mkdir(parents=True, exist_ok=True)
+        await _done(_CONVERTING, str(manifest.index), str(manifest.metadata), str(folder))
+    return folder
+
+
+@contextlib.contextmanager
+def _told() -> Iterator[None]:
     try:
-        await anyio.Path(folder.parent).mkdir(parents=True, exist_ok=True)
-        process = await children.start(_MODULE, *arguments, environment={})
+        yield
     except OSError as error:
-        raise BadDatasetError(f"it cannot be converted here ({error})") from error
+        raise BadDatasetError(f"it cannot be read here ({error})") from error
+
+
+async def _done(module: str, *arguments: str) -> None:
+    with _told():
+        process = await children.start(module, *arguments, environment={})
     async with process:
         try:
             with anyio.fail_after(_SECONDS):

@@ -9,41 +9,23 @@ import json
 import os
 import shutil
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from vector_index_mcp.datasets import flat, metadata, rows
+from vector_index_mcp.datasets import flat, metadata, table
 from vector_index_mcp.datasets.refusal import BadDatasetError
-from vector_index_mcp.engine.store import Index
-from vector_index_mcp.engine.store.index import Manifest
+from vector_index_mcp.datasets.table import PART, Facts
 from vector_index_mcp.engine.types import ModelIdentity
 from vector_index_mcp.processes import confined
 
 if TYPE_CHECKING:
     from vector_index_mcp.engine.types import Vectors
 
-FACTS = "dataset.json"
-"""Beside the tables: what is known of them as a whole."""
 _BATCH = 2_000  # rows: 3 MB of vectors, and some MB of text
 _ADDRESS_BYTES = 16_000_000_000
 _UNIT = 1e-3  # by which the length of a vector may differ from one
-PART = ".part"
-"""How the name of a table ends that is being made."""
-
-
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """What is known of a dataset as a whole."""
-
-    model: str
-    dimension: int
-    count: int
-    metric: flat.Metric
-    is_unit: bool
-    """Whether all vectors are of unit length, so that product and distance order them alike."""
 
 
 def main(source: IO[bytes], sink: IO[bytes], _: Callable[[], None], *arguments: str) -> None:
@@ -82,8 +64,7 @@ def convert(index: Path, texts: Path, folder: Path) -> None:
         )
     part = folder.with_name(f"{folder.name}.{os.getpid()}{PART}")
     is_unit = asyncio.run(_filled(part, found, known, dimension))
-    facts = Facts(known.model, dimension, count, found.metric, is_unit)
-    (part / FACTS).write_text(json.dumps(asdict(facts)), encoding="utf-8")
+    table.write_facts(part, Facts(known.model, dimension, count, found.metric, is_unit))
     try:
         part.rename(folder)
     except OSError:  # another process was faster, or has left something that is of no use
@@ -93,19 +74,12 @@ def convert(index: Path, texts: Path, folder: Path) -> None:
 
 async def _filled(folder: Path, found: flat.Flat, known: metadata.Metadata, dimension: int) -> bool:
     """Write all rows; whether their vectors are of unit length."""
-    model = ModelIdentity(known.model, "", dimension)
-    made = await Index.create(str(folder), Manifest("", rows.CHUNKER, model=model))
     is_unit = True
-    try:
+    async with table.making(folder, ModelIdentity(known.model, "", dimension)) as rows:
         for start in range(0, len(known.texts), _BATCH):
-            numbers = range(start, min(start + _BATCH, len(known.texts)))
-            vectors = np.array(found.vectors[start : numbers.stop])
+            vectors = np.array(found.vectors[start : start + _BATCH])
             is_unit = _checked(vectors, start) and is_unit
-            by_hash = {rows.hash_of(n): vectors[n - start] for n in numbers}
-            await made.store.append([*rows.documents(known.texts, numbers)], start + 1, by_hash)
-        await made.store.maintain()
-    finally:
-        made.close()
+            await rows.add(known.texts[start : start + _BATCH], vectors)
     return is_unit
 
 
@@ -120,15 +94,3 @@ def _checked(vectors: "Vectors", start: int) -> bool:
         raise BadDatasetError(f"vector {bad} of the index is not finite")
     lengths = np.linalg.norm(vectors.astype("<f8"), axis=1)
     return bool((np.abs(lengths - 1) <= _UNIT).all())
-
-
-def facts_of(folder: Path) -> Facts:
-    """What is known of the table in a folder.
-
-    Raises:
-        BadDatasetError: If there is none that could be read.
-    """
-    try:
-        return Facts(**json.loads((folder / FACTS).read_bytes()))
-    except (OSError, ValueError, TypeError) as error:
-        raise BadDatasetError(f"the converted dataset cannot be read ({error})") from error

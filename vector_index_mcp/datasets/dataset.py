@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vector_index_mcp.datasets import rows
-from vector_index_mcp.datasets.converting import Facts, facts_of
 from vector_index_mcp.datasets.manifest import Manifest
 from vector_index_mcp.datasets.refusal import BadDatasetError
+from vector_index_mcp.datasets.table import Facts, facts_of
 from vector_index_mcp.engine.prose import ranking, searching
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.store.store import Metric
@@ -55,6 +55,12 @@ class Dataset:
     def model(self) -> str:
         """Which model made its vectors."""
         return self.manifest.model or self.facts.model
+
+    @property
+    def digest(self) -> str:
+        """Of the weights of that model; empty if nobody knows it."""
+        model = self._index.manifest.model
+        return model.digest if model is not None else ""
 
     @property
     def is_open(self) -> bool:

@@ -9,17 +9,16 @@ import os
 import struct
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from vector_index_mcp.datasets.limits import MOST_DIMENSIONS, MOST_NUMBERS
 from vector_index_mcp.datasets.refusal import BadDatasetError
+from vector_index_mcp.datasets.table import Metric
 
 if TYPE_CHECKING:
     from vector_index_mcp.engine.types import Vectors
-
-Metric = Literal["product", "distance"]
 
 _HEADER = struct.Struct("<4siqqqBiQ")
 _DUMMY = 1 << 20

@@ -9,24 +9,25 @@ import time
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import anyio
 import anyio.to_thread
 
-from vector_index_mcp.datasets import manifest
-from vector_index_mcp.datasets.converting import PART
+from vector_index_mcp.datasets import manifest, table
 from vector_index_mcp.datasets.dataset import Dataset
 from vector_index_mcp.datasets.finding import Found, find
 from vector_index_mcp.datasets.manifest import Manifest
 from vector_index_mcp.datasets.refusal import BadDatasetError
 from vector_index_mcp.datasets.rows import CHUNKER
+from vector_index_mcp.datasets.table import PART
 from vector_index_mcp.errors import VectorIndexError
 
 _log = logging.getLogger(__name__)
 
-Convert = Callable[[Manifest, Path], Awaitable[None]]
-"""Makes a table of ours of a dataset, in a folder; raises BadDatasetError if it cannot be."""
+Prepare = Callable[[Manifest, Path], Awaitable[Path]]
+"""`conversion.prepare`."""
 _LOOK_SECONDS = 0.5
 _HASH_CHARS = 24
 _PART_SECONDS = 3_600
@@ -60,17 +61,17 @@ class _Entry:
 class Registry:
     """The datasets below one folder. `follow` has it be as the folder is now."""
 
-    def __init__(self, root: Path, project: Path, cache: Path, convert: Convert) -> None:
+    def __init__(self, root: Path, project: Path, cache: Path, prepare: Prepare) -> None:
         """Make one; nothing is read yet.
 
         Args:
             root: The folder of all datasets, absolute; it need not be there.
             project: Where relative paths in manifests begin.
             cache: Where tables are kept of indexes that are not ours.
-            convert: Makes such a table.
+            prepare: Makes such a table.
         """
         self._root, self._project, self._cache = root, project, cache
-        self._convert = convert
+        self._prepare = prepare
         self._entries: dict[Path, _Entry] = {}
         self._replaced: list[Dataset] = []
         """By others, or by nothing; searches that have begun may still read them."""
@@ -177,12 +178,15 @@ class Registry:
             described = await anyio.to_thread.run_sync(
                 manifest.read, found.path, self._root, self._project
             )
-            folder = self._cache / _name_of(found, described)
+            made = self._cache / _name_of(found, described)
             try:
-                dataset = await Dataset.open(described, folder)
+                dataset = await Dataset.open(described, await self._prepare(described, made))
             except (BadDatasetError, VectorIndexError):
-                await self._convert(described, folder)
-                dataset = await Dataset.open(described, folder)
+                if not table.is_ours(made):
+                    raise
+                # What was made of it once is of no use any more.
+                await anyio.to_thread.run_sync(partial(shutil.rmtree, made, ignore_errors=True))
+                dataset = await Dataset.open(described, await self._prepare(described, made))
         except (BadDatasetError, VectorIndexError) as error:
             _log.warning("%s: %s", found.path, error)
             return _Entry(found, error=_error(found, str(error)))

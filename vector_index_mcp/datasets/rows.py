@@ -1,11 +1,10 @@
-"""What a row of our table says of a row of a foreign index.
+"""What a row of our table says of a text of a dataset.
 
 The table is the engine's, whose columns were made for files: the title of a row stands where the
 headings of a chunk do, and what a result shows of it where the names are that it defines.
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from vector_index_mcp.datasets.limits import LONGEST_SNIPPET
@@ -18,14 +17,12 @@ CHUNKER = "dataset-1"
 _LANGUAGE = "text"
 
 
-def documents(texts: Sequence[Text], numbers: Iterable[int]) -> Iterator[Document]:
-    """The rows `numbers` of an index as documents of the engine, each one of its own."""
-    for number in numbers:
-        text = texts[number]
-        chunk = Chunk(text.content, 1, 1, text.title, (text.snippet,))
-        matched = stemmed(f"{text.title}\n{text.content or text.snippet}\n{text.path}")
-        entry = Entry(chunk, hash_of(number), matched)
-        yield Document(f"{number}/{text.path}", text.path, "", 0.0, _LANGUAGE, (entry,))
+def document(number: int, text: Text) -> Document:
+    """A row, by its number, as a document of the engine."""
+    chunk = Chunk(text.content, 1, 1, text.title, (text.snippet,))
+    matched = stemmed(f"{text.title}\n{text.content or text.snippet}\n{text.path}")
+    entry = Entry(chunk, hash_of(number), matched)
+    return Document(f"{number}/{text.path}", text.path, "", 0.0, _LANGUAGE, (entry,))
 
 
 def hash_of(number: int) -> str:

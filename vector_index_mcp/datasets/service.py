@@ -101,6 +101,13 @@ class Datasets:
                     f"VECTOR_INDEX_EMBEDDING_MODEL={dataset.model}"
                 )
         try:
+            identity = await self._embedder.identity()
+            for dataset in chosen:
+                if dataset.digest and dataset.digest != identity.digest:
+                    raise failed(
+                        f"dataset '{dataset.manifest.id}' was made with other weights of the model "
+                        f"{dataset.model} than those that are here; make it anew"
+                    )
             with anyio.fail_after(_MODEL_SECONDS):
                 [vector] = await self._embedder.embed([query], urgent=True)
         except EmbeddingError as error:

@@ -200,14 +200,14 @@ async def open_datasets(
 
 def load_datasets(root: Path, settings: Settings) -> "Datasets":
     """The datasets in the folder `root`, not yet running; takes half a second, as above."""
-    from vector_index_mcp.datasets.conversion import convert
+    from vector_index_mcp.datasets.conversion import prepare
     from vector_index_mcp.datasets.registry import Registry
     from vector_index_mcp.datasets.remedies import REMEDIES
     from vector_index_mcp.datasets.service import Datasets
 
     name = hashlib.sha256(os.fsencode(root)).hexdigest()[:_HASH_CHARS]
     cache = cache_folder(settings) / "datasets" / name
-    registry = Registry(root, root.parent, cache, convert)
+    registry = Registry(root, root.parent, cache, prepare)
     return Datasets(registry, _embedder_of(settings, REMEDIES), settings.embedding_model, REMEDIES)
 
 

@@ -1,0 +1,53 @@
+"""Whether a table that somebody else has made can be searched; runs in a child process of its own.
+
+It is opened and searched once, by words and by meaning. What would end a process ends this one.
+"""
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from vector_index_mcp.datasets import rows, table
+from vector_index_mcp.datasets.refusal import BadDatasetError
+from vector_index_mcp.engine.store import Index
+from vector_index_mcp.errors import StoreError
+from vector_index_mcp.processes import confined
+
+_ADDRESS_BYTES = 16_000_000_000
+
+
+def main(_: IO[bytes], sink: IO[bytes], __: Callable[[], None], *arguments: str) -> None:
+    """Search the table in a folder; say why if it cannot be."""
+    confined.begin()
+    confined.bound_memory(_ADDRESS_BYTES)
+    try:
+        asyncio.run(_prove(Path(arguments[0])))
+        answer: dict[str, Any] = {}
+    except (BadDatasetError, StoreError) as error:
+        answer = {"error": str(error)}
+    sink.write(json.dumps(answer).encode() + b"\n")
+    sink.flush()
+
+
+async def _prove(folder: Path) -> None:
+    facts = table.facts_of(folder)
+    index = await Index.open(str(folder))
+    if index is None or index.manifest.chunker != rows.CHUNKER:
+        raise BadDatasetError("its table is of another version; make it anew")
+    count, dimension = await index.store.count(), index.store.dimension
+    if (count, dimension) != (facts.count, facts.dimension):
+        raise BadDatasetError(
+            f"its table has {count} rows of {dimension} dimensions, not as it says"
+        )
+    somewhere = np.full(facts.dimension, facts.dimension**-0.5, "<f4")
+    for found in (
+        await index.store.matching(["the"], 10),
+        await index.store.nearest(somewhere, 10),
+    ):
+        for candidate in found:
+            rows.shown(candidate.chunk)
+    index.close()

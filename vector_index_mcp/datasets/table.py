@@ -1,0 +1,108 @@
+"""The table of a dataset that is ours: how it is made, and what is known of it as a whole."""
+
+import json
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from vector_index_mcp.datasets import rows
+from vector_index_mcp.datasets.limits import MOST_DIMENSIONS, MOST_NUMBERS
+from vector_index_mcp.datasets.metadata import Text
+from vector_index_mcp.datasets.refusal import BadDatasetError
+from vector_index_mcp.engine.store import Index
+from vector_index_mcp.engine.store.index import Manifest
+from vector_index_mcp.engine.types import ModelIdentity, Vector
+
+FACTS = "dataset.json"
+"""Beside the tables."""
+PART = ".part"
+"""How the name of a folder ends that is being made."""
+_LARGEST_FACTS_BYTES = 10_000
+_LONGEST_MODEL = 512
+Metric = Literal["product", "distance"]
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known of a dataset as a whole."""
+
+    model: str
+    dimension: int
+    count: int
+    metric: Metric
+    """Whether near vectors have a large inner product, or a small distance."""
+    is_unit: bool
+    """Whether all vectors are of unit length, so that both order them alike."""
+
+
+class Rows:
+    """A table that is being made."""
+
+    def __init__(self, index: Index) -> None:
+        self._index = index
+        self.count = 0
+
+    async def add(self, texts: Sequence[Text], vectors: Iterable[Vector]) -> None:
+        """Add rows, in order."""
+        numbers = range(self.count, self.count + len(texts))
+        documents = [rows.document(n, text) for n, text in zip(numbers, texts, strict=True)]
+        by_hash = {rows.hash_of(n): vector for n, vector in zip(numbers, vectors, strict=True)}
+        await self._index.store.append(documents, self.count + 1, by_hash)
+        self.count = numbers.stop
+
+
+@asynccontextmanager
+async def making(folder: Path, model: ModelIdentity) -> AsyncIterator[Rows]:
+    """A new table in `folder`; searched fast once this has ended.
+
+    Raises:
+        StoreError: If it cannot be written.
+    """
+    index = await Index.create(str(folder), Manifest("", rows.CHUNKER, model=model))
+    try:
+        yield Rows(index)
+        await index.store.maintain()
+    finally:
+        index.close()
+
+
+def write_facts(folder: Path, facts: Facts) -> None:
+    """Write what is known of a table beside it."""
+    (folder / FACTS).write_text(json.dumps(asdict(facts)), encoding="utf-8")
+
+
+def is_ours(folder: Path) -> bool:
+    """Whether a folder holds a table that is ours."""
+    return (folder / FACTS).is_file()
+
+
+def facts_of(folder: Path) -> Facts:
+    """What is known of the table in a folder, which may be foreign.
+
+    Raises:
+        BadDatasetError: If there is none that could be read.
+    """
+    try:
+        with (folder / FACTS).open("rb") as file:
+            found: dict[str, Any] = json.loads(file.read(_LARGEST_FACTS_BYTES))
+        facts = Facts(**found)
+    except (OSError, ValueError, TypeError, RecursionError) as error:
+        raise BadDatasetError(f"what is known of its table cannot be read ({error})") from error
+    if not _make_sense(found):
+        raise BadDatasetError("what is known of its table makes no sense")
+    return facts
+
+
+def _make_sense(found: Mapping[str, Any]) -> bool:
+    numbers, model = (found["dimension"], found["count"]), found["model"]
+    if {type(number) for number in numbers} != {int} or not isinstance(model, str):
+        return False
+    return (
+        0 < numbers[0] <= MOST_DIMENSIONS
+        and 0 <= numbers[1] <= MOST_NUMBERS
+        and 0 < len(model) <= _LONGEST_MODEL
+        and found["metric"] in ("product", "distance")
+        and isinstance(found["is_unit"], bool)
+    )
