@@ -81,7 +81,7 @@ MOST_LOOSE_MODULES = 10
 # Third-party modules, and what of the standard library deserves it, that have one home each.
 HOMES = {
     "lancedb": {"engine/store/"},
-    "pyarrow": {"engine/store/"},
+    "pyarrow": {"engine/store/", "datasets/packing.py"},  # there, for its zstd
     "sqlite3": {"engine/cache.py"},
     "unicodedata": {
         "engine/spelling.py",
@@ -192,6 +192,7 @@ BROAD_EXCEPTS = {
 READS_ENVIRONMENT = {
     "console/ui.py",  # whether there is a screen
     "cli.py",  # where the settings file lies
+    "console/datasets/making.py",  # where what is exported lies: documents, notes
     "serving/loading.py",  # where a user's documents and their index lie
     "files/repository.py",  # XDG_CONFIG_HOME, as git does
     "processes/children.py",  # passed on to them

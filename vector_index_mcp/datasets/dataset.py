@@ -24,6 +24,8 @@ class Result:
     title: str
     path: str
     snippet: str
+    dataset: str
+    """Its id."""
 
 
 class Dataset:
@@ -115,4 +117,4 @@ class Dataset:
     def _result(self, hit: Hit) -> Result:
         shown = rows.shown(hit.chunk)
         score = min(max(hit.score, 0.0), 1.0)
-        return Result(score, shown.title, shown.path, shown.snippet)
+        return Result(score, shown.title, shown.path, shown.snippet, self.manifest.id)

@@ -85,9 +85,11 @@ async def _called(get_service: GetService, name: str, given: object) -> Result:
 
 async def _search(datasets: "Datasets", asked: arguments.Asked) -> Result:
     found = await datasets.search(asked)
+    are_several = len(asked.ids) != 1
     return {
         "results": [
             {
+                **({"dataset": result.dataset} if are_several else {}),
                 "score": round(result.score, _SCORE_DIGITS),
                 "title": result.title,
                 "path": result.path,

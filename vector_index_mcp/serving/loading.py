@@ -5,7 +5,7 @@ Knows nothing of MCP: a command that opens an index itself would wait half a sec
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 _FOLDER = "vector-index-mcp"  # in the user's folders for caches and for state
 _SECONDS_PER_MINUTE = 60
 _HASH_CHARS = 16
+_LARGEST_TEXT_BYTES = 50_000_000  # of the contract of datasets
 
 
 def head_start_of(project: Path, settings: Settings) -> HeadStart | None:
@@ -162,13 +163,22 @@ def load_notes(home: Path, settings: Settings) -> "Notes":
     from vector_index_mcp.notes.remedies import REMEDIES
     from vector_index_mcp.notes.service import Notes
 
-    name = hashlib.sha256(os.fsencode(home)).hexdigest()[:_HASH_CHARS]
-    folder = state_folder() / "notes" / name
+    folder = _folder_of_notes(home)
 
     async def load_index() -> "LiveIndex":
         return await anyio.to_thread.run_sync(_index_of_notes, home, folder, settings)
 
     return Notes(home, folder, Lazily(load_index), REMEDIES)
+
+
+def index_of_notes(home: Path, settings: Settings) -> "LiveIndex":
+    """The index of the notes in `home`, not yet running."""
+    return _index_of_notes(home, _folder_of_notes(home), settings)
+
+
+def _folder_of_notes(home: Path) -> Path:
+    name = hashlib.sha256(os.fsencode(home)).hexdigest()[:_HASH_CHARS]
+    return state_folder() / "notes" / name
 
 
 def _index_of_notes(home: Path, folder: Path, settings: Settings) -> "LiveIndex":
@@ -209,6 +219,30 @@ def load_datasets(root: Path, settings: Settings) -> "Datasets":
     cache = cache_folder(settings) / "datasets" / name
     registry = Registry(root, root.parent, cache, prepare)
     return Datasets(registry, _embedder_of(settings, REMEDIES), settings.embedding_model, REMEDIES)
+
+
+def index_of_texts(source: Path, endings: Sequence[str], settings: Settings) -> "LiveIndex":
+    """An index of the texts in the folder `source`, not yet running; found again if it is ended.
+
+    Args:
+        source: A folder, resolved.
+        endings: Of the files that count, without a dot.
+        settings: How it is made.
+    """
+    from vector_index_mcp.datasets.remedies import REMEDIES
+    from vector_index_mcp.indexing.place import Place
+    from vector_index_mcp.indexing.preparing.recipe import Recipe
+    from vector_index_mcp.indexing.service import LiveIndex
+
+    known = repr((source, tuple(endings), settings.embedding_model, settings.chunk_max_chars))
+    name = hashlib.sha256(known.encode("utf-8", "replace")).hexdigest()[:_HASH_CHARS]
+    place = Place(str(cache_folder(settings) / "making" / name), owner=str(source))
+    mask = f"**/*.{{{','.join(endings)}}}" if len(endings) > 1 else f"**/*.{endings[0]}"
+    reading = Reading(_LARGEST_TEXT_BYTES, skips_minified=False, converts=True)
+    folder = Folder(source, selection=Selection(mask=mask), reading=reading)
+    options = _options_of(settings, Recipe(settings.chunk_max_chars, is_prose=True), REMEDIES)
+    embedder, cache = _embedder_of(settings, REMEDIES), _cache_of(settings)
+    return LiveIndex([folder], place, options, embedder, cache)
 
 
 def _language_model_of(settings: Settings) -> "LanguageModel | None":

@@ -1,9 +1,11 @@
 """The grammar of the datasets' command line."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-SERVE, LIST = "serve", "list"
+SERVE, LIST, INDEX, EXPORT = "serve", "list", "index", "export"
+PACK, ADD, DELETE = "pack", "add", "delete"
+_ENDINGS = "md,markdown,txt,rst,adoc,html,htm,ipynb,pdf,docx".split(",")
 USUAL_FOLDER = "datasets"
 _DESCRIPTION = """\
 Knowledge that others have prepared, each a folder with a manifest.json, an index and its texts.
@@ -23,9 +25,14 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     def add(name: str, words: str) -> argparse.ArgumentParser:
-        command = commands.add_parser(
+        return commands.add_parser(
             name, help=words, description=f"{words[0].upper()}{words[1:]}.", allow_abbrev=False
         )
+
+    serving = add(SERVE, "serve MCP on standard input and output: what an MCP client runs")
+    listing = add(LIST, "list the datasets, and say why one cannot be served")
+    listing.add_argument("--json", action="store_true", help="print JSON")
+    for command in (serving, listing):
         command.add_argument(
             "folder",
             metavar="FOLDER",
@@ -33,12 +40,91 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
             default=USUAL_FOLDER,
             help=f"where the datasets lie (./{USUAL_FOLDER})",
         )
-        return command
-
-    add(SERVE, "serve MCP on standard input and output: what an MCP client runs")
-    listing = add(LIST, "list the datasets, and say why one cannot be served")
-    listing.add_argument("--json", action="store_true", help="print JSON")
+    packing = add(PACK, "write a dataset into one file that can be sent")
+    packing.add_argument("folder", metavar="FOLDER", help="the dataset's own folder")
+    packing.add_argument("file", metavar="FILE", nargs="?", default="", help="ID.tar.zst")
+    adding = add(ADD, "unpack a dataset that somebody has sent")
+    adding.add_argument("file", metavar="FILE", help="as `pack` writes it")
+    removing = add(DELETE, "delete a dataset, after asking")
+    removing.add_argument("dataset_id", metavar="ID", help="as `list` shows it")
+    removing.add_argument("--yes", action="store_true", help="do not ask")
+    for command in (adding, removing):
+        command.add_argument(
+            "--output",
+            metavar="DIR",
+            default=USUAL_FOLDER,
+            help=f"the folder of the datasets (./{USUAL_FOLDER})",
+        )
+    _add_index(add(INDEX, "make a dataset of a folder of texts"))
+    export = add(EXPORT, "make a dataset of what is indexed here; nothing is embedded again")
+    export.add_argument(
+        "kind",
+        choices=("codebase", "documents", "notes"),
+        help="of a project's code, a collection of documents, or the notes on a project",
+    )
+    export.add_argument(
+        "what", metavar="WHAT", help="the project's folder, the collection, or the notes' project"
+    )
+    _add_about(export)
     return parser.parse_args(arguments)
+
+
+def _add_index(command: argparse.ArgumentParser) -> None:
+    command.add_argument("source", metavar="SOURCE", help="the folder of the texts")
+    command.add_argument(
+        "--file-types",
+        metavar="LIST",
+        type=_endings,
+        default=_ENDINGS,
+        help=f"endings of the files that count ({','.join(_ENDINGS)})",
+    )
+    command.add_argument("--model", default="", help="the embedding model, if not the usual one")
+    command.add_argument(
+        "--chunk-size",
+        metavar="WORDS",
+        type=_between(64, 4_096),
+        default=0,
+        help="how long a chunk is at most (64 to 4096 words)",
+    )
+    command.add_argument(
+        "--chunk-overlap",
+        metavar="WORDS",
+        type=_between(0, 1_024),
+        default=0,
+        help="taken, and not used: chunks follow headings and paragraphs, and do not overlap",
+    )
+    _add_about(command)
+
+
+def _add_about(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--dataset-id", metavar="ID", required=True, help="a-z, 0-9 and hyphens")
+    command.add_argument("--name", default="", help="what people call it (the id)")
+    command.add_argument("--description", default="", help="what it is about")
+    command.add_argument("--license", default="", help="of the texts, as SPDX names it")
+    command.add_argument(
+        "--output",
+        metavar="DIR",
+        default=USUAL_FOLDER,
+        help=f"the folder of the datasets (./{USUAL_FOLDER})",
+    )
+
+
+def _endings(written: str) -> list[str]:
+    found = [
+        each.strip().removeprefix("*").removeprefix(".").lower() for each in written.split(",")
+    ]
+    if not all(each.isalnum() for each in found):
+        raise argparse.ArgumentTypeError(f"{written!r} is no list of endings; write md,txt")
+    return found
+
+
+def _between(least: int, most: int) -> Callable[[str], int]:
+    def number(written: str) -> int:
+        if not written.isdecimal() or not least <= int(written) <= most:
+            raise argparse.ArgumentTypeError(f"{written!r} is not between {least} and {most}")
+        return int(written)
+
+    return number
 
 
 def is_relay(arguments: Sequence[str]) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vector_index_mcp.background.endpoint import endpoint_of
-from vector_index_mcp.console.datasets.arguments import SERVE
+from vector_index_mcp.console.datasets.arguments import ADD, DELETE, EXPORT, INDEX, PACK, SERVE
 from vector_index_mcp.console.terminal import write
 from vector_index_mcp.foreign import visible
 from vector_index_mcp.serving.sets import DATASETS
@@ -32,6 +32,14 @@ def run(
     Raises:
         VectorIndexError: If it cannot be done.
     """
+    if line.command in (INDEX, EXPORT):
+        from vector_index_mcp.console.datasets import making
+
+        return {INDEX: making.index, EXPORT: making.export}[line.command](line, settings())
+    if line.command in (PACK, ADD, DELETE):
+        from vector_index_mcp.console.datasets import keeping
+
+        return keeping.COMMANDS[line.command](line)
     root = Path(os.path.realpath(Path(line.folder).expanduser()))
     if line.command == SERVE:
         from vector_index_mcp.background import relay

@@ -1,0 +1,120 @@
+"""From an index of one user to an answer for another: export, pack, add, search, for real."""
+
+import json
+import subprocess
+
+import pytest
+from mcp import Client, StdioServerParameters
+from mcp.client.stdio import stdio_client
+from processes import COMMAND, MODEL_SECONDS, NO_MODEL, needs_model, place_of, run
+
+pytestmark = pytest.mark.anyio
+
+PROJECT = {
+    "net/backoff.py": (
+        "def attempt_again(call, tries):\n"
+        '    """Wait twice as long after every failed request before the next one."""\n'
+        "    for number in range(tries):\n        pause(2**number)\n        call()\n"
+    ),
+    "shop/cart.py": "class Cart:\n    def total_price(self):\n        return sum(self.prices)\n",
+}
+GUIDE = {
+    "guide/install.md": "# Installation\n\nUnpack the archive and run the installer.\n",
+    "guide/fruit.md": "# Fruit\n\nBananas are yellow and rich in potassium.\n",
+    "guide/picture.svg": "<svg/>\n",
+}
+
+
+def ran(place, *arguments, status=0):
+    done = run("datasets", *arguments, cwd=place.folder, variables=place.variables)
+    assert done.returncode == status, done
+    return done
+
+
+def commit(place):
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@b"]
+    for words in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "first"]):
+        subprocess.run([*git, *words], cwd=place.project, env=place.variables, check=True)
+
+
+async def paths(place, root, dataset, query):
+    command, *arguments = [*COMMAND, "datasets", "serve", str(root)]
+    server = StdioServerParameters(
+        command=command, args=arguments, env=place.variables, cwd=place.folder
+    )
+    async with Client(stdio_client(server), read_timeout_seconds=MODEL_SECONDS) as client:
+        asked = {"dataset": dataset, "query": query}
+        result = await client.call_tool("knowledge.search", asked)
+        assert not result.is_error, result.content
+        return [each["path"] for each in result.structured_content["results"]]
+
+
+@needs_model
+async def test_what_one_user_has_indexed_another_one_finds():
+    with place_of(PROJECT) as mine, place_of({}) as theirs:
+        commit(mine)
+        ran(
+            mine, "export", "codebase", str(mine.project), "--dataset-id", "shop-code",
+            "--name", "The shop", "--license", "MIT",
+        )  # fmt: skip
+        said = json.loads((mine.folder / "datasets/shop-code/manifest.json").read_text("utf-8"))
+        facts = ("id", "name", "license", "source", "model", "documentCount", "chunkCount")
+        assert [said[name] for name in facts] == [
+            "shop-code", "The shop", "MIT", "project", "all-MiniLM-L6-v2", 2, 2,
+        ]  # fmt: skip
+        assert len(said["sourceRevision"]) == 40
+        assert str(mine.folder) not in str(said)
+        file = mine.folder / "shop.tar.zst"
+        ran(mine, "pack", "datasets/shop-code", str(file))
+        told = ran(theirs, "add", str(file)).stdout
+        assert "Added shop-code (The shop)" in told
+        root = theirs.folder / "datasets"
+        found = await paths(theirs, root, "shop-code", "retry with growing pauses")
+        assert found[0] == "net/backoff.py"
+        assert (await paths(theirs, root, "*", "Cart"))[0] == "shop/cart.py"
+        told = ran(theirs, "delete", "shop-code", "--yes").stdout
+        assert told == f"Deleted {root / 'shop-code'}\n"
+        assert list(root.iterdir()) == []
+
+
+@needs_model
+async def test_a_folder_of_texts_becomes_a_dataset():
+    with place_of(GUIDE) as place:
+        arguments = ("index", str(place.project), "--dataset-id", "guide")
+        made = json.loads(ran(place, *arguments).stdout)
+        root = place.folder / "datasets"
+        assert made.pop("durationMs") > 0
+        assert made == {
+            "datasetId": "guide",
+            "documents": 2,
+            "chunks": 2,
+            "model": "all-MiniLM-L6-v2",
+            "embeddingDimensions": 384,
+            "indexPath": str(root / "guide/index"),
+            "metadataPath": str(root / "guide/metadata.json"),
+        }
+        assert (await paths(place, root, "guide", "setting up"))[0] == "guide/install.md"
+        again = ran(place, *arguments, status=1)
+        assert json.loads(again.stderr) == {"error": "Dataset 'guide' already exists"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--dataset-id", "Bad_ID"], "Dataset ID must be lowercase alphanumeric with hyphens only"),
+        (["--dataset-id", "none", "--file-types", "xyz"], "No text content available to index"),
+    ],
+)
+def test_what_cannot_be_made_is_told_as_json(arguments, words):
+    with place_of(GUIDE, **NO_MODEL) as place:
+        done = ran(place, "index", str(place.project), *arguments, status=1)
+        assert json.loads(done.stderr.splitlines()[-1]) == {"error": words}
+        assert not (place.folder / "datasets").exists() or not any(
+            (place.folder / "datasets").iterdir()
+        )
+
+
+def test_what_is_not_there_is_not_deleted():
+    with place_of({}) as place:
+        done = ran(place, "delete", "ghost", "--yes", status=2)
+        assert "Dataset 'ghost' does not exist" in done.stderr

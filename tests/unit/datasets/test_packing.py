@@ -1,0 +1,181 @@
+"""A packed dataset is the same one elsewhere, and a file that is made to do harm does none."""
+
+import io
+import tarfile
+from random import Random
+
+import anyio
+import pyarrow as pa
+import pytest
+from shelves import manifest, put
+
+from vector_index_mcp.datasets import packing
+from vector_index_mcp.datasets.refusal import BadDatasetError
+
+MANIFEST = str(manifest()).replace("'", '"').encode()
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A dataset."""
+    anyio.run(put, tmp_path / "mine")
+    return tmp_path / "mine/sample"
+
+
+@pytest.fixture
+def root(tmp_path):
+    """Where somebody else has datasets."""
+    (tmp_path / "theirs").mkdir()
+    return tmp_path / "theirs"
+
+
+def files_of(folder):
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+def sent(tmp_path, *members, pax=None):
+    """A packed file with these members: names with contents, or headers as they are."""
+    data = io.BytesIO()
+    with tarfile.open(fileobj=data, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        for member in members:
+            if isinstance(member, tarfile.TarInfo):
+                archive.addfile(member)
+                continue
+            name, content = member
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            info.pax_headers = pax or {}
+            archive.addfile(info, io.BytesIO(content))
+    return compressed(tmp_path, data.getvalue())
+
+
+def compressed(tmp_path, data):
+    path = tmp_path / "sent.tar.zst"
+    with pa.CompressedOutputStream(str(path), "zstd") as stream:
+        stream.write(data)
+    return path
+
+
+def refused(file, root):
+    """Why it is refused; nothing is left of it."""
+    around = sorted(root.parent.rglob("*"))
+    with pytest.raises((BadDatasetError, OSError)) as caught:
+        packing.add(file, root)
+    assert sorted(root.parent.rglob("*")) == around
+    return str(caught.value)
+
+
+def test_what_is_packed_is_unpacked_to_the_byte(folder, root, tmp_path):
+    assert packing.pack(folder, tmp_path / "a.tar.zst") == 3
+    added = packing.add(tmp_path / "a.tar.zst", root)
+    assert added == root / "sample"
+    assert files_of(added) == files_of(folder)
+    assert [path.name for path in root.iterdir()] == ["sample"]
+
+
+def test_the_same_dataset_makes_the_same_bytes(folder, root, tmp_path):
+    packing.pack(folder, tmp_path / "a.tar.zst")
+    added = packing.add(tmp_path / "a.tar.zst", root)
+    (added / "manifest.json").touch()
+    packing.pack(added, tmp_path / "b.tar.zst")
+    assert (tmp_path / "a.tar.zst").read_bytes() == (tmp_path / "b.tar.zst").read_bytes()
+
+
+def test_what_is_hidden_and_links_are_not_packed(folder, root, tmp_path):
+    (folder / ".secret").write_text("x")
+    (folder / "link").symlink_to("/etc/passwd")
+    packing.pack(folder, tmp_path / "a.tar.zst")
+    added = packing.add(tmp_path / "a.tar.zst", root)
+    assert set(files_of(added)) == {"manifest.json", "metadata.json", "index/docs.index"}
+
+
+def test_a_dataset_that_is_there_stays_as_it_is(folder, root, tmp_path):
+    packing.pack(folder, tmp_path / "a.tar.zst")
+    packing.add(tmp_path / "a.tar.zst", root)
+    assert "already exists" in refused(tmp_path / "a.tar.zst", root)
+
+
+def link(kind, target):
+    info = tarfile.TarInfo("index")
+    info.type, info.linkname = kind, target
+    return info
+
+
+def special(kind):
+    info = tarfile.TarInfo("index")
+    info.type = kind
+    return info
+
+
+@pytest.mark.parametrize(
+    "member",
+    [
+        ("../out", b"x"),
+        ("/tmp/out", b"x"),
+        ("a/../../out", b"x"),
+        ("a\\..\\out", b"x"),
+        ("C:/out", b"x"),
+        (".git/config", b"x"),
+        ("a//b", b"x"),
+        ("a/./b", b"x"),
+        ("nul. ", b"x"),
+        ("x" * 401, b"x"),
+        ("a\u202eb", b"x"),
+        link(tarfile.SYMTYPE, "/etc"),
+        link(tarfile.LNKTYPE, "manifest.json"),
+        special(tarfile.CHRTYPE),
+        special(tarfile.FIFOTYPE),
+        special(tarfile.GNUTYPE_SPARSE),
+    ],
+    ids=lambda member: member[0][:20] if isinstance(member, tuple) else f"type-{member.type!r}",
+)
+def test_nothing_comes_out_but_plain_files_in_their_folder(tmp_path, root, member):
+    file = sent(tmp_path, ("manifest.json", MANIFEST), member)
+    assert "nothing that a dataset holds" in refused(file, root)
+
+
+def test_a_name_that_is_there_twice_is_refused(tmp_path, root):
+    refused(sent(tmp_path, ("manifest.json", MANIFEST), ("manifest.json", b"{}")), root)
+
+
+def test_what_has_no_manifest_is_no_dataset(tmp_path, root):
+    assert "manifest" in refused(sent(tmp_path, ("a.txt", b"x")), root)
+
+
+def test_a_header_that_names_a_size_is_not_believed(tmp_path, root):
+    file = sent(tmp_path, ("manifest.json", MANIFEST), pax={"size": str(10**15)})
+    refused(file, root)
+    header = tarfile.TarInfo("x")
+    header.type, header.size = tarfile.XHDTYPE, 10**9
+    assert "cannot be meant" in refused(compressed(tmp_path, header.tobuf()), root)
+
+
+def test_what_becomes_far_larger_is_refused_while_it_is_unpacked(tmp_path, root, monkeypatch):
+    monkeypatch.setattr(packing, "_USUAL_BYTES", 1_000_000)
+    file = sent(tmp_path, ("manifest.json", MANIFEST), ("zeros", bytes(20_000_000)))
+    assert file.stat().st_size < 10_000
+    assert "more than 1,000,000 bytes" in refused(file, root)
+
+
+def test_whatever_is_changed_in_a_packed_file_it_is_refused_or_is_a_dataset(folder, root, tmp_path):
+    packing.pack(folder, tmp_path / "a.tar.zst")
+    whole, chance = (tmp_path / "a.tar.zst").read_bytes(), Random(0)
+    changed, count = tmp_path / "b.tar.zst", 0
+    for _ in range(500):
+        data = bytearray(whole)
+        data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+        changed.write_bytes(data[: chance.choice([len(data), chance.randrange(len(data))])])
+        try:
+            added = packing.add(changed, root)
+        except (BadDatasetError, OSError):
+            assert not list(root.iterdir())
+            continue
+        count += 1
+        assert set(files_of(added)) <= {"manifest.json", "metadata.json", "index/docs.index"}
+        for path in sorted(root.rglob("*"), reverse=True):
+            path.rmdir() if path.is_dir() else path.unlink()
+    assert count < 250

@@ -1,0 +1,87 @@
+"""The commands that send, take and delete whole datasets."""
+
+import argparse
+import os
+import shutil
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import anyio
+
+from vector_index_mcp.console.datasets.arguments import ADD, DELETE, PACK
+from vector_index_mcp.console.terminal import write
+from vector_index_mcp.datasets import finding, manifest, packing, table
+from vector_index_mcp.datasets.conversion import prepare
+from vector_index_mcp.datasets.refusal import BadDatasetError
+from vector_index_mcp.errors import SettingsError, UnknownError, VectorIndexError
+from vector_index_mcp.foreign import visible
+
+
+def _pack(line: argparse.Namespace) -> int:
+    folder = _resolved(line.folder)
+    try:
+        found = manifest.read(folder / manifest.NAME, folder, folder)
+        target = _resolved(line.file or f"{found.id}{packing.ENDING}")
+        if target.exists():
+            raise SettingsError(f"{target} is there already; name another file")
+        count = packing.pack(folder, target)
+    except (BadDatasetError, OSError) as error:
+        raise VectorIndexError(f"{folder} cannot be packed: {error}") from error
+    write(visible(f"{target}: {count} files, {target.stat().st_size:,} bytes"))
+    return 0
+
+
+def _add(line: argparse.Namespace) -> int:
+    root = _resolved(line.output)
+    try:
+        folder = packing.add(_resolved(line.file), root)
+    except (BadDatasetError, OSError) as error:
+        raise VectorIndexError(f"{line.file} is not added: {error}") from error
+    try:
+        found = manifest.read(folder / manifest.NAME, root, root)
+        if table.is_ours(found.index):
+            anyio.run(prepare, found, folder)
+    except BadDatasetError as error:
+        write(visible(f"{folder} is there, and cannot be served: {error}"), sys.stderr)
+        return 1
+    write(visible(f"Added {found.id} ({found.name}) as {folder}"))
+    return 0
+
+
+def _delete(line: argparse.Namespace) -> int:
+    root = _resolved(line.output)
+    folders = dict(map(_id_and_folder, finding.find(root)))
+    folder = folders.get(line.dataset_id)
+    if folder is None or folder == root:
+        raise UnknownError(f"Dataset '{line.dataset_id}' does not exist")
+    if not line.yes:
+        if not sys.stdin.isatty():
+            raise SettingsError("nothing was deleted; give --yes to delete without being asked")
+        write(f"Delete {visible(str(folder))} and all that lies in it? [y/N] ", end="")
+        if input().strip().lower() not in {"y", "yes"}:
+            write("Nothing was deleted.")
+            return 1
+    shutil.rmtree(folder)
+    write(visible(f"Deleted {folder}"))
+    return 0
+
+
+def _id_and_folder(found: finding.Found) -> tuple[str, Path]:
+    folder = found.path.parent
+    try:
+        return manifest.read(found.path, folder, folder).id, folder
+    except BadDatasetError:
+        return "", folder
+
+
+def _resolved(written: str) -> Path:
+    return Path(os.path.realpath(Path(written).expanduser()))
+
+
+COMMANDS: Mapping[str, Callable[[argparse.Namespace], int]] = {
+    PACK: _pack,
+    ADD: _add,
+    DELETE: _delete,
+}
+"""By its name, what runs a command."""
