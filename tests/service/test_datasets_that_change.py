@@ -10,6 +10,7 @@ from shelves import DIMENSION, MODEL, TEXTS, manifest, put, running, write
 from waiting import eventually
 
 from vector_index_mcp.datasets.arguments import asked
+from vector_index_mcp.datasets.conversion import prepare
 from vector_index_mcp.datasets.refusal import Code, Refusal
 
 pytestmark = pytest.mark.anyio
@@ -225,3 +226,33 @@ async def test_tables_that_nobody_needs_are_removed(root):
         await eventually(is_new)
         shutil.rmtree(folder)
         await eventually(lambda: not list((root.parent / "tables").iterdir()))
+
+
+async def test_a_dataset_that_takes_long_holds_up_no_other(root, monkeypatch):
+    monkeypatch.setattr("vector_index_mcp.datasets.registry._FIRST_SECONDS", 0.1)
+    await put(root)
+    await put(root, "slow")
+    is_wanted = anyio.Event()
+
+    async def make(manifest, folder):
+        if manifest.id == "slow":
+            await is_wanted.wait()
+        return await prepare(manifest, folder)
+
+    async with running(root, make=make) as service:
+        await eventually(lambda: ids(service))
+        assert await ids(service) == ["sample"]
+        assert service.is_busy
+        assert (await paths(service))[0] == "docs/errors.md"
+        await put(root, "third")
+
+        async def is_there():
+            return "third" in await ids(service)
+
+        await eventually(is_there)
+        is_wanted.set()
+
+        async def is_whole():
+            return await ids(service) == ["sample", "slow", "third"]
+
+        await eventually(is_whole)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import anyio
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from vector_index_mcp.datasets import table
+from vector_index_mcp.datasets import finding, table
 from vector_index_mcp.datasets.manifest import Manifest
 from vector_index_mcp.datasets.refusal import BadDatasetError
 from vector_index_mcp.processes import children
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     import anyio.abc
 
 _CONVERTING, _PROVING = (f"vector_index_mcp.datasets.{name}" for name in ("converting", "proving"))
-_SECONDS = 900.0  # a million texts take minutes
+# A million texts, 3 GB, take minutes; what is small and takes long is made to.
+_SECONDS, _BYTES_PER_SECOND = 60.0, 3_000_000
 _LONGEST_ANSWER_BYTES = 1_000_000
 
 
@@ -33,12 +34,16 @@ async def prepare(manifest: Manifest, folder: Path) -> Path:
         BadDatasetError: If it cannot be read.
     """
     if table.is_ours(manifest.index):
-        await _done(_PROVING, str(manifest.index))
+        await _done(_SECONDS, _PROVING, str(manifest.index))
         return manifest.index
     if not table.is_ours(folder):
         with _told():
             await anyio.Path(folder.parent).mkdir(parents=True, exist_ok=True)
-        await _done(_CONVERTING, str(manifest.index), str(manifest.metadata), str(folder))
+            size = sum(
+                file.stat().st_size for file in (manifest.metadata, finding.file_in(manifest.index))
+            )
+        seconds = _SECONDS + size / _BYTES_PER_SECOND
+        await _done(seconds, _CONVERTING, str(manifest.index), str(manifest.metadata), str(folder))
     return folder
 
 
@@ -50,15 +55,15 @@ def _told() -> Iterator[None]:
         raise BadDatasetError(f"it cannot be read here ({error})") from error
 
 
-async def _done(module: str, *arguments: str) -> None:
+async def _done(seconds: float, module: str, *arguments: str) -> None:
     with _told():
         process = await children.start(module, *arguments, environment={})
     async with process:
         try:
-            with anyio.fail_after(_SECONDS):
+            with anyio.fail_after(seconds):
                 answer = await _answer_of(process)
         except TimeoutError:
-            raise BadDatasetError(f"it could not be read within {_SECONDS:.0f} s") from None
+            raise BadDatasetError(f"it could not be read within {seconds:.0f} s") from None
         finally:
             with contextlib.suppress(ProcessLookupError):
                 process.kill()

@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from vector_index_mcp.datasets import flat, metadata, table
+from vector_index_mcp.datasets import finding, flat, kinds, metadata, table
 from vector_index_mcp.datasets.refusal import BadDatasetError
 from vector_index_mcp.datasets.table import PART, Facts
 from vector_index_mcp.engine.types import ModelIdentity
@@ -55,7 +55,7 @@ def convert(index: Path, texts: Path, folder: Path) -> None:
     Raises:
         BadDatasetError: If the dataset is not as it should be.
     """
-    found = flat.read(flat.file_in(index))
+    found = _vectors_in(finding.file_in(index))
     known = metadata.read(texts)
     count, dimension = found.vectors.shape
     if count != len(known.texts):
@@ -70,6 +70,15 @@ def convert(index: Path, texts: Path, folder: Path) -> None:
     except OSError:  # another process was faster, or has left something that is of no use
         shutil.rmtree(folder, ignore_errors=True)
         part.rename(folder)
+
+
+def _vectors_in(file: Path) -> flat.Flat:
+    try:
+        with file.open("rb") as opened:
+            magic = opened.read(4)
+    except OSError as error:
+        raise BadDatasetError(f"the index cannot be read ({error})") from error
+    return kinds.read(file) if kinds.is_one(magic) else flat.read(file)
 
 
 async def _filled(folder: Path, found: flat.Flat, known: metadata.Metadata, dimension: int) -> bool:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from vector_index_mcp.datasets import manifest
 from vector_index_mcp.datasets.limits import DEEPEST, MOST_DATASETS, MOST_ENTRIES
+from vector_index_mcp.datasets.refusal import BadDatasetError
 
 Stamp = tuple[tuple[str, int, int, int], ...]
 """Of some files: name, size, time and number of each."""
@@ -29,6 +30,21 @@ def find(root: Path) -> list[Found]:
     """
     found = sorted(_manifests(root))
     return [Found(path, stamp_of(path.parent)) for path in found[:MOST_DATASETS]]
+
+
+def file_in(place: Path) -> Path:
+    """The file of the index that a manifest names by its path, or by that of its folder.
+
+    Raises:
+        BadDatasetError: If there is none.
+    """
+    if place.is_file():
+        return place
+    found = [*sorted(place.glob("*.index")), *sorted(place.glob("*.faiss"))]
+    files = [file for file in found if file.is_file()]
+    if not files:
+        raise BadDatasetError(f"there is no index (*.index, *.faiss) in {place}")
+    return files[0]
 
 
 def stamp_of(folder: Path, depth: int = 2) -> Stamp:

@@ -25,12 +25,6 @@ _DUMMY = 1 << 20
 _NUMBER_BYTES = 4
 _METRICS: dict[bytes, tuple[int, Metric]] = {b"IxFI": (0, "product"), b"IxF2": (1, "distance")}
 """By magic: the metric's number in the file, and what it means."""
-_OTHERS = {
-    b"IwFl": "IVF", b"IwFI": "IVF", b"IwSq": "IVF with scalar quantization", b"IHNf": "HNSW",
-    b"IHNs": "HNSW with scalar quantization", b"IxSQ": "scalar quantization", b"IxMp": "id map",
-    b"IxM2": "id map", b"IwPQ": "IVF with product quantization", b"IxPq": "product quantization",
-    b"IxPT": "transformed vectors",
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,21 +35,6 @@ class Flat:
     """Mapped from the file; float32, shape (count, dimension), as they were added."""
     metric: Metric
     """Whether near vectors have a large inner product, or a small distance."""
-
-
-def file_in(place: Path) -> Path:
-    """The file of the index that a manifest names by its path, or by that of its folder.
-
-    Raises:
-        BadDatasetError: If there is none.
-    """
-    if place.is_file():
-        return place
-    found = [*sorted(place.glob("*.index")), *sorted(place.glob("*.faiss"))]
-    files = [file for file in found if file.is_file()]
-    if not files:
-        raise BadDatasetError(f"there is no index (*.index, *.faiss) in {place}")
-    return files[0]
 
 
 def read(path: Path) -> Flat:
@@ -83,11 +62,6 @@ def read(path: Path) -> Flat:
 def _understood(header: bytes, size: int) -> tuple[int, int, Metric] | None:
     """Count, dimension and metric; None for an index without vectors."""
     magic = header[:4]
-    if magic in _OTHERS:
-        raise BadDatasetError(
-            f"the index is of the kind {_OTHERS[magic]}, which is not read; write it anew as a "
-            "flat index (faiss.IndexFlatIP)"
-        )
     if magic not in _METRICS or len(header) < _HEADER.size:
         raise BadDatasetError("the index is no flat index of FAISS")
     _, dimension, count, first, second, is_trained, number, numbers = _HEADER.unpack(header)

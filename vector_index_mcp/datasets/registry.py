@@ -6,7 +6,7 @@ import logging
 import os
 import shutil
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -14,6 +14,7 @@ from pathlib import Path
 
 import anyio
 import anyio.to_thread
+from anyio.abc import TaskGroup
 
 from vector_index_mcp.datasets import manifest, table
 from vector_index_mcp.datasets.dataset import Dataset
@@ -29,6 +30,7 @@ _log = logging.getLogger(__name__)
 Prepare = Callable[[Manifest, Path], Awaitable[Path]]
 """`conversion.prepare`."""
 _LOOK_SECONDS = 0.5
+_FIRST_SECONDS = 10.0  # that the first question waits for datasets that are being loaded
 _HASH_CHARS = 24
 _PART_SECONDS = 3_600
 _AT_ONCE = 2  # conversions: each is a process
@@ -76,10 +78,16 @@ class Registry:
         self._replaced: list[Dataset] = []
         """By others, or by nothing; searches that have begun may still read them."""
         self._before: list[Found] | None = None
-        self._following = anyio.Lock()
-        self.is_loading = False
-        """Whether datasets are being opened or converted."""
+        self._wanted: dict[Path, Found] = {}
+        self._loading: dict[Path, Found] = {}
+        self._limiter = anyio.Semaphore(_AT_ONCE)
+        self._is_untidy = True
         self._known = anyio.Event()
+
+    @property
+    def is_loading(self) -> bool:
+        """Whether datasets are being opened or converted."""
+        return bool(self._loading)
 
     # -- questions -------------------------------------------------------------------------
 
@@ -99,9 +107,11 @@ class Registry:
     async def follow_forever(self) -> None:
         """Have it be as the folder is, until cancelled."""
         try:
-            while True:
-                await self.follow()
-                await anyio.sleep(_LOOK_SECONDS)
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._be_patient)
+                while True:
+                    await self._look(tasks)
+                    await anyio.sleep(_LOOK_SECONDS)
         finally:
             for entry in self._entries.values():
                 if entry.dataset is not None:
@@ -109,50 +119,58 @@ class Registry:
             self._entries.clear()
 
     async def follow(self) -> None:
-        """Have it be as the folder is now.
+        """Have it be as the folder is now; returns when all of it is loaded."""
+        async with anyio.create_task_group() as tasks:
+            await self._look(tasks)
+
+    async def _be_patient(self) -> None:
+        """Let questions be answered although a dataset takes long to be loaded."""
+        await anyio.sleep(_FIRST_SECONDS)
+        self._known.set()
+
+    async def _look(self, tasks: TaskGroup) -> None:
+        """Begin to load what has changed, and forget what is gone.
 
         What has just changed is taken over once it was the same in two looks: somebody may still
         be copying. Until then, and while it is converted, the old one is served.
         """
-        async with self._following:
-            found = await anyio.to_thread.run_sync(find, self._root)
-            before = set(self._before) if self._before is not None else set(found)
-            self._before = found
-            changed = [
-                each
-                for each in found
-                if each in before
-                and ((entry := self._entries.get(each.path)) is None or entry.found != each)
-            ]
-            gone = self._entries.keys() - {each.path for each in found}
-            if changed or gone:
-                await self._take_over(changed, gone)
-            if changed or gone or self._replaced:
+        found = await anyio.to_thread.run_sync(find, self._root)
+        before = set(self._before) if self._before is not None else set(found)
+        self._before = found
+        for path in self._entries.keys() - {each.path for each in found}:
+            self._replace(path, None)
+        self._wanted = {each.path: each for each in found}
+        for each in found:
+            entry = self._entries.get(each.path)
+            is_known = entry is not None and entry.found == each
+            if each in before and not is_known and self._loading.get(each.path) != each:
+                self._loading[each.path] = each
+                tasks.start_soon(self._load, each)
+        if not self._loading:
+            self._known.set()
+            if self._is_untidy:
+                self._is_untidy = False
                 await anyio.to_thread.run_sync(self._tidy)
-            if not self._known.is_set():
+
+    async def _load(self, found: Found) -> None:
+        path = found.path
+        try:
+            async with self._limiter:
+                if self._loading.get(path) != found:  # it has changed again meanwhile
+                    return
+                entry = await self._loaded(found)
+            if self._wanted.get(path) == found:
+                self._replace(path, self._checked(path, entry))
+            elif entry.dataset is not None:
+                entry.dataset.release()
+        finally:
+            if self._loading.get(path) == found:
+                del self._loading[path]
+            if not self._loading:
                 self._known.set()
 
-    async def _take_over(self, changed: Iterable[Found], gone: Iterable[Path]) -> None:
-        made: dict[Path, _Entry] = {}
-        limiter = anyio.CapacityLimiter(_AT_ONCE)
-
-        async def load(found: Found) -> None:
-            async with limiter:
-                made[found.path] = await self._loaded(found)
-
-        self.is_loading = True
-        try:
-            async with anyio.create_task_group() as tasks:
-                for each in changed:
-                    tasks.start_soon(load, each)
-        finally:
-            self.is_loading = False
-        for path in gone:
-            self._replace(path, None)
-        for path in sorted(made):
-            self._replace(path, self._checked(path, made[path]))
-
     def _replace(self, path: Path, new: _Entry | None) -> None:
+        self._is_untidy = True
         old = self._entries.pop(path, None)
         if new is not None:
             self._entries[path] = new
@@ -195,6 +213,7 @@ class Registry:
     def _tidy(self) -> None:
         """Remove the tables that nobody needs any more."""
         self._replaced = [dataset for dataset in self._replaced if dataset.is_open]
+        self._is_untidy = bool(self._replaced)
         served = [entry.dataset for entry in self._entries.values() if entry.dataset is not None]
         needed = {dataset.folder.name for dataset in (*served, *self._replaced)}
         with contextlib.suppress(OSError), os.scandir(self._cache) as entries:
