@@ -1,17 +1,18 @@
 """Datasets come, change and go while they are searched; each answer is of one of them, whole."""
 
+import os
 import shutil
 
 import anyio
 import numpy as np
 import pytest
 from fakes import FakeEmbedder
-from shelves import DIMENSION, MODEL, TEXTS, manifest, put, running, write
+from shelves import DIMENSION, MODEL, TEXTS, embedded, manifest, metadata, put, running, write
 from waiting import eventually
 
 from vector_index_mcp.datasets.arguments import asked
 from vector_index_mcp.datasets.conversion import prepare
-from vector_index_mcp.datasets.refusal import Code, Refusal
+from vector_index_mcp.datasets.refusal import BadDatasetError, Code, Refusal
 
 pytestmark = pytest.mark.anyio
 
@@ -212,7 +213,8 @@ async def test_what_was_converted_and_is_damaged_is_converted_again(root):
         assert (await paths(service))[0] == "docs/errors.md"
 
 
-async def test_tables_that_nobody_needs_are_removed(root):
+async def test_tables_that_nobody_needs_are_removed(root, monkeypatch):
+    monkeypatch.setattr("vector_index_mcp.datasets.registry._UNNEEDED_SECONDS", 0.0)
     folder = await put(root)
     async with running(root) as service:
         await service.listed()
@@ -256,3 +258,192 @@ async def test_a_dataset_that_takes_long_holds_up_no_other(root, monkeypatch):
             return await ids(service) == ["sample", "slow", "third"]
 
         await eventually(is_whole)
+
+
+# -- what fails, and is well again -----------------------------------------------------------
+
+
+async def test_an_id_that_becomes_free_is_served_by_whoever_wants_it(root):
+    await put(root, "blue", texts={"blue.md": "The disk of blue."})
+    await put(root, "green", texts={"green.md": "The disk of green."})
+    write(root / "green/manifest.json", manifest("blue"))
+    async with running(root) as service:
+        assert await paths(service, "disk", "blue") == ["blue.md"]
+        shutil.rmtree(root / "blue")
+
+        async def is_green():
+            return await ids(service) and await paths(service, "disk", "blue") == ["green.md"]
+
+        await eventually(is_green)
+        assert await errors(service) == []
+
+
+async def test_what_could_not_be_read_once_is_tried_again(root, monkeypatch):
+    monkeypatch.setattr("vector_index_mcp.datasets.registry._FIRST_RETRY_SECONDS", 0.1)
+    await put(root)
+    tries = []
+
+    async def make(manifest, folder):
+        tries.append(manifest.id)
+        if len(tries) < 3:
+            raise BadDatasetError("the process that read it was killed")
+        return await prepare(manifest, folder)
+
+    async with running(root, make=make) as service:
+        await eventually(lambda: ids(service))
+        assert (await paths(service))[0] == "docs/errors.md"
+
+
+async def test_tables_that_are_deleted_under_a_search_are_made_again(root):
+    await put(root)
+    async with running(root) as service:
+        assert await paths(service)
+        shutil.rmtree(root.parent / "tables")
+        with pytest.raises(Refusal, match="is read anew"):
+            await paths(service)
+
+        async def is_well():
+            return await ids(service) and (await paths(service))[0] == "docs/errors.md"
+
+        await eventually(is_well)
+
+
+@pytest.mark.parametrize("facts", [b'{"model": null}', b"[" * 100_000, b'{"count": "3"}', b""])
+async def test_what_is_known_of_a_table_and_makes_no_sense_is_made_again(root, facts):
+    await put(root)
+    async with running(root) as service:
+        assert await ids(service) == ["sample"]
+    [made] = (root.parent / "tables").iterdir()
+    (made / "dataset.json").write_bytes(facts)
+    async with running(root) as service:
+        assert (await paths(service))[0] == "docs/errors.md"
+
+
+# -- what is noticed -------------------------------------------------------------------------
+
+
+async def test_files_that_are_named_elsewhere_are_followed_too(root):
+    await put(root / "shared/deep", "texts", texts={"old.md": "The disk."})
+    (root / "shared/deep/texts/manifest.json").unlink()
+    at = "../shared/deep/texts/"
+    said = manifest("one", index=f"{at}index", metadata=f"{at}metadata.json")
+    write(root / "one/manifest.json", said)
+    async with running(root) as service:
+        assert await paths(service, "disk", "one") == ["old.md"]
+        await put(root / "shared/deep", "texts", texts={"new.md": "The disk."})
+        (root / "shared/deep/texts/manifest.json").unlink()
+
+        async def is_new():
+            return await paths(service, "disk", "one") == ["new.md"]
+
+        await eventually(is_new)
+
+
+async def test_a_change_that_keeps_size_and_time_is_noticed(root):
+    folder = await put(root, texts={"a.md": "The disk."})
+    file = folder / "metadata.json"
+    async with running(root) as service:
+        assert await paths(service) == ["a.md"]
+        status = file.stat()
+        file.write_bytes(file.read_bytes().replace(b"a.md", b"b.md"))
+        os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+        async def is_new():
+            return await paths(service) == ["b.md"]
+
+        await eventually(is_new)
+
+
+async def test_a_file_beside_a_dataset_that_always_changes_keeps_nothing_back(root):
+    folder = await put(root)
+    async with running(root) as service, anyio.create_task_group() as tasks:
+
+        async def write_on():
+            while True:
+                with (folder / "log.txt").open("a") as log:
+                    log.write("x")
+                await anyio.sleep(0.01)
+
+        tasks.start_soon(write_on)
+        await eventually(lambda: ids(service))
+        tasks.cancel_scope.cancel()
+
+
+async def test_what_changes_while_it_is_read_is_read_again(root):
+    folder = await put(root, texts={"old.md": "The disk."})
+    has_begun = anyio.Event()
+
+    async def make(manifest, folder_of_table):
+        made = await prepare(manifest, folder_of_table)
+        if not has_begun.is_set():
+            has_begun.set()
+            write(folder / "metadata.json", metadata({"new.md": "The disk."}))
+        return made
+
+    async with running(root, make=make) as service:
+        await eventually(lambda: ids(service))
+        assert await paths(service) == ["new.md"]
+
+
+# -- foreign files ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["metadata.json", "index/docs.index"])
+async def test_a_pipe_keeps_nobody_waiting(root, name):
+    folder = await put(root)
+    (folder / name).unlink()
+    os.mkfifo(folder / name)
+    await put(root, "other")
+    async with running(root) as service:
+        assert await ids(service) == ["other"]
+        assert len(await errors(service)) == 1
+
+
+async def test_links_in_circles_and_to_anywhere_hide_no_dataset(root):
+    await put(root)
+    (root / "loop").symlink_to(root)
+    (root / "anywhere").symlink_to("/usr")
+    (root / "sample/within").symlink_to("/usr")
+    async with running(root) as service:
+        assert await ids(service) == ["sample"]
+
+
+@pytest.mark.parametrize("dimension", [1, 12, 300])
+async def test_any_dimension_is_served_in_any_number(root, dimension):
+    count = 5_200
+    vectors = np.random.default_rng(2).normal(size=(count, dimension)).astype("<f4")
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    await put(root, texts={f"{n}.md": f"text {n}" for n in range(count)}, vectors=vectors)
+    embedder = FakeEmbedder(MODEL, dimension)
+    async with running(root, embedder) as service:
+        assert len(await paths(service, "text")) == 5
+
+
+async def test_a_text_without_a_meaning_is_found_by_its_words(root):
+    vectors = await embedded(TEXTS.values())
+    vectors[2] = 0
+    await put(root, vectors=vectors)
+    async with running(root) as service:
+        assert (await paths(service, "E1234"))[0] == "docs/errors.md"
+
+
+# -- several at once -------------------------------------------------------------------------
+
+
+async def test_all_are_searched_but_those_that_cannot_answer_and_that_is_said(root):
+    await put(root)
+    await put(root, "stranger", model="other/model")
+    await put(root, "odd", vectors=np.eye(3, 7, dtype="<f4"))
+    async with running(root) as service:
+        found = await service.search(query("disk", "*"))
+        assert [result.dataset for result in found.results] == ["sample"] * 3
+        assert {note.split("'")[1] for note in found.notes} == {"stranger", "odd"}
+
+
+async def test_vectors_of_great_length_do_not_win(root):
+    await put(root)
+    other = {f"{n}.md": f"unrelated thing {n}" for n in range(5)}
+    await put(root, "loud", texts=other, vectors=50 * await embedded(other.values()))
+    async with running(root) as service:
+        found = (await service.search(query("Error E1234 disk", "*"))).results
+    assert found[0].path == "docs/errors.md"

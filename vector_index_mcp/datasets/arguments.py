@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from vector_index_mcp.checks import Boolean, Field, Issues, Object, Schema, Text, shown
+from vector_index_mcp.checks import BLANKS, Boolean, Field, Issues, Object, Schema, Text, shown
 from vector_index_mcp.datasets.manifest import TOP_K
 
 SEARCH, LIST = "knowledge.search", "knowledge.listDatasets"
@@ -12,6 +12,12 @@ EVERYTHING = "*"
 _LONGEST_QUERY = 1_024
 _MOST_IDS = 100
 _QUERY_WORDS = "Query must be non-empty and less than 1024 characters"
+
+
+def _is_said(query: str) -> bool:
+    return not query or bool(query.strip(BLANKS))
+
+
 _FIELDS: Mapping[str, Object] = {
     SEARCH: Object(
         {
@@ -24,7 +30,9 @@ _FIELDS: Mapping[str, Object] = {
                 Text(
                     1,
                     _LONGEST_QUERY,
-                    refinements=((lambda text: not text or bool(text.strip()), _QUERY_WORDS),),
+                    refinements=(
+                        (lambda text: not text or bool(text.strip(BLANKS)), _QUERY_WORDS),
+                    ),
                     is_trimmed=True,
                 ),
                 "What you want to know, in words; names and numbers are found, too",

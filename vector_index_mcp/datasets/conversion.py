@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import anyio
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from vector_index_mcp.datasets import finding, table
+from vector_index_mcp.datasets import table
 from vector_index_mcp.datasets.manifest import Manifest
 from vector_index_mcp.datasets.refusal import BadDatasetError
 from vector_index_mcp.processes import children
@@ -39,9 +39,7 @@ async def prepare(manifest: Manifest, folder: Path) -> Path:
     if not table.is_ours(folder):
         with _told():
             await anyio.Path(folder.parent).mkdir(parents=True, exist_ok=True)
-            size = sum(
-                file.stat().st_size for file in (manifest.metadata, finding.file_in(manifest.index))
-            )
+            size = sum(file.stat().st_size for file in (manifest.metadata, manifest.index))
         seconds = _SECONDS + size / _BYTES_PER_SECOND
         await _done(seconds, _CONVERTING, str(manifest.index), str(manifest.metadata), str(folder))
     return folder

@@ -14,25 +14,31 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from vector_index_mcp.datasets import finding, flat, kinds, metadata, table
+from vector_index_mcp.datasets import flat, kinds, metadata, table
 from vector_index_mcp.datasets.refusal import BadDatasetError
 from vector_index_mcp.datasets.table import PART, Facts
 from vector_index_mcp.engine.types import ModelIdentity
+from vector_index_mcp.errors import VectorIndexError
 from vector_index_mcp.processes import confined
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from vector_index_mcp.engine.types import Vectors
 
 _BATCH = 2_000  # rows: 3 MB of vectors, and some MB of text
-_ADDRESS_BYTES = 16_000_000_000
+# LanceDB reserves much that it does not use. Texts take five times their size once they are read.
+_ADDRESS_BYTES, _BYTES_PER_BYTE = 3_500_000_000, 8
+_NOTHING = 1e-6
 _UNIT = 1e-3  # by which the length of a vector may differ from one
 
 
 def main(source: IO[bytes], sink: IO[bytes], _: Callable[[], None], *arguments: str) -> None:
     """Convert the dataset that is named by index, metadata and folder; say why if it cannot be."""
     confined.begin()
-    confined.bound_memory(_ADDRESS_BYTES)
     index, texts, folder = map(Path, arguments)
+    sizes = (file.stat().st_size for file in (index, texts))
+    confined.bound_memory(_ADDRESS_BYTES + _BYTES_PER_BYTE * sum(sizes))
     try:
         convert(index, texts, folder)
         answer: dict[str, Any] = {}
@@ -40,6 +46,8 @@ def main(source: IO[bytes], sink: IO[bytes], _: Callable[[], None], *arguments: 
         answer = {"error": str(error)}
     except MemoryError:
         answer = {"error": "it needs more memory than a dataset is given"}
+    except (VectorIndexError, OSError) as error:
+        answer = {"error": f"it cannot be converted here ({error})"}
     sink.write(json.dumps(answer).encode() + b"\n")
     sink.flush()
 
@@ -48,14 +56,14 @@ def convert(index: Path, texts: Path, folder: Path) -> None:
     """Make a table of ours of a dataset.
 
     Args:
-        index: The file of the index, or its folder.
+        index: The file of the index.
         texts: The file of the metadata.
         folder: Where the table appears.
 
     Raises:
         BadDatasetError: If the dataset is not as it should be.
     """
-    found = _vectors_in(finding.file_in(index))
+    found = _vectors_in(index)
     known = metadata.read(texts)
     count, dimension = found.vectors.shape
     if count != len(known.texts):
@@ -87,19 +95,23 @@ async def _filled(folder: Path, found: flat.Flat, known: metadata.Metadata, dime
     async with table.making(folder, ModelIdentity(known.model, "", dimension)) as rows:
         for start in range(0, len(known.texts), _BATCH):
             vectors = np.array(found.vectors[start : start + _BATCH])
-            is_unit = _checked(vectors, start) and is_unit
-            await rows.add(known.texts[start : start + _BATCH], vectors)
+            lengths = _lengths_of(vectors, start)
+            is_something = lengths > _NOTHING
+            is_unit = is_unit and bool((np.abs(lengths[is_something] - 1) <= _UNIT).all())
+            # A vector of nothing, as of an empty text, is near to nothing.
+            said = [v if is_one else None for v, is_one in zip(vectors, is_something, strict=True)]
+            await rows.add(known.texts[start : start + _BATCH], said)
     return is_unit
 
 
-def _checked(vectors: "Vectors", start: int) -> bool:
-    """Whether vectors are of unit length.
+def _lengths_of(vectors: "Vectors", start: int) -> "npt.NDArray[np.float64]":
+    """The lengths of vectors.
 
     Raises:
-        BadDatasetError: If one of them is none.
+        BadDatasetError: If one of them is no vector.
     """
     if not np.isfinite(vectors).all():
         bad = start + int(np.argmin(np.isfinite(vectors).all(axis=1)))
         raise BadDatasetError(f"vector {bad} of the index is not finite")
-    lengths = np.linalg.norm(vectors.astype("<f8"), axis=1)
-    return bool((np.abs(lengths - 1) <= _UNIT).all())
+    lengths: npt.NDArray[np.float64] = np.linalg.norm(vectors.astype("<f8"), axis=1)
+    return lengths

@@ -5,6 +5,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from vector_index_mcp.datasets import rows
 from vector_index_mcp.datasets.manifest import Manifest
 from vector_index_mcp.datasets.refusal import BadDatasetError
@@ -12,7 +14,7 @@ from vector_index_mcp.datasets.table import Facts, facts_of
 from vector_index_mcp.engine.prose import ranking, searching
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.store.store import Metric
-from vector_index_mcp.engine.types import NO_FILTERS, Hit, Vector
+from vector_index_mcp.engine.types import NO_FILTERS, StoredChunk, Vector
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,32 +91,40 @@ class Dataset:
 
         Args:
             stems: Of the question's words.
-            vector: What it means; of unit length.
+            vector: What it means; of unit length, and as long as those of the dataset.
             limit: How many at most.
 
         Raises:
-            BadDatasetError: If its vectors are of another size.
             StoreError: If the table cannot be read.
         """
         store, facts = self._index.store, self.facts
         if not facts.count:
             return []
-        if len(vector) != facts.dimension:
-            raise BadDatasetError(
-                f"dataset {self.manifest.id} has vectors of {facts.dimension} dimensions, and "
-                f"{self.model} makes {len(vector)}"
-            )
+        if not facts.is_unit:
+            return await self._search_by_metric(vector, limit)
         most = max(ranking.CANDIDATES, limit)
-        if facts.is_unit:
-            variant = await searching.variant(store, stems, vector, most, NO_FILTERS)
-            hits: Sequence[Hit] = (await searching.fused(store, [variant], facts.count)).ranked()
-        else:  # fusion compares cosines, and by these the index would be another one
-            metric: Metric = "dot" if facts.metric == "product" else "l2"
-            found = await store.nearest(vector, limit, NO_FILTERS, metric)
-            hits = [Hit(candidate.chunk, candidate.score) for candidate in found]
-        return [self._result(hit) for hit in hits[:limit]]
+        variant = await searching.variant(store, stems, vector, most, NO_FILTERS)
+        fusion = await searching.fused(store, [variant], facts.count)
+        return [self._result(hit.chunk, hit.score) for hit in fusion.ranked()[:limit]]
 
-    def _result(self, hit: Hit) -> Result:
-        shown = rows.shown(hit.chunk)
-        score = min(max(hit.score, 0.0), 1.0)
+    async def _search_by_metric(self, vector: Vector, limit: int) -> list[Result]:
+        """The nearest by the index's own metric; fusion compares cosines, which order otherwise.
+
+        Their scores are cosines, as far as these fall, on the scale of all other datasets.
+        """
+        metric: Metric = "dot" if self.facts.metric == "product" else "l2"
+        store = self._index.store
+        found = await store.nearest(vector, limit, NO_FILTERS, metric)
+        vectors = await store.vectors_of(each.chunk.document_id for each in found)
+        results, least = [], 1.0
+        for each in found:
+            own = vectors[each.chunk.document_id].astype("<f8")
+            length = float(np.linalg.norm(own)) or 1.0
+            least = min(least, float(own @ vector) / length * ranking.SHARE_OF_MEANING)
+            results.append(self._result(each.chunk, least))
+        return results
+
+    def _result(self, chunk: StoredChunk, score: float) -> Result:
+        shown = rows.shown(chunk)
+        score = min(max(score, 0.0), 1.0)
         return Result(score, shown.title, shown.path, shown.snippet, self.manifest.id)

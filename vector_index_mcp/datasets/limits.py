@@ -7,7 +7,7 @@ MOST_NUMBERS = 2**31
 """In all vectors of an index: five million of 384 dimensions."""
 DEEPEST = 8
 """Folders between that of all datasets and a manifest."""
-MOST_ENTRIES = 100_000
+MOST_ENTRIES = 20_000
 """Files and folders that are looked at for manifests."""
 MOST_DATASETS = 1_000
 LONGEST_TITLE, LONGEST_PATH, LONGEST_SNIPPET = 256, 512, 2_048

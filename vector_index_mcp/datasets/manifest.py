@@ -9,10 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from vector_index_mcp.checks import Check, Field, Issues, Object, Pattern, Text, WholeNumber
+from vector_index_mcp.datasets.finding import MANIFEST
 from vector_index_mcp.datasets.limits import LARGEST_MANIFEST_BYTES
 from vector_index_mcp.datasets.refusal import BadDatasetError
 
-NAME = "manifest.json"
+NAME = MANIFEST
+FACTS = "dataset.json"
+"""Beside a table of ours: what is known of it as a whole."""
 ID = Pattern("^[a-z0-9-]+$", re.compile("[a-z0-9-]+").fullmatch, "Invalid")
 LONGEST_ID = 64
 _NOT_BLANK = ((lambda text: not text or bool(text.strip()), "String must not be blank"),)
@@ -45,7 +48,7 @@ class Manifest:
     name: str
     description: str
     index: Path
-    """The index, or the folder it lies in; absolute and resolved."""
+    """The file of the index, or the folder of a table of ours; absolute and resolved."""
     metadata: Path
     """The file of its texts; absolute and resolved."""
     default_top_k: int
@@ -65,12 +68,14 @@ def read(path: Path, root: Path, project: Path) -> Manifest:
         BadDatasetError: If it is not as it should be.
     """
     fields = _checked(_parsed(path))
+    index = _resolved(fields["index"], "Index", path, root, project)
+    metadata = _resolved(fields["metadata"], "Metadata file", path, root, project)
     return Manifest(
         id=fields["id"],
         name=fields["name"],
         description=fields["description"],
-        index=_resolved(fields["index"], "Index", path, root, project),
-        metadata=_resolved(fields["metadata"], "Metadata file", path, root, project),
+        index=_index_in(index, path, root),
+        metadata=metadata,
         default_top_k=fields["defaultTopK"],
         model=fields.get("model", ""),
     )
@@ -110,9 +115,24 @@ def _resolved(named: str, what: str, manifest: Path, root: Path, project: Path) 
         raise BadDatasetError(f"{what} not found: {named!r} is no path") from error
     if place is None:
         raise BadDatasetError(f"{what} not found: {places[-1]}")
-    homes = (Path(os.path.realpath(home)) for home in (root, beside))
+    return _checked_place(place, what, manifest, root)
+
+
+def _checked_place(place: Path, what: str, manifest: Path, root: Path) -> Path:
+    homes = (Path(os.path.realpath(home)) for home in (root, manifest.parent))
     if not any(place.is_relative_to(home) for home in homes):
         raise BadDatasetError(
             f"{what} lies outside of the folder of the datasets: {place}; move it there"
         )
     return place
+
+
+def _index_in(place: Path, manifest: Path, root: Path) -> Path:
+    """The file of an index that is named by itself or by its folder; a table of ours as it is."""
+    if place.is_file() or (place / FACTS).is_file():
+        return place
+    found = [*sorted(place.glob("*.index")), *sorted(place.glob("*.faiss"))]
+    file = next((file for file in found if file.is_file()), None)
+    if file is None:
+        raise BadDatasetError(f"there is no index (*.index, *.faiss) in {place}")
+    return _checked_place(Path(os.path.realpath(file)), "Index", manifest, root)

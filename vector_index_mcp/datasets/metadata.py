@@ -1,6 +1,7 @@
 """The texts of a dataset: `metadata.json`, in either of the shapes that people have."""
 
 import json
+import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -45,7 +46,10 @@ def read(path: Path) -> Metadata:
         BadDatasetError: If it is not as it should be.
     """
     try:
-        size = path.stat().st_size
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise BadDatasetError("the metadata is no plain file")
+        size = status.st_size
         if size > LARGEST_METADATA_BYTES:
             raise BadDatasetError(
                 f"the metadata has {size} bytes; {LARGEST_METADATA_BYTES} are read"

@@ -16,9 +16,10 @@ import anyio
 import anyio.to_thread
 from anyio.abc import TaskGroup
 
-from vector_index_mcp.datasets import manifest, table
+from vector_index_mcp.datasets import finding, manifest, table
 from vector_index_mcp.datasets.dataset import Dataset
-from vector_index_mcp.datasets.finding import Found, find
+from vector_index_mcp.datasets.finding import Stamp
+from vector_index_mcp.datasets.limits import MOST_ENTRIES
 from vector_index_mcp.datasets.manifest import Manifest
 from vector_index_mcp.datasets.refusal import BadDatasetError
 from vector_index_mcp.datasets.rows import CHUNKER
@@ -30,10 +31,13 @@ _log = logging.getLogger(__name__)
 Prepare = Callable[[Manifest, Path], Awaitable[Path]]
 """`conversion.prepare`."""
 _LOOK_SECONDS = 0.5
+_LOOK_SHARE = 20  # of the time between two looks, that one may take
 _FIRST_SECONDS = 10.0  # that the first question waits for datasets that are being loaded
+_FIRST_RETRY_SECONDS, _LAST_RETRY_SECONDS = 5.0, 600.0
+_UNNEEDED_SECONDS = 600.0  # that a table is kept which nobody needs: its dataset may come back
 _HASH_CHARS = 24
-_PART_SECONDS = 3_600
 _AT_ONCE = 2  # conversions: each is a process
+_PART_SECONDS = 3_600
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +55,27 @@ class LoadError:
         return self.path.parent.name
 
 
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A manifest, and how its dataset is on disk."""
+
+    path: Path
+    stamp: Stamp
+    """Of the manifest, and of what it names."""
+
+
 @dataclass(slots=True)
 class _Entry:
     """What became of a manifest."""
 
-    found: Found
+    found: _Found
     dataset: Dataset | None = None
     error: LoadError | None = None
+    tries: int = 0
+    retry: float = 0.0
+    """When a dataset that failed is tried again."""
+    is_rival: bool = False
+    """Whether it failed because another dataset has its id."""
 
 
 class Registry:
@@ -75,14 +93,18 @@ class Registry:
         self._root, self._project, self._cache = root, project, cache
         self._prepare = prepare
         self._entries: dict[Path, _Entry] = {}
+        self._described: dict[Path, tuple[Stamp, Manifest | None]] = {}
+        """By path, what each manifest said when its file was like that; None if it was bad."""
         self._replaced: list[Dataset] = []
         """By others, or by nothing; searches that have begun may still read them."""
-        self._before: list[Found] | None = None
-        self._wanted: dict[Path, Found] = {}
-        self._loading: dict[Path, Found] = {}
+        self._before: set[_Found] | None = None
+        self._wanted: dict[Path, _Found] = {}
+        self._loading: dict[Path, _Found] = {}
         self._limiter = anyio.Semaphore(_AT_ONCE)
-        self._is_untidy = True
         self._known = anyio.Event()
+        self._unneeded: dict[str, float] = {}
+        """By name, since when nobody needs a table."""
+        self._pause = _LOOK_SECONDS
 
     @property
     def is_loading(self) -> bool:
@@ -102,6 +124,15 @@ class Registry:
         await self._known.wait()
         return [entry.error for entry in self._entries.values() if entry.error is not None]
 
+    def distrust(self, dataset: Dataset) -> None:
+        """Have a dataset loaded anew whose table turned out to be damaged or gone."""
+        for path, entry in self._entries.items():
+            if entry.dataset is dataset:
+                if dataset.folder.is_relative_to(self._cache):
+                    shutil.rmtree(dataset.folder, ignore_errors=True)
+                self._replace(path, None)
+                return
+
     # -- following -------------------------------------------------------------------------
 
     async def follow_forever(self) -> None:
@@ -111,7 +142,7 @@ class Registry:
                 tasks.start_soon(self._be_patient)
                 while True:
                     await self._look(tasks)
-                    await anyio.sleep(_LOOK_SECONDS)
+                    await anyio.sleep(self._pause)
         finally:
             for entry in self._entries.values():
                 if entry.dataset is not None:
@@ -134,25 +165,52 @@ class Registry:
         What has just changed is taken over once it was the same in two looks: somebody may still
         be copying. Until then, and while it is converted, the old one is served.
         """
-        found = await anyio.to_thread.run_sync(find, self._root)
-        before = set(self._before) if self._before is not None else set(found)
-        self._before = found
-        for path in self._entries.keys() - {each.path for each in found}:
-            self._replace(path, None)
+        began = time.monotonic()
+        found = await anyio.to_thread.run_sync(self._seen)
+        self._pause = max(_LOOK_SECONDS, _LOOK_SHARE * (time.monotonic() - began))
+        before = self._before if self._before is not None else set(found)
+        self._before = set(found)
         self._wanted = {each.path: each for each in found}
+        for path in self._entries.keys() - self._wanted.keys():
+            self._replace(path, None)
         for each in found:
-            entry = self._entries.get(each.path)
-            is_known = entry is not None and entry.found == each
-            if each in before and not is_known and self._loading.get(each.path) != each:
+            is_due = self._is_due(each) and self._loading.get(each.path) != each
+            if each in before and is_due:
                 self._loading[each.path] = each
                 tasks.start_soon(self._load, each)
         if not self._loading:
             self._known.set()
-            if self._is_untidy:
-                self._is_untidy = False
-                await anyio.to_thread.run_sync(self._tidy)
+            await anyio.to_thread.run_sync(self._tidy)
 
-    async def _load(self, found: Found) -> None:
+    def _is_due(self, found: _Found) -> bool:
+        entry = self._entries.get(found.path)
+        if entry is None or entry.found != found:
+            return True
+        return entry.error is not None and entry.retry <= time.monotonic()
+
+    def _seen(self) -> list[_Found]:
+        """All manifests with what they name, as they are on disk."""
+        walk = finding.find(self._root)
+        found = [_Found(path, self._stamp_of(path)) for path in walk.paths]
+        self._described = {each.path: self._described[each.path] for each in found}
+        if not walk.is_whole:
+            # It stands for what nobody knows; being no manifest, it is an error.
+            found.append(_Found(self._root / "…" / manifest.NAME, ()))
+        return found
+
+    def _stamp_of(self, path: Path) -> Stamp:
+        own = finding.stamp_of([path])
+        known = self._described.get(path)
+        if known is None or known[0] != own or known[1] is None:
+            described = None
+            with contextlib.suppress(BadDatasetError):  # it is told when it is loaded
+                described = manifest.read(path, self._root, self._project)
+            known = self._described[path] = own, described
+        if known[1] is None:
+            return own
+        return own + finding.stamp_of([known[1].index, known[1].metadata])
+
+    async def _load(self, found: _Found) -> None:
         path = found.path
         try:
             async with self._limiter:
@@ -170,13 +228,19 @@ class Registry:
                 self._known.set()
 
     def _replace(self, path: Path, new: _Entry | None) -> None:
-        self._is_untidy = True
         old = self._entries.pop(path, None)
         if new is not None:
+            if old is not None and new.error is not None and old.error is not None:
+                new.tries = old.tries + 1
+            pause = min(_FIRST_RETRY_SECONDS * 2**new.tries, _LAST_RETRY_SECONDS)
+            new.retry = time.monotonic() + pause
             self._entries[path] = new
         if old is not None and old.dataset is not None:
             old.dataset.release()
             self._replaced.append(old.dataset)
+            for entry in self._entries.values():
+                if entry.is_rival:  # the id that it wants may be free now
+                    entry.retry = 0.0
 
     def _checked(self, path: Path, entry: _Entry) -> _Entry:
         """The entry, unless another one has the id of its dataset."""
@@ -188,15 +252,20 @@ class Registry:
             if other != path and taken == dataset.manifest.id:
                 dataset.release()
                 words = f"Dataset id '{taken}' is that of {other}; choose another one"
-                return _Entry(entry.found, error=_error(entry.found, words))
+                return _Entry(entry.found, error=_error(entry.found, words), is_rival=True)
         return entry
 
-    async def _loaded(self, found: Found) -> _Entry:
+    async def _loaded(self, found: _Found) -> _Entry:
         try:
+            if not found.stamp:
+                raise BadDatasetError(
+                    f"there are more than {MOST_ENTRIES:,} files below {self._root}; what lies "
+                    "deeper is not looked at"
+                )
             described = await anyio.to_thread.run_sync(
                 manifest.read, found.path, self._root, self._project
             )
-            made = self._cache / _name_of(found, described)
+            made = self._cache / _name_of(found)
             try:
                 dataset = await Dataset.open(described, await self._prepare(described, made))
             except (BadDatasetError, VectorIndexError):
@@ -205,30 +274,39 @@ class Registry:
                 # What was made of it once is of no use any more.
                 await anyio.to_thread.run_sync(partial(shutil.rmtree, made, ignore_errors=True))
                 dataset = await Dataset.open(described, await self._prepare(described, made))
+            if await anyio.to_thread.run_sync(self._stamp_of, found.path) != found.stamp:
+                dataset.release()  # it may be half of the old one and half of the new
+                await anyio.to_thread.run_sync(partial(shutil.rmtree, made, ignore_errors=True))
+                raise BadDatasetError("it was changed while it was read; it is read again")
         except (BadDatasetError, VectorIndexError) as error:
             _log.warning("%s: %s", found.path, error)
             return _Entry(found, error=_error(found, str(error)))
         return _Entry(found, dataset=dataset)
 
     def _tidy(self) -> None:
-        """Remove the tables that nobody needs any more."""
+        """Remove the tables that nobody has needed for a while."""
         self._replaced = [dataset for dataset in self._replaced if dataset.is_open]
-        self._is_untidy = bool(self._replaced)
         served = [entry.dataset for entry in self._entries.values() if entry.dataset is not None]
         needed = {dataset.folder.name for dataset in (*served, *self._replaced)}
+        now = time.monotonic()
+        unneeded: dict[str, float] = {}
         with contextlib.suppress(OSError), os.scandir(self._cache) as entries:
             for entry in entries:
                 # Another process may be making one right now.
                 is_new = time.time() - entry.stat().st_mtime < _PART_SECONDS
-                if entry.name not in needed and not (entry.name.endswith(PART) and is_new):
+                if entry.name in needed or (entry.name.endswith(PART) and is_new):
+                    continue
+                since = unneeded[entry.name] = self._unneeded.get(entry.name, now)
+                if now - since >= _UNNEEDED_SECONDS:
                     shutil.rmtree(entry.path, ignore_errors=True)
+        self._unneeded = unneeded
 
 
-def _error(found: Found, words: str) -> LoadError:
+def _error(found: _Found, words: str) -> LoadError:
     return LoadError(found.path, words, datetime.now(UTC))
 
 
-def _name_of(found: Found, described: Manifest) -> str:
+def _name_of(found: _Found) -> str:
     """Names the table of a dataset as it is now."""
-    facts = (CHUNKER, described.index, described.metadata, found.stamp)
+    facts = (CHUNKER, found.stamp)
     return hashlib.sha256(repr(facts).encode("utf-8", "replace")).hexdigest()[:_HASH_CHARS]

@@ -1,7 +1,8 @@
 """What a row of our table says of a text of a dataset.
 
-The table is the engine's, whose columns were made for files: the title of a row stands where the
-headings of a chunk do, and what a result shows of it where the names are that it defines.
+The table is the engine's, whose columns were made for files. Its text is what a result shows: the
+words of all of it are searched, and a search reads no more than it shows. The title stands where
+the headings of a chunk do.
 """
 
 import hashlib
@@ -12,14 +13,14 @@ from vector_index_mcp.datasets.metadata import Text
 from vector_index_mcp.engine.prose.stems import stemmed
 from vector_index_mcp.engine.types import Chunk, Document, Entry, StoredChunk
 
-CHUNKER = "dataset-1"
+CHUNKER = "dataset-2"
 """Changes when the same dataset would become another table."""
 _LANGUAGE = "text"
 
 
 def document(number: int, text: Text) -> Document:
     """A row, by its number, as a document of the engine."""
-    chunk = Chunk(text.content, 1, 1, text.title, (text.snippet,))
+    chunk = Chunk(text.snippet, 1, 1, text.title)
     matched = stemmed(f"{text.title}\n{text.content or text.snippet}\n{text.path}")
     entry = Entry(chunk, hash_of(number), matched)
     return Document(f"{number}/{text.path}", text.path, "", 0.0, _LANGUAGE, (entry,))
@@ -41,4 +42,4 @@ class Shown:
 
 def shown(chunk: StoredChunk) -> Shown:
     """What is shown of a row that was found."""
-    return Shown(chunk.scope, chunk.original_path, "".join(chunk.symbols[:1])[:LONGEST_SNIPPET])
+    return Shown(chunk.scope, chunk.original_path, chunk.text[:LONGEST_SNIPPET])

@@ -9,7 +9,7 @@ import anyio
 
 from vector_index_mcp.datasets.arguments import Asked
 from vector_index_mcp.datasets.dataset import Dataset, Result
-from vector_index_mcp.datasets.refusal import BadDatasetError, failed, not_found, timed_out
+from vector_index_mcp.datasets.refusal import failed, not_found, timed_out
 from vector_index_mcp.datasets.registry import LoadError, Registry
 from vector_index_mcp.engine.embed import Embedder
 from vector_index_mcp.engine.prose.stems import asked_stems
@@ -19,6 +19,7 @@ from vector_index_mcp.indexing.remedies import Remedies
 
 _SEARCH_SECONDS = 10.0  # of the contract
 _MODEL_SECONDS = 60.0  # and for a model that is being loaded: the first question waits for it
+_AT_ONCE = 4  # searches: LanceDB uses all cores for each
 _HUB = "sentence-transformers/"
 
 
@@ -29,6 +30,8 @@ class Found:
     results: Sequence[Result]
     """Best first."""
     milliseconds: int
+    notes: Sequence[str]
+    """Which datasets are left out, and why."""
 
 
 class Datasets:
@@ -76,65 +79,98 @@ class Datasets:
     async def search(self, asked: Asked) -> Found:
         """The texts that answer a question best.
 
+        Datasets that are named have to answer; of all of them, those that cannot are left out, and
+        that is said.
+
         Raises:
             Refusal: If it cannot be answered; says why.
         """
         began = time.monotonic()
         self._under_way += 1
+        notes: list[str] = []
         try:
             async with AsyncExitStack() as used:
                 chosen = _chosen(await self.registry.ready(), asked.ids)
                 for dataset in chosen:
                     await used.enter_async_context(dataset.used())
-                vector = await self._embedded(asked.query, chosen)
-                results = await self._searched(asked, chosen, vector)
+                if not chosen:
+                    return Found([], 0, ["there is no dataset"])
+                vector, model = await self._embedded(asked.query, chosen)
+                able = []
+                for dataset in chosen:
+                    if not (lack := self._lack_of(dataset, len(vector), model)):
+                        able.append(dataset)
+                    elif asked.ids:
+                        raise failed(lack)
+                    else:
+                        notes.append(lack)
+                results = await self._searched(asked, able, vector, notes)
         finally:
             self._under_way -= 1
-        return Found(results, round(1_000 * (time.monotonic() - began)))
+        return Found(results, round(1_000 * (time.monotonic() - began)), notes)
 
-    async def _embedded(self, query: str, chosen: Sequence[Dataset]) -> Vector:
-        for dataset in chosen:
-            if _plain(dataset.model) != _plain(self._model):
-                raise failed(
-                    f"dataset '{dataset.manifest.id}' was made with the model {dataset.model}, and "
-                    f"questions are embedded with {self._model}; start with "
-                    f"VECTOR_INDEX_EMBEDDING_MODEL={dataset.model}"
-                )
+    async def _embedded(self, query: str, chosen: Sequence[Dataset]) -> tuple[Vector, str]:
+        """What a question means, and which weights say so."""
+        if not any(_plain(dataset.model) == _plain(self._model) for dataset in chosen):
+            for dataset in chosen:  # no model has to be loaded to say that
+                raise failed(self._lack_of(dataset, 0, ""))
         try:
-            identity = await self._embedder.identity()
-            for dataset in chosen:
-                if dataset.digest and dataset.digest != identity.digest:
-                    raise failed(
-                        f"dataset '{dataset.manifest.id}' was made with other weights of the model "
-                        f"{dataset.model} than those that are here; make it anew"
-                    )
             with anyio.fail_after(_MODEL_SECONDS):
                 [vector] = await self._embedder.embed([query], urgent=True)
+                identity = await self._embedder.identity()
         except EmbeddingError as error:
             raise failed(self._remedies.told(error)) from error
         except TimeoutError:
             raise timed_out(_MODEL_SECONDS) from None
-        found: Vector = vector
-        return found
+        return vector, identity.digest
+
+    def _lack_of(self, dataset: Dataset, dimension: int, digest: str) -> str:
+        """Why a dataset cannot answer; empty if it can."""
+        name, model = dataset.manifest.id, dataset.model
+        if _plain(model) != _plain(self._model):
+            return (
+                f"dataset '{name}' was made with the model {model}, and questions are embedded "
+                f"with {self._model}; start with VECTOR_INDEX_EMBEDDING_MODEL={model}"
+            )
+        if dataset.digest and dataset.digest != digest:
+            return (
+                f"dataset '{name}' was made with other weights of the model {model} than those "
+                "that are here; make it anew"
+            )
+        if dataset.facts.count and dataset.facts.dimension != dimension:
+            return (
+                f"dataset '{name}' has vectors of {dataset.facts.dimension} dimensions, and "
+                f"{model} makes {dimension}"
+            )
+        return ""
 
     async def _searched(
-        self, asked: Asked, chosen: Sequence[Dataset], vector: Vector
+        self, asked: Asked, chosen: Sequence[Dataset], vector: Vector, notes: list[str]
     ) -> Sequence[Result]:
         most = asked.top_k or max((d.manifest.default_top_k for d in chosen), default=1)
         stems = asked_stems(asked.query)
         found: dict[str, list[Result]] = {}
+        at_once = anyio.Semaphore(_AT_ONCE)
 
         async def search(dataset: Dataset) -> None:
-            found[dataset.manifest.id] = await dataset.search(stems, vector, most)
+            id_ = dataset.manifest.id
+            async with at_once:
+                try:
+                    found[id_] = await dataset.search(stems, vector, most)
+                except VectorIndexError as error:
+                    self.registry.distrust(dataset)
+                    notes.append(f"dataset '{id_}' is read anew, since it failed: {error}")
 
-        try:
-            with anyio.fail_after(_SEARCH_SECONDS):
+        with anyio.move_on_after(_SEARCH_SECONDS) as patience:
+            async with anyio.create_task_group() as tasks:
                 for dataset in chosen:
-                    await search(dataset)
-        except (BadDatasetError, VectorIndexError) as error:
-            raise failed(str(error)) from error
-        except TimeoutError:
-            raise timed_out(_SEARCH_SECONDS) from None
+                    tasks.start_soon(search, dataset)
+        if patience.cancelled_caught:
+            if not found:
+                raise timed_out(_SEARCH_SECONDS)
+            notes.append(f"{len(chosen) - len(found)} datasets took too long and are left out")
+        if notes and not found and chosen:
+            raise failed(notes[0])
         merged = [result for results in found.values() for result in results]
         return sorted(merged, key=lambda result: -result.score)[:most]
 

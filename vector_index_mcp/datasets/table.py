@@ -9,14 +9,13 @@ from typing import Any, Literal
 
 from vector_index_mcp.datasets import rows
 from vector_index_mcp.datasets.limits import MOST_DIMENSIONS, MOST_NUMBERS
+from vector_index_mcp.datasets.manifest import FACTS
 from vector_index_mcp.datasets.metadata import Text
 from vector_index_mcp.datasets.refusal import BadDatasetError
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.store.index import Manifest
 from vector_index_mcp.engine.types import ModelIdentity, Vector
 
-FACTS = "dataset.json"
-"""Beside the tables."""
 PART = ".part"
 """How the name of a folder ends that is being made."""
 _LARGEST_FACTS_BYTES = 10_000
@@ -44,11 +43,12 @@ class Rows:
         self._index = index
         self.count = 0
 
-    async def add(self, texts: Sequence[Text], vectors: Iterable[Vector]) -> None:
-        """Add rows, in order."""
+    async def add(self, texts: Sequence[Text], vectors: Iterable[Vector | None]) -> None:
+        """Add rows, in order; one without a vector is found by its words."""
         numbers = range(self.count, self.count + len(texts))
         documents = [rows.document(n, text) for n, text in zip(numbers, texts, strict=True)]
-        by_hash = {rows.hash_of(n): vector for n, vector in zip(numbers, vectors, strict=True)}
+        given = zip(numbers, vectors, strict=True)
+        by_hash = {rows.hash_of(n): vector for n, vector in given if vector is not None}
         await self._index.store.append(documents, self.count + 1, by_hash)
         self.count = numbers.stop
 

@@ -102,6 +102,7 @@ async def _search(datasets: "Datasets", asked: arguments.Asked) -> Result:
             "query": asked.query,
             "resultCount": len(found.results),
             "durationMs": found.milliseconds,
+            **({"note": "; ".join(found.notes)} if found.notes else {}),
         },
     }
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vector_index_mcp.datasets import finding, flat
+from vector_index_mcp.datasets import flat
 from vector_index_mcp.datasets.refusal import BadDatasetError
 
 HEADER_BYTES = 45
@@ -76,12 +76,3 @@ def test_no_header_makes_it_believe_sizes_that_are_not_there(
 def test_a_pickle_is_no_index(tmp_path):
     with pytest.raises(BadDatasetError, match="no flat index"):
         flat.read(written(tmp_path, b"\x80\x04\x95" + bytes(100)))
-
-
-def test_an_index_is_found_by_its_file_or_its_folder(tmp_path):
-    with pytest.raises(BadDatasetError, match="no index"):
-        finding.file_in(tmp_path)
-    for name in ("b.faiss", "z.index", "a.faiss"):
-        (tmp_path / name).write_bytes(b"x")
-    assert finding.file_in(tmp_path) == tmp_path / "z.index"
-    assert finding.file_in(tmp_path / "a.faiss") == tmp_path / "a.faiss"

@@ -18,6 +18,7 @@ def root(tmp_path):
     """The folder of the datasets; one of them has what its manifest names."""
     root = tmp_path / "project/datasets"
     (root / "sample/index").mkdir(parents=True)
+    (root / "sample/index/docs.index").write_bytes(b"x")
     write(root / "sample/metadata.json", [])
     return root
 
@@ -48,7 +49,7 @@ def test_what_a_manifest_says_is_read(root):
         7,
         "m",
     )
-    assert found.index == root / "sample/index"
+    assert found.index == root / "sample/index/docs.index"
     assert found.metadata == root / "sample/metadata.json"
     assert read_of(root, manifest()).default_top_k == 5
 
@@ -68,6 +69,7 @@ def test_what_is_empty_or_blank_is_refused(root, name):
 def test_an_id_is_lower_case_letters_digits_and_hyphens(tmp_path_factory, id_):
     root = tmp_path_factory.mktemp("manifests")
     (root / "sample/index").mkdir(parents=True)
+    (root / "sample/index/docs.index").write_bytes(b"x")
     write(root / "sample/metadata.json", [])
     is_good = len(id_) <= 64 and set(id_) <= set("abcdefghijklmnopqrstuvwxyz0123456789-")
     try:
@@ -113,10 +115,32 @@ def test_what_is_no_manifest_is_refused(root, said, words):
 
 
 def test_relative_paths_begin_at_the_project_and_else_beside_the_manifest(root):
-    (root.parent / "datasets/sample/other").mkdir()
-    assert read_of(root, manifest(index="datasets/sample/other")).index == root / "sample/other"
-    (root / "shared").mkdir()
-    assert read_of(root, manifest(index="../shared")).index == root / "shared"
+    for name in ("sample/other.index", "shared.index"):
+        (root / name).write_bytes(b"x")
+    named = manifest(index="datasets/sample/other.index")
+    assert read_of(root, named).index == root / "sample/other.index"
+    assert read_of(root, manifest(index="../shared.index")).index == root / "shared.index"
+
+
+def test_an_index_is_found_in_its_folder(root):
+    folder = root / "sample/empty"
+    folder.mkdir()
+    assert "there is no index" in refused(root, manifest(index="empty"))
+    for name in ("b.faiss", "z.index", "a.faiss"):
+        (folder / name).write_bytes(b"x")
+    assert read_of(root, manifest(index="empty")).index == folder / "z.index"
+
+
+def test_a_table_of_ours_is_its_folder(root):
+    write(root / "sample/index/dataset.json", {})
+    assert read_of(root, manifest()).index == root / "sample/index"
+
+
+def test_a_link_in_the_folder_of_an_index_leads_nowhere_else(root):
+    (root.parent / "outside.index").write_bytes(b"x")
+    (root / "sample/linked").mkdir()
+    (root / "sample/linked/docs.index").symlink_to(root.parent / "outside.index")
+    assert "lies outside" in refused(root, manifest(index="linked"))
 
 
 @pytest.mark.parametrize("kind", ["absolute", "climbing", "link"])

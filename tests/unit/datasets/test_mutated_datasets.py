@@ -7,7 +7,7 @@ import anyio
 import pytest
 from shelves import put
 
-from vector_index_mcp.datasets import finding, flat, manifest, metadata
+from vector_index_mcp.datasets import flat, manifest, metadata
 from vector_index_mcp.datasets.refusal import BadDatasetError
 
 ROUNDS = int(os.environ.get("MUTATIONS", "1000"))
@@ -46,7 +46,7 @@ def mutated(data, chance):
 
 def read_all(root):
     found = manifest.read(root / "sample/manifest.json", root, root.parent)
-    vectors = flat.read(finding.file_in(found.index)).vectors
+    vectors = flat.read(found.index).vectors
     texts = metadata.read(found.metadata).texts
     assert all(text.title and text.path for text in texts)
     assert vectors.nbytes <= 1_000_000

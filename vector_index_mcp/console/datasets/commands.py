@@ -81,5 +81,5 @@ def _list(root: Path, settings: "Settings", *, as_json: bool) -> int:
         count, model = dataset.facts.count, dataset.model
         write(visible(f"{dataset.manifest.id}  {count} texts  {model}  {dataset.manifest.name}"))
     for each in errors:
-        write(visible(f"{each.path}: {each.error}", keep="\n"))
+        write(f"{visible(str(each.path))}: {visible(each.error, keep=chr(10))}")
     return 1 if errors else 0

@@ -51,7 +51,7 @@ def _add(line: argparse.Namespace) -> int:
 
 def _delete(line: argparse.Namespace) -> int:
     root = _resolved(line.output)
-    folders = dict(map(_id_and_folder, finding.find(root)))
+    folders = dict(map(_id_and_folder, finding.find(root).paths))
     folder = folders.get(line.dataset_id)
     if folder is None or folder == root:
         raise UnknownError(f"Dataset '{line.dataset_id}' does not exist")
@@ -67,10 +67,10 @@ def _delete(line: argparse.Namespace) -> int:
     return 0
 
 
-def _id_and_folder(found: finding.Found) -> tuple[str, Path]:
-    folder = found.path.parent
+def _id_and_folder(path: Path) -> tuple[str, Path]:
+    folder = path.parent
     try:
-        return manifest.read(found.path, folder, folder).id, folder
+        return manifest.read(path, folder, folder).id, folder
     except BadDatasetError:
         return "", folder
 

@@ -23,6 +23,8 @@ _NEIGHBOURS = 5
 _SHARES = ((3, 0.75), (10, 0.60), (RERANKED, 0.40))
 _TOO_LONG = 2.0  # for a part of a vector: those of ours are of unit length
 _WORDS_WEIGHT = 1.5  # of full text beside meaning, once both are on one scale
+SHARE_OF_MEANING = 1 / (1 + _WORDS_WEIGHT)
+"""Of the highest score: what a chunk has whose vector is the query's, and none of its words."""
 # A word that stands in a chunk of usual length adds about its IDF to a BM25 score. The IDF of a
 # query's words is about half of ln(1 + chunks), and BM25 saturates at k1 + 1 = 2.2 times that.
 _SATURATED = 2.2 * 0.5

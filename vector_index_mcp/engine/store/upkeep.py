@@ -1,11 +1,14 @@
 """When the tables of a store are worth tidying, and the index over its vectors."""
 
+import logging
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
 import lancedb
 from lancedb.index import IvfRq
+
+_log = logging.getLogger(__name__)
 
 # What maintenance is for: an unindexed row costs every full-text query 7 us, one of prose 35 us (of
 # 4,664 of them, 163 ms instead of 9), a fragment 0.08 ms.
@@ -26,6 +29,7 @@ _KEEP_VERSIONS_FOR = timedelta(seconds=30)
 # every maintenance 0.2 s, and finds all of the ten nearest and 98 % of the hundred nearest.
 _VECTORS_INDEX = IvfRq(distance_type="cosine")
 _VECTORS_WORTH_AN_INDEX = 5_000
+_DIMENSIONS_OF_A_BLOCK = 8  # of that index: a dimension has to be a multiple of it
 _SHARE_STILL_MISSING = 0.01  # what the model cannot embed must not stand in the way
 # Every optimize adds a segment, which nothing merges: after 2,000 saves in 10,000 rows there were
 # 124, and a search took 171 ms instead of 14. Making the index anew takes 1 s of processor time.
@@ -100,7 +104,10 @@ async def tidy(chunks: lancedb.AsyncTable, files: lancedb.AsyncTable) -> bool:
     await chunks.optimize(cleanup_older_than=_KEEP_VERSIONS_FOR)
     await files.optimize(cleanup_older_than=_KEEP_VERSIONS_FOR)
     if await _are_vectors_worth_an_index(chunks):
-        await chunks.create_index("vector", config=_VECTORS_INDEX)
+        try:
+            await chunks.create_index("vector", config=_VECTORS_INDEX)
+        except (RuntimeError, ValueError) as error:  # vectors that are all alike, say
+            _log.warning("vectors are compared one by one: %s", error)
     return (await chunks.version(), await files.version()) != before
 
 
@@ -118,7 +125,10 @@ async def unindexed_rows(chunks: lancedb.AsyncTable) -> int:
 
 async def _are_vectors_worth_an_index(chunks: lancedb.AsyncTable) -> bool:
     rows = await chunks.count_rows()
-    if rows < _VECTORS_WORTH_AN_INDEX or "vector" not in (await chunks.schema()).names:
+    columns = await chunks.schema()
+    if rows < _VECTORS_WORTH_AN_INDEX or "vector" not in columns.names:
+        return False
+    if columns.field("vector").type.list_size % _DIMENSIONS_OF_A_BLOCK:
         return False
     if await vectors_index(chunks) is not None:
         return False
