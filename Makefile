@@ -11,7 +11,7 @@ PYTEST := $(BIN)/python -m pytest --numprocesses $(TESTERS) --dist loadfile --no
 PROGRAM := $(abspath $(BIN)/vector-index-mcp)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test soak rules lint screenshot quality latency questions background speed scale load limits documents documents-speed documents-peer notes bench clean
+.PHONY: help demo check test soak rules lint screenshot quality latency questions background speed scale load limits documents documents-speed documents-peer notes datasets bench clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -87,6 +87,9 @@ documents: $(VENV)/installed-dev ## are the right documents found? COLLECTIONS="
 
 notes: $(VENV)/installed-dev ## how fast are notes read, written and found, beside the way of git add and git commit?
 	$(BIN)/python benchmarks/notes.py --folder "$(BENCHMARKS)" --keep
+
+datasets: $(VENV)/installed-dev ## how soon does a dataset of 200,000 vectors answer, beside FAISS?
+	$(BIN)/python benchmarks/datasets.py --folder "$(BENCHMARKS)" --keep
 
 documents-speed: $(VENV)/installed-dev ## how soon are 10,000 documents found? made of COLLECTIONS' words
 	$(BIN)/python benchmarks/documents_speed.py --folder "$(BENCHMARKS)" --keep \

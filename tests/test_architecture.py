@@ -28,7 +28,7 @@ STANDS_ON = {
     "processes": {"errors"},
     "indexing": {"engine", "files", "processes"},
     "codebase": {"indexing"},
-    "documents": {"indexing", "protocol"},
+    "documents": {"indexing", "checks", "protocol"},
     "notes": {"indexing", "checks", "protocol"},
     "datasets": {"indexing", "checks", "protocol"},
     "background": {"errors"},

@@ -318,7 +318,7 @@ def shown(text: str) -> str:
 
 
 def _wrong_type(value: Any, expected: str, path: Path) -> Issue:
-    received = _kind_of(value)
+    received = kind_of(value)
     is_absent = received == "undefined"
     return {
         "code": "invalid_type",
@@ -357,8 +357,8 @@ def _of_size(kind: str, message: str, path: Path) -> Issue:
     return {**sized, "message": message, "path": [*path]}
 
 
-def _kind_of(value: object) -> str:
-    """The kind of a value in zod's words."""
+def kind_of(value: object) -> str:
+    """The kind of a value in JavaScript's words."""
     if value is _ABSENT:
         return "undefined"
     if value is None:

@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 from pydantic.json_schema import SkipJsonSchema
 
+from vector_index_mcp.checks import kind_of
 from vector_index_mcp.documents.limits import LONGEST_CHARS
 
 
@@ -129,7 +130,7 @@ def _issue(problem: dict[str, Any]) -> dict[str, Any]:
     if kind == "missing":
         return _wrong_type(path, "string", "undefined")
     if kind in _EXPECTED:
-        return _wrong_type(path[:1], _EXPECTED[kind], _kind_of(problem["input"]))
+        return _wrong_type(path[:1], _EXPECTED[kind], kind_of(problem["input"]))
     return {"code": kind, "path": path[:1], "message": problem["msg"]}
 
 
@@ -140,16 +141,3 @@ def _wrong_type(path: list[str], expected: str, received: str) -> dict[str, Any]
         "path": path,
         "message": f"Invalid input: expected {expected}, received {received}",
     }
-
-
-def _kind_of(value: object) -> str:
-    """The kind of a value in JavaScript's words."""
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "boolean"
-    if isinstance(value, int | float):
-        return "number"
-    if isinstance(value, str):
-        return "string"
-    return "array" if isinstance(value, list) else "object"
