@@ -118,3 +118,33 @@ def test_what_is_not_there_is_not_deleted():
     with place_of({}) as place:
         done = ran(place, "delete", "ghost", "--yes", status=2)
         assert "Dataset 'ghost' does not exist" in done.stderr
+
+
+# -- for scripts that called the original's bridge ---------------------------------------------
+
+
+@needs_model
+def test_a_script_gets_json_from_the_commands_of_the_bridge():
+    with place_of(GUIDE) as place:
+        ran(place, "index", str(place.project), "--dataset-id", "guide")
+        index = place.folder / "datasets/guide/index"
+        found = json.loads(ran(place, "search", "--index", str(index), "--query", "bananas").stdout)
+        assert found["results"][0]["path"] == "guide/fruit.md"
+        assert set(found["results"][0]) == {"score", "title", "path", "snippet"}
+        assert found["dataset_size"] == 2
+        assert found["duration_ms"] >= 0
+        told = json.loads(ran(place, "validate-index", "--index", str(index)).stdout)
+        assert told["status"] == "ok"
+        assert told["properties"] == {"is_trained": True, "ntotal": 2, "d": 384}
+        assert json.loads(ran(place, "health-check").stdout)["status"] == "ok"
+
+
+def test_a_script_is_told_what_is_wrong_as_json():
+    with place_of({"docs.index": "no index"}, **NO_MODEL) as place:
+        index = str(place.project / "docs.index")
+        told = json.loads(ran(place, "validate-index", "--index", index, status=1).stdout)
+        assert told == {"status": "error", "error": "the index is no flat index of FAISS"}
+        done = ran(place, "search", "--index", index, "--query", "q", status=1)
+        assert set(json.loads(done.stderr.splitlines()[-1])) == {"error", "error_type"}
+        done = ran(place, "search", "--index", index, "--query", " ", status=1)
+        assert json.loads(done.stderr.splitlines()[-1])["error_type"] == "WrongArguments"

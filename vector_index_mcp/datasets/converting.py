@@ -63,7 +63,7 @@ def convert(index: Path, texts: Path, folder: Path) -> None:
     Raises:
         BadDatasetError: If the dataset is not as it should be.
     """
-    found = _vectors_in(index)
+    found = vectors_in(index)
     known = metadata.read(texts)
     count, dimension = found.vectors.shape
     if count != len(known.texts):
@@ -80,7 +80,12 @@ def convert(index: Path, texts: Path, folder: Path) -> None:
         part.rename(folder)
 
 
-def _vectors_in(file: Path) -> flat.Flat:
+def vectors_in(file: Path) -> flat.Flat:
+    """The vectors of a foreign index.
+
+    Raises:
+        BadDatasetError: If it cannot be read.
+    """
     try:
         with file.open("rb") as opened:
             magic = opened.read(4)

@@ -74,7 +74,7 @@ def read(path: Path, root: Path, project: Path) -> Manifest:
         id=fields["id"],
         name=fields["name"],
         description=fields["description"],
-        index=_index_in(index, path, root),
+        index=_checked_place(index_in(index), "Index", path, root),
         metadata=metadata,
         default_top_k=fields["defaultTopK"],
         model=fields.get("model", ""),
@@ -127,12 +127,16 @@ def _checked_place(place: Path, what: str, manifest: Path, root: Path) -> Path:
     return place
 
 
-def _index_in(place: Path, manifest: Path, root: Path) -> Path:
-    """The file of an index that is named by itself or by its folder; a table of ours as it is."""
+def index_in(place: Path) -> Path:
+    """The file of an index that is named by itself or by its folder; a table of ours as it is.
+
+    Raises:
+        BadDatasetError: If there is none.
+    """
     if place.is_file() or (place / FACTS).is_file():
         return place
     found = [*sorted(place.glob("*.index")), *sorted(place.glob("*.faiss"))]
     file = next((file for file in found if file.is_file()), None)
     if file is None:
         raise BadDatasetError(f"there is no index (*.index, *.faiss) in {place}")
-    return _checked_place(Path(os.path.realpath(file)), "Index", manifest, root)
+    return Path(os.path.realpath(file))

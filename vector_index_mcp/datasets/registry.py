@@ -124,6 +124,19 @@ class Registry:
         await self._known.wait()
         return [entry.error for entry in self._entries.values() if entry.error is not None]
 
+    async def opened(self, described: Manifest) -> Dataset:
+        """A dataset that lies anywhere, opened for whoever asks, who releases it.
+
+        Raises:
+            BadDatasetError: If it cannot be served.
+            StoreError: If its table cannot be read.
+        """
+        stamp = await anyio.to_thread.run_sync(
+            finding.stamp_of, [described.index, described.metadata]
+        )
+        made = self._cache / _name_of(_Found(described.index, stamp))
+        return await Dataset.open(described, await self._prepare(described, made))
+
     def distrust(self, dataset: Dataset) -> None:
         """Have a dataset loaded anew whose table turned out to be damaged or gone."""
         for path, entry in self._entries.items():

@@ -9,6 +9,7 @@ import anyio
 
 from vector_index_mcp.datasets.arguments import Asked
 from vector_index_mcp.datasets.dataset import Dataset, Result
+from vector_index_mcp.datasets.manifest import Manifest
 from vector_index_mcp.datasets.refusal import failed, not_found, timed_out
 from vector_index_mcp.datasets.registry import LoadError, Registry
 from vector_index_mcp.engine.embed import Embedder
@@ -87,26 +88,44 @@ class Datasets:
         """
         began = time.monotonic()
         self._under_way += 1
-        notes: list[str] = []
         try:
-            async with AsyncExitStack() as used:
-                chosen = _chosen(await self.registry.ready(), asked.ids)
-                for dataset in chosen:
-                    await used.enter_async_context(dataset.used())
-                if not chosen:
-                    return Found([], 0, ["there is no dataset"])
-                vector, model = await self._embedded(asked.query, chosen)
-                able = []
-                for dataset in chosen:
-                    if not (lack := self._lack_of(dataset, len(vector), model)):
-                        able.append(dataset)
-                    elif asked.ids:
-                        raise failed(lack)
-                    else:
-                        notes.append(lack)
-                results = await self._searched(asked, able, vector, notes)
+            return await self._found(asked, _chosen(await self.registry.ready(), asked.ids), began)
         finally:
             self._under_way -= 1
+
+    async def search_one(self, described: Manifest, asked: Asked) -> tuple[Found, int]:
+        """The same in a dataset that is none of the folder, and how many texts it has.
+
+        Raises:
+            BadDatasetError: If it cannot be served.
+            Refusal: If it cannot be answered; says why.
+            StoreError: If its table cannot be read.
+        """
+        async with self._embedder.running():
+            dataset = await self.registry.opened(described)
+            try:
+                found = await self._found(asked, [dataset], time.monotonic())
+            finally:
+                dataset.release()
+        return found, dataset.facts.count
+
+    async def _found(self, asked: Asked, chosen: Sequence[Dataset], began: float) -> Found:
+        notes: list[str] = []
+        async with AsyncExitStack() as used:
+            for dataset in chosen:
+                await used.enter_async_context(dataset.used())
+            if not chosen:
+                return Found([], 0, ["there is no dataset"])
+            vector, model = await self._embedded(asked.query, chosen)
+            able = []
+            for dataset in chosen:
+                if not (lack := self._lack_of(dataset, len(vector), model)):
+                    able.append(dataset)
+                elif asked.ids:
+                    raise failed(lack)
+                else:
+                    notes.append(lack)
+            results = await self._searched(asked, able, vector, notes)
         return Found(results, round(1_000 * (time.monotonic() - began)), notes)
 
     async def _embedded(self, query: str, chosen: Sequence[Dataset]) -> tuple[Vector, str]:

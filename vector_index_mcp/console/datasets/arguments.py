@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 
 SERVE, LIST, INDEX, EXPORT = "serve", "list", "index", "export"
 PACK, ADD, DELETE = "pack", "add", "delete"
+SEARCH, VALIDATE, HEALTH = "search", "validate-index", "health-check"
 _ENDINGS = "md,markdown,txt,rst,adoc,html,htm,ipynb,pdf,docx".split(",")
 USUAL_FOLDER = "datasets"
 _DESCRIPTION = """\
@@ -55,6 +56,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
             default=USUAL_FOLDER,
             help=f"the folder of the datasets (./{USUAL_FOLDER})",
         )
+    _add_bridge(add)
     _add_index(add(INDEX, "make a dataset of a folder of texts"))
     export = add(EXPORT, "make a dataset of what is indexed here; nothing is embedded again")
     export.add_argument(
@@ -67,6 +69,19 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     )
     _add_about(export)
     return parser.parse_args(arguments)
+
+
+def _add_bridge(add: Callable[[str, str], argparse.ArgumentParser]) -> None:
+    search = add(SEARCH, "search one index for a script: JSON, as the original's bridge prints it")
+    search.add_argument("--query", metavar="Q", required=True, help="the question")
+    search.add_argument("--k", metavar="N", type=int, default=5, help="how many results (5)")
+    search.add_argument(
+        "--metadata", metavar="FILE", default="", help="the texts (metadata.json beside the index)"
+    )
+    validating = add(VALIDATE, "look whether an index can be read: JSON for a script")
+    for command in (search, validating):
+        command.add_argument("--index", metavar="PATH", required=True, help="its file or folder")
+    add(HEALTH, "say what is here to search with: JSON for a script")
 
 
 def _add_index(command: argparse.ArgumentParser) -> None:

@@ -8,7 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vector_index_mcp.background.endpoint import endpoint_of
-from vector_index_mcp.console.datasets.arguments import ADD, DELETE, EXPORT, INDEX, PACK, SERVE
+from vector_index_mcp.console.datasets.arguments import (
+    ADD,
+    DELETE,
+    EXPORT,
+    HEALTH,
+    INDEX,
+    PACK,
+    SEARCH,
+    SERVE,
+    VALIDATE,
+)
 from vector_index_mcp.console.terminal import write
 from vector_index_mcp.foreign import visible
 from vector_index_mcp.serving.sets import DATASETS
@@ -40,6 +50,10 @@ def run(
         from vector_index_mcp.console.datasets import keeping
 
         return keeping.COMMANDS[line.command](line)
+    if line.command in (SEARCH, VALIDATE, HEALTH):
+        from vector_index_mcp.console.datasets import bridge
+
+        return bridge.COMMANDS[line.command](line, settings())
     root = Path(os.path.realpath(Path(line.folder).expanduser()))
     if line.command == SERVE:
         from vector_index_mcp.background import relay

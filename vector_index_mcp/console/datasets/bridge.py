@@ -1,0 +1,112 @@
+"""The commands of the original's bridge, for scripts that call it: JSON on standard output.
+
+What is wrong is JSON on standard error with status 1; only of an index that is looked at, that it
+is bad is the answer.
+"""
+
+import argparse
+import importlib.util
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vector_index_mcp import __version__
+from vector_index_mcp.console.commands import awaited
+from vector_index_mcp.console.datasets.arguments import HEALTH, SEARCH, VALIDATE
+from vector_index_mcp.console.terminal import write
+from vector_index_mcp.datasets import manifest, table
+from vector_index_mcp.datasets.arguments import WrongArguments, asked
+from vector_index_mcp.datasets.converting import vectors_in
+from vector_index_mcp.datasets.manifest import Manifest
+from vector_index_mcp.datasets.refusal import BadDatasetError, Refusal
+from vector_index_mcp.errors import VectorIndexError
+from vector_index_mcp.serving import loading
+
+if TYPE_CHECKING:
+    from vector_index_mcp.settings import Settings
+
+_NAME = "bridge"
+_MOST_RESULTS = 100
+_ERRORS = (BadDatasetError, Refusal, WrongArguments, VectorIndexError)
+
+
+def _search(line: argparse.Namespace, settings: "Settings") -> int:
+    try:
+        index = manifest.index_in(_resolved(line.index))
+        texts = _resolved(line.metadata) if line.metadata else _texts_of(_resolved(line.index))
+        described = Manifest(_NAME, _NAME, _NAME, index, texts, manifest.DEFAULT_TOP_K, "")
+        most = min(max(line.k, 1), _MOST_RESULTS)
+        wanted = asked({"dataset": _NAME, "query": line.query, "topK": most})
+        service = loading.load_datasets(index.parent, settings)
+        found, size = awaited(partial(service.search_one, described, wanted))
+    except _ERRORS as error:
+        said = {"error": str(error), "error_type": type(error).__name__}
+        write(json.dumps(said, ensure_ascii=False), sys.stderr)
+        return 1
+    results = [
+        {"score": each.score, "title": each.title, "path": each.path, "snippet": each.snippet}
+        for each in found.results
+    ]
+    return _said({"results": results, "duration_ms": found.milliseconds, "dataset_size": size})
+
+
+def _validate(line: argparse.Namespace, _: "Settings") -> int:
+    place = _resolved(line.index)
+    try:
+        file = manifest.index_in(place)
+        if table.is_ours(file):
+            facts = table.facts_of(file)
+            count, dimension = facts.count, facts.dimension
+        else:
+            count, dimension = vectors_in(file).vectors.shape
+    except BadDatasetError as error:
+        _said({"status": "error", "error": str(error)})
+        return 1
+    properties = {"is_trained": True, "ntotal": count, "d": dimension}
+    return _said(
+        {
+            "status": "ok",
+            "index_path": str(place),
+            "index_file": str(file),
+            "properties": properties,
+        }
+    )
+
+
+def _health(_: argparse.Namespace, settings: "Settings") -> int:
+    return _said(
+        {
+            "status": "ok",
+            "version": __version__,
+            "python": sys.version.partition(" ")[0],
+            "model": settings.embedding_model,
+            "faiss": importlib.util.find_spec("faiss") is not None,
+        }
+    )
+
+
+def _said(answer: Mapping[str, Any]) -> int:
+    write(json.dumps(answer, ensure_ascii=False))
+    return 0
+
+
+def _texts_of(index: Path) -> Path:
+    """The texts beside an index, or beside the folder it lies in."""
+    places = [folder / "metadata.json" for folder in (index.parent, index, index.parent.parent)]
+    return next((place for place in places if place.is_file()), places[0])
+
+
+def _resolved(written: str) -> Path:
+    return Path(os.path.realpath(Path(written).expanduser()))
+
+
+COMMANDS: "Mapping[str, Callable[[argparse.Namespace, Settings], int]]" = {
+    SEARCH: _search,
+    VALIDATE: _validate,
+    HEALTH: _health,
+}
+"""By its name, what runs a command."""
