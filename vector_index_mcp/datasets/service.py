@@ -131,8 +131,7 @@ class Datasets:
     async def _embedded(self, query: str, chosen: Sequence[Dataset]) -> tuple[Vector, str]:
         """What a question means, and which weights say so."""
         if not any(_plain(dataset.model) == _plain(self._model) for dataset in chosen):
-            for dataset in chosen:  # no model has to be loaded to say that
-                raise failed(self._lack_of(dataset, 0, ""))
+            raise failed(self._lack_of(chosen[0], 0, ""))  # no model has to be loaded to say that
         try:
             with anyio.fail_after(_MODEL_SECONDS):
                 [vector] = await self._embedder.embed([query], urgent=True)
