@@ -14,6 +14,7 @@ from string import ascii_letters as LETTERS
 
 import pytest
 from stores import answered, done, git, log, notes_of, serving, state_of
+from waiting import eventually
 
 from vector_index_mcp.notes.refusal import Code
 from vector_index_mcp.notes.texts.reading import Shelf
@@ -301,7 +302,8 @@ async def test_a_read_only_disk_is_told(made, small_disk, tmp_path):
     store = Path(shutil.copytree(made, small_disk / "store", symlinks=True))
     async with serving(notes_of(tmp_path, store)) as client:
         await done(client, "update_project_main", **MAIN)
-        assert mount("-o", "remount,ro", small_disk)
+        # Something may be written behind the answer still, and then the disk is in use.
+        await eventually(lambda: mount("-o", "remount,ro", small_disk))
         for tool, arguments in [
             ("update_project_main", {**P, "content": "mine"}),
             ("create_knowledge_file", {**FILE, "filename": "x"}),

@@ -447,3 +447,23 @@ async def test_vectors_of_great_length_do_not_win(root):
     async with running(root) as service:
         found = (await service.search(query("Error E1234 disk", "*"))).results
     assert found[0].path == "docs/errors.md"
+
+
+@pytest.mark.parametrize("slow", ["blue", "green"])
+async def test_of_two_with_one_id_the_first_by_its_path_is_served_from_the_start(root, slow):
+    for colour in ("blue", "green"):
+        await put(root, colour, texts={f"{colour}.md": "The disk."})
+        write(root / colour / "manifest.json", manifest("one", name=colour))
+    is_other_done = anyio.Event()
+
+    async def make(described, folder):
+        if described.name == slow:
+            await is_other_done.wait()
+        made = await prepare(described, folder)
+        is_other_done.set()
+        return made
+
+    async with running(root, make=make) as service:
+        assert await paths(service, "disk", "one") == ["blue.md"]
+        [error] = await errors(service)
+        assert "blue/manifest.json; choose another one" in error

@@ -251,21 +251,26 @@ class Registry:
         if old is not None and old.dataset is not None:
             old.dataset.release()
             self._replaced.append(old.dataset)
-            for entry in self._entries.values():
-                if entry.is_rival:  # the id that it wants may be free now
+            for path_of, entry in self._entries.items():
+                if entry.is_rival and path_of != path:  # the id that it wants may be free now
                     entry.retry = 0.0
 
     def _checked(self, path: Path, entry: _Entry) -> _Entry:
-        """The entry, unless another one has the id of its dataset."""
-        dataset = entry.dataset
-        if dataset is None:
+        """The entry, unless another one has the id of its dataset.
+
+        Who is served stays; of those that are there at the start, the first by its path is served.
+        """
+        if entry.dataset is None:
             return entry
         for other, known in self._entries.items():
-            taken = known.dataset is not None and known.dataset.manifest.id
-            if other != path and taken == dataset.manifest.id:
-                dataset.release()
-                words = f"Dataset id '{taken}' is that of {other}; choose another one"
-                return _Entry(entry.found, error=_error(entry.found, words), is_rival=True)
+            if other == path or known.dataset is None:
+                continue
+            if known.dataset.manifest.id == entry.dataset.manifest.id:
+                if not self._known.is_set() and path < other:
+                    self._replace(other, _rival(known, path))
+                    return entry
+                entry.dataset.release()
+                return _rival(entry, other)
         return entry
 
     async def _loaded(self, found: _Found) -> _Entry:
@@ -313,6 +318,13 @@ class Registry:
                 if now - since >= _UNNEEDED_SECONDS:
                     shutil.rmtree(entry.path, ignore_errors=True)
         self._unneeded = unneeded
+
+
+def _rival(entry: _Entry, other: Path) -> _Entry:
+    """What becomes of a dataset whose id another one has."""
+    assert entry.dataset is not None
+    words = f"Dataset id '{entry.dataset.manifest.id}' is that of {other}; choose another one"
+    return _Entry(entry.found, error=_error(entry.found, words), is_rival=True)
 
 
 def _error(found: _Found, words: str) -> LoadError:

@@ -43,7 +43,7 @@ def test_a_path_alone_is_served_with_any_env_file(env_file, path):
     assert (parsed.env_file, parsed.command, parsed.path) == (env_file, "serve", path)
 
 
-WITH_A_GRAMMAR_OF_THEIR_OWN = {"documents", "notes"}
+WITH_A_GRAMMAR_OF_THEIR_OWN = {"documents", "notes", "datasets"}
 
 
 @pytest.mark.parametrize("command", sorted({*cli.COMMANDS} - WITH_A_GRAMMAR_OF_THEIR_OWN))
