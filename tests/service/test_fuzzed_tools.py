@@ -85,6 +85,7 @@ def is_within(path, key):
 @settings(max_examples=EXAMPLES)
 @given(query=texts, path=texts, language=st.none() | texts | st.sampled_from(["py", "C++", "md"]))
 @example(query="apple", path="') OR (1=1", language=None)
+@example(query="0", path="\\", language="C++")
 @example(query="apple", path="", language="') OR ('1'='1")
 async def test_any_texts_are_answered_within_their_limits_or_refused(client, query, path, language):
     arguments = {"query": query, "path": path}

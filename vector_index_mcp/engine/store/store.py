@@ -204,8 +204,10 @@ class Store:
     async def holds(self, filters: Filters) -> bool:
         """Whether any chunk is one of those that `filters` leave."""
         with translated("searching"):
-            rows = self._handles.chunks.query().where(predicate_of(filters)).select(["file_path"])
-            return bool(await rows.limit(1).to_list())
+            rows = self._handles.chunks.query().select(["file_path"]).limit(1)
+            if where := predicate_of(filters):
+                rows = rows.where(where)
+            return bool(await rows.to_list())
 
     async def last_revision(self) -> int:
         """The highest revision of any row; 0 if there is none."""
