@@ -127,6 +127,7 @@ HOMES = {
         "documents/tools.py",
         "notes/tools.py",
         "datasets/tools.py",
+        "protocol.py",
         "serving/ports.py",
         "serving/server.py",
         "serving/session.py",

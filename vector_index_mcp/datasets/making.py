@@ -16,7 +16,7 @@ import anyio
 import anyio.to_thread
 
 from vector_index_mcp.datasets import manifest, table
-from vector_index_mcp.datasets.limits import LONGEST_PATH, LONGEST_SNIPPET, LONGEST_TITLE
+from vector_index_mcp.datasets.limits import LONGEST_PATH
 from vector_index_mcp.datasets.metadata import Text
 from vector_index_mcp.datasets.table import PART, Facts
 from vector_index_mcp.engine.batched import batched
@@ -24,11 +24,11 @@ from vector_index_mcp.engine.prose.properties import Properties
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.types import FileRecord, StoredChunk, Vector
 from vector_index_mcp.errors import SettingsError
+from vector_index_mcp.indexing.ledger import INDEXED
 
 METADATA, INDEX = "metadata.json", "index"
 _FILES_AT_ONCE = 200
 _BETWEEN = " › "
-_INDEXED = "indexed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ async def make(index: Index, below: str, about: About, folder: Path) -> Made:
 async def _records(index: Index, below: str) -> list[FileRecord]:
     start = f"{below}/" if below else ""
     return sorted(
-        (r for r in await index.store.records() if r.state == _INDEXED and r.key.startswith(start)),
+        (r for r in await index.store.records() if r.state == INDEXED and r.key.startswith(start)),
         key=lambda record: record.key,
     )
 
@@ -126,11 +126,7 @@ def _texts(
     path = record.key[start:][-LONGEST_PATH:]
     name = Properties.loaded(record.details, record.key).title if record.details else ""
     name = name or PurePosixPath(path).name
-    return [_text(_titled(name, chunk.scope), path, chunk.text) for chunk, _ in found]
-
-
-def _text(title: str, path: str, content: str) -> Text:
-    return Text(title[:LONGEST_TITLE], path, content, content[:LONGEST_SNIPPET])
+    return [Text.of(_titled(name, chunk.scope), path, chunk.text, chunk.text) for chunk, _ in found]
 
 
 def _titled(name: str, scope: str) -> str:

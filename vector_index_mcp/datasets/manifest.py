@@ -17,7 +17,7 @@ NAME = MANIFEST
 FACTS = "dataset.json"
 """Beside a table of ours: what is known of it as a whole."""
 ID = Pattern("^[a-z0-9-]+$", re.compile("[a-z0-9-]+").fullmatch, "Invalid")
-LONGEST_ID = 64
+LONGEST_ID, LONGEST_NAME, LONGEST_DESCRIPTION = 64, 128, 512
 _NOT_BLANK = ((lambda text: not text or bool(text.strip()), "String must not be blank"),)
 
 
@@ -30,8 +30,8 @@ DEFAULT_TOP_K = 5
 _FIELDS = Object(
     {
         "id": _text(LONGEST_ID, ID),
-        "name": _text(128),
-        "description": _text(512),
+        "name": _text(LONGEST_NAME),
+        "description": _text(LONGEST_DESCRIPTION),
         "index": _text(),
         "metadata": _text(),
         "defaultTopK": Field(TOP_K, is_required=False, default=DEFAULT_TOP_K),

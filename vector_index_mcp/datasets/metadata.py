@@ -29,6 +29,11 @@ class Text:
     snippet: str
     """What a result shows of it."""
 
+    @classmethod
+    def of(cls, title: str, path: str, content: str, snippet: str) -> "Text":
+        """A text, with no more of each than a result may have."""
+        return cls(title[:LONGEST_TITLE], path[:LONGEST_PATH], content, snippet[:LONGEST_SNIPPET])
+
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
@@ -79,7 +84,7 @@ def _text(number: int, found: object) -> Text:
     path = _first(found, "path", "id", "url") or f"document-{number}"
     title = _first(found, "title") or PurePosixPath(path).name or f"Document {number}"
     snippet = _first(found, "snippet") or content[:_SHORT_CHARS]
-    return Text(title[:LONGEST_TITLE], path[:LONGEST_PATH], content, snippet[:LONGEST_SNIPPET])
+    return Text.of(title, path, content, snippet)
 
 
 def _first(found: Mapping[object, object], *names: str) -> str:

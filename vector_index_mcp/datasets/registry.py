@@ -134,7 +134,9 @@ class Registry:
         stamp = await anyio.to_thread.run_sync(
             finding.stamp_of, [described.index, described.metadata]
         )
-        made = self._cache / _name_of(_Found(described.index, stamp))
+        return await self._opened(described, self._cache / _name_of(stamp))
+
+    async def _opened(self, described: Manifest, made: Path) -> Dataset:
         return await Dataset.open(described, await self._prepare(described, made))
 
     def distrust(self, dataset: Dataset) -> None:
@@ -283,15 +285,15 @@ class Registry:
             described = await anyio.to_thread.run_sync(
                 manifest.read, found.path, self._root, self._project
             )
-            made = self._cache / _name_of(found)
+            made = self._cache / _name_of(found.stamp)
             try:
-                dataset = await Dataset.open(described, await self._prepare(described, made))
+                dataset = await self._opened(described, made)
             except (BadDatasetError, VectorIndexError):
                 if not table.is_ours(made):
                     raise
                 # What was made of it once is of no use any more.
                 await anyio.to_thread.run_sync(partial(shutil.rmtree, made, ignore_errors=True))
-                dataset = await Dataset.open(described, await self._prepare(described, made))
+                dataset = await self._opened(described, made)
             if await anyio.to_thread.run_sync(self._stamp_of, found.path) != found.stamp:
                 dataset.release()  # it may be half of the old one and half of the new
                 await anyio.to_thread.run_sync(partial(shutil.rmtree, made, ignore_errors=True))
@@ -331,7 +333,7 @@ def _error(found: _Found, words: str) -> LoadError:
     return LoadError(found.path, words, datetime.now(UTC))
 
 
-def _name_of(found: _Found) -> str:
+def _name_of(stamp: Stamp) -> str:
     """Names the table of a dataset as it is now."""
-    facts = (CHUNKER, found.stamp)
+    facts = (CHUNKER, stamp)
     return hashlib.sha256(repr(facts).encode("utf-8", "replace")).hexdigest()[:_HASH_CHARS]

@@ -10,20 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 from mcp import MCPError
 from mcp.server.mcpserver import MCPServer
-from mcp_types import INVALID_PARAMS, METHOD_NOT_FOUND
+from mcp_types import INVALID_PARAMS
 
 from vector_index_mcp.checks import shown
 from vector_index_mcp.datasets import arguments
 from vector_index_mcp.datasets.arguments import LIST, SEARCH, WrongArguments
 from vector_index_mcp.datasets.guide import TOOLS
 from vector_index_mcp.datasets.refusal import Refusal
-from vector_index_mcp.protocol import CACHE, Result, enveloped, without
+from vector_index_mcp.protocol import CACHE, Result, answer_before
 
 if TYPE_CHECKING:  # the service imports LanceDB
     from vector_index_mcp.datasets.service import Datasets
 
 GetService = Callable[[], Awaitable["Datasets"]]
-_OTHERS = ("prompts/", "completion/", "resources/")
 _SCORE_DIGITS = 4
 
 
@@ -36,22 +35,16 @@ def register(server: MCPServer[Any], get_service: GetService) -> None:
             tools are listed before it exists.
     """
 
-    async def answer(ctx: Any, call_next: Callable[[Any], Awaitable[Any]]) -> Any:
-        params: Mapping[str, Any] = ctx.params or {}
-        if ctx.method == "initialize":
-            return without(await call_next(ctx), "prompts", "resources")
-        if ctx.method.startswith(_OTHERS):
-            raise MCPError(METHOD_NOT_FOUND, "Method not found")
-        if ctx.method == "tools/list":
-            return enveloped(ctx, {**CACHE, "tools": _listed()})
-        if ctx.method == "tools/call":
-            if not isinstance(params.get("name"), str):
-                raise MCPError(INVALID_PARAMS, "the name of a tool is missing")
-            called = await _called(get_service, params["name"], params.get("arguments"))
-            return enveloped(ctx, called)
-        return await call_next(ctx)
+    async def list_tools(_: Mapping[str, Any]) -> Result:
+        return {**CACHE, "tools": _listed()}
 
-    server.middleware.append(answer)
+    async def call_tool(params: Mapping[str, Any]) -> Result:
+        if not isinstance(params.get("name"), str):
+            raise MCPError(INVALID_PARAMS, "the name of a tool is missing")
+        return await _called(get_service, params["name"], params.get("arguments"))
+
+    methods = {"tools/list": list_tools, "tools/call": call_tool}
+    answer_before(server, methods, "prompts", "resources")
 
 
 def _listed() -> list[Result]:

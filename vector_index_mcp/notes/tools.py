@@ -7,12 +7,13 @@ looks at it: the contract words what is wrong with arguments, and serves clients
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio.to_thread
 from mcp import MCPError
 from mcp.server.mcpserver import MCPServer
-from mcp_types import INVALID_PARAMS, METHOD_NOT_FOUND
+from mcp_types import INVALID_PARAMS
 from pydantic_core import PydanticSerializationError, to_json
 
 from vector_index_mcp.notes import resources
@@ -21,7 +22,7 @@ from vector_index_mcp.notes.arguments import WrongArguments, checked, schema_of
 from vector_index_mcp.notes.calls import Answer
 from vector_index_mcp.notes.guide import TOOLS
 from vector_index_mcp.notes.refusal import Refusal
-from vector_index_mcp.protocol import CACHE, Result, enveloped, without
+from vector_index_mcp.protocol import CACHE, Result, answer_before
 
 if TYPE_CHECKING:
     from vector_index_mcp.notes.service import Notes
@@ -38,18 +39,8 @@ def register(server: MCPServer[Any], get_service: GetService) -> None:
         get_service: Waits for the running service. It is loaded after the first answer, so the
             tools are listed before it exists.
     """
-
-    async def answer(ctx: Any, call_next: Callable[[Any], Awaitable[Any]]) -> Any:
-        if ctx.method == "initialize":
-            return without(await call_next(ctx), "prompts")
-        if ctx.method.startswith(("prompts/", "completion/")):
-            raise MCPError(METHOD_NOT_FOUND, "Method not found")
-        make = _METHODS.get(ctx.method)
-        if make is None:
-            return await call_next(ctx)
-        return enveloped(ctx, await make(get_service, ctx.params or {}))
-
-    server.middleware.append(answer)
+    methods = {method: partial(make, get_service) for method, make in _METHODS.items()}
+    answer_before(server, methods, "prompts")
 
 
 async def _list_tools(_: GetService, __: Mapping[str, Any]) -> Result:

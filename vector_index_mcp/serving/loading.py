@@ -177,7 +177,7 @@ def index_of_notes(home: Path, settings: Settings) -> "LiveIndex":
 
 
 def _folder_of_notes(home: Path) -> Path:
-    name = hashlib.sha256(os.fsencode(home)).hexdigest()[:_HASH_CHARS]
+    name = _name_of(os.fsencode(home))
     return state_folder() / "notes" / name
 
 
@@ -215,7 +215,7 @@ def load_datasets(root: Path, settings: Settings) -> "Datasets":
     from vector_index_mcp.datasets.remedies import REMEDIES
     from vector_index_mcp.datasets.service import Datasets
 
-    name = hashlib.sha256(os.fsencode(root)).hexdigest()[:_HASH_CHARS]
+    name = _name_of(os.fsencode(root))
     cache = cache_folder(settings) / "datasets" / name
     registry = Registry(root, root.parent, cache, prepare)
     return Datasets(registry, _embedder_of(settings, REMEDIES), settings.embedding_model, REMEDIES)
@@ -235,7 +235,7 @@ def index_of_texts(source: Path, endings: Sequence[str], settings: Settings) -> 
     from vector_index_mcp.indexing.service import LiveIndex
 
     known = repr((source, tuple(endings), settings.embedding_model, settings.chunk_max_chars))
-    name = hashlib.sha256(known.encode("utf-8", "replace")).hexdigest()[:_HASH_CHARS]
+    name = _name_of(known.encode("utf-8", "replace"))
     place = Place(str(cache_folder(settings) / "making" / name), owner=str(source))
     mask = f"**/*.{{{','.join(endings)}}}" if len(endings) > 1 else f"**/*.{endings[0]}"
     reading = Reading(_LARGEST_TEXT_BYTES, skips_minified=False, converts=True)
@@ -243,6 +243,11 @@ def index_of_texts(source: Path, endings: Sequence[str], settings: Settings) -> 
     options = _options_of(settings, Recipe(settings.chunk_max_chars, is_prose=True), REMEDIES)
     embedder, cache = _embedder_of(settings, REMEDIES), _cache_of(settings)
     return LiveIndex([folder], place, options, embedder, cache)
+
+
+def _name_of(known: bytes) -> str:
+    """The name of a folder of ours for what is known so."""
+    return hashlib.sha256(known).hexdigest()[:_HASH_CHARS]
 
 
 def _language_model_of(settings: Settings) -> "LanguageModel | None":

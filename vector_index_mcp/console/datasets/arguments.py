@@ -1,7 +1,9 @@
 """The grammar of the datasets' command line."""
 
 import argparse
+import os
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 SERVE, LIST, INDEX, EXPORT = "serve", "list", "index", "export"
 PACK, ADD, DELETE = "pack", "add", "delete"
@@ -140,6 +142,11 @@ def _between(least: int, most: int) -> Callable[[str], int]:
         return int(written)
 
     return number
+
+
+def resolved(written: str) -> Path:
+    """A path as somebody writes it, with `~` and links followed."""
+    return Path(os.path.realpath(Path(written).expanduser()))
 
 
 def is_relay(arguments: Sequence[str]) -> bool:

@@ -7,7 +7,6 @@ is bad is the answer.
 import argparse
 import importlib.util
 import json
-import os
 import sys
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from vector_index_mcp import __version__
 from vector_index_mcp.console.commands import awaited
-from vector_index_mcp.console.datasets.arguments import HEALTH, SEARCH, VALIDATE
+from vector_index_mcp.console.datasets.arguments import HEALTH, SEARCH, VALIDATE, resolved
 from vector_index_mcp.console.terminal import write
 from vector_index_mcp.datasets import manifest, table
 from vector_index_mcp.datasets.arguments import WrongArguments, asked
@@ -36,8 +35,8 @@ _ERRORS = (BadDatasetError, Refusal, WrongArguments, VectorIndexError)
 
 def _search(line: argparse.Namespace, settings: "Settings") -> int:
     try:
-        index = manifest.index_in(_resolved(line.index))
-        texts = _resolved(line.metadata) if line.metadata else _texts_of(_resolved(line.index))
+        index = manifest.index_in(resolved(line.index))
+        texts = resolved(line.metadata) if line.metadata else _texts_of(resolved(line.index))
         described = Manifest(_NAME, _NAME, _NAME, index, texts, manifest.DEFAULT_TOP_K, "")
         most = min(max(line.k, 1), _MOST_RESULTS)
         wanted = asked({"dataset": _NAME, "query": line.query, "topK": most})
@@ -55,7 +54,7 @@ def _search(line: argparse.Namespace, settings: "Settings") -> int:
 
 
 def _validate(line: argparse.Namespace, _: "Settings") -> int:
-    place = _resolved(line.index)
+    place = resolved(line.index)
     try:
         file = manifest.index_in(place)
         if table.is_ours(file):
@@ -98,10 +97,6 @@ def _texts_of(index: Path) -> Path:
     """The texts beside an index, or beside the folder it lies in."""
     places = [folder / "metadata.json" for folder in (index.parent, index, index.parent.parent)]
     return next((place for place in places if place.is_file()), places[0])
-
-
-def _resolved(written: str) -> Path:
-    return Path(os.path.realpath(Path(written).expanduser()))
 
 
 COMMANDS: "Mapping[str, Callable[[argparse.Namespace, Settings], int]]" = {

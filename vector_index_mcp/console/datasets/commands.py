@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +17,7 @@ from vector_index_mcp.console.datasets.arguments import (
     SEARCH,
     SERVE,
     VALIDATE,
+    resolved,
 )
 from vector_index_mcp.console.terminal import write
 from vector_index_mcp.foreign import visible
@@ -54,7 +54,7 @@ def run(
         from vector_index_mcp.console.datasets import bridge
 
         return bridge.COMMANDS[line.command](line, settings())
-    root = Path(os.path.realpath(Path(line.folder).expanduser()))
+    root = resolved(line.folder)
     if line.command == SERVE:
         from vector_index_mcp.background import relay
 

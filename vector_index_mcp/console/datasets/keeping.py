@@ -1,7 +1,6 @@
 """The commands that send, take and delete whole datasets."""
 
 import argparse
-import os
 import shutil
 import sys
 from collections.abc import Callable, Mapping
@@ -9,7 +8,7 @@ from pathlib import Path
 
 import anyio
 
-from vector_index_mcp.console.datasets.arguments import ADD, DELETE, PACK
+from vector_index_mcp.console.datasets.arguments import ADD, DELETE, PACK, resolved
 from vector_index_mcp.console.terminal import write
 from vector_index_mcp.datasets import finding, manifest, packing, table
 from vector_index_mcp.datasets.conversion import prepare
@@ -19,10 +18,10 @@ from vector_index_mcp.foreign import visible
 
 
 def _pack(line: argparse.Namespace) -> int:
-    folder = _resolved(line.folder)
+    folder = resolved(line.folder)
     try:
         found = manifest.read(folder / manifest.NAME, folder, folder)
-        target = _resolved(line.file or f"{found.id}{packing.ENDING}")
+        target = resolved(line.file or f"{found.id}{packing.ENDING}")
         if target.exists():
             raise SettingsError(f"{target} is there already; name another file")
         count = packing.pack(folder, target)
@@ -33,9 +32,9 @@ def _pack(line: argparse.Namespace) -> int:
 
 
 def _add(line: argparse.Namespace) -> int:
-    root = _resolved(line.output)
+    root = resolved(line.output)
     try:
-        folder = packing.add(_resolved(line.file), root)
+        folder = packing.add(resolved(line.file), root)
     except (BadDatasetError, OSError) as error:
         raise VectorIndexError(f"{line.file} is not added: {error}") from error
     try:
@@ -50,7 +49,7 @@ def _add(line: argparse.Namespace) -> int:
 
 
 def _delete(line: argparse.Namespace) -> int:
-    root = _resolved(line.output)
+    root = resolved(line.output)
     folders = dict(map(_id_and_folder, finding.find(root).paths))
     folder = folders.get(line.dataset_id)
     if folder is None or folder == root:
@@ -73,10 +72,6 @@ def _id_and_folder(path: Path) -> tuple[str, Path]:
         return manifest.read(path, folder, folder).id, folder
     except BadDatasetError:
         return "", folder
-
-
-def _resolved(written: str) -> Path:
-    return Path(os.path.realpath(Path(written).expanduser()))
 
 
 COMMANDS: Mapping[str, Callable[[argparse.Namespace], int]] = {

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 
 from vector_index_mcp.console import progress
 from vector_index_mcp.console.commands import awaited
+from vector_index_mcp.console.datasets.arguments import resolved
 from vector_index_mcp.console.terminal import write
-from vector_index_mcp.datasets import making
+from vector_index_mcp.datasets import making, manifest
 from vector_index_mcp.datasets.making import About, Made
 from vector_index_mcp.errors import SettingsError, VectorIndexError, sentence
 from vector_index_mcp.indexing.keeper import Role
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
 _GIT_SECONDS = 10.0
 _CHARS_PER_WORD = 6
-_LONGEST_NAME, _LONGEST_DESCRIPTION = 128, 512
 
 
 def index(line: argparse.Namespace, settings: "Settings") -> int:
@@ -71,10 +71,11 @@ def _said(made: Made) -> int:
 
 
 def _about(line: argparse.Namespace, source: str, revision: str) -> About:
-    name = (line.name or line.dataset_id)[:_LONGEST_NAME]
-    description = (line.description or f"Dataset created from {source}")[:_LONGEST_DESCRIPTION]
+    name = (line.name or line.dataset_id)[: manifest.LONGEST_NAME]
+    description = line.description or f"Dataset created from {source}"
     # Whoever gets the dataset need not know where on this machine the source lies.
     known = Path(source).name or source
+    description = description[: manifest.LONGEST_DESCRIPTION]
     return About(line.dataset_id, name, description, known, revision, line.license)
 
 
@@ -85,7 +86,7 @@ def _place_of(line: argparse.Namespace) -> Path:
         SettingsError: If something is there.
     """
     making.check_id(line.dataset_id)
-    folder = Path(os.path.realpath(Path(line.output).expanduser()), str(line.dataset_id))
+    folder = resolved(line.output) / str(line.dataset_id)
     if folder.exists():
         raise SettingsError(f"Dataset '{line.dataset_id}' already exists")
     return folder
@@ -146,7 +147,7 @@ _KINDS: "dict[str, Callable[[str, Settings], tuple[LiveIndex, str, str, str]]]" 
 
 
 def _folder_of(written: str) -> Path:
-    folder = Path(os.path.realpath(Path(written).expanduser()))
+    folder = resolved(written)
     if not folder.is_dir():
         raise SettingsError(f"{written} is no folder; name one that holds texts")
     return folder
