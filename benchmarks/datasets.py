@@ -8,6 +8,7 @@ question's vector is given.
 """
 
 import argparse
+import multiprocessing
 import shutil
 import statistics
 import sys
@@ -24,6 +25,7 @@ from vector_index_mcp.datasets.dataset import Dataset
 from vector_index_mcp.datasets.manifest import Manifest
 from vector_index_mcp.datasets.metadata import Text
 from vector_index_mcp.datasets.table import Facts
+from vector_index_mcp.engine.prose import ranking
 from vector_index_mcp.engine.prose.stems import asked_stems
 from vector_index_mcp.engine.types import ModelIdentity
 
@@ -81,32 +83,41 @@ def exact(questions: "np.ndarray", rows: int) -> "np.ndarray":
     return numbers
 
 
-async def measure(folder: Path, rows: int, count: int, lines: list[str]) -> None:
-    """Open the table, ask, and compare."""
-    questions = questions_of(count)
-    nearest = exact(questions, rows)
+async def measure(folder: Path, questions: "np.ndarray", nearest: "np.ndarray") -> list[str]:
+    """Open the table, ask, and compare with what exact search finds."""
+    lines = []
     manifest = Manifest("big", "Big", "Big", folder, folder, 5, "m")
     began = time.monotonic()
     dataset = await Dataset.open(manifest, folder)
-    stems = asked_stems("balokine lordan")
-    await dataset.search(stems, questions[0], _NEIGHBOURS)
+    await dataset.search(asked_stems("balokine lordan"), questions[0], _NEIGHBOURS)
     lines.append(f"ready and first answer: {time.monotonic() - began:.2f} s (wanted: 2)")
-    took, met = [], 0
-    for question, expected in zip(questions, nearest, strict=True):
-        began = time.monotonic()
-        await dataset.search(asked_stems("nowhere"), question, _NEIGHBOURS)
-        took.append(1_000 * (time.monotonic() - began))
-        found = await dataset._index.store.nearest(question, _NEIGHBOURS)
-        met += len({int(c.chunk.key.partition("/")[0]) for c in found} & set(expected.tolist()))
-    took.sort()
-    lines.append(
-        f"search: p50 {statistics.median(took):.0f} ms (wanted: 30), "
-        f"p95 {took[int(0.95 * len(took))]:.0f} ms (wanted: 80)"
-    )
+    texts = dataset._index.store.unread
+    # What is asked for the first time is read from disk, or at least mapped for the first time.
+    for words, when in (("nowhere", "at first"), ("nowhere", "again"), ("balokine lordan", "")):
+        took, met = [], 0
+        for question, expected in zip(questions, nearest, strict=True):
+            began = time.monotonic()
+            await dataset.search(asked_stems(words), question, _NEIGHBOURS)
+            took.append(1_000 * (time.monotonic() - began))
+            found, _ = await texts.nearest(question, ranking.CANDIDATES, "cosine")
+            read = await texts.read([c.chunk for c in found[:_NEIGHBOURS]], ["file_path"])
+            met += len({int(row["file_path"].partition("/")[0]) for row in read} & {*expected})
+        took.sort()
+        lines.append(
+            f"search for {words!r} {when}: p50 {statistics.median(took):.0f} ms (wanted: 30), "
+            f"p95 {took[int(0.95 * len(took))]:.0f} ms (wanted: 80)"
+        )
     lines.append(f"recall@10: {met / (_NEIGHBOURS * len(questions)):.3f} (wanted: 0.98)")
     memory = psutil.Process().memory_full_info()
     lines.append(f"memory: {memory.uss / 1e6:.0f} MB of its own (wanted: 300)")
     dataset.release()
+    return lines
+
+
+def measured(folder: Path, questions: "np.ndarray", nearest: "np.ndarray") -> list[str]:
+    """The same in a process of its own, whose memory is that of a service."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(anyio.run, (measure, folder, questions, nearest))
 
 
 def beside(rows: int, count: int, lines: list[str]) -> None:
@@ -143,7 +154,8 @@ def main() -> None:
     if not table.is_ours(folder):
         shutil.rmtree(folder, ignore_errors=True)
         lines.append(f"made in {anyio.run(make, folder, given.rows):.0f} s")
-    anyio.run(measure, folder, given.rows, given.questions, lines)
+    questions = questions_of(given.questions)
+    lines += measured(folder, questions, exact(questions, given.rows))
     if given.rows <= 200_000:
         beside(given.rows, given.questions, lines)
     sys.stdout.write("\n".join(lines) + "\n")

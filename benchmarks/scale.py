@@ -45,7 +45,7 @@ from vector_index_mcp.engine.query import Query
 from vector_index_mcp.engine.search import FEWEST_CANDIDATES, search
 from vector_index_mcp.engine.store import Index, Store
 from vector_index_mcp.engine.store.index import Manifest
-from vector_index_mcp.engine.store.store import connect, table_names
+from vector_index_mcp.engine.store.tables import connect, table_names
 from vector_index_mcp.engine.types import (
     NO_FILTERS,
     Chunk,

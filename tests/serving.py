@@ -13,7 +13,7 @@ from vector_index_mcp.codebase.remedies import REMEDIES
 from vector_index_mcp.codebase.service import Codebase
 from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.engine.store import Index
-from vector_index_mcp.engine.store.store import connect, table_names
+from vector_index_mcp.engine.store.tables import connect, table_names
 from vector_index_mcp.files.folder import Folder, Selection
 from vector_index_mcp.indexing.keeper import Options, Role
 from vector_index_mcp.indexing.preparing.recipe import Recipe

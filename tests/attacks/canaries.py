@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from vector_index_mcp.engine.store.store import connect
+from vector_index_mcp.engine.store.tables import connect
 
 
 async def own_tables(folder, *names):

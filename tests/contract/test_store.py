@@ -332,7 +332,7 @@ async def test_setting_the_dimension_drops_the_vectors_and_keeps_the_rows(store,
 async def test_after_a_kill_in_the_middle_of_that_no_vector_is_thought_to_be_there(store):
     stored = document("a", "text")
     await store.replace([stored], 1, vectors_of(stored))
-    await store._handles.chunks.drop_columns(["vector"])
+    await store._tables.chunks.drop_columns(["vector"])
     store.dimension = None  # as the next process finds it
     await store.set_dimension(DIMENSION)
     assert await store.holdings() == {"a": Holding("hash", 1, 1)}
@@ -567,9 +567,9 @@ async def test_many_updates_leave_few_fragments_behind(store, tmp_path):
         if store.upkeep.is_due:
             await store.maintain()
     await store.maintain()
-    stats = await store._handles.chunks.stats()
+    stats = await store._tables.chunks.stats()
     assert stats["fragment_stats"]["num_fragments"] <= 2
-    assert await unindexed_rows(store._handles.chunks) == 0
+    assert await unindexed_rows(store._tables.chunks) == 0
     assert await store.count() == 5
 
 

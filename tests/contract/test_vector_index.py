@@ -28,7 +28,7 @@ def vectors_of(documents):
 
 
 async def indexed_columns(store):
-    indices = await store._handles.chunks.list_indices()
+    indices = await store._tables.chunks.list_indices()
     return {column for index in indices for column in index.columns}
 
 
@@ -102,7 +102,7 @@ async def test_the_index_does_not_fall_to_pieces_over_many_changes(store, docume
         changed = [document(f"{round_}.py", f"round {round_} {round_}.py")]
         await store.replace(changed, 2 + round_, vectors_of(changed))
         await store.maintain()
-        assert (await vectors_index(store._handles.chunks)).num_segments <= upkeep._MOST_SEGMENTS
+        assert (await vectors_index(store._tables.chunks)).num_segments <= upkeep._MOST_SEGMENTS
         wanted = changed[0].entries[0].chunk.text
         assert (await nearest_keys(store, wanted))[0] == f"{round_}.py"
 

@@ -151,7 +151,7 @@ async def test_a_walk_does_not_take_a_commit_under_way_for_that_of_another_progr
         live = codebase.index.indexer.live
         async with live.writing():
             store = live.index.store
-            await store._handles.chunks.delete("document_id = 'none'")  # seen before it is noted
+            await store._tables.chunks.delete("document_id = 'none'")  # seen before it is noted
             run = await codebase.index.trigger(force_reindex=False)
             await eventually(lambda: run.files_seen or run.error)
             store._left = store._versions()

@@ -67,20 +67,20 @@ async def test_what_changed_on_disk_is_told(project):
 
 
 async def test_rows_that_are_gone_are_told(project, store):
-    await store._handles.chunks.delete("file_path = 'a.py'")
+    await store._tables.chunks.delete("file_path = 'a.py'")
 
     assert (await report_of(project)).faults == {"a.py": verify.STRAY_ROWS}
 
 
 async def test_rows_of_two_generations_are_told(project, store):
-    rows = await store._handles.chunks.query().where("file_path = 'a.py'").to_arrow()
-    await store._handles.chunks.add(rows)
+    rows = await store._tables.chunks.query().where("file_path = 'a.py'").to_arrow()
+    await store._tables.chunks.add(rows)
 
     assert (await report_of(project)).faults == {"a.py": verify.STRAY_ROWS}
 
 
 async def test_rows_of_a_file_nobody_knows_are_told(project, store):
-    await store._handles.files.delete("file_path = 'a.py'")
+    await store._tables.files.delete("file_path = 'a.py'")
     (project / "a.py").unlink()
 
     assert (await report_of(project)).faults == {"a.py": verify.STRAY_ROWS}
@@ -96,14 +96,14 @@ async def test_rows_of_a_file_nobody_knows_are_told(project, store):
     ],
 )
 async def test_chunks_that_are_not_those_of_the_text_are_told(project, store, change):
-    await store._handles.chunks.update(where="file_path = 'a.py'", updates_sql=change)
+    await store._tables.chunks.update(where="file_path = 'a.py'", updates_sql=change)
 
     assert (await report_of(project)).faults == {"a.py": verify.OTHER_CHUNKS}
 
 
 @pytest.mark.parametrize("vector", [np.zeros(64), np.ones(64)])
 async def test_vectors_that_are_none_are_told(project, store, vector):
-    await store._handles.chunks.update({"vector": vector.tolist()}, where="file_path = 'a.py'")
+    await store._tables.chunks.update({"vector": vector.tolist()}, where="file_path = 'a.py'")
 
     assert (await report_of(project)).faults == {"a.py": verify.BAD_VECTOR}
 
@@ -117,7 +117,7 @@ async def test_a_file_said_to_be_skipped_that_need_not_be_is_told(project, store
 
 
 async def test_a_rebuild_makes_it_true_again(project, store):
-    await store._handles.chunks.update(where="true", updates_sql={"scope": "'class Foo'"})
+    await store._tables.chunks.update(where="true", updates_sql={"scope": "'class Foo'"})
     assert len((await report_of(project)).faults) == 3
 
     async with (codebase := codebase_of(project, FakeEmbedder())).running(Role.VISITOR):

@@ -1,9 +1,10 @@
 """A dataset that is ready: its table, open for as long as somebody searches it."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -11,10 +12,12 @@ from vector_index_mcp.datasets import rows
 from vector_index_mcp.datasets.manifest import Manifest
 from vector_index_mcp.datasets.refusal import BadDatasetError
 from vector_index_mcp.datasets.table import Facts, facts_of
-from vector_index_mcp.engine.prose import ranking, searching
+from vector_index_mcp.engine.prose import ranking
+from vector_index_mcp.engine.prose.ranking import Fusion, Variant
+from vector_index_mcp.engine.search import all_of
 from vector_index_mcp.engine.store import Index
-from vector_index_mcp.engine.store.store import Metric
-from vector_index_mcp.engine.types import NO_FILTERS, StoredChunk, Vector
+from vector_index_mcp.engine.store.unread import Metric
+from vector_index_mcp.engine.types import Candidate, Hit, Vector
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,15 +100,29 @@ class Dataset:
         Raises:
             StoreError: If the table cannot be read.
         """
-        store, facts = self._index.store, self.facts
+        facts, texts = self.facts, self._index.store.unread
         if not facts.count:
             return []
         if not facts.is_unit:
             return await self._search_by_metric(vector, limit)
         most = max(ranking.CANDIDATES, limit)
-        variant = await searching.variant(store, stems, vector, most, NO_FILTERS)
-        fusion = await searching.fused(store, [variant], facts.count)
-        return [self._result(hit.chunk, hit.score) for hit in fusion.ranked()[:limit]]
+        lexical: list[Candidate] = []
+        semantic: list[Candidate] = []
+        vectors: dict[str, Vector] = {}
+
+        async def match() -> None:
+            lexical.extend(await texts.matching(stems, most))
+
+        async def find_nearest() -> None:
+            candidates, found = await texts.nearest(vector, most, "cosine")
+            semantic.extend(candidates)
+            vectors.update(found)
+
+        await all_of(match, find_nearest)
+        unknown = [each for each in lexical if each.chunk.document_id not in vectors]
+        vectors.update(await texts.vectors_of(unknown))
+        variant = Variant(len(stems), lexical, semantic, vector)
+        return await self._read(Fusion([variant], vectors, facts.count).ranked()[:limit])
 
     async def _search_by_metric(self, vector: Vector, limit: int) -> list[Result]:
         """The nearest by the index's own metric; fusion compares cosines, which order otherwise.
@@ -113,18 +130,21 @@ class Dataset:
         Their scores are cosines, as far as these fall, on the scale of all other datasets.
         """
         metric: Metric = "dot" if self.facts.metric == "product" else "l2"
-        store = self._index.store
-        found = await store.nearest(vector, limit, NO_FILTERS, metric)
-        vectors = await store.vectors_of(each.chunk.document_id for each in found)
-        results, least = [], 1.0
+        found, vectors = await self._index.store.unread.nearest(vector, limit, metric)
+        hits, least = [], 1.0
         for each in found:
             own = vectors[each.chunk.document_id].astype("<f8")
             length = float(np.linalg.norm(own)) or 1.0
             least = min(least, float(own @ vector) / length * ranking.SHARE_OF_MEANING)
-            results.append(self._result(each.chunk, least))
-        return results
+            hits.append(Hit(each.chunk, least))
+        return await self._read(hits)
 
-    def _result(self, chunk: StoredChunk, score: float) -> Result:
-        shown = rows.shown(chunk)
+    async def _read(self, hits: Sequence[Hit]) -> list[Result]:
+        texts = self._index.store.unread
+        found = await texts.read([hit.chunk for hit in hits], rows.COLUMNS)
+        return [self._result(row, hit.score) for row, hit in zip(found, hits, strict=True)]
+
+    def _result(self, row: Mapping[str, Any], score: float) -> Result:
+        shown = rows.shown(row)
         score = min(max(score, 0.0), 1.0)
         return Result(score, shown.title, shown.path, shown.snippet, self.manifest.id)

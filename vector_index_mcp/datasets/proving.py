@@ -44,10 +44,10 @@ async def _prove(folder: Path) -> None:
             f"its table has {count} rows of {dimension} dimensions, not as it says"
         )
     somewhere = np.full(facts.dimension, facts.dimension**-0.5, "<f4")
-    for found in (
-        await index.store.matching(["the"], 10),
-        await index.store.nearest(somewhere, 10),
-    ):
-        for candidate in found:
-            rows.shown(candidate.chunk)
+    texts = index.store.unread
+    nearest, _ = await texts.nearest(somewhere, 10, "cosine")
+    for found in (await texts.matching(["the"], 10), nearest):
+        await texts.vectors_of(found)
+        for row in await texts.read([each.chunk for each in found], rows.COLUMNS):
+            rows.shown(row)
     index.close()

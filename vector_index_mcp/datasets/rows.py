@@ -6,12 +6,14 @@ the headings of a chunk do.
 """
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from vector_index_mcp.datasets.limits import LONGEST_SNIPPET
 from vector_index_mcp.datasets.metadata import Text
 from vector_index_mcp.engine.prose.stems import stemmed
-from vector_index_mcp.engine.types import Chunk, Document, Entry, StoredChunk
+from vector_index_mcp.engine.types import Chunk, Document, Entry
 
 CHUNKER = "dataset-2"
 """Changes when the same dataset would become another table."""
@@ -40,6 +42,11 @@ class Shown:
     snippet: str
 
 
-def shown(chunk: StoredChunk) -> Shown:
-    """What is shown of a row that was found."""
-    return Shown(chunk.scope, chunk.original_path, chunk.text[:LONGEST_SNIPPET])
+COLUMNS = ("scope", "metadata", "extracted_text_chunk")
+"""Of the table, that a result is made of."""
+
+
+def shown(row: Mapping[str, Any]) -> Shown:
+    """What is shown of a row that was found, by its columns."""
+    text = row["extracted_text_chunk"][:LONGEST_SNIPPET]
+    return Shown(row["scope"], row["metadata"]["original_path"], text)

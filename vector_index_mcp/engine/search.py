@@ -1,8 +1,8 @@
 """A query to hits: full text and vectors, each over-fetched, ranked together."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -79,13 +79,18 @@ async def both_searches(
         if (vector := await embed()) is not None:
             semantic.extend(await store.nearest(vector, limit, filters))
 
+    await all_of(match, find_nearest)
+    return lexical, semantic
+
+
+async def all_of(*searches: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Run several at the same time."""
     try:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(match)
-            tasks.start_soon(find_nearest)
-    except ExceptionGroup as group:  # when both fail, then for the same reason
+            for each in searches:
+                tasks.start_soon(each)
+    except ExceptionGroup as group:  # when several fail, then for the same reason
         raise group.exceptions[0] from None
-    return lexical, semantic
 
 
 async def _worked_out(is_long: bool, work: Callable[[], _T]) -> _T:

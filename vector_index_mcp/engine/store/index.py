@@ -21,7 +21,8 @@ import pyarrow as pa
 
 from vector_index_mcp.engine.store import schema
 from vector_index_mcp.engine.store.faults import translated
-from vector_index_mcp.engine.store.store import Store, connect, table_names
+from vector_index_mcp.engine.store.store import Store
+from vector_index_mcp.engine.store.tables import connect, table_names
 from vector_index_mcp.engine.types import ModelIdentity
 from vector_index_mcp.errors import DamagedIndexError, Problem, StorageError, StoreError
 

@@ -142,6 +142,28 @@ def stored_chunks(rows: list[dict[str, Any]]) -> list[StoredChunk]:
     ]
 
 
+def unread_chunk(row: int) -> StoredChunk:
+    """A row of which nothing is known but its number."""
+    known = str(row)
+    return StoredChunk(
+        document_id=known,
+        key=known,
+        original_path="",
+        content_hash="",
+        modified=0.0,
+        chunk_index=0,
+        total_chunks=1,
+        text="",
+        chunk_hash="",
+        start_line=0,
+        end_line=0,
+        language="",
+        scope="",
+        symbols=(),
+        revision=0,
+    )
+
+
 def vectors_by_id(rows: pa.Table) -> dict[str, Vector]:
     """Rows with the columns `document_id` and `vector` as vectors by document_id."""
     rows = rows.filter(pc.is_valid(rows.column("vector"))).combine_chunks()

@@ -11,18 +11,14 @@ Callers serialise the writing methods among themselves; the reading ones may run
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, Self
 
 import anyio.to_thread
-import lancedb
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from lancedb.index import FTS, BTree
-from lancedb.query import MatchQuery
 
 from vector_index_mcp.engine.batched import batched
 from vector_index_mcp.engine.store import schema
@@ -30,6 +26,8 @@ from vector_index_mcp.engine.store.faults import translated
 from vector_index_mcp.engine.store.holdings import holdings
 from vector_index_mcp.engine.store.newest import state_of
 from vector_index_mcp.engine.store.predicates import is_among, predicate_of
+from vector_index_mcp.engine.store.tables import Tables, connect, opened, table_names
+from vector_index_mcp.engine.store.unread import Unread, matched, near
 from vector_index_mcp.engine.store.upkeep import Upkeep, tidy, unindexed_rows
 from vector_index_mcp.engine.types import (
     NO_FILTERS,
@@ -43,11 +41,7 @@ from vector_index_mcp.engine.types import (
     Vector,
 )
 
-# Every read sees the latest commit, of this process or another; measured to cost nothing locally.
-_CONSISTENCY = timedelta(0)
-Metric: TypeAlias = Literal["cosine", "dot", "l2"]
 _KEYS_PER_PREDICATE = 500  # longer predicates have crashed LanceDB (0.29) and gain nothing
-_REFINE_FACTOR = 5  # times as many candidates are compared by their full vectors
 _WORDS_INDEX = FTS(
     base_tokenizer="whitespace",  # search_text holds prepared words (engine.words)
     lower_case=False,
@@ -59,29 +53,15 @@ _WORDS_INDEX = FTS(
 )
 
 
-@dataclass(slots=True)
-class _Handles:
-    db: lancedb.AsyncConnection
-    chunks: lancedb.AsyncTable
-    files: lancedb.AsyncTable
-    has_details: bool  # whether `files` has that column
-
-
-async def connect(uri: str) -> lancedb.AsyncConnection:
-    """A connection to the database at `uri`, which need not exist yet if it is a local folder."""
-    with translated("opening"):
-        return await lancedb.connect_async(uri, read_consistency_interval=_CONSISTENCY)
-
-
 class Store:
     """The rows of one generation. Made by `open` or `create`; ended by `close`."""
 
-    def __init__(self, uri: str, generation: int, handles: _Handles, dimension: int | None) -> None:
+    def __init__(self, uri: str, generation: int, tables: Tables, dimension: int | None) -> None:
         self.generation = generation
         self.dimension = dimension
         """Of the column `vector`; None while the model is unknown and there is no such column."""
         self._uri = uri
-        self._handles = handles
+        self._tables = tables
         self.upkeep = Upkeep()
         """Knows when `maintain` is worth its cost."""
         self._left = self._versions()
@@ -93,13 +73,13 @@ class Store:
         Raises:
             StoreError: If they are missing or unreadable.
         """
-        handles = await _open_handles(uri, generation)
+        tables = await opened(uri, generation)
         with translated("opening"):
-            columns = await handles.chunks.schema()
-            rows = await handles.chunks.count_rows()
-            unindexed = await unindexed_rows(handles.chunks)
+            columns = await tables.chunks.schema()
+            rows = await tables.chunks.count_rows()
+            unindexed = await unindexed_rows(tables.chunks)
         dimension = columns.field("vector").type.list_size if "vector" in columns.names else None
-        store = cls(uri, generation, handles, dimension)
+        store = cls(uri, generation, tables, dimension)
         store.upkeep = Upkeep(rows, unindexed)
         return store
 
@@ -115,16 +95,16 @@ class Store:
                 await chunks.create_index(column, config=BTree())
             await chunks.create_index("search_text", config=_WORDS_INDEX)
             await files.create_index("file_path", config=BTree())
-        store = cls(uri, generation, _Handles(db, chunks, files, has_details=True), None)
+        store = cls(uri, generation, Tables(db, chunks, files, has_details=True), None)
         if dimension is not None:
             await store.set_dimension(dimension)
         return store
 
     def close(self) -> None:
         """Release the files the tables hold open."""
-        self._handles.chunks.close()
-        self._handles.files.close()
-        self._handles.db.close()
+        self._tables.chunks.close()
+        self._tables.files.close()
+        self._tables.db.close()
 
     @property
     def is_as_left(self) -> bool:
@@ -154,41 +134,28 @@ class Store:
         """The chunks that hold any of `words`, best first by BM25."""
         if not words:
             return []
-        match = MatchQuery(" ".join(words), "search_text")  # type: ignore[call-arg]  # has defaults
         with translated("searching"):
-            query = self._handles.chunks.query().nearest_to_text(match)
+            query = matched(self._tables.chunks, words)
         rows = await self._best(query, "_score", limit, filters)
         chunks = schema.stored_chunks(rows)
         return [Candidate(c, row["_score"]) for c, row in zip(chunks, rows, strict=True)]
 
     async def nearest(
-        self,
-        vector: Vector,
-        limit: int,
-        filters: Filters = NO_FILTERS,
-        metric: Metric = "cosine",
+        self, vector: Vector, limit: int, filters: Filters = NO_FILTERS
     ) -> list[Candidate]:
-        """The chunks whose embeddings are nearest to `vector`, nearest first.
-
-        Args:
-            vector: Of unit length.
-            limit: How many at most.
-            filters: Which chunks count.
-            metric: What is near. Vectors of unit length are ordered alike by all of them.
-
-        Returns:
-            With the cosine, the product, or one minus half the squared distance; for vectors of
-            unit length these are equal.
-        """
+        """The chunks whose embeddings have the highest cosine with `vector`, best first."""
         if self.dimension != len(vector):
             return []
         with translated("searching"):
-            query = self._handles.chunks.query().nearest_to(vector).distance_type(metric)
-            query = query.refine_factor(_REFINE_FACTOR)
+            query = near(self._tables.chunks, vector, "cosine")
         rows = await self._best(query, "_distance", limit, filters)
-        chunks, share = schema.stored_chunks(rows), 0.5 if metric == "l2" else 1.0
-        found = zip(chunks, rows, strict=True)
-        return [Candidate(chunk, 1 - share * row["_distance"]) for chunk, row in found]
+        found = zip(schema.stored_chunks(rows), rows, strict=True)
+        return [Candidate(chunk, 1 - row["_distance"]) for chunk, row in found]
+
+    @property
+    def unread(self) -> Unread:
+        """The same two searches for a large table, of which only the winners are read."""
+        return Unread(self._tables.chunks)
 
     async def _best(
         self, query: Any, rank_column: str, limit: int, filters: Filters
@@ -204,7 +171,7 @@ class Store:
     async def holds(self, filters: Filters) -> bool:
         """Whether any chunk is one of those that `filters` leave."""
         with translated("searching"):
-            rows = self._handles.chunks.query().select(["file_path"]).limit(1)
+            rows = self._tables.chunks.query().select(["file_path"]).limit(1)
             if where := predicate_of(filters):
                 rows = rows.where(where)
             return bool(await rows.to_list())
@@ -212,23 +179,23 @@ class Store:
     async def last_revision(self) -> int:
         """The highest revision of any row; 0 if there is none."""
         with translated("reading"):
-            rows = await self._handles.chunks.query().select(["revision"]).to_arrow()
+            rows = await self._tables.chunks.query().select(["revision"]).to_arrow()
         return pc.max(rows.column("revision")).as_py() or 0
 
     async def count(self) -> int:
         """How many chunks there are."""
         with translated("reading"):
-            return await self._handles.chunks.count_rows()
+            return await self._tables.chunks.count_rows()
 
     async def records(self) -> list[FileRecord]:
         """The whole table `files`."""
         with translated("reading"):
-            return schema.file_records(await self._handles.files.query().to_arrow())
+            return schema.file_records(await self._tables.files.query().to_arrow())
 
     async def holdings(self) -> dict[str, Holding]:
         """What `chunks` holds, by file: to be compared with `records` at a start."""
         with translated("reading"):
-            chunks = self._handles.chunks
+            chunks = self._tables.chunks
             rows = await chunks.query().select(["file_path", "content_hash"]).to_arrow()
             missing = rows
             if self.dimension is not None:
@@ -242,7 +209,7 @@ class Store:
         if self.dimension is not None:
             columns.append("vector")
         with translated("reading"):
-            query = self._handles.chunks.query().where(is_among("file_path", keys)).select(columns)
+            query = self._tables.chunks.query().where(is_among("file_path", keys)).select(columns)
             rows = await query.to_list()
         found: dict[str, list[tuple[StoredChunk, Vector | None]]] = {}
         for chunk, row in zip(schema.stored_chunks(rows), rows, strict=True):
@@ -256,7 +223,7 @@ class Store:
         if self.dimension is None:
             return {}
         with translated("reading"):
-            query = self._handles.chunks.query().where(is_among("document_id", ids))
+            query = self._tables.chunks.query().where(is_among("document_id", ids))
             rows = await query.select(["document_id", "vector"]).to_arrow()
         return schema.vectors_by_id(rows)
 
@@ -270,7 +237,7 @@ class Store:
         wanted = is_among("file_path", keys)
         if self.dimension is not None:
             wanted += " AND NOT embedded"
-        return self._handles.chunks.query().where(wanted)
+        return self._tables.chunks.query().where(wanted)
 
     # -- writing ---------------------------------------------------------------------------
 
@@ -338,7 +305,7 @@ class Store:
         for batch in batched(keys, _KEYS_PER_PREDICATE):
             await self._delete(is_among("file_path", batch))
             with self._committing("writing"):
-                await self._handles.files.delete(is_among("file_path", batch))
+                await self._tables.files.delete(is_among("file_path", batch))
             self.upkeep.note_commit()
 
     async def put_records(self, records: Sequence[FileRecord]) -> None:
@@ -346,8 +313,8 @@ class Store:
         if not records:
             return
         with self._committing("writing"):
-            rows = schema.file_rows(records, with_details=self._handles.has_details)
-            merge = self._handles.files.merge_insert("file_path")
+            rows = schema.file_rows(records, with_details=self._tables.has_details)
+            merge = self._tables.files.merge_insert("file_path")
             await merge.when_matched_update_all().when_not_matched_insert_all().execute(rows)
         self.upkeep.note_commit()
 
@@ -355,46 +322,32 @@ class Store:
         """Give `chunks` an empty column `vector`, dropping the one it has."""
         with self._committing("writing"):
             if self.dimension is not None:
-                await self._handles.chunks.drop_columns(["vector"])
+                await self._tables.chunks.drop_columns(["vector"])
                 self.dimension = None  # also if the rest fails
             # Between the two, and not only after a drop: a kill may have come between them.
-            await self._handles.chunks.update(where="embedded", updates_sql={"embedded": "false"})
-            await self._handles.chunks.add_columns(schema.vector_field(dimension))
+            await self._tables.chunks.update(where="embedded", updates_sql={"embedded": "false"})
+            await self._tables.chunks.add_columns(schema.vector_field(dimension))
         self.dimension = dimension
 
     async def maintain(self) -> None:
         """Tidy up; then reopen.
 
         Reopened because every optimize leaks descriptors in the connection that ran it (four a
-        call, measured). Searches on the old handles end undisturbed; the last one frees them.
+        call, measured). Searches on the old ones end undisturbed; the last one frees them.
         """
         with self._committing("maintaining"):
-            has_replaced = await tidy(self._handles.chunks, self._handles.files)
-        self._handles = await _open_handles(self._uri, self.generation)
+            has_replaced = await tidy(self._tables.chunks, self._tables.files)
+        self._tables = await opened(self._uri, self.generation)
         self.upkeep.note_done(await self.count(), has_replaced=has_replaced)
 
     async def _add(self, rows: pa.Table) -> None:
         if rows.num_rows == 0:
             return
         with self._committing("writing"):
-            await self._handles.chunks.add(rows)
+            await self._tables.chunks.add(rows)
         self.upkeep.note_commit(rows.num_rows)
 
     async def _delete(self, predicate: str) -> None:
         with self._committing("writing"):
-            await self._handles.chunks.delete(predicate)
+            await self._tables.chunks.delete(predicate)
         self.upkeep.note_commit()
-
-
-def table_names(generation: int) -> tuple[str, str]:
-    """The names of the tables of `generation`: `chunks` and `files` for the first."""
-    suffix = f"_{generation}" if generation else ""
-    return f"chunks{suffix}", f"files{suffix}"
-
-
-async def _open_handles(uri: str, generation: int) -> _Handles:
-    db = await connect(uri)
-    chunks, files = table_names(generation)
-    with translated("opening"):
-        opened = await db.open_table(chunks), await db.open_table(files)
-        return _Handles(db, *opened, "details" in (await opened[1].schema()).names)
