@@ -4,25 +4,15 @@ It is a front end: it has the background service listen, and as long as it lives
 """
 
 import argparse
-import contextlib
-import ipaddress
-import signal
-import socket
-import sys
-import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from vector_index_mcp.background import contact, greeting, relay
-from vector_index_mcp.background.endpoint import Endpoint, endpoint_of
-from vector_index_mcp.console.terminal import write
+from vector_index_mcp.background import relay
+from vector_index_mcp.background.endpoint import endpoint_of
+from vector_index_mcp.console import listening
 from vector_index_mcp.documents.home import Home
-from vector_index_mcp.errors import BackgroundError, SettingsError
 from vector_index_mcp.serving.sets import DOCUMENTS
 
 DEFAULT_PORT = 18_765
-_HIGHEST_PORT = 65_535
-_CLOSING_SECONDS = 5.0  # for the service to close the port; it promises to end in that time
-_CHUNK_BYTES = 4_096
 
 
 def run(arguments: Sequence[str], home: Home, host_arguments: Sequence[str]) -> int:
@@ -41,19 +31,8 @@ def run(arguments: Sequence[str], home: Home, host_arguments: Sequence[str]) -> 
     endpoint = endpoint_of(DOCUMENTS, home.configuration)
     if parsed.transport == "mcp":
         return relay.run(endpoint, host_arguments)
-    values = {
-        "host": parsed.host,
-        "port": parsed.port,
-        "token": _token(parsed.host, host_arguments),
-        "is_alone": parsed.transport == "http",
-    }
-    connection, told = contact.granted(endpoint, host_arguments, greeting.HTTP, values)
-    with _closed_at_the_end(connection):
-        is_ending = _end_on_signals(connection) if values["is_alone"] else None
-        _say_where(parsed.host, told["port"])
-        if is_ending is None:
-            return relay.run(endpoint, host_arguments)
-        return _wait(endpoint, connection, is_ending)
+    is_alone = parsed.transport == "http"
+    return listening.run(parsed, endpoint, host_arguments, is_alone=is_alone)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -68,89 +47,5 @@ def _parser() -> argparse.ArgumentParser:
         default="both",
         help="mcp: the standard streams; http: REST, and MCP at /mcp; both (the default)",
     )
-    parser.add_argument(
-        "--port", type=_port, default=DEFAULT_PORT, help=f"of HTTP ({DEFAULT_PORT}); 0 for any"
-    )
-    parser.add_argument(
-        "--host",
-        default="127.0.0.1",
-        metavar="ADDRESS",
-        help="what HTTP listens on (127.0.0.1); others need VECTOR_INDEX_HTTP_TOKEN",
-    )
+    listening.add_options(parser, DEFAULT_PORT)
     return parser
-
-
-def _port(text: str) -> int:
-    if not (text.isascii() and text.isdecimal()) or int(text[:9]) > _HIGHEST_PORT:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 to {_HIGHEST_PORT}")
-    return int(text)
-
-
-def _token(host: str, host_arguments: Sequence[str]) -> str:
-    """The token that requests must show; empty if there is none and none is needed."""
-    from vector_index_mcp import settings
-
-    env_files = dict(zip(host_arguments, host_arguments[1:], strict=False))
-    token = settings.load(env_files.get("--env-file")).http_token
-    if not token and not _is_loopback(host):
-        raise SettingsError(
-            f"others could reach {host}, and there is no token; set VECTOR_INDEX_HTTP_TOKEN, or "
-            "leave out --host to listen on this machine alone"
-        )
-    return token
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:  # what a name leads to may change
-        return False
-
-
-def _say_where(host: str, port: int) -> None:
-    name = f"[{host}]" if ":" in host else host
-    write(f"listening on http://{name}:{port} (MCP at /mcp)", sys.stderr)
-
-
-def _end_on_signals(connection: socket.socket) -> threading.Event:
-    """Have signals tell the service to close the port; the event says that one has come."""
-    is_ending = threading.Event()
-
-    def end(*_: object) -> None:
-        is_ending.set()
-        with contextlib.suppress(OSError):
-            connection.shutdown(socket.SHUT_WR)
-
-    signal.signal(signal.SIGTERM, end)
-    signal.signal(signal.SIGINT, end)
-    return is_ending
-
-
-def _wait(endpoint: Endpoint, connection: socket.socket, is_ending: threading.Event) -> int:
-    """Stay until the service ends the connection: once the port is closed, or it ends itself."""
-    pid = endpoint.read_record().get("pid")
-    _drain(connection)
-    if not is_ending.is_set() and (reason := contact.reason_of_end(endpoint, pid)):
-        raise BackgroundError(reason)
-    return 0
-
-
-@contextlib.contextmanager
-def _closed_at_the_end(connection: socket.socket) -> Iterator[None]:
-    """In the end, have the service close the port, and wait until it has."""
-    with connection:
-        try:
-            yield
-        finally:
-            with contextlib.suppress(OSError):
-                connection.settimeout(_CLOSING_SECONDS)
-                connection.shutdown(socket.SHUT_WR)
-                _drain(connection)
-
-
-def _drain(connection: socket.socket) -> None:
-    with contextlib.suppress(OSError):
-        while connection.recv(_CHUNK_BYTES):
-            pass
