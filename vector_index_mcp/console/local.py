@@ -8,6 +8,7 @@ from vector_index_mcp.codebase import wire
 from vector_index_mcp.codebase.service import Codebase
 from vector_index_mcp.console import output, progress
 from vector_index_mcp.console.arguments import Search
+from vector_index_mcp.indexing import following
 from vector_index_mcp.indexing.keeper import Role
 from vector_index_mcp.indexing.ledger import FAILED, SKIPPED
 from vector_index_mcp.indexing.verify import Report
@@ -23,8 +24,8 @@ async def index(project: Path, settings: Settings, *, force: bool) -> int:
     async with codebase.running(Role.VISITOR):
         indexing = await codebase.index.trigger(force_reindex=force)
         with progress.shown() as bar:
-            await progress.follow_text(bar, indexing)
-            await progress.follow_vectors(bar, codebase.index)
+            await following.follow_text(bar, indexing)
+            await following.follow_vectors(bar, codebase.index)
         current = await wire.index_status(codebase)
     return output.of_index(wire.run_report(indexing), current)
 
@@ -35,7 +36,7 @@ async def search(project: Path, settings: Settings, wanted: Search) -> int:
     async with codebase.running(Role.VISITOR):
         if indexing := await codebase.index.catching_up():
             with progress.shown() as bar:
-                await progress.follow_text(bar, indexing)
+                await following.follow_text(bar, indexing)
         answer = await codebase.search(
             wanted.query,
             wanted.top_k,

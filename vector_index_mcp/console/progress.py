@@ -2,20 +2,13 @@
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from vector_index_mcp.indexing.run import Run
-
-if TYPE_CHECKING:  # a command that asks a running service needs no LanceDB
-    from vector_index_mcp.indexing.service import LiveIndex
-
-Show = Callable[[str, int, int], None]
-"""Shows how much of what is done: (what, done, total)."""
+from vector_index_mcp.indexing.following import Show
 
 _SECONDS_BETWEEN_LINES = 2.0
 
@@ -27,25 +20,6 @@ def shown() -> Iterator[Show]:
         yield from _bar()
     else:
         yield _lines()
-
-
-async def follow_text(show: Show, run: Run) -> None:
-    """Show `run` until it is finished."""
-    while not run.finished.is_set():
-        progressed = run.progressed
-        show("indexing files", run.files_done, run.files_to_do)
-        await progressed.wait()
-    show("indexing files", run.files_done, run.files_to_do)
-
-
-async def follow_vectors(show: Show, index: "LiveIndex") -> None:
-    """Show the embedding until every chunk has its vector, or no more will get one."""
-    while True:
-        now = index.progress
-        show("embedding chunks", now.embedded, now.chunks)
-        if not now.waits_for_vectors:
-            return
-        await index.embedding_progressed()
 
 
 def _bar() -> Iterator[Show]:
