@@ -42,10 +42,15 @@ class FakeEmbedder:
         self._gate.set()
         self._holds_queries = True
         self._loaded = True
+        self.is_running = False
 
     @asynccontextmanager
     async def running(self):
-        yield self
+        self.is_running = True
+        try:
+            yield self
+        finally:
+            self.is_running = False
 
     def start(self):
         if self.state == "off":

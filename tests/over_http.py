@@ -1,4 +1,4 @@
-"""The documents of `qmd` at a real port, as the service opens one, and a client of it."""
+"""What a tool set serves at a real port, as the service opens one, and a client of it."""
 
 import json
 from contextlib import asynccontextmanager
@@ -14,15 +14,15 @@ from vector_index_mcp.serving.server import build_server
 
 
 @asynccontextmanager
-async def ports_of(documents):
-    """The ports of `documents`, which run meanwhile."""
+async def ports_of(served, tool_set=sets.DOCUMENTS):
+    """The ports of what a tool set serves, which runs meanwhile."""
 
     async def load():
-        return documents
+        return served
 
     service = Lazily(load)
-    tool_set = sets.named(sets.DOCUMENTS)
-    ports = Ports(tool_set, build_server(tool_set, service), service)
+    named = sets.named(tool_set)
+    ports = Ports(named, build_server(named, service), service)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(service.run)
         tasks.start_soon(ports.run)
@@ -36,10 +36,10 @@ def wish(**values):
 
 
 @asynccontextmanager
-async def client_of(documents, headers=None, **values):
-    """An HTTP client of a port of `documents`, both open meanwhile."""
+async def client_of(served, headers=None, tool_set=sets.DOCUMENTS, **values):
+    """An HTTP client of a port of what a tool set serves, both open meanwhile."""
     async with (
-        ports_of(documents) as ports,
+        ports_of(served, tool_set) as ports,
         ports.opened(wish(**values)) as told,
         client_at(told["port"], headers) as client,
     ):

@@ -8,9 +8,18 @@ from fakes import FakeEmbedder
 
 from vector_index_mcp.datasets import flat
 from vector_index_mcp.datasets.conversion import prepare
+from vector_index_mcp.datasets.making import About
+from vector_index_mcp.datasets.models import Models
 from vector_index_mcp.datasets.registry import Registry
 from vector_index_mcp.datasets.remedies import REMEDIES
 from vector_index_mcp.datasets.service import Datasets
+from vector_index_mcp.datasets.workshop import Order, Workshop
+from vector_index_mcp.engine.cache import EmbeddingCache
+from vector_index_mcp.files.folder import Folder, Selection
+from vector_index_mcp.indexing.keeper import Options
+from vector_index_mcp.indexing.place import Place
+from vector_index_mcp.indexing.preparing.recipe import Recipe
+from vector_index_mcp.indexing.service import LiveIndex
 
 MODEL = "fake"
 DIMENSION = 64
@@ -72,15 +81,55 @@ def registry_of(root, make=prepare):
     return Registry(root, root.parent, root.parent / "tables", make)
 
 
-def datasets_of(root, embedder=None, make=prepare):
-    """The service of the datasets below `root`."""
+def datasets_of(root, embedder=None, make=prepare, others=None, index_of=None):
+    """The service of the datasets below `root`.
+
+    Args:
+        root: Their folder.
+        embedder: Embeds with MODEL.
+        make: Prepares their tables.
+        others: What embeds with other models, by name.
+        index_of: Makes the indexes that datasets are made of.
+    """
     embedder = embedder or FakeEmbedder(MODEL, DIMENSION)
-    return Datasets(registry_of(root, make), embedder, MODEL, REMEDIES)
+
+    def other(name):
+        return (others or {})[name]
+
+    workshop = Workshop(root, index_of)
+    return Datasets(registry_of(root, make), Models(MODEL, embedder, other), workshop, REMEDIES)
+
+
+def index_of(beside, embedder):
+    """Makes the indexes that datasets are made of; they lie in the folder `beside`."""
+
+    def make(order):
+        options = Options(
+            recipe=Recipe(order.chunk_chars or 1_500, is_prose=True),
+            quiet_seconds=0.01,
+            longest_seconds=0.05,
+            rescan_seconds=60.0,
+            state_folder=beside / "state",
+            remedies=REMEDIES,
+        )
+        mask = f"**/*.{{{','.join((*order.endings, 'none'))}}}"
+        folder = Folder(order.source, selection=Selection(mask=mask))
+        place = Place(str(beside / order.source.name), owner=str(order.source))
+        cache = EmbeddingCache(beside / "cache", 1_000_000)
+        return LiveIndex([folder], place, options, embedder, cache)
+
+    return make
+
+
+def order(source, id_="made", **given):
+    """An order for a dataset of a folder."""
+    about = About.of(id_, str(source), "", name="", description="", license_="", **given)
+    return Order(source, about, is_appended=given.get("is_appended", False))
 
 
 @asynccontextmanager
-async def running(root, embedder=None, make=prepare):
+async def running(root, *given, **named):
     """The service of the datasets below `root`, while it runs."""
-    service = datasets_of(root, embedder, make)
+    service = datasets_of(root, *given, **named)
     async with service.running():
         yield service

@@ -57,6 +57,31 @@ async def test_maintenance_indexes_the_vectors_of_a_large_project(store, documen
         assert (await nearest_keys(store, wanted.entries[0].chunk.text))[0] == wanted.key
 
 
+async def test_a_search_that_reads_the_winners_alone_finds_the_same(store, documents):
+    await store.replace(documents, 1, vectors_of(documents))
+    await store.maintain()
+    texts = store.unread
+    for wanted in documents[::100]:
+        vector, words = vector_of(wanted.entries[0].chunk.text), [wanted.key.partition(".")[0]]
+        nearest, vectors = await texts.nearest(vector, 10, "cosine")
+        usual = await store.nearest(vector, 10)
+        read = await texts.read([c.chunk for c in nearest], ["file_path"])
+        assert [row["file_path"] for row in read] == [c.chunk.key for c in usual]
+        assert [c.score for c in nearest] == pytest.approx([c.score for c in usual], abs=1e-5)
+        assert vectors.keys() == {c.chunk.document_id for c in nearest}
+        for metric in ("dot", "l2"):  # of unit vectors the same, found without the index
+            [first], _ = await texts.nearest(vector, 1, metric)
+            assert first.score == pytest.approx(1, abs=1e-5)
+        matching = await texts.matching(words, 10)
+        read = await texts.read([c.chunk for c in matching], ["file_path"])
+        assert [row["file_path"] for row in read] == [wanted.key]
+        assert [c.score for c in matching] == [c.score for c in await store.matching(words, 10)]
+        found = await texts.vectors_of(matching)
+        assert [*found.values()][0] == pytest.approx(vector)
+    assert await texts.matching([], 10) == []
+    assert await texts.read([], ["file_path"]) == []
+
+
 async def test_a_small_project_is_searched_without(store, documents):
     await store.replace(documents[1:], 1, vectors_of(documents))
     await store.maintain()

@@ -1,12 +1,17 @@
 """From an index of one user to an answer for another: export, pack, add, search, for real."""
 
 import json
+import re
+import shutil
 import subprocess
+from pathlib import Path
 
+import httpx
 import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from processes import COMMAND, MODEL_SECONDS, NO_MODEL, needs_model, place_of, run
+from writing import write
 
 pytestmark = pytest.mark.anyio
 
@@ -73,7 +78,7 @@ async def test_what_one_user_has_indexed_another_one_finds():
         assert found[0] == "net/backoff.py"
         assert (await paths(theirs, root, "*", "Cart"))[0] == "shop/cart.py"
         told = ran(theirs, "delete", "shop-code", "--yes").stdout
-        assert told == f"Deleted {root / 'shop-code'}\n"
+        assert told == "Deleted shop-code\n"
         assert list(root.iterdir()) == []
 
 
@@ -96,6 +101,45 @@ async def test_a_folder_of_texts_becomes_a_dataset():
         assert (await paths(place, root, "guide", "setting up"))[0] == "guide/install.md"
         again = ran(place, *arguments, status=1)
         assert json.loads(again.stderr) == {"error": "Dataset 'guide' already exists"}
+
+
+@needs_model
+def test_a_dataset_is_added_to_looked_at_and_examined():
+    with place_of(GUIDE) as place:
+        ran(place, "index", str(place.project), "--dataset-id", "guide", "--license", "MIT")
+        write(place.folder, {"more/ships.md": "# Ships\n\nA ship sails on the sea.\n"})
+        more = ("index", str(place.folder / "more"), "--dataset-id", "guide", "--append")
+        made = json.loads(ran(place, *more).stdout)
+        assert (made["documents"], made["chunks"]) == (3, 3)
+        assert Path(made["indexPath"]).is_dir()
+        told = ran(place, "info", "guide").stdout
+        assert [line.split() for line in told.splitlines() if line.startswith(("Doc", "Lic"))] == [
+            ["Documents", "3"], ["License", "MIT"],
+        ]  # fmt: skip
+        assert json.loads(ran(place, "info", "guide", "--json").stdout)["chunkCount"] == 3
+        told = ran(place, "validate", "guide").stdout
+        assert told == "guide: can be served (3 texts, 384 dimensions, all-MiniLM-L6-v2)\n"
+        manifest = place.folder / "datasets/guide/manifest.json"
+        manifest.write_text(manifest.read_text().replace('"chunkCount": 3', '"chunkCount": 4'))
+        told = json.loads(ran(place, "validate", "guide", "--json", status=1).stdout)
+        assert told["errors"] == ["the manifest says chunkCount 4, and the table 3"]
+        shutil.rmtree(place.folder / "datasets/guide/index-2/chunks.lance")
+        assert "guide: " in ran(place, "validate", "guide", status=1).stdout
+
+
+def test_the_console_of_the_original_answers_over_http():
+    with place_of({}) as place:
+        command = [*COMMAND, "datasets", "console", "--port", "0"]
+        with subprocess.Popen(
+            command, env=place.variables, cwd=place.folder, stderr=subprocess.PIPE, text=True
+        ) as process:
+            try:
+                [address] = re.findall("listening on (http://[0-9.:]+)", process.stderr.readline())
+                told = httpx.get(f"{address}/api/datasets", timeout=60)
+                assert told.json() == {"datasets": []}
+            finally:
+                process.terminate()
+        assert process.returncode == 0
 
 
 @pytest.mark.parametrize(

@@ -144,11 +144,55 @@ async def test_an_empty_dataset_finds_nothing(root):
         assert await paths(service) == []
 
 
-async def test_a_dataset_of_another_model_says_how_it_is_searched(root):
+def absent(name):
+    """A model that is not on this machine."""
+    embedder = FakeEmbedder(name, DIMENSION)
+    embedder.absent = f"{name} is not here"
+    return embedder
+
+
+async def test_a_question_is_embedded_by_the_model_of_the_dataset(root):
+    other = FakeEmbedder("other/model", 48)
+    async with other.running():
+        vectors = await other.embed([*TEXTS.values()])
+    await put(root)
+    await put(root, "stranger", vectors=vectors, model="other/model")
+    async with running(root, others={"other/model": other}) as service:
+        assert (await paths(service, "disk", "stranger"))[0] == "docs/errors.md"
+        both = await service.search(query("Bananas are yellow", "*", 2))
+    assert {result.dataset for result in both.results} == {"sample", "stranger"}
+    assert {result.path for result in both.results} == {"docs/fruit.md"}
+    assert list(both.notes) == []
+
+
+async def test_a_dataset_of_a_model_that_is_not_here_says_so_until_it_is(root):
     await put(root, model="other/model")
-    async with running(root) as service:
-        with pytest.raises(Refusal, match="VECTOR_INDEX_EMBEDDING_MODEL=other/model"):
+    missing = absent("other/model")
+    async with running(root, others={"other/model": missing}) as service:
+        with pytest.raises(Refusal, match="other/model is not here"):
             await service.search(query())
+        missing.absent = ""
+        assert (await paths(service))[0] == "docs/errors.md"
+
+
+@pytest.mark.parametrize("path", ["/etc", "./model", "~/model", "..\\model"])
+async def test_a_path_is_no_name_of_a_model(root, path):
+    await put(root, model=path)
+    async with running(root) as service:
+        with pytest.raises(Refusal, match="names a model as the hub does, and no path"):
+            await service.search(query())
+
+
+async def test_of_many_models_two_are_loaded_and_those_in_use_stay(root):
+    names = [f"own/{letter}" for letter in "abcd"]
+    others = {name: FakeEmbedder(name, DIMENSION) for name in names}
+    for name in names:
+        await put(root, name.replace("/", "-"), model=name)
+    async with running(root, others=others) as service:
+        found = await service.search(query("disk", "*", 12))
+        assert {result.dataset for result in found.results} == {f"own-{c}" for c in "abcd"}
+        assert sum(embedder.is_running for embedder in others.values()) <= 2
+    assert not any(embedder.is_running for embedder in others.values())
 
 
 async def test_a_dataset_of_another_size_is_told(root):
@@ -434,7 +478,7 @@ async def test_all_are_searched_but_those_that_cannot_answer_and_that_is_said(ro
     await put(root)
     await put(root, "stranger", model="other/model")
     await put(root, "odd", vectors=np.eye(3, 7, dtype="<f4"))
-    async with running(root) as service:
+    async with running(root, others={"other/model": absent("other/model")}) as service:
         found = await service.search(query("disk", "*"))
         assert [result.dataset for result in found.results] == ["sample"] * 3
         assert {note.split("'")[1] for note in found.notes} == {"stranger", "odd"}

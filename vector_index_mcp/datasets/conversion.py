@@ -2,16 +2,20 @@
 
 import contextlib
 import json
+import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio
+import anyio.to_thread
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from vector_index_mcp.datasets import table
+from vector_index_mcp.datasets import snapshot, table
 from vector_index_mcp.datasets.manifest import Manifest
 from vector_index_mcp.datasets.refusal import BadDatasetError
+from vector_index_mcp.datasets.table import PART
 from vector_index_mcp.processes import children
 
 if TYPE_CHECKING:
@@ -27,21 +31,51 @@ async def prepare(manifest: Manifest, folder: Path) -> Path:
     """Where the table lies of the dataset that `manifest` describes.
 
     Args:
-        manifest: Of the dataset. If its index is a table of ours, it stays where it is.
-        folder: Where else a table is made of it, unless it is there already.
+        manifest: Of the dataset.
+        folder: Where a table is made of its index, unless it is there already. If the index is a
+            table of ours, its files get a second name there; where that cannot be done, it is
+            served where it lies.
 
     Raises:
         BadDatasetError: If it cannot be read.
     """
     if table.is_ours(manifest.index):
-        await _done(_SECONDS, _PROVING, str(manifest.index))
-        return manifest.index
+        place = await anyio.to_thread.run_sync(_kept, manifest.index, folder)
+        await prove(place)
+        return place
     if not table.is_ours(folder):
         with _told():
             await anyio.Path(folder.parent).mkdir(parents=True, exist_ok=True)
             size = sum(file.stat().st_size for file in (manifest.metadata, manifest.index))
         seconds = _SECONDS + size / _BYTES_PER_SECOND
         await _done(seconds, _CONVERTING, str(manifest.index), str(manifest.metadata), str(folder))
+    return folder
+
+
+async def prove(index: Path) -> None:
+    """Make sure that a table of ours, which somebody else may have made, can be searched.
+
+    Raises:
+        BadDatasetError: If it cannot be.
+    """
+    await _done(_SECONDS, _PROVING, str(index))
+
+
+def _kept(index: Path, folder: Path) -> Path:
+    """Where a table lies that nobody can replace under a search."""
+    if table.is_ours(folder):
+        return folder
+    part = folder.with_name(f"{folder.name}.{os.getpid()}{PART}")
+    shutil.rmtree(part, ignore_errors=True)
+    with _told():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        if not snapshot.link(index, part):
+            return index
+        try:
+            part.rename(folder)
+        except OSError:  # another process was faster, or has left something that is of no use
+            shutil.rmtree(folder, ignore_errors=True)
+            part.rename(folder)
     return folder
 
 

@@ -19,6 +19,8 @@ from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.store.unread import Metric
 from vector_index_mcp.engine.types import Candidate, Hit, Vector
 
+_EXAMINED = 20  # texts
+
 
 @dataclass(frozen=True, slots=True)
 class Result:
@@ -123,6 +125,42 @@ class Dataset:
         vectors.update(await texts.vectors_of(unknown))
         variant = Variant(len(stems), lexical, semantic, vector)
         return await self._read(Fusion([variant], vectors, facts.count).ranked()[:limit])
+
+    async def examined(self, claims: Mapping[str, Any]) -> list[str]:
+        """What is wrong with it; nothing if its table is what its manifest says.
+
+        Args:
+            claims: What the manifest says, also what only people read.
+
+        Raises:
+            StoreError: If the table cannot be read.
+        """
+        facts = self.facts
+        known = {
+            "chunkCount": facts.count,
+            "embeddingDimensions": facts.dimension,
+            "model": facts.model,
+        }
+        problems = [
+            f"the manifest says {name} {claims[name]!r}, and the table {value!r}"
+            for name, value in known.items()
+            if claims.get(name) not in (None, "", value)
+        ]
+        if facts.count and not await self._finds_itself():
+            problems.append("its index does not find the vectors that are in it; make it anew")
+        return problems
+
+    async def _finds_itself(self) -> bool:
+        """Whether the nearest text to each of some is itself, or one with the same vector."""
+        texts, dimension = self._index.store.unread, self.facts.dimension
+        metric: Metric = "dot" if self.facts.metric == "product" else "l2"
+        somewhere = np.full(dimension, dimension**-0.5, "<f4")
+        _, vectors = await texts.nearest(somewhere, _EXAMINED, metric)
+        for vector in vectors.values():
+            found, others = await texts.nearest(vector, 1, "l2")
+            if not found or not np.allclose(others[found[0].chunk.document_id], vector, atol=1e-4):
+                return False
+        return True
 
     async def _search_by_metric(self, vector: Vector, limit: int) -> list[Result]:
         """The nearest by the index's own metric; fusion compares cosines, which order otherwise.

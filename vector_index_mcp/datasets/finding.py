@@ -10,6 +10,7 @@ from pathlib import Path
 from vector_index_mcp.datasets.limits import DEEPEST, MOST_DATASETS, MOST_ENTRIES
 
 MANIFEST = "manifest.json"
+_DEPTH_OF_A_TABLE = 3
 Stamp = tuple[tuple[str, int, int, int, int], ...]
 """Of some files: name, size, when content and when anything about it has changed, and number."""
 
@@ -50,7 +51,7 @@ def find(root: Path) -> Walk:
 
 def stamp_of(paths: Iterable[Path]) -> Stamp:
     """What differs when one of some files is changed; for a folder, any file in it and below."""
-    return tuple(entry for path in paths for entry in _stamps(path, 3))
+    return tuple(entry for path in paths for entry in _stamps(path, _DEPTH_OF_A_TABLE))
 
 
 def _stamps(path: Path, depth: int) -> list[tuple[str, int, int, int, int]]:
@@ -59,8 +60,10 @@ def _stamps(path: Path, depth: int) -> list[tuple[str, int, int, int, int]]:
     except (OSError, ValueError):
         return [(str(path), -1, -1, -1, -1)]
     if not stat.S_ISDIR(status.st_mode):
-        times = (status.st_mtime_ns, status.st_ctime_ns)
-        return [(str(path), status.st_size, *times, status.st_ino)]
+        # In a folder, which is a table, no file is ever changed; and we give its files second
+        # names (`snapshot`), which counts as a change of theirs.
+        changed = status.st_ctime_ns if depth == _DEPTH_OF_A_TABLE else 0
+        return [(str(path), status.st_size, status.st_mtime_ns, changed, status.st_ino)]
     if not depth:
         return []
     names = [name for name, _, __ in _entries(path)]

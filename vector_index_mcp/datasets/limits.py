@@ -12,3 +12,7 @@ MOST_ENTRIES = 20_000
 MOST_DATASETS = 1_000
 LONGEST_TITLE, LONGEST_PATH, LONGEST_SNIPPET = 256, 512, 2_048
 """Characters of a result, of the contract."""
+ENDINGS = ("md", "markdown", "txt", "rst", "adoc", "html", "htm", "ipynb", "pdf", "docx")
+"""Of the files that a dataset is made of, unless somebody says which."""
+FEWEST_WORDS, MOST_WORDS, MOST_OVERLAP = 64, 4_096, 1_024
+"""Of a chunk that is made, and of the overlap of two, of the contract."""

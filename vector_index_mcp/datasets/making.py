@@ -6,11 +6,12 @@ The folder appears in one step, with its manifest, its table and what is known o
 import json
 import os
 import shutil
+import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, Self
 
 import anyio
 import anyio.to_thread
@@ -18,13 +19,16 @@ import anyio.to_thread
 from vector_index_mcp.datasets import manifest, table
 from vector_index_mcp.datasets.limits import LONGEST_PATH
 from vector_index_mcp.datasets.metadata import Text
-from vector_index_mcp.datasets.table import PART, Facts
+from vector_index_mcp.datasets.table import PART, Facts, Rows
 from vector_index_mcp.engine.batched import batched
 from vector_index_mcp.engine.prose.properties import Properties
 from vector_index_mcp.engine.store import Index
-from vector_index_mcp.engine.types import FileRecord, StoredChunk, Vector
+from vector_index_mcp.engine.types import FileRecord, ModelIdentity, StoredChunk, Vector
 from vector_index_mcp.errors import SettingsError
+from vector_index_mcp.indexing.following import Show, follow_text, follow_vectors
+from vector_index_mcp.indexing.keeper import Role
 from vector_index_mcp.indexing.ledger import INDEXED
+from vector_index_mcp.indexing.service import LiveIndex
 
 METADATA, INDEX = "metadata.json", "index"
 _FILES_AT_ONCE = 200
@@ -44,6 +48,42 @@ class About:
     """Of the source; empty if it has none."""
     license: str = ""
 
+    @classmethod
+    def of(
+        cls,
+        id_: str,
+        source: str,
+        revision: str,
+        *,
+        name: str,
+        description: str,
+        license_: str,
+        is_appended: bool = False,
+    ) -> Self:
+        """What is said of a dataset, as far as somebody has said it, within its bounds.
+
+        Args:
+            id_: What it is called.
+            source: What it is made of: a path, or what people call it.
+            revision: Of the source.
+            name: What people call it; empty for its id.
+            description: What it is about; empty for what it is made of.
+            license_: Of its texts.
+            is_appended: Whether the dataset is there already; what is empty stays empty then.
+        """
+        # Whoever gets the dataset need not know where on this machine the source lies.
+        known = Path(source).name or source
+        if not is_appended:
+            name, description = name or id_, description or f"Dataset created from {source}"
+        return cls(
+            id_,
+            name[: manifest.LONGEST_NAME],
+            description[: manifest.LONGEST_DESCRIPTION],
+            known,
+            revision,
+            license_,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Made:
@@ -56,6 +96,8 @@ class Made:
     """Chunks without a vector."""
     model: str
     dimension: int
+    index: str = INDEX
+    """What its table is called."""
     took: float = field(default=0.0, compare=False)
     """Seconds."""
 
@@ -70,12 +112,63 @@ def check_id(id_: str) -> None:
         raise SettingsError("Dataset ID must be lowercase alphanumeric with hyphens only")
 
 
+def place_of(root: Path, id_: str, *, is_appended: bool = False) -> Path:
+    """Where a dataset appears; looked at before hours of work.
+
+    Args:
+        root: The folder of all datasets.
+        id_: What it is called.
+        is_appended: Whether it is there already.
+
+    Raises:
+        SettingsError: If it may not be called so, is there and should not be, or the other way.
+    """
+    check_id(id_)
+    folder = root / id_
+    if is_appended and not (folder / manifest.NAME).is_file():
+        raise SettingsError(f"Dataset '{id_}' does not exist; leave out --append to make it")
+    if not is_appended and folder.exists():
+        raise SettingsError(f"Dataset '{id_}' already exists")
+    return folder
+
+
+async def of_index(live: LiveIndex, below: str, about: About, folder: Path, show: Show) -> Made:
+    """Make a dataset of an index, which is brought up to date first.
+
+    Args:
+        live: The index, not yet running.
+        below: What the keys of the files begin with, before a slash; empty for all of them.
+        about: What is said of it.
+        folder: Where it appears; or where it is, and gets more texts.
+        show: Is told how far that is.
+
+    Raises:
+        SettingsError: If there is nothing that could be searched, or it does not fit.
+        VectorIndexError: If the index cannot be read, or the dataset not be written.
+    """
+    from vector_index_mcp.datasets import appending  # it builds on this module
+
+    began = time.monotonic()
+    async with live.running(Role.VISITOR):
+        if not await live.is_kept_elsewhere():
+            run = await live.trigger(force_reindex=False)
+            await follow_text(show, run)
+            await follow_vectors(show, live)
+            if live.progress.chunks:
+                await live.embed()
+        async with live.reading() as (found, _):
+            is_there = (folder / manifest.NAME).is_file()
+            work = appending.append if is_there else make
+            made = await work(found, below, about, folder)
+    return replace(made, took=time.monotonic() - began)
+
+
 async def make(index: Index, below: str, about: About, folder: Path) -> Made:
     """Make a dataset of what an index holds.
 
     Args:
         index: With the vectors of one model.
-        below: What the keys of the files begin with, before a slash; empty for all of them.
+        below: As above.
         about: What is said of it.
         folder: Where it appears; nothing is there.
 
@@ -83,33 +176,57 @@ async def make(index: Index, below: str, about: About, folder: Path) -> Made:
         SettingsError: If something is there, or there is nothing that could be searched.
         StoreError: If the index cannot be read, or the dataset not be written.
     """
-    model, records = index.manifest.model, await _records(index, below)
     if await anyio.Path(folder).exists():
         raise SettingsError(f"Dataset '{about.id}' already exists")
-    if model is None or not records:
-        raise SettingsError("No text content available to index")
+    model, records = await contents(index, below)
     part = folder.with_name(f".{folder.name}.{os.getpid()}{PART}")
     await anyio.Path(part).mkdir(parents=True)
     try:
-        start, chunks, left_out = len(below) + 1 if below else 0, 0, 0
         async with table.making(part / INDEX, model) as rows:
-            for batch in batched(records, _FILES_AT_ONCE):
-                held = await index.store.rows(record.key for record in batch)
-                for record in batch:
-                    found = [each for each in held.get(record.key, []) if each[1] is not None]
-                    left_out += len(held.get(record.key, [])) - len(found)
-                    texts = _texts(record, found, start)
-                    await rows.add(texts, [vector for _, vector in found if vector is not None])
-            chunks = rows.count
-        if not chunks:
-            raise SettingsError("No text content available to index")
-        facts = Facts(model.name, model.dimension, chunks, "product", is_unit=True)
-        made = Made(folder, len(records), chunks, left_out, model.name, model.dimension)
-        await anyio.to_thread.run_sync(_describe, part, about, made, facts)
+            left_out = await fill(rows, index, records, below)
+        if not rows.count:
+            raise nothing_to_index()
+        made = Made(folder, len(records), rows.count, left_out, model.name, model.dimension)
+        await anyio.to_thread.run_sync(_describe, part, about, made)
         part.rename(folder)
     finally:
         shutil.rmtree(part, ignore_errors=True)  # it has another name by now, or is of no use
     return made
+
+
+async def contents(index: Index, below: str) -> tuple[ModelIdentity, list[FileRecord]]:
+    """The model of an index, and the files that a dataset is made of.
+
+    Raises:
+        SettingsError: If there are none.
+    """
+    model, records = index.manifest.model, await _records(index, below)
+    if model is None or not records:
+        raise nothing_to_index()
+    return model, records
+
+
+async def fill(rows: Rows, index: Index, records: Sequence[FileRecord], below: str) -> int:
+    """Add what an index holds of files to a table; how many chunks have no vector."""
+    left_out = 0
+    for batch in batched(records, _FILES_AT_ONCE):
+        held = await index.store.rows(record.key for record in batch)
+        for record in batch:
+            found = [each for each in held.get(record.key, []) if each[1] is not None]
+            left_out += len(held.get(record.key, [])) - len(found)
+            texts = _texts(record, found, below)
+            await rows.add(texts, [vector for _, vector in found if vector is not None])
+    return left_out
+
+
+def nothing_to_index() -> SettingsError:
+    """Why a dataset of no text is not made."""
+    return SettingsError("No text content available to index")
+
+
+def path_of(record: FileRecord, below: str) -> str:
+    """What the texts of a file are called in a dataset."""
+    return record.key[len(below) + 1 if below else 0 :][-LONGEST_PATH:]
 
 
 async def _records(index: Index, below: str) -> list[FileRecord]:
@@ -121,9 +238,9 @@ async def _records(index: Index, below: str) -> list[FileRecord]:
 
 
 def _texts(
-    record: FileRecord, found: Iterable[tuple[StoredChunk, Vector | None]], start: int
+    record: FileRecord, found: Iterable[tuple[StoredChunk, Vector | None]], below: str
 ) -> Sequence[Text]:
-    path = record.key[start:][-LONGEST_PATH:]
+    path = path_of(record, below)
     name = Properties.loaded(record.details, record.key).title if record.details else ""
     name = name or PurePosixPath(path).name
     return [Text.of(_titled(name, chunk.scope), path, chunk.text, chunk.text) for chunk, _ in found]
@@ -135,8 +252,9 @@ def _titled(name: str, scope: str) -> str:
     return f"{name}{_BETWEEN}{inner}" if inner else name
 
 
-def _describe(folder: Path, about: About, made: Made, facts: Facts) -> None:
-    now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+def _describe(folder: Path, about: About, made: Made) -> None:
+    now = moment()
+    facts = Facts(made.model, made.dimension, made.chunks, "product", is_unit=True)
     table.write_facts(folder / INDEX, facts)
     (folder / INDEX / ".gitignore").unlink(missing_ok=True)  # a dataset may be kept in git
     said: dict[str, Any] = {
@@ -156,20 +274,32 @@ def _describe(folder: Path, about: About, made: Made, facts: Facts) -> None:
         "createdAt": now,
         "updatedAt": now,
     }
+    write(folder / METADATA, known_of(about, made, now))
+    write(folder / manifest.NAME, {name: value for name, value in said.items() if value != ""})
+
+
+def known_of(about: About, made: Made, since: str) -> Mapping[str, Any]:
+    """What is written beside the table of a dataset; the texts are in the table."""
     stats = {
         "totalFiles": made.documents,
         "totalChunks": made.chunks,
         "embeddingDimensions": made.dimension,
-        "indexedAt": now,
+        "indexedAt": moment(),
     }
     described = {"datasetId": about.id, "name": about.name, "description": about.description}
-    known = {**described, "model": made.model, "createdAt": now, "stats": stats}
-    _write(folder / manifest.NAME, {name: value for name, value in said.items() if value != ""})
-    _write(folder / METADATA, known)
+    return {**described, "model": made.model, "createdAt": since, "stats": stats}
 
 
-def _write(path: Path, said: Mapping[str, Any]) -> None:
-    path.write_text(json.dumps(said, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+def moment() -> str:
+    """Now, as manifests have it."""
+    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def write(path: Path, said: Mapping[str, Any]) -> None:
+    """Write JSON into a file, in one step."""
+    part = path.with_name(f".{path.name}.{os.getpid()}{PART}")
+    part.write_text(json.dumps(said, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    part.replace(path)
 
 
 def facts_about(made: Made) -> Mapping[str, Any]:
@@ -180,7 +310,7 @@ def facts_about(made: Made) -> Mapping[str, Any]:
         "chunks": made.chunks,
         "model": made.model,
         "embeddingDimensions": made.dimension,
-        "indexPath": str(made.folder / INDEX),
+        "indexPath": str(made.folder / made.index),
         "metadataPath": str(made.folder / METADATA),
         "durationMs": round(1_000 * made.took),
     }

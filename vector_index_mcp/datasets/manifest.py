@@ -81,6 +81,18 @@ def read(path: Path, root: Path, project: Path) -> Manifest:
     )
 
 
+def said_in(path: Path) -> Mapping[str, Any]:
+    """All that a manifest says, also what only people read, whether it can be served or not.
+
+    Raises:
+        BadDatasetError: If it is not as it should be.
+    """
+    found = _parsed(path)
+    _checked(found)
+    assert isinstance(found, dict)  # it was checked
+    return found
+
+
 def _parsed(path: Path) -> object:
     try:
         with path.open("rb") as file:

@@ -16,7 +16,7 @@ import anyio
 import anyio.to_thread
 from anyio.abc import TaskGroup
 
-from vector_index_mcp.datasets import finding, manifest, table
+from vector_index_mcp.datasets import finding, keeping, manifest, table
 from vector_index_mcp.datasets.dataset import Dataset
 from vector_index_mcp.datasets.finding import Stamp
 from vector_index_mcp.datasets.limits import MOST_ENTRIES
@@ -31,6 +31,7 @@ _log = logging.getLogger(__name__)
 Prepare = Callable[[Manifest, Path], Awaitable[Path]]
 """`conversion.prepare`."""
 _LOOK_SECONDS = 0.5
+_LOOKS_TO_SETTLE = 3  # one may be under way, and what changes is the same in two
 _LOOK_SHARE = 20  # of the time between two looks, that one may take
 _FIRST_SECONDS = 10.0  # that the first question waits for datasets that are being loaded
 _FIRST_RETRY_SECONDS, _LAST_RETRY_SECONDS = 5.0, 600.0
@@ -90,7 +91,7 @@ class Registry:
             cache: Where tables are kept of indexes that are not ours.
             prepare: Makes such a table.
         """
-        self._root, self._project, self._cache = root, project, cache
+        self.root, self._project, self._cache = root, project, cache
         self._prepare = prepare
         self._entries: dict[Path, _Entry] = {}
         self._described: dict[Path, tuple[Stamp, Manifest | None]] = {}
@@ -105,6 +106,9 @@ class Registry:
         self._unneeded: dict[str, float] = {}
         """By name, since when nobody needs a table."""
         self._pause = _LOOK_SECONDS
+        self.revision = 0
+        """Grows with every change of what is served."""
+        self._hurried, self._looked = anyio.Event(), anyio.Event()
 
     @property
     def is_loading(self) -> bool:
@@ -139,6 +143,16 @@ class Registry:
     async def _opened(self, described: Manifest, made: Path) -> Dataset:
         return await Dataset.open(described, await self._prepare(described, made))
 
+    def delete(self, id_: str) -> Path | None:
+        """Delete a dataset from disk; see `keeping.delete`.
+
+        Raises:
+            OSError: If it cannot be deleted.
+            UnknownError: If there is none.
+        """
+        path = keeping.manifest_of(self.root, id_)
+        return keeping.delete(path, self.root, self._project)
+
     def distrust(self, dataset: Dataset) -> None:
         """Have a dataset loaded anew whose table turned out to be damaged or gone."""
         for path, entry in self._entries.items():
@@ -157,12 +171,26 @@ class Registry:
                 tasks.start_soon(self._be_patient)
                 while True:
                     await self._look(tasks)
-                    await anyio.sleep(self._pause)
+                    self._looked.set()
+                    self._looked = anyio.Event()
+                    with anyio.move_on_after(self._pause):
+                        await self._hurried.wait()
         finally:
             for entry in self._entries.values():
                 if entry.dataset is not None:
                     entry.dataset.release()
             self._entries.clear()
+
+    async def hurry(self) -> None:
+        """Look at once, after a change of our own; returns when it is taken over, or soon."""
+        with anyio.move_on_after(_FIRST_SECONDS):
+            for _ in range(_LOOKS_TO_SETTLE):
+                looked = self._looked
+                self._hurried.set()
+                await looked.wait()
+                self._hurried = anyio.Event()
+            while self._loading:
+                await self._looked.wait()
 
     async def follow(self) -> None:
         """Have it be as the folder is now; returns when all of it is loaded."""
@@ -205,12 +233,12 @@ class Registry:
 
     def _seen(self) -> list[_Found]:
         """All manifests with what they name, as they are on disk."""
-        walk = finding.find(self._root)
+        walk = finding.find(self.root)
         found = [_Found(path, self._stamp_of(path)) for path in walk.paths]
         self._described = {each.path: self._described[each.path] for each in found}
         if not walk.is_whole:
             # It stands for what nobody knows; being no manifest, it is an error.
-            found.append(_Found(self._root / "…" / manifest.NAME, ()))
+            found.append(_Found(self.root / "…" / manifest.NAME, ()))
         return found
 
     def _stamp_of(self, path: Path) -> Stamp:
@@ -219,7 +247,7 @@ class Registry:
         if known is None or known[0] != own or known[1] is None:
             described = None
             with contextlib.suppress(BadDatasetError):  # it is told when it is loaded
-                described = manifest.read(path, self._root, self._project)
+                described = manifest.read(path, self.root, self._project)
             known = self._described[path] = own, described
         if known[1] is None:
             return own
@@ -243,6 +271,7 @@ class Registry:
                 self._known.set()
 
     def _replace(self, path: Path, new: _Entry | None) -> None:
+        self.revision += 1
         old = self._entries.pop(path, None)
         if new is not None:
             if old is not None and new.error is not None and old.error is not None:
@@ -279,11 +308,11 @@ class Registry:
         try:
             if not found.stamp:
                 raise BadDatasetError(
-                    f"there are more than {MOST_ENTRIES:,} files below {self._root}; what lies "
+                    f"there are more than {MOST_ENTRIES:,} files below {self.root}; what lies "
                     "deeper is not looked at"
                 )
             described = await anyio.to_thread.run_sync(
-                manifest.read, found.path, self._root, self._project
+                manifest.read, found.path, self.root, self._project
             )
             made = self._cache / _name_of(found.stamp)
             try:

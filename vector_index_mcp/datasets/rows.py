@@ -25,7 +25,22 @@ def document(number: int, text: Text) -> Document:
     chunk = Chunk(text.snippet, 1, 1, text.title)
     matched = stemmed(f"{text.title}\n{text.content or text.snippet}\n{text.path}")
     entry = Entry(chunk, hash_of(number), matched)
-    return Document(f"{number}/{text.path}", text.path, "", 0.0, _LANGUAGE, (entry,))
+    return Document(_key(number, text.path), text.path, "", 0.0, _LANGUAGE, (entry,))
+
+
+def _key(number: int, path: str) -> str:
+    return f"{number}/{path}"
+
+
+def number_in(key: str) -> int:
+    """The number of a row."""
+    number = key.partition("/")[0]
+    return int(number) if number.isdecimal() else 0
+
+
+def path_in(key: str) -> str:
+    """The path of the text of a row."""
+    return key.partition("/")[2]
 
 
 def hash_of(number: int) -> str:

@@ -4,15 +4,19 @@ import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import anyio
+import anyio.to_thread
 
 from vector_index_mcp.datasets.arguments import Asked
 from vector_index_mcp.datasets.dataset import Dataset, Result
+from vector_index_mcp.datasets.making import Made
 from vector_index_mcp.datasets.manifest import Manifest
-from vector_index_mcp.datasets.refusal import failed, not_found, timed_out
+from vector_index_mcp.datasets.models import Models, plain
+from vector_index_mcp.datasets.refusal import Refusal, failed, not_found, timed_out
 from vector_index_mcp.datasets.registry import LoadError, Registry
-from vector_index_mcp.engine.embed import Embedder
+from vector_index_mcp.datasets.workshop import Order, Workshop
 from vector_index_mcp.engine.prose.stems import asked_stems
 from vector_index_mcp.engine.types import Vector
 from vector_index_mcp.errors import EmbeddingError, VectorIndexError
@@ -21,7 +25,6 @@ from vector_index_mcp.indexing.remedies import Remedies
 _SEARCH_SECONDS = 10.0  # of the contract
 _MODEL_SECONDS = 60.0  # and for a model that is being loaded: the first question waits for it
 _AT_ONCE = 4  # searches: LanceDB uses all cores for each
-_HUB = "sentence-transformers/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,25 +42,29 @@ class Datasets:
     """The datasets of one folder. Constructing it does nothing yet."""
 
     def __init__(
-        self, registry: Registry, embedder: Embedder, model: str, remedies: Remedies
+        self, registry: Registry, models: Models, workshop: Workshop, remedies: Remedies
     ) -> None:
         """Make one.
 
         Args:
             registry: Knows which datasets there are.
-            embedder: Embeds questions.
-            model: What `embedder` embeds with, as the settings name it.
+            models: Embed questions.
+            workshop: Makes datasets of folders.
             remedies: What to do about an error.
         """
         self.registry = registry
-        self._embedder, self._model = embedder, model
-        self._remedies = remedies
+        self.workshop = workshop
+        self._models, self._remedies = models, remedies
         self._under_way = 0
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """The time in which questions are answered."""
-        async with self._embedder.running(), anyio.create_task_group() as tasks:
+        async with (
+            self._models.running(),
+            self.workshop.running(),
+            anyio.create_task_group() as tasks,
+        ):
             tasks.start_soon(self.registry.follow_forever)
             yield
             tasks.cancel_scope.cancel()
@@ -65,17 +72,45 @@ class Datasets:
     @property
     def is_busy(self) -> bool:
         """Whether something is left to be done that nobody waits for."""
-        return self.registry.is_loading or bool(self._under_way)
+        return self.registry.is_loading or self.workshop.is_busy or bool(self._under_way)
 
     @property
     def state(self) -> str:
         """What it is doing, in one word."""
+        if self.workshop.is_busy:
+            return "MAKING"
         return "LOADING" if self.registry.is_loading else "READY"
 
     async def listed(self) -> tuple[Sequence[Dataset], Sequence[LoadError]]:
         """The datasets that are served, and why others are not."""
         ready = await self.registry.ready()
         return [ready[id_] for id_ in sorted(ready)], await self.registry.errors()
+
+    async def make(self, order: Order) -> Made:
+        """Make a dataset of a folder; it is served when this returns.
+
+        Raises:
+            BusyError: If too much waits already.
+            SettingsError: If there can be no such dataset.
+            VectorIndexError: If it cannot be made.
+        """
+        job = self.workshop.begin(order)
+        await job.ended.wait()
+        if job.made is None:
+            raise VectorIndexError(job.error)
+        await self.registry.hurry()
+        return job.made
+
+    async def delete(self, id_: str) -> Path | None:
+        """Delete a dataset; its folder, if other files are left in it, which stay.
+
+        Raises:
+            OSError: If it cannot be deleted.
+            UnknownError: If there is none.
+        """
+        left = await anyio.to_thread.run_sync(self.registry.delete, id_)
+        await self.registry.hurry()
+        return left
 
     async def search(self, asked: Asked) -> Found:
         """The texts that answer a question best.
@@ -101,7 +136,7 @@ class Datasets:
             Refusal: If it cannot be answered; says why.
             StoreError: If its table cannot be read.
         """
-        async with self._embedder.running():
+        async with self._models.running():
             dataset = await self.registry.opened(described)
             try:
                 found = await self._found(asked, [dataset], time.monotonic())
@@ -116,61 +151,48 @@ class Datasets:
                 await used.enter_async_context(dataset.used())
             if not chosen:
                 return Found([], 0, ["there is no dataset"])
-            vector, model = await self._embedded(asked.query, chosen)
+            meanings = await self._meanings(asked.query, chosen)
             able = []
             for dataset in chosen:
-                if not (lack := self._lack_of(dataset, len(vector), model)):
-                    able.append(dataset)
-                elif asked.ids:
-                    raise failed(lack)
+                meaning = meanings[plain(dataset.model)]
+                refusal = _refusal_of(dataset, meaning)
+                if refusal is None and meaning.vector is not None:
+                    able.append((dataset, meaning.vector))
+                elif refusal is not None and asked.ids:
+                    raise refusal
                 else:
-                    notes.append(lack)
-            results = await self._searched(asked, able, vector, notes)
+                    notes.append(f"dataset '{dataset.manifest.id}' is left out: {refusal}")
+            results = await self._searched(asked, able, notes)
         return Found(results, round(1_000 * (time.monotonic() - began)), notes)
 
-    async def _embedded(self, query: str, chosen: Sequence[Dataset]) -> tuple[Vector, str]:
-        """What a question means, and which weights say so."""
-        if not any(_plain(dataset.model) == _plain(self._model) for dataset in chosen):
-            raise failed(self._lack_of(chosen[0], 0, ""))  # no model has to be loaded to say that
-        try:
-            with anyio.fail_after(_MODEL_SECONDS):
-                [vector] = await self._embedder.embed([query], urgent=True)
-                identity = await self._embedder.identity()
-        except EmbeddingError as error:
-            raise failed(self._remedies.told(error)) from error
-        except TimeoutError:
-            raise timed_out(_MODEL_SECONDS) from None
-        return vector, identity.digest
+    async def _meanings(self, query: str, chosen: Sequence[Dataset]) -> Mapping[str, "_Meaning"]:
+        """What a question means to each model of some datasets."""
+        meanings = {plain(dataset.model): _Meaning(dataset.model) for dataset in chosen}
 
-    def _lack_of(self, dataset: Dataset, dimension: int, digest: str) -> str:
-        """Why a dataset cannot answer; empty if it can."""
-        name, model = dataset.manifest.id, dataset.model
-        if _plain(model) != _plain(self._model):
-            return (
-                f"dataset '{name}' was made with the model {model}, and questions are embedded "
-                f"with {self._model}; start with VECTOR_INDEX_EMBEDDING_MODEL={model}"
-            )
-        if dataset.digest and dataset.digest != digest:
-            return (
-                f"dataset '{name}' was made with other weights of the model {model} than those "
-                "that are here; make it anew"
-            )
-        if dataset.facts.count and dataset.facts.dimension != dimension:
-            return (
-                f"dataset '{name}' has vectors of {dataset.facts.dimension} dimensions, and "
-                f"{model} makes {dimension}"
-            )
-        return ""
+        async def find(meaning: _Meaning) -> None:
+            try:
+                with anyio.fail_after(_MODEL_SECONDS):
+                    found = await self._models.embedded(meaning.model, query)
+                meaning.vector, meaning.digest = found
+            except EmbeddingError as error:
+                meaning.refusal = failed(self._remedies.told(error))
+            except TimeoutError:
+                meaning.refusal = timed_out(_MODEL_SECONDS)
+
+        async with anyio.create_task_group() as tasks:
+            for meaning in meanings.values():
+                tasks.start_soon(find, meaning)
+        return meanings
 
     async def _searched(
-        self, asked: Asked, chosen: Sequence[Dataset], vector: Vector, notes: list[str]
+        self, asked: Asked, chosen: Sequence[tuple[Dataset, Vector]], notes: list[str]
     ) -> Sequence[Result]:
-        most = asked.top_k or max((d.manifest.default_top_k for d in chosen), default=1)
+        most = asked.top_k or max((d.manifest.default_top_k for d, _ in chosen), default=1)
         stems = asked_stems(asked.query)
         found: dict[str, list[Result]] = {}
         at_once = anyio.Semaphore(_AT_ONCE)
 
-        async def search(dataset: Dataset) -> None:
+        async def search(dataset: Dataset, vector: Vector) -> None:
             id_ = dataset.manifest.id
             async with at_once:
                 try:
@@ -181,13 +203,13 @@ class Datasets:
 
         with anyio.move_on_after(_SEARCH_SECONDS) as patience:
             async with anyio.create_task_group() as tasks:
-                for dataset in chosen:
-                    tasks.start_soon(search, dataset)
+                for dataset, vector in chosen:
+                    tasks.start_soon(search, dataset, vector)
         if patience.cancelled_caught:
             if not found:
                 raise timed_out(_SEARCH_SECONDS)
             notes.append(f"{len(chosen) - len(found)} datasets took too long and are left out")
-        if notes and not found and chosen:
+        if notes and not found:
             raise failed(notes[0])
         merged = [result for results in found.values() for result in results]
         return sorted(merged, key=lambda result: -result.score)[:most]
@@ -201,6 +223,30 @@ def _chosen(ready: Mapping[str, Dataset], ids: Sequence[str]) -> Sequence[Datase
     return [ready[id_] for id_ in ids or sorted(ready)]
 
 
-def _plain(model: str) -> str:
-    """A model's name, however it is written."""
-    return model.removeprefix(_HUB).casefold()
+@dataclass(slots=True)
+class _Meaning:
+    """What a question means to a model, or why nobody knows."""
+
+    model: str
+    vector: Vector | None = None
+    digest: str = ""
+    """Of the model's weights."""
+    refusal: Refusal | None = None
+
+
+def _refusal_of(dataset: Dataset, meaning: _Meaning) -> Refusal | None:
+    """Why a dataset cannot answer; None if it can."""
+    name, model, facts = dataset.manifest.id, dataset.model, dataset.facts
+    if meaning.vector is None:
+        return meaning.refusal
+    if dataset.digest and dataset.digest != meaning.digest:
+        return failed(
+            f"dataset '{name}' was made with other weights of the model {model} than those that "
+            "are here; make it anew"
+        )
+    if facts.count and facts.dimension != len(meaning.vector):
+        return failed(
+            f"dataset '{name}' has vectors of {facts.dimension} dimensions, and {model} makes "
+            f"{len(meaning.vector)}"
+        )
+    return None

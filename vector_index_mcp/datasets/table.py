@@ -1,7 +1,7 @@
 """The table of a dataset that is ours: how it is made, and what is known of it as a whole."""
 
 import json
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -39,18 +39,22 @@ class Facts:
 class Rows:
     """A table that is being made."""
 
-    def __init__(self, index: Index) -> None:
+    def __init__(self, index: Index, first: int = 0) -> None:
+        """Add to `index`, whose next row has the number `first`."""
         self._index = index
+        self._next = first
         self.count = 0
+        """How many rows were added."""
 
     async def add(self, texts: Sequence[Text], vectors: Iterable[Vector | None]) -> None:
         """Add rows, in order; one without a vector is found by its words."""
-        numbers = range(self.count, self.count + len(texts))
+        numbers = range(self._next, self._next + len(texts))
         documents = [rows.document(n, text) for n, text in zip(numbers, texts, strict=True)]
         given = zip(numbers, vectors, strict=True)
         by_hash = {rows.hash_of(n): vector for n, vector in given if vector is not None}
-        await self._index.store.append(documents, self.count + 1, by_hash)
-        self.count = numbers.stop
+        await self._index.store.append(documents, self._next + 1, by_hash)
+        self._next = numbers.stop
+        self.count += len(numbers)
 
 
 @asynccontextmanager
@@ -68,9 +72,30 @@ async def making(folder: Path, model: ModelIdentity) -> AsyncIterator[Rows]:
         index.close()
 
 
+@asynccontextmanager
+async def adding(folder: Path, known: Collection[str]) -> AsyncIterator[tuple[Index, Rows]]:
+    """More rows for the table in `folder`, instead of those of the paths that are `known`.
+
+    Raises:
+        StoreError: If it cannot be read or written.
+    """
+    index = await Index.open(str(folder))
+    assert index is not None  # its facts were read
+    try:
+        keys = [*await index.store.holdings()]
+        first = 1 + max((rows.number_in(key) for key in keys), default=-1)
+        await index.store.delete(key for key in keys if rows.path_in(key) in known)
+        yield index, Rows(index, first)
+        await index.store.maintain()
+    finally:
+        index.close()
+
+
 def write_facts(folder: Path, facts: Facts) -> None:
-    """Write what is known of a table beside it."""
-    (folder / FACTS).write_text(json.dumps(asdict(facts)), encoding="utf-8")
+    """Write what is known of a table beside it, in one step: the old file may have two names."""
+    part = folder / f".{FACTS}{PART}"
+    part.write_text(json.dumps(asdict(facts)), encoding="utf-8")
+    part.replace(folder / FACTS)
 
 
 def is_ours(folder: Path) -> bool:

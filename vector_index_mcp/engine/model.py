@@ -47,7 +47,7 @@ def find_model(name: str) -> Model:
     Raises:
         ModelNotFoundError: If it is nowhere to be had, or cannot be a model; has a `problem`.
     """
-    return model_at_hand(name) or _checked(name, _hub_folder(_full_name(name)))
+    return model_at_hand(name) or _checked(name, _hub_folder(full_name(name)))
 
 
 def model_at_hand(name: str) -> Model | None:
@@ -58,12 +58,13 @@ def model_at_hand(name: str) -> Model | None:
     """
     if looks_like_folder(name):
         return _checked(name, Path(name).expanduser())
-    if _full_name(name) == OFFLINE_MODEL and (folder := _offline_folder()):
+    if full_name(name) == OFFLINE_MODEL and (folder := _offline_folder()):
         return _checked(name, folder)
     return None
 
 
-def _full_name(name: str) -> str:
+def full_name(name: str) -> str:
+    """What the hub calls a model: its first owner need not be said."""
     return name if "/" in name else f"sentence-transformers/{name}"
 
 

@@ -12,6 +12,12 @@ from vector_index_mcp.indexing.remedies import Remedies
 Answer = Callable[[Mapping[str, str]], Awaitable[Any]]
 """Answers a question of the page: its parameters to what JSON can hold."""
 
+Change = Callable[[Mapping[str, Any]], Awaitable[Any]]
+"""Does what somebody asks for on the page: JSON to what JSON can hold."""
+
+NOTHING: Mapping[str, Change] = {}
+"""What can be done on a page that only shows."""
+
 _LOOK_SECONDS = 0.3  # so that no more is said than somebody can read
 _SILENT_SECONDS = 15.0  # then it is sent anyway: sizes change without a sign
 _RETRY_MS = 1_000
@@ -48,6 +54,10 @@ class Content(Protocol):
     @property
     def answers(self) -> Mapping[str, Answer]:
         """What the page can ask, by the last part of the path."""
+
+    @property
+    def changes(self) -> Mapping[str, Change]:
+        """What can be done on the page, by the last part of the path; most pages only show."""
 
     async def news(self) -> Sequence[News]:
         """What an open page is told."""

@@ -14,7 +14,7 @@ from vector_index_mcp.documents.uris import uri_of
 from vector_index_mcp.engine.prose import front_matter
 from vector_index_mcp.errors import NoVectorsError, QueryError, UnknownError
 from vector_index_mcp.page import marking, markup
-from vector_index_mcp.page.content import News
+from vector_index_mcp.page.content import NOTHING, Change, News
 
 if TYPE_CHECKING:  # the link is there before LanceDB is imported
     from vector_index_mcp.documents.asking import Answer, Found
@@ -37,6 +37,7 @@ class DocumentsPage:
     index = "documents.html"
     command = "vector-index-mcp documents ui"
     remedies = REMEDIES
+    changes: Mapping[str, Change] = NOTHING
 
     def __init__(self, get_service: GetService) -> None:
         self._get_service = get_service

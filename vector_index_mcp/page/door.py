@@ -9,8 +9,9 @@ the machine, and every site that the user's browser visits, can reach its port:
 - A session is a room, which is the first part of the page's path, and a key, which is a cookie. A
   browser sends cookies to every port of a host; so the cookie is limited to the room's path, and a
   server on another port, which has other paths, never gets it.
-- A request must name this listener as its host (no DNS name that somebody points here), must come
-  from the page itself (no other origin) and may only read. One exception: a token may come from a
+- A request must name this listener as its host (no DNS name that somebody points here) and must
+  come from the page itself (no other origin). What changes something says so by its method, and
+  names the page as its origin, which no other page can. One exception: a token may come from a
   file, which has no origin, because whoever holds a token may enter.
 """
 
@@ -54,7 +55,7 @@ class Refusal:
 
 _OTHER_HOST = Refusal(403, "This host name does not belong to the page.")
 _OTHER_ORIGIN = Refusal(403, "Another site may not ask.")
-_NOT_READING = Refusal(405, "Only GET is understood.")
+_OTHER_METHOD = Refusal(405, "Only GET and POST are understood.")
 ENTRANCE = "/"
 _NO_ORIGIN = "null"  # what a browser says of a page in a file
 
@@ -120,12 +121,17 @@ def refusal(method: str, path: str, headers: Mapping[str, str], port: int) -> Re
     if host not in hosts_of(LOOPBACK_NAMES, port):
         return _OTHER_HOST
     if method == "POST" and path == ENTRANCE:
-        own = f"http://{host}"
-        is_welcome = headers.get("origin", own) in {own, _NO_ORIGIN}
+        is_welcome = headers.get("origin", _own(host)) in {_own(host), _NO_ORIGIN}
         return None if is_welcome and _takes_the_whole_tab(headers) else _OTHER_ORIGIN
     if is_of_another_page(headers, host):
         return _OTHER_ORIGIN
-    return None if method == "GET" else _NOT_READING
+    if method == "POST":
+        return None if headers.get("origin") == _own(host) else _OTHER_ORIGIN
+    return None if method == "GET" else _OTHER_METHOD
+
+
+def _own(host: str) -> str:
+    return f"http://{host}"
 
 
 def _takes_the_whole_tab(headers: Mapping[str, str]) -> bool:

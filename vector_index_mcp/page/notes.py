@@ -29,7 +29,7 @@ from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.remedies import REMEDIES
 from vector_index_mcp.notes.search import matching
 from vector_index_mcp.page import marking, markup, notes_history, notes_views
-from vector_index_mcp.page.content import News
+from vector_index_mcp.page.content import NOTHING, Change, News
 from vector_index_mcp.page.notes_history import Subject
 from vector_index_mcp.page.notes_views import address_of, cut, key_of, name_of
 
@@ -55,6 +55,7 @@ class NotesPage:
     index = "notes.html"
     command = "vector-index-mcp notes ui"
     remedies = REMEDIES
+    changes: Mapping[str, Change] = NOTHING
 
     def __init__(self, get_service: GetService) -> None:
         self._get_service = get_service

@@ -13,7 +13,7 @@ from vector_index_mcp.engine.words import words
 from vector_index_mcp.errors import QueryError
 from vector_index_mcp.foreign import visible
 from vector_index_mcp.page import folders, highlight
-from vector_index_mcp.page.content import News
+from vector_index_mcp.page.content import NOTHING, Change, News
 
 if TYPE_CHECKING:  # the link is there before LanceDB is imported
     from vector_index_mcp.codebase.asking import Answer
@@ -31,6 +31,7 @@ class ProjectPage:
     index = "index.html"
     command = "vector-index-mcp ui PATH"
     remedies = REMEDIES
+    changes: Mapping[str, Change] = NOTHING
 
     def __init__(self, get_service: GetService) -> None:
         self._get_service = get_service

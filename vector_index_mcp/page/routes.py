@@ -35,6 +35,7 @@ _TYPES = {
 }
 _OBEYED = "obeyed.js"
 _LONGEST_FORM_BYTES = 1_000
+_LONGEST_CHANGE_BYTES = 20_000
 # The browser loads only our own files, and no text of the project can become markup: Chromium
 # refuses to parse a string as HTML (trusted types).
 _HEADERS = {
@@ -129,12 +130,16 @@ def application(content: Content, doorkeeper: door.Door, visits: Visits, port: i
             return PlainTextResponse("There is no such question.", 404)
         return await _answered(ask(request.query_params), content.remedies)
 
+    async def change(request: Request) -> Response:
+        return await _changed(content, request)
+
     routes = [
         Route(door.ENTRANCE, enter, methods=["GET", "POST"]),
         Route("/{room}/", show),
         Route("/{room}/{name}", show),
         Route("/{room}/api/news", tell_news),
-        Route("/{room}/api/{name}", answer),
+        Route("/{room}/api/{name}", answer, methods=["GET"]),
+        Route("/{room}/api/{name}", change, methods=["POST"]),
     ]
     return _Guard(Starlette(routes=routes), content.command, doorkeeper, visits, port)
 
@@ -174,15 +179,34 @@ class _Guard:
         return None
 
 
+async def _changed(content: Content, request: Request) -> Response:
+    """Do what somebody asks for on the page."""
+    if (do := content.changes.get(request.path_params["name"])) is None:
+        return PlainTextResponse("This cannot be done here.", 404)
+    try:
+        given = json.loads(await _body(request, _LONGEST_CHANGE_BYTES))
+    except (ValueError, RecursionError):
+        given = None
+    if not isinstance(given, dict):
+        return _json({"error": "This is no JSON that could be meant."}, 400)
+    return await _answered(do(given), content.remedies)
+
+
 async def _token_sent(request: Request) -> str:
     """The token in a form's body; empty if there is none, or if it is too long for one."""
+    body = await _body(request, _LONGEST_FORM_BYTES)
+    values = parse_qs(body.decode("utf-8", "replace"))
+    return values.get("token", [""])[0]
+
+
+async def _body(request: Request, longest: int) -> bytes:
+    """The body of a request; empty if it is too long."""
     body = b""
     async for chunk in request.stream():
         body += chunk
-        if len(body) > _LONGEST_FORM_BYTES:
-            return ""
-    values = parse_qs(body.decode("utf-8", "replace"))
-    return values.get("token", [""])[0]
+        if len(body) > longest:
+            return b""
+    return body
 
 
 async def _answered(answer: Awaitable[Any], remedies: Remedies) -> Response:

@@ -3,7 +3,14 @@
 A hook of git, from which we may have been started, sets variables that would.
 """
 
+import logging
 import os
+import subprocess
+from pathlib import Path
+
+_log = logging.getLogger(__name__)
+
+_SECONDS = 10.0
 
 _OF_A_REPOSITORY = frozenset(
     "GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_COMMON_DIR GIT_PREFIX GIT_NAMESPACE GIT_CONFIG "
@@ -28,3 +35,16 @@ def without_settings() -> dict[str, str]:
     """Ours, without anything about git: only the settings of the repository itself count."""
     ours = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     return {**ours, **_ASKS_NOBODY, **_NO_SETTINGS}
+
+
+def revision_of(folder: Path) -> str:
+    """The commit that a folder is at; empty if it is in no repository, or there is no git."""
+    command = ["git", "-C", str(folder), "rev-parse", "HEAD"]
+    try:
+        said = subprocess.run(
+            command, env=without_settings(), capture_output=True, timeout=_SECONDS, check=False
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        _log.warning("the revision of %s is not known: %s", folder, error)
+        return ""
+    return said.stdout.decode("ascii", "replace").strip() if not said.returncode else ""

@@ -5,9 +5,10 @@ Knows nothing of MCP: a command that opens an index itself would wait half a sec
 
 import hashlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,8 +22,11 @@ from vector_index_mcp.serving.lazily import Lazily
 from vector_index_mcp.settings import Settings
 
 if TYPE_CHECKING:
+    import anyio.abc
+
     from vector_index_mcp.codebase.service import Codebase
     from vector_index_mcp.datasets.service import Datasets
+    from vector_index_mcp.datasets.workshop import Order
     from vector_index_mcp.documents.home import Home
     from vector_index_mcp.documents.language_model import LanguageModel
     from vector_index_mcp.documents.service import Documents
@@ -211,37 +215,48 @@ async def open_datasets(
 def load_datasets(root: Path, settings: Settings) -> "Datasets":
     """The datasets in the folder `root`, not yet running; takes half a second, as above."""
     from vector_index_mcp.datasets.conversion import prepare
+    from vector_index_mcp.datasets.models import Models
     from vector_index_mcp.datasets.registry import Registry
     from vector_index_mcp.datasets.remedies import REMEDIES
     from vector_index_mcp.datasets.service import Datasets
+    from vector_index_mcp.datasets.workshop import Workshop
 
     name = _name_of(os.fsencode(root))
     cache = cache_folder(settings) / "datasets" / name
     registry = Registry(root, root.parent, cache, prepare)
-    return Datasets(registry, _embedder_of(settings, REMEDIES), settings.embedding_model, REMEDIES)
+
+    def other(model: str) -> "WorkerEmbedder":
+        return _embedder_of(settings, REMEDIES, model)
+
+    models = Models(settings.embedding_model, _embedder_of(settings, REMEDIES), other)
+    index_of = partial(index_of_texts, settings=settings)
+    workshop = Workshop(root, index_of, allow_broad=settings.allow_broad_path)
+    return Datasets(registry, models, workshop, REMEDIES)
 
 
-def index_of_texts(source: Path, endings: Sequence[str], settings: Settings) -> "LiveIndex":
-    """An index of the texts in the folder `source`, not yet running; found again if it is ended.
+def index_of_texts(order: "Order", settings: Settings) -> "LiveIndex":
+    """An index of the texts that a dataset is made of, not yet running.
 
-    Args:
-        source: A folder, resolved.
-        endings: Of the files that count, without a dot.
-        settings: How it is made.
+    It is found again if the work was broken off.
     """
     from vector_index_mcp.datasets.remedies import REMEDIES
     from vector_index_mcp.indexing.place import Place
     from vector_index_mcp.indexing.preparing.recipe import Recipe
     from vector_index_mcp.indexing.service import LiveIndex
 
-    known = repr((source, tuple(endings), settings.embedding_model, settings.chunk_max_chars))
+    changed = {
+        "embedding_model": order.model or settings.embedding_model,
+        "chunk_max_chars": order.chunk_chars or settings.chunk_max_chars,
+    }
+    chosen, endings = settings.model_copy(update=changed), tuple(order.endings)
+    known = repr((order.source, endings, *changed.values()))
     name = _name_of(known.encode("utf-8", "replace"))
-    place = Place(str(cache_folder(settings) / "making" / name), owner=str(source))
+    place = Place(str(cache_folder(settings) / "making" / name), owner=str(order.source))
     mask = f"**/*.{{{','.join(endings)}}}" if len(endings) > 1 else f"**/*.{endings[0]}"
     reading = Reading(_LARGEST_TEXT_BYTES, skips_minified=False, converts=True)
-    folder = Folder(source, selection=Selection(mask=mask), reading=reading)
-    options = _options_of(settings, Recipe(settings.chunk_max_chars, is_prose=True), REMEDIES)
-    embedder, cache = _embedder_of(settings, REMEDIES), _cache_of(settings)
+    folder = Folder(order.source, selection=Selection(mask=mask), reading=reading)
+    options = _options_of(chosen, Recipe(chosen.chunk_max_chars, is_prose=True), REMEDIES)
+    embedder, cache = _embedder_of(chosen, REMEDIES), _cache_of(settings)
     return LiveIndex([folder], place, options, embedder, cache)
 
 
@@ -273,17 +288,40 @@ def _options_of(settings: Settings, recipe: "Recipe", remedies: "Remedies") -> "
     )
 
 
-def _embedder_of(settings: Settings, remedies: "Remedies") -> "WorkerEmbedder":
+def _embedder_of(settings: Settings, remedies: "Remedies", other: str = "") -> "WorkerEmbedder":
+    """What embeds with the model of the settings.
+
+    Args:
+        settings: Which model, and how.
+        remedies: What to do about an error.
+        other: Another model, which is not fetched if it is not here: somebody else has chosen it.
+    """
     from vector_index_mcp.engine.embed import WorkerEmbedder
+    from vector_index_mcp.engine.model import full_name
+    from vector_index_mcp.errors import Problem
     from vector_index_mcp.processes import children
 
+    def remedy_of(problem: Problem) -> str:
+        if other and problem is Problem.MODEL_NOWHERE:
+            return (
+                f"get it with `hf download {full_name(other)}`, or start once with "
+                f"VECTOR_INDEX_EMBEDDING_MODEL={other}"
+            )
+        return remedies.of(problem)
+
+    async def start(
+        module: str, *arguments: str, environment: Mapping[str, str]
+    ) -> "anyio.abc.Process":
+        offline = {"HF_HUB_OFFLINE": "1"} if other else {}
+        return await children.start(module, *arguments, environment={**environment, **offline})
+
     return WorkerEmbedder(
-        settings.embedding_model,
+        other or settings.embedding_model,
         settings.embedding_device,
         settings.worker_idle_minutes * _SECONDS_PER_MINUTE,
-        reranker_name=settings.rerank_model,
-        start_worker=children.start,
-        remedy_of=remedies.of,
+        reranker_name="" if other else settings.rerank_model,
+        start_worker=start,
+        remedy_of=remedy_of,
     )
 
 

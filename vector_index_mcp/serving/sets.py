@@ -167,6 +167,17 @@ def _datasets() -> ToolSet:
     from vector_index_mcp.datasets.remedies import REMEDIES
     from vector_index_mcp.serving.loading import open_datasets
 
+    def load_rest(get_service: Get, _: bool) -> "App":
+        from vector_index_mcp.datasets import rest
+
+        return rest.application(get_service)
+
+    def load_page(get_service: Get, handover: "Handover") -> "Page":
+        from vector_index_mcp.page.datasets import DatasetsPage
+        from vector_index_mcp.serving.listener import Page
+
+        return Page(DatasetsPage(get_service), handover)
+
     return ToolSet(
         name=DATASETS,
         server_name="mcpower",
@@ -177,7 +188,8 @@ def _datasets() -> ToolSet:
         remedies=REMEDIES,
         load=open_datasets,
         register=tools.register,
-        load_page=None,
+        load_page=load_page,
+        load_rest=load_rest,
     )
 
 

@@ -112,8 +112,18 @@ def test_others_may_not(headers, path):
     assert refused.status == 403
 
 
-@pytest.mark.parametrize("method", ["HEAD", "POST", "PUT", "DELETE", "OPTIONS", "TRACE", "get"])
-def test_nothing_can_be_changed(method):
+@pytest.mark.parametrize("origin", [None, "null", "http://evil.example", "http://localhost:1"])
+def test_only_the_page_itself_changes_something(origin):
+    headers = {"host": HOST} | ({"origin": origin} if origin else {})
+    refused = refusal("POST", "/room/api/make", headers, PORT)
+    assert refused is not None
+    assert refused.status == 403
+    own = {"host": HOST, "origin": f"http://{HOST}"}
+    assert refusal("POST", "/room/api/make", own, PORT) is None
+
+
+@pytest.mark.parametrize("method", ["HEAD", "PUT", "DELETE", "OPTIONS", "TRACE", "get"])
+def test_other_methods_are_not_understood(method):
     refused = refusal(method, "/room/", {"host": HOST}, PORT)
     assert refused is not None
     assert refused.status == 405

@@ -5,11 +5,15 @@ import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from vector_index_mcp.console import listening
+from vector_index_mcp.datasets.limits import ENDINGS, FEWEST_WORDS, MOST_OVERLAP, MOST_WORDS
+
 SERVE, LIST, INDEX, EXPORT = "serve", "list", "index", "export"
 PACK, ADD, DELETE = "pack", "add", "delete"
+INFO, CHECK, UI, CONSOLE = "info", "validate", "ui", "console"
 SEARCH, VALIDATE, HEALTH = "search", "validate-index", "health-check"
-_ENDINGS = "md,markdown,txt,rst,adoc,html,htm,ipynb,pdf,docx".split(",")
 USUAL_FOLDER = "datasets"
+USUAL_PORT = 4_173  # of the contract
 _DESCRIPTION = """\
 Knowledge that others have prepared, each a folder with a manifest.json, an index and its texts.
 Drop one beside the others and agents can search it, without its sources and without embedding
@@ -35,7 +39,11 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     serving = add(SERVE, "serve MCP on standard input and output: what an MCP client runs")
     listing = add(LIST, "list the datasets, and say why one cannot be served")
     listing.add_argument("--json", action="store_true", help="print JSON")
-    for command in (serving, listing):
+    ui = add(UI, "print a link to the page of the datasets, and open it")
+    ui.add_argument("--no-open", action="store_true", help="print the link only")
+    console = add(CONSOLE, "serve HTTP: /api/datasets as the original's console, and MCP at /mcp")
+    listening.add_options(console, USUAL_PORT)
+    for command in (serving, listing, ui, console):
         command.add_argument(
             "folder",
             metavar="FOLDER",
@@ -51,7 +59,12 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     removing = add(DELETE, "delete a dataset, after asking")
     removing.add_argument("dataset_id", metavar="ID", help="as `list` shows it")
     removing.add_argument("--yes", action="store_true", help="do not ask")
-    for command in (adding, removing):
+    info = add(INFO, "say what a dataset is, and where it comes from")
+    checking = add(CHECK, "look whether a dataset can be served, and is what it says")
+    for command in (info, checking):
+        command.add_argument("dataset_id", metavar="ID", help="as `list` shows it")
+        command.add_argument("--json", action="store_true", help="print JSON")
+    for command in (adding, removing, info, checking):
         command.add_argument(
             "--output",
             metavar="DIR",
@@ -92,23 +105,28 @@ def _add_index(command: argparse.ArgumentParser) -> None:
         "--file-types",
         metavar="LIST",
         type=_endings,
-        default=_ENDINGS,
-        help=f"endings of the files that count ({','.join(_ENDINGS)})",
+        default=ENDINGS,
+        help=f"endings of the files that count ({','.join(ENDINGS)})",
     )
     command.add_argument("--model", default="", help="the embedding model, if not the usual one")
     command.add_argument(
         "--chunk-size",
         metavar="WORDS",
-        type=_between(64, 4_096),
+        type=_between(FEWEST_WORDS, MOST_WORDS),
         default=0,
-        help="how long a chunk is at most (64 to 4096 words)",
+        help=f"how long a chunk is at most ({FEWEST_WORDS} to {MOST_WORDS} words)",
     )
     command.add_argument(
         "--chunk-overlap",
         metavar="WORDS",
-        type=_between(0, 1_024),
+        type=_between(0, MOST_OVERLAP),
         default=0,
         help="taken, and not used: chunks follow headings and paragraphs, and do not overlap",
+    )
+    command.add_argument(
+        "--append",
+        action="store_true",
+        help="add to a dataset that is there; texts of the same paths are replaced",
     )
     _add_about(command)
 

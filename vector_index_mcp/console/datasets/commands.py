@@ -1,31 +1,30 @@
 """The commands of the datasets. Their imports stand where they are needed."""
 
 import argparse
-import json
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vector_index_mcp.background.endpoint import endpoint_of
+from vector_index_mcp.console import listening
 from vector_index_mcp.console.datasets.arguments import (
     ADD,
+    CHECK,
+    CONSOLE,
     DELETE,
     EXPORT,
     HEALTH,
     INDEX,
+    INFO,
+    LIST,
     PACK,
     SEARCH,
-    SERVE,
+    UI,
     VALIDATE,
     resolved,
 )
-from vector_index_mcp.console.terminal import write
-from vector_index_mcp.foreign import visible
 from vector_index_mcp.serving.sets import DATASETS
 
 if TYPE_CHECKING:
-    from vector_index_mcp.datasets.dataset import Dataset
-    from vector_index_mcp.datasets.registry import LoadError
     from vector_index_mcp.settings import Settings
 
 
@@ -54,46 +53,17 @@ def run(
         from vector_index_mcp.console.datasets import bridge
 
         return bridge.COMMANDS[line.command](line, settings())
-    root = resolved(line.folder)
-    if line.command == SERVE:
-        from vector_index_mcp.background import relay
+    if line.command in (LIST, INFO, CHECK):
+        from vector_index_mcp.console.datasets import looking
 
-        return relay.run(endpoint_of(DATASETS, root), host_options)
-    return _list(root, settings(), as_json=line.json)
+        return looking.COMMANDS[line.command](line, settings())
+    endpoint = endpoint_of(DATASETS, resolved(line.folder))
+    if line.command == UI:
+        from vector_index_mcp.console import ui
 
+        return ui.run(endpoint, host_options, opens_browser=not line.no_open)
+    if line.command == CONSOLE:
+        return listening.run(line, endpoint, host_options, is_alone=True)
+    from vector_index_mcp.background import relay
 
-def _list(root: Path, settings: "Settings", *, as_json: bool) -> int:
-    """Print what can be served and what cannot; 1 if there is anything of the latter."""
-    import anyio
-
-    from vector_index_mcp.serving.loading import load_datasets
-
-    async def looked() -> "tuple[Sequence[Dataset], Sequence[LoadError]]":
-        registry = load_datasets(root, settings).registry
-        await registry.follow()
-        ready = await registry.ready()
-        return [ready[id_] for id_ in sorted(ready)], await registry.errors()
-
-    ready, errors = anyio.run(looked)
-    if as_json:
-        found = [
-            {
-                "id": dataset.manifest.id,
-                "name": dataset.manifest.name,
-                "documents": dataset.facts.count,
-                "dimensions": dataset.facts.dimension,
-                "model": dataset.model,
-            }
-            for dataset in ready
-        ]
-        failed = [{"manifest": str(each.path), "error": each.error} for each in errors]
-        write(json.dumps({"datasets": found, "errors": failed}, indent=2))
-        return 1 if errors else 0
-    if not ready and not errors:
-        write(f"There is no dataset in {visible(str(root))}")
-    for dataset in ready:
-        count, model = dataset.facts.count, dataset.model
-        write(visible(f"{dataset.manifest.id}  {count} texts  {model}  {dataset.manifest.name}"))
-    for each in errors:
-        write(f"{visible(str(each.path))}: {visible(each.error, keep=chr(10))}")
-    return 1 if errors else 0
+    return relay.run(endpoint, host_options)

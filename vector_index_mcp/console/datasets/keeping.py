@@ -1,19 +1,17 @@
 """The commands that send, take and delete whole datasets."""
 
 import argparse
-import shutil
 import sys
 from collections.abc import Callable, Mapping
-from pathlib import Path
 
 import anyio
 
 from vector_index_mcp.console.datasets.arguments import ADD, DELETE, PACK, resolved
 from vector_index_mcp.console.terminal import write
-from vector_index_mcp.datasets import finding, manifest, packing, table
-from vector_index_mcp.datasets.conversion import prepare
+from vector_index_mcp.datasets import keeping, manifest, packing, table
+from vector_index_mcp.datasets.conversion import prove
 from vector_index_mcp.datasets.refusal import BadDatasetError
-from vector_index_mcp.errors import SettingsError, UnknownError, VectorIndexError
+from vector_index_mcp.errors import SettingsError, VectorIndexError
 from vector_index_mcp.foreign import visible
 
 
@@ -40,7 +38,7 @@ def _add(line: argparse.Namespace) -> int:
     try:
         found = manifest.read(folder / manifest.NAME, root, root)
         if table.is_ours(found.index):
-            anyio.run(prepare, found, folder)
+            anyio.run(prove, found.index)
     except BadDatasetError as error:
         write(visible(f"{folder} is there, and cannot be served: {error}"), sys.stderr)
         return 1
@@ -50,28 +48,19 @@ def _add(line: argparse.Namespace) -> int:
 
 def _delete(line: argparse.Namespace) -> int:
     root = resolved(line.output)
-    folders = dict(map(_id_and_folder, finding.find(root).paths))
-    folder = folders.get(line.dataset_id)
-    if folder is None or folder == root:
-        raise UnknownError(f"Dataset '{line.dataset_id}' does not exist")
+    path = keeping.manifest_of(root, line.dataset_id)
     if not line.yes:
         if not sys.stdin.isatty():
             raise SettingsError("nothing was deleted; give --yes to delete without being asked")
-        write(f"Delete {visible(str(folder))} and all that lies in it? [y/N] ", end="")
+        write(f"Delete the dataset in {visible(str(path.parent))}? [y/N] ", end="")
         if input().strip().lower() not in {"y", "yes"}:
             write("Nothing was deleted.")
             return 1
-    shutil.rmtree(folder)
-    write(visible(f"Deleted {folder}"))
+    left = keeping.delete(path, root, root.parent)
+    write(visible(f"Deleted {line.dataset_id}"))
+    if left is not None:
+        write(visible(f"Other files stay in {left}"))
     return 0
-
-
-def _id_and_folder(path: Path) -> tuple[str, Path]:
-    folder = path.parent
-    try:
-        return manifest.read(path, folder, folder).id, folder
-    except BadDatasetError:
-        return "", folder
 
 
 COMMANDS: Mapping[str, Callable[[argparse.Namespace], int]] = {

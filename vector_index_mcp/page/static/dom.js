@@ -55,7 +55,17 @@ export class Refused extends Error {}
 
 // The answer to a question, as JSON; a Refused error in the service's own words if it has none.
 export async function ask(what, values, signal) {
-  const response = await fetch(`api/${what}?${new URLSearchParams(values)}`, { signal });
+  return answered(await fetch(`api/${what}?${new URLSearchParams(values)}`, { signal }));
+}
+
+// The same of something that is done.
+export async function tell(what, values) {
+  return answered(await fetch(`api/${what}`, {
+    method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(values),
+  }));
+}
+
+async function answered(response) {
   if (!(response.headers.get("content-type") || "").startsWith("application/json")) {
     throw new Refused(await response.text());
   }

@@ -13,7 +13,7 @@ export function listenForKeys(query, firstResult) {
     } else if (event.key === "ArrowUp" && current) {
       (current.previousElementSibling || query).focus();
     } else if (event.key === "Enter" && event.target === current && current) {
-      current.querySelector("a").click();
+      current.querySelector("a")?.click();
     } else {
       return;
     }

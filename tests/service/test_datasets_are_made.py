@@ -1,0 +1,278 @@
+"""Datasets are made of folders, get more texts, and are deleted; nothing else is touched."""
+
+import os
+import shutil
+
+import anyio
+import pytest
+from fakes import FakeEmbedder
+from shelves import DIMENSION, MODEL, index_of, manifest, order, put, running, write
+from waiting import eventually
+
+from vector_index_mcp.datasets import keeping, snapshot, workshop
+from vector_index_mcp.datasets.arguments import asked
+from vector_index_mcp.datasets.manifest import said_in
+from vector_index_mcp.errors import BusyError, SettingsError, UnknownError, VectorIndexError
+
+pytestmark = pytest.mark.anyio
+
+SHIPS, TREES = "# Ships\n\nA ship sails on the sea.\n", "# Trees\n\nA tree has leaves.\n"
+
+
+@pytest.fixture
+def root(tmp_path):
+    root = tmp_path / "datasets"
+    root.mkdir()
+    return root
+
+
+@pytest.fixture
+def source(tmp_path):
+    return texts_in(tmp_path / "texts", ships=SHIPS, trees=TREES)
+
+
+@pytest.fixture
+def embedder():
+    return FakeEmbedder(MODEL, DIMENSION)
+
+
+def texts_in(folder, **texts):
+    folder.mkdir(exist_ok=True)
+    for name, text in texts.items():
+        (folder / f"{name}.md").write_text(text, encoding="utf-8")
+    return folder
+
+
+def maker(tmp_path, embedder):
+    return index_of(tmp_path / "beside", embedder)
+
+
+def serving(root, tmp_path, embedder):
+    return running(root, embedder, index_of=maker(tmp_path, embedder))
+
+
+async def found(service, words, dataset="made"):
+    given = asked({"dataset": dataset, "query": words, "topK": 10})
+    return [result.path for result in (await service.search(given)).results]
+
+
+async def test_what_is_made_is_served_at_once(root, source, tmp_path, embedder):
+    async with serving(root, tmp_path, embedder) as service:
+        made = await service.make(order(source))
+        assert (made.documents, made.chunks, made.model) == (2, 2, MODEL)
+        assert (await found(service, "ship sails"))[0] == "ships.md"
+    assert not (tmp_path / "beside/texts").exists()  # its index is not needed any more
+
+
+async def test_more_texts_are_added_and_those_of_the_same_paths_replaced(
+    root, source, tmp_path, embedder
+):
+    async with serving(root, tmp_path, embedder) as service:
+        await service.make(order(source))
+        more = texts_in(tmp_path / "more", ships="# Boats\n\nRowing.\n", cars="# Cars\n\nRoads.\n")
+        made = await service.make(order(more, is_appended=True))
+        assert (made.documents, made.chunks) == (3, 3)
+        assert sorted(await found(service, "rowing")) == ["cars.md", "ships.md", "trees.md"]
+        assert (await found(service, "rowing"))[0] == "ships.md"
+        texts = (await service.search(asked({"dataset": "made", "query": "sails"}))).results
+        assert not any("sails" in result.snippet for result in texts)
+    said = said_in(root / "made/manifest.json")
+    assert (said["documentCount"], said["chunkCount"], said["name"]) == (3, 3, "made")
+    assert sorted(path.name for path in (root / "made").iterdir()) == [
+        "index-2", "manifest.json", "metadata.json",
+    ]  # fmt: skip
+
+
+async def test_what_is_added_to_is_left_as_it_was_until_it_is_done(
+    root, source, tmp_path, embedder
+):
+    """A table that shares its files with the new one: they are never written to."""
+    async with serving(root, tmp_path, embedder) as service:
+        await service.make(order(source))
+    kept = tmp_path / "kept"
+    assert snapshot.link(root / "made/index", kept)
+    before = {path: path.read_bytes() for path in kept.rglob("*") if path.is_file()}
+    async with serving(root, tmp_path, embedder) as service:
+        more = texts_in(tmp_path / "more", ships="# Boats\n\nRowing.\n")
+        await service.make(order(more, is_appended=True))
+    assert {path: path.read_bytes() for path in kept.rglob("*") if path.is_file()} == before
+
+
+async def test_texts_of_another_model_are_not_added(root, source, tmp_path, embedder):
+    async with serving(root, tmp_path, embedder) as service:
+        await service.make(order(source))
+    other = FakeEmbedder("other", DIMENSION)
+    async with serving(root, tmp_path, other) as service:
+        with pytest.raises(VectorIndexError, match="made with the model fake"):
+            await service.make(order(source, is_appended=True))
+    assert sorted(path.name for path in (root / "made").iterdir()) == [
+        "index", "manifest.json", "metadata.json",
+    ]  # fmt: skip
+
+
+async def test_only_what_was_made_here_is_added_to(root, source, tmp_path, embedder):
+    await put(root, "foreign")
+    async with serving(root, tmp_path, embedder) as service:
+        with pytest.raises(VectorIndexError, match="was not made by this program"):
+            await service.make(order(source, "foreign", is_appended=True))
+        with pytest.raises(SettingsError, match="does not exist; leave out --append"):
+            await service.make(order(source, "ghost", is_appended=True))
+
+
+async def test_what_is_being_made_is_shown_and_can_be_cancelled(root, source, tmp_path, embedder):
+    embedder.hold()
+    async with serving(root, tmp_path, embedder) as service:
+        job = service.workshop.begin(order(source))
+        await eventually(lambda: job.what == "embedding chunks")
+        assert (job.total, service.state, service.is_busy) == (2, "MAKING", True)
+        service.workshop.cancel(job.number)
+        await job.ended.wait()
+        assert (job.error, job.made, service.is_busy) == ("cancelled", None, False)
+        embedder.release()
+        assert (await service.make(order(source))).chunks == 2
+    assert [path.name for path in root.iterdir()] == ["made"]
+
+
+async def test_one_is_made_after_the_other_and_not_too_many_wait(root, source, tmp_path, embedder):
+    embedder.hold()
+    async with serving(root, tmp_path, embedder) as service:
+        jobs = [service.workshop.begin(order(source, f"made-{n}")) for n in range(8)]
+        with pytest.raises(BusyError, match="8 datasets are being made"):
+            service.workshop.begin(order(source, "one-more"))
+        await eventually(lambda: jobs[0].what == "embedding chunks")
+        assert {job.what for job in jobs[1:]} == {"waiting"}
+        embedder.release()
+        for job in jobs:
+            await job.ended.wait()
+        assert [job.error for job in jobs] == [""] * 8
+
+
+@pytest.mark.parametrize("folder", ["", "relative", "/no/such/folder", "/", "~nobody-here/x", "\0"])
+def test_a_dataset_is_made_of_a_folder_that_is_there_and_not_of_everything(folder):
+    with pytest.raises(SettingsError, match="folder"):
+        workshop.folder_of(folder, allow_broad=False)
+
+
+# -- a table that is served is our own -----------------------------------------------------------
+
+
+async def test_a_table_that_is_deleted_under_searches_answers_until_it_is_noticed(
+    root, source, tmp_path, embedder
+):
+    async with serving(root, tmp_path, embedder) as service:
+        await service.make(order(source))
+        shutil.rmtree(root / "made/index")
+        assert (await found(service, "ship sails"))[0] == "ships.md"
+
+
+async def test_where_files_have_one_name_only_a_table_is_served_where_it_lies(
+    root, source, tmp_path, embedder, monkeypatch
+):
+    def refuse(*_):
+        raise OSError("this file system knows no second names")
+
+    monkeypatch.setattr(os, "link", refuse)
+    async with serving(root, tmp_path, embedder) as service:
+        await service.make(order(source))
+        assert (await found(service, "ship sails"))[0] == "ships.md"
+
+
+def test_a_link_in_a_table_leads_nowhere(tmp_path):
+    (tmp_path / "secret").write_text("secret")
+    table = tmp_path / "table"
+    table.mkdir()
+    (table / "dataset.json").write_text("{}")
+    (table / "led").symlink_to(tmp_path / "secret")
+    (table / "folder").symlink_to(tmp_path)
+    assert snapshot.link(table, tmp_path / "kept")
+    assert [path.name for path in (tmp_path / "kept").iterdir()] == ["dataset.json"]
+
+
+# -- deleting ------------------------------------------------------------------------------------
+
+
+def delete(root, id_):
+    return keeping.delete(keeping.manifest_of(root, id_), root, root.parent)
+
+
+async def test_a_dataset_is_deleted_with_its_folder(root, source, tmp_path, embedder):
+    await put(root, "foreign")
+    async with serving(root, tmp_path, embedder) as service:
+        await service.make(order(source))
+        assert await service.delete("made") is None
+        assert [each.manifest.id for each in (await service.listed())[0]] == ["foreign"]
+        with pytest.raises(UnknownError, match="Dataset 'made' does not exist"):
+            await service.delete("made")
+    assert delete(root, "foreign") is None
+    assert [*root.iterdir()] == []
+
+
+async def test_files_that_are_not_of_the_dataset_stay(root):
+    folder = await put(root)
+    mine = [folder / "thesis.md", folder / "index/mine.txt"]
+    for file in mine:
+        file.write_text("mine")
+    assert delete(root, "sample") == folder
+    assert sorted(path for path in folder.rglob("*") if path.is_file()) == sorted(mine)
+
+
+@pytest.mark.parametrize("index", [".", "..", "mine"])
+async def test_a_manifest_that_names_a_folder_of_somebodys_files_deletes_none(root, index):
+    folder = root / "sample"
+    write(folder / "metadata.json", {})
+    write(folder / "manifest.json", manifest(index=index))
+    place = folder / index
+    write(place / "dataset.json", {})
+    (place / "thesis.md").write_text("mine")
+    (place / "pictures").mkdir()
+    (place / "pictures/one.png").write_text("mine")
+    delete(root, "sample")
+    assert (place / "thesis.md").read_text() == "mine"
+    assert (place / "pictures/one.png").read_text() == "mine"
+
+
+async def test_a_dataset_that_is_kept_elsewhere_is_only_taken_off_the_shelf(root, tmp_path):
+    kept = await put(tmp_path / "kept")
+    (root / "sample").symlink_to(kept)
+    before = sorted(kept.rglob("*"))
+    assert delete(root, "sample") is None
+    assert not (root / "sample").is_symlink()
+    assert sorted(kept.rglob("*")) == before
+
+
+# -- asked by many -------------------------------------------------------------------------------
+
+
+async def test_ten_ask_while_the_dataset_is_replaced_again_and_again(root, tmp_path, embedder):
+    """No error, and each answer is of one of the versions, whole."""
+    versions = [
+        texts_in(tmp_path / f"v{n}", **{f"{n}{c}": f"# Ship {n}\n\nIt sails.\n" for c in "abc"})
+        for n in range(6)
+    ]
+    answers = []
+
+    async def ask(service, done):
+        while not done.is_set():
+            answers.append(await found(service, "ship sails"))
+
+    async with serving(root, tmp_path, embedder) as service:
+        await service.make(order(versions[0]))
+        done = anyio.Event()
+        async with anyio.create_task_group() as tasks:
+            for _ in range(10):
+                tasks.start_soon(ask, service, done)
+            for version in versions[1:]:
+                with_it = order(version, f"new-{version.name}")
+                await service.make(with_it)
+                new = root / with_it.about.id
+                said = said_in(new / "manifest.json") | {"id": "made"}
+                write(new / "manifest.json", said)
+                (root / "made").rename(root / ".old")
+                new.rename(root / "made")
+                shutil.rmtree(root / ".old")
+                await eventually(lambda n=version.name: answers[-1][0].startswith(n[1:]))
+            done.set()
+    names = [{path[0] for path in answer} for answer in answers]
+    assert all(len(version) == 1 for version in names), names
+    assert all(len(answer) == 3 for answer in answers)
+    assert set().union(*names) == set("012345")

@@ -1,0 +1,140 @@
+"""The commands that look at datasets: which there are, what one is, whether it can be served."""
+
+import argparse
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vector_index_mcp.console.commands import awaited
+from vector_index_mcp.console.datasets.arguments import CHECK, INFO, LIST, resolved
+from vector_index_mcp.console.terminal import write
+from vector_index_mcp.datasets import keeping, manifest
+from vector_index_mcp.datasets.dataset import Dataset
+from vector_index_mcp.datasets.refusal import BadDatasetError
+from vector_index_mcp.datasets.registry import LoadError
+from vector_index_mcp.errors import VectorIndexError
+from vector_index_mcp.foreign import visible
+from vector_index_mcp.serving.loading import load_datasets
+
+if TYPE_CHECKING:
+    from vector_index_mcp.settings import Settings
+
+_SHOWN = {
+    "id": "Id",
+    "name": "Name",
+    "description": "About",
+    "documentCount": "Documents",
+    "chunkCount": "Chunks",
+    "model": "Model",
+    "embeddingDimensions": "Dimensions",
+    "source": "Made of",
+    "sourceRevision": "Revision",
+    "license": "License",
+    "createdAt": "Made",
+    "updatedAt": "Changed",
+    "path": "Folder",
+    "bytes": "Bytes",
+}
+
+
+def _list(line: argparse.Namespace, settings: "Settings") -> int:
+    """Print what can be served and what cannot; 1 if there is anything of the latter."""
+    root = resolved(line.folder)
+    ready, errors = awaited(partial(_looked, root, settings))
+    if line.json:
+        found = [
+            {
+                "id": dataset.manifest.id,
+                "name": dataset.manifest.name,
+                "documents": dataset.facts.count,
+                "dimensions": dataset.facts.dimension,
+                "model": dataset.model,
+            }
+            for dataset in ready
+        ]
+        failed = [{"manifest": str(each.path), "error": each.error} for each in errors]
+        write(json.dumps({"datasets": found, "errors": failed}, indent=2))
+        return 1 if errors else 0
+    if not ready and not errors:
+        write(f"There is no dataset in {visible(str(root))}")
+    for dataset in ready:
+        count, model = dataset.facts.count, dataset.model
+        write(visible(f"{dataset.manifest.id}  {count} texts  {model}  {dataset.manifest.name}"))
+    for each in errors:
+        write(f"{visible(str(each.path))}: {visible(each.error, keep=chr(10))}")
+    return 1 if errors else 0
+
+
+async def _looked(
+    root: Path, settings: "Settings"
+) -> tuple[Sequence[Dataset], Sequence[LoadError]]:
+    registry = load_datasets(root, settings).registry
+    await registry.follow()
+    ready = await registry.ready()
+    return [ready[id_] for id_ in sorted(ready)], await registry.errors()
+
+
+def _info(line: argparse.Namespace, _: "Settings") -> int:
+    """Print what a manifest says, and where it lies."""
+    path = keeping.manifest_of(resolved(line.output), line.dataset_id)
+    said = {**manifest.said_in(path), "path": str(path.parent), "bytes": _size_of(path.parent)}
+    if line.json:
+        write(json.dumps(said, indent=2, ensure_ascii=False))
+        return 0
+    for name, shown in _SHOWN.items():
+        if (value := said.get(name)) not in (None, ""):
+            words = f"{value:,}" if isinstance(value, int) else str(value)
+            write(f"{shown:<11} {visible(words)}")
+    return 0
+
+
+def _size_of(folder: Path) -> int:
+    files = (file for file in folder.rglob("*") if not file.is_symlink() and file.is_file())
+    return sum(file.stat().st_size for file in files)
+
+
+def _check(line: argparse.Namespace, settings: "Settings") -> int:
+    """Print what is wrong with a dataset; 1 if anything is."""
+    root = resolved(line.output)
+    path = keeping.manifest_of(root, line.dataset_id)
+    problems, dataset = awaited(partial(_examined, path, root, settings))
+    facts: Mapping[str, Any] = {}
+    if dataset is not None:
+        found = dataset.facts
+        facts = {"texts": found.count, "dimensions": found.dimension, "model": dataset.model}
+    if line.json:
+        said = {"id": line.dataset_id, "valid": not problems, "errors": problems, **facts}
+        write(json.dumps(said, indent=2, ensure_ascii=False))
+        return 1 if problems else 0
+    for problem in problems:
+        write(f"{line.dataset_id}: {visible(problem, keep=chr(10))}")
+    if not problems:
+        size = f"{facts['texts']:,} texts, {facts['dimensions']} dimensions"
+        write(visible(f"{line.dataset_id}: can be served ({size}, {facts['model']})"))
+    return 1 if problems else 0
+
+
+async def _examined(
+    path: Path, root: Path, settings: "Settings"
+) -> tuple[list[str], Dataset | None]:
+    try:
+        described = manifest.read(path, root, root.parent)
+        dataset = await load_datasets(root, settings).registry.opened(described)
+    except (BadDatasetError, VectorIndexError) as error:
+        return [str(error)], None
+    try:
+        return await dataset.examined(manifest.said_in(path)), dataset
+    except VectorIndexError as error:
+        return [str(error)], dataset
+    finally:
+        dataset.release()
+
+
+COMMANDS: "Mapping[str, Callable[[argparse.Namespace, Settings], int]]" = {
+    LIST: _list,
+    INFO: _info,
+    CHECK: _check,
+}
+"""By its name, what runs a command."""

@@ -1,0 +1,122 @@
+"""More texts for a dataset that was made here; those of the same paths are replaced.
+
+Who serves it meanwhile sees the old one or the new one: the new table lies beside the old one, and
+the manifest, which is replaced in one step, names it. What both have in common is on disk once.
+"""
+
+import json
+import os
+import shutil
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import anyio.to_thread
+
+from vector_index_mcp.datasets import making, manifest, rows, snapshot, table
+from vector_index_mcp.datasets.making import About, Made
+from vector_index_mcp.datasets.manifest import Manifest
+from vector_index_mcp.datasets.models import plain
+from vector_index_mcp.datasets.refusal import BadDatasetError
+from vector_index_mcp.datasets.table import PART, Facts
+from vector_index_mcp.engine.store import Index
+from vector_index_mcp.engine.types import ModelIdentity
+from vector_index_mcp.errors import SettingsError
+
+
+async def append(index: Index, below: str, about: About, folder: Path) -> Made:
+    """Add what an index holds to a dataset.
+
+    Args:
+        index: With the vectors of the dataset's model.
+        below: What the keys of the files begin with, before a slash; empty for all of them.
+        about: What is said of it; what is empty stays as it was.
+        folder: The dataset's own.
+
+    Raises:
+        SettingsError: If it is none that can be added to, or there is nothing to add.
+        StoreError: If one of them cannot be read or written.
+    """
+    described, facts = await anyio.to_thread.run_sync(_checked, folder)
+    model, records = await making.contents(index, below)
+    await _check_model(described, facts, model)
+    new = _unused(folder)
+    part = new.with_name(f".{new.name}.{os.getpid()}{PART}")
+    try:
+        await anyio.to_thread.run_sync(snapshot.clone, described.index, part)
+        paths = frozenset(making.path_of(record, below) for record in records)
+        async with table.adding(part, paths) as (into, added):
+            left_out = await making.fill(added, index, records, below)
+            keys = [*await into.store.holdings()]
+        if not added.count:
+            raise making.nothing_to_index()
+        documents = len({rows.path_in(key) for key in keys})
+        count = replace(facts, count=len(keys))
+        made = Made(folder, documents, len(keys), left_out, model.name, model.dimension, new.name)
+        publish = partial(_publish, part, new, described, about, made, count)
+        await anyio.to_thread.run_sync(publish)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+    return made
+
+
+def _checked(folder: Path) -> tuple[Manifest, Facts]:
+    """The dataset in a folder, if it can be added to."""
+    try:
+        described = manifest.read(folder / manifest.NAME, folder, folder)
+        is_ours = table.is_ours(described.index) and described.index.parent == folder.resolve()
+        if is_ours and (facts := table.facts_of(described.index)).is_unit:
+            return described, facts
+    except BadDatasetError as error:
+        raise SettingsError(f"{folder} cannot be added to: {error}") from error
+    raise SettingsError(
+        f"{folder} was not made by this program; make a dataset of all of its texts instead"
+    )
+
+
+async def _check_model(described: Manifest, facts: Facts, model: ModelIdentity) -> None:
+    index = await Index.open(str(described.index))
+    known = index.manifest.model if index is not None else None
+    if index is None or known is None or index.manifest.chunker != rows.CHUNKER:
+        raise SettingsError(f"dataset '{described.id}' is of another version; make it anew")
+    index.close()
+    if (plain(known.name), known.digest) != (plain(model.name), model.digest):
+        raise SettingsError(
+            f"dataset '{described.id}' was made with the model {facts.model}, or with other "
+            f"weights of it; add texts with --model {facts.model}"
+        )
+
+
+def _unused(folder: Path) -> Path:
+    numbers = (folder / f"{making.INDEX}-{number}" for number in range(2, 1_000_000))
+    return next(place for place in numbers if not place.exists())
+
+
+def _publish(
+    part: Path, new: Path, described: Manifest, about: About, made: Made, facts: Facts
+) -> None:
+    """Have the manifest name the new table, and remove the old one."""
+    path, now = made.folder / manifest.NAME, making.moment()
+    if manifest.read(path, made.folder, made.folder) != described:
+        raise SettingsError(f"dataset '{described.id}' was changed meanwhile; try again")
+    table.write_facts(part, facts)
+    part.rename(new)
+    said: dict[str, Any] = json.loads(path.read_bytes())
+    changed = {
+        "name": about.name,
+        "description": about.description,
+        "sourceRevision": about.revision,
+        "license": about.license,
+    }
+    said |= {name: value for name, value in changed.items() if value}
+    said |= {
+        "index": new.name,
+        "documentCount": made.documents,
+        "chunkCount": made.chunks,
+        "updatedAt": now,
+    }
+    whole = replace(about, id=described.id, name=said["name"], description=said["description"])
+    making.write(described.metadata, making.known_of(whole, made, said.get("createdAt", now)))
+    making.write(path, said)
+    shutil.rmtree(described.index)

@@ -1,0 +1,97 @@
+"""Datasets on disk: which folder is whose, and how one is deleted.
+
+A manifest is foreign, and may lie among files that are somebody's. So what is deleted is what a
+dataset is made of, and a folder only once nothing is left in it.
+"""
+
+import contextlib
+import os
+import re
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from vector_index_mcp.datasets import finding, manifest, table
+from vector_index_mcp.datasets.manifest import FACTS, Manifest
+from vector_index_mcp.datasets.refusal import BadDatasetError
+from vector_index_mcp.errors import UnknownError
+
+_OF_A_TABLE = re.compile(r"(?:chunks|files)(?:_[0-9]+)?\.lance|manifest\.lance")
+_BESIDE_A_TABLE = frozenset({FACTS, ".gitignore"})
+
+
+def manifests(root: Path) -> Mapping[str, Path]:
+    """The manifests below the folder of all datasets, by id; of two of one id the first."""
+    found: dict[str, Path] = {}
+    for path in finding.find(root).paths:
+        with contextlib.suppress(BadDatasetError):
+            found.setdefault(manifest.said_in(path)["id"], path)
+    return found
+
+
+def manifest_of(root: Path, id_: str) -> Path:
+    """The manifest of the dataset called so.
+
+    Raises:
+        UnknownError: If there is none.
+    """
+    path = manifests(root).get(id_)
+    if path is None:
+        raise UnknownError(f"Dataset '{id_}' does not exist")
+    return path
+
+
+def delete(path: Path, root: Path, project: Path) -> Path | None:
+    """Delete the dataset that a manifest describes.
+
+    Args:
+        path: Of the manifest.
+        root: The folder of all datasets.
+        project: Where relative paths in manifests begin.
+
+    Returns:
+        Its folder, if other files are left in it, which stay.
+
+    Raises:
+        OSError: If it cannot be deleted.
+    """
+    described = None
+    with contextlib.suppress(BadDatasetError):
+        described = manifest.read(path, root, project)
+    if path.parent.is_symlink():  # somebody keeps it elsewhere, and only shows it here
+        path.parent.unlink()
+        return None
+    folder = Path(os.path.realpath(path.parent))
+    path.unlink()  # from here on it is no dataset
+    for place in _parts(described, folder) if described is not None else ():
+        if place.is_dir():
+            shutil.rmtree(place)
+        else:
+            place.unlink(missing_ok=True)
+        _remove_empty(place.parent, folder)
+    _remove_empty(folder, folder)
+    return folder if folder.exists() and folder != root else None
+
+
+def _parts(described: Manifest, folder: Path) -> Iterator[Path]:
+    """What a dataset is made of, and lies in its own folder."""
+    places = [described.metadata]
+    if table.is_ours(described.index):
+        inside = [*described.index.iterdir()]
+        places += [p for p in inside if p.is_dir() and _OF_A_TABLE.fullmatch(p.name)]
+        places += [p for p in inside if p.name in _BESIDE_A_TABLE]
+    else:
+        places.append(described.index)
+    for place in places:
+        if place.parent.is_relative_to(folder) and not place.is_symlink():
+            yield place
+
+
+def _remove_empty(place: Path, folder: Path) -> None:
+    """Remove a folder that nothing is left in, and those above it in the dataset's own."""
+    while place.is_relative_to(folder):
+        try:
+            place.rmdir()
+        except OSError:  # something is left in it
+            return
+        place = place.parent

@@ -1,0 +1,227 @@
+"""Makes datasets of folders of texts: their index is brought up to date, and becomes a dataset."""
+
+import itertools
+import os
+import shutil
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.abc
+import anyio.to_thread
+
+from vector_index_mcp.datasets import making
+from vector_index_mcp.datasets.limits import ENDINGS, FEWEST_WORDS, MOST_OVERLAP, MOST_WORDS
+from vector_index_mcp.datasets.making import About, Made
+from vector_index_mcp.errors import (
+    SYSTEM_ERRORS,
+    BusyError,
+    QueryError,
+    SettingsError,
+    VectorIndexError,
+    sentence,
+)
+from vector_index_mcp.files.folder import is_broad
+from vector_index_mcp.indexing.following import Show
+from vector_index_mcp.indexing.service import LiveIndex
+from vector_index_mcp.processes import git
+
+_CHARS_PER_WORD = 6
+_LONGEST_TEXT = 2_000  # of what is said of a dataset
+_MOST_JOBS = 8  # that are under way or wait
+_KEPT_JOBS = 16  # that have ended, for whoever looks later
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What a dataset is to be made of."""
+
+    source: Path
+    """A folder, resolved."""
+    about: About
+    endings: Sequence[str] = ENDINGS
+    """Of the files that count, without a dot."""
+    model: str = ""
+    """Empty for that of the settings."""
+    words: int = 0
+    """How long a chunk is at most; 0 for as long as usual."""
+    is_appended: bool = False
+    """Whether the dataset is there already, and gets more texts."""
+
+    @property
+    def chunk_chars(self) -> int:
+        """How long a chunk is at most; 0 for as long as usual."""
+        return self.words * _CHARS_PER_WORD
+
+
+def order_of(given: Mapping[str, Any], *, allow_broad: bool = False) -> Order:
+    """The order in the fields of a request.
+
+    Args:
+        given: As the contract names them; `sourcePath`, `datasetId` and `name` are needed.
+        allow_broad: Whether a drive's root or a home folder is meant seriously.
+
+    Raises:
+        QueryError: If they are none.
+        SettingsError: If there can be no such dataset.
+    """
+    needed = [given.get(name) for name in ("sourcePath", "datasetId", "name")]
+    if not all(isinstance(value, str) and value.strip() for value in needed):
+        raise QueryError("sourcePath, datasetId, and name are required")
+    texts = {name: given.get(name) or "" for name in ("description", "model", "license")}
+    words, overlap = given.get("chunkSize") or 0, given.get("chunkOverlap") or 0
+    if not all(isinstance(text, str) and len(text) <= _LONGEST_TEXT for text in texts.values()):
+        raise QueryError("description, model and license are texts")
+    if type(words) is not int or (words and not FEWEST_WORDS <= words <= MOST_WORDS):
+        raise QueryError(f"chunkSize is a number of words from {FEWEST_WORDS} to {MOST_WORDS}")
+    if type(overlap) is not int or not 0 <= overlap <= MOST_OVERLAP:
+        raise QueryError(f"chunkOverlap is a number of words from 0 to {MOST_OVERLAP}")
+    path, id_, name = map(str, needed)
+    making.check_id(id_)
+    source = folder_of(path, allow_broad=allow_broad)
+    about = About.of(
+        id_,
+        path,
+        git.revision_of(source),
+        name=name,
+        description=texts["description"],
+        license_=texts["license"],
+    )
+    return Order(source, about, model=texts["model"], words=words)
+
+
+def folder_of(written: str, *, allow_broad: bool) -> Path:
+    """The folder of texts that somebody means.
+
+    Raises:
+        SettingsError: If there is none, or it holds everything somebody has.
+    """
+    try:
+        path = Path(written).expanduser()
+        folder = Path(os.path.realpath(path))
+        is_folder = path.is_absolute() and folder.is_dir()
+    except (OSError, RuntimeError, ValueError):  # no such user, or no path at all
+        is_folder = False
+    if not is_folder:
+        raise SettingsError(
+            f"{written[:300]!r} is no folder; give the absolute path of one that holds texts"
+        )
+    if not allow_broad and is_broad(folder):
+        raise SettingsError(
+            f"{folder} holds far more than the texts of a dataset; name a folder in it"
+        )
+    return folder
+
+
+IndexOf = Callable[[Order], LiveIndex]
+"""Makes the index of the texts of an order, not yet running; found again if it is ended."""
+
+
+@dataclass(slots=True)
+class Job:
+    """An order, and how far it is."""
+
+    number: int
+    order: Order
+    what: str = "waiting"
+    done: int = 0
+    total: int = 0
+    made: Made | None = None
+    error: str = ""
+    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    ended: anyio.Event = field(default_factory=anyio.Event)
+
+    def show(self, what: str, done: int, total: int) -> None:
+        """Note how much of what is done."""
+        self.what, self.done, self.total = what, done, total
+
+
+class Workshop:
+    """Makes the datasets of one folder, one after the other, while it is `running`."""
+
+    def __init__(self, root: Path, index_of: IndexOf, *, allow_broad: bool = False) -> None:
+        """Make one; nothing is begun yet.
+
+        Args:
+            root: The folder of all datasets.
+            index_of: Makes the index of an order.
+            allow_broad: Whether a drive's root or a home folder may become a dataset.
+        """
+        self._root, self._index_of = root, index_of
+        self.allow_broad = allow_broad
+        self._numbers = itertools.count(1)
+        self._bench = anyio.Semaphore(1)
+        self._tasks: anyio.abc.TaskGroup | None = None
+        self.jobs: list[Job] = []
+        """Oldest first."""
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """The time in which it works."""
+        async with anyio.create_task_group() as self._tasks:
+            yield
+            self._tasks.cancel_scope.cancel()
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether something is being made."""
+        return any(not job.ended.is_set() for job in self.jobs)
+
+    def begin(self, order: Order) -> Job:
+        """Have a dataset made; returns at once.
+
+        Raises:
+            BusyError: If too much waits already.
+            SettingsError: If there can be no such dataset.
+        """
+        assert self._tasks is not None  # else nobody asks
+        waiting = [job for job in self.jobs if not job.ended.is_set()]
+        if len(waiting) >= _MOST_JOBS:
+            raise BusyError(f"{_MOST_JOBS} datasets are being made; try again when one is done")
+        making.place_of(self._root, order.about.id, is_appended=order.is_appended)
+        job = Job(next(self._numbers), order)
+        ended = [each for each in self.jobs if each not in waiting]
+        self.jobs = [*ended[-_KEPT_JOBS:], *waiting, job]
+        self._tasks.start_soon(self._work, job)
+        return job
+
+    def cancel(self, number: int) -> None:
+        """End a job; what was embedded is found again by the next one of the same source."""
+        for job in self.jobs:
+            if job.number == number:
+                job.scope.cancel()
+
+    async def _work(self, job: Job) -> None:
+        job.error = "cancelled"
+        try:
+            with job.scope:
+                async with self._bench:
+                    job.made = await made(self._index_of, job.order, self._root, job.show)
+                    job.error = ""
+        except (ExceptionGroup, VectorIndexError, *SYSTEM_ERRORS) as error:
+            job.error = sentence(error)
+        finally:
+            job.ended.set()
+
+
+async def made(index_of: IndexOf, order: Order, root: Path, show: Show) -> Made:
+    """Make a dataset of a folder of texts.
+
+    Args:
+        index_of: Makes its index.
+        order: What it is made of.
+        root: The folder of all datasets.
+        show: Is told how far it is.
+
+    Raises:
+        SettingsError: If there can be no such dataset.
+        VectorIndexError: If it cannot be made.
+    """
+    folder = making.place_of(root, order.about.id, is_appended=order.is_appended)
+    live = index_of(order)
+    found = await making.of_index(live, "", order.about, folder, show)
+    await anyio.to_thread.run_sync(lambda: shutil.rmtree(live.uri, ignore_errors=True))
+    return found
