@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from vector_index_mcp.cli import COMMANDS
+from vector_index_mcp.codebase.tools import TOOLS
 from vector_index_mcp.console.arguments import parse
 from vector_index_mcp.settings import PREFIX, Settings
 
@@ -74,10 +75,8 @@ def test_make_targets_in_the_readme_exist():
 
 
 def test_every_tool_is_in_the_readme():
-    tools = (ROOT / "vector_index_mcp" / "codebase" / "tools.py").read_text(encoding="utf-8")
-    names = re.findall(r'name="(\w+)"', tools)
-    assert len(names) == 3
-    for name in names:
+    assert len(TOOLS) == 3
+    for name in TOOLS:
         assert f"| `{name}` |" in README
 
 

@@ -23,10 +23,10 @@ FILES = {
     "sub/{a,b}[c].ts": "const elderberry = apple;\n",
 }
 EXAMPLES = 150
-# What a caller can mend, told in our words or pydantic's.
+# What a caller can mend, told in our words.
 REFUSALS = re.compile(
-    r"Error executing tool search_index: ("
-    r"\d+ validation errors? for |the query is empty;|the query has no word |path has |"
+    r"(query is missing|(query|path|language) must be a text |(top_k|max_tokens) must be a whole |"
+    r"there is no argument '|the query is empty;|the query has no word |path has |"
     r"language is not known: |path is not a glob )"
 )
 INJECTIONS = [

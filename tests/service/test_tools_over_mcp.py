@@ -1,5 +1,6 @@
 """The three tools as a client sees them."""
 
+import json
 from itertools import pairwise
 
 import anyio
@@ -69,7 +70,7 @@ async def test_the_schemas_are_those_of_the_contract(project, embedder):
     assert tools["get_status"].input_schema == {
         "type": "object",
         "properties": {},
-        "title": "get_status_toolArguments",
+        "additionalProperties": False,
     }
     force = tools["trigger_index"].input_schema["properties"]["force_reindex"]
     assert (force["type"], force["default"]) == ("boolean", False)
@@ -82,10 +83,51 @@ async def test_the_schemas_are_those_of_the_contract(project, embedder):
     assert (max_tokens["type"], max_tokens["default"]) == ("integer", 8_000)
     assert (max_tokens["minimum"], max_tokens["maximum"]) == (500, 100_000)
     assert set(search["properties"]) == {"query", "top_k", "path", "language", "max_tokens"}
-    assert all(tool.output_schema["type"] == "object" for tool in tools.values())
     assert tools["search_index"].annotations.read_only_hint
     assert tools["get_status"].annotations.read_only_hint
     assert not tools["trigger_index"].annotations.read_only_hint
+
+
+async def test_what_every_agent_reads_before_it_begins_is_short(project, embedder):
+    async with serving(codebase_of(project, embedder)) as client:
+        listed = (await client.list_tools()).model_dump(mode="json", by_alias=True)["tools"]
+    assert [tool["name"] for tool in listed] == ["search_index", "get_status", "trigger_index"]
+    assert len(json.dumps(listed)) <= 6_000
+    assert not any("  " in tool["description"] or "\n" in tool["description"] for tool in listed)
+    said = [p for tool in listed for p in tool["inputSchema"]["properties"].values()]
+    assert all(argument["description"] for argument in said)
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "words"),
+    [
+        ("search_index", {}, "query is missing"),
+        (
+            "search_index",
+            {"query": 5},
+            "query must be a text of at most 50,000 characters, in valid Unicode",
+        ),
+        ("search_index", {"query": "q", "top_k": 0}, "top_k must be a whole number from 1 to 100"),
+        (
+            "search_index",
+            {"query": "q", "topK": 3},
+            "there is no argument 'topK' (did you mean top_k?); "
+            "search_index takes query, top_k, path, language, max_tokens",
+        ),
+        (
+            "search_index",
+            {"limit": 3, "top_k": "many"},
+            "query is missing; top_k must be a whole number from 1 to 100; there is no argument "
+            "'limit'; search_index takes query, top_k, path, language, max_tokens",
+        ),
+        ("get_status", {"x": 1}, "there is no argument 'x'; get_status takes no arguments"),
+        ("trigger_index", {"force_reindex": "perhaps"}, "force_reindex must be true or false"),
+    ],
+)  # fmt: skip
+async def test_wrong_arguments_are_named_in_a_sentence(project, embedder, tool, arguments, words):
+    async with serving(codebase_of(project, embedder)) as client:
+        result = await client.call_tool(tool, arguments)
+        assert (result.is_error, result.content[0].text) == (True, words)
 
 
 async def test_a_hit_tells_where_its_text_stands(project, embedder):

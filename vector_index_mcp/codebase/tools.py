@@ -1,37 +1,35 @@
-"""The three MCP tools: they translate between the protocol and the service, nothing else."""
+"""The three MCP tools: they translate between the protocol and the service, nothing else.
 
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, TypeVar
+Calls are answered before the protocol's library looks at their arguments, which would word what is
+wrong with them for programmers, and pass over those that it does not know.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import anyio
-from mcp.server.mcpserver import Context, MCPServer
-from mcp.server.mcpserver.exceptions import ToolError
-from mcp_types import CallToolResult, TextContent, ToolAnnotations
-from pydantic import BaseModel, Field, ValidationError, WrapValidator
+from mcp import MCPError
+from mcp.server.mcpserver import MCPServer
+from mcp_types import INVALID_PARAMS
+from pydantic import BaseModel, ValidationError
 
-from vector_index_mcp.codebase import text, wire
-from vector_index_mcp.codebase.limits import (
-    DEFAULT_MAX_TOKENS,
-    DEFAULT_TOP_K,
-    LONGEST_LANGUAGE_CHARS,
-    LONGEST_PATH_CHARS,
-    LONGEST_QUERY_CHARS,
-    MAX_TOKENS,
-    TOP_K,
-)
+from vector_index_mcp.codebase import arguments, text, wire
+from vector_index_mcp.codebase.arguments import SearchArguments, StatusArguments, TriggerArguments
 from vector_index_mcp.codebase.remedies import REMEDIES
 from vector_index_mcp.errors import VectorIndexError
 from vector_index_mcp.indexing.run import Run
+from vector_index_mcp.protocol import CACHE, Result, enveloped
 
 if TYPE_CHECKING:  # the service imports lancedb, which takes a second
     from vector_index_mcp.codebase.service import Codebase
     from vector_index_mcp.indexing.service import LiveIndex
     from vector_index_mcp.indexing.status import Status
 
-_T = TypeVar("_T")
-_Validator = Callable[[object, Callable[[object], _T]], _T]
 GetService = Callable[[], Awaitable["Codebase"]]
+_Report = Callable[[float, float, str], Awaitable[None]]
+"""Tells a client how much of what is done."""
+_Answer = Callable[["Codebase", Any, _Report], Awaitable[Result]]
 
 INSTRUCTIONS = """\
 This server keeps one software project indexed: every saved file is searchable within a second.
@@ -47,30 +45,21 @@ shows an error, or with force_reindex=true to build the index anew.\
 
 # Clients give up on a call after 60 s unless configured otherwise; the run goes on without us.
 _TRIGGER_PATIENCE_SECONDS = 45.0
-_READ_ONLY = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
+_READ_ONLY = {"readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}
 
 
-def _named(name: str, rule: str) -> _Validator[_T]:
-    """Say what an argument must be, in a sentence; pydantic's own names half of it, or nothing."""
+@dataclass(frozen=True, slots=True)
+class _Tool:
+    """A tool as it is listed, and what answers it."""
 
-    def validate(value: object, validate_it: Callable[[object], _T]) -> _T:
-        try:
-            return validate_it(value)
-        except ValidationError:
-            raise ValueError(f"{name} must be {rule}") from None
-
-    return validate
-
-
-def _in_range(name: str, lowest: int, highest: int) -> _Validator[int]:
-    return _named(name, f"a whole number from {lowest} to {highest}")
+    title: str
+    description: str
+    annotations: Mapping[str, bool]
+    arguments: type[BaseModel]
+    answer: _Answer
 
 
-def _no_longer_than(name: str, most: int) -> _Validator[str]:
-    return _named(name, f"a text of at most {most:,} characters, in valid Unicode")
-
-
-def register(server: MCPServer, get_service: GetService) -> None:
+def register(server: MCPServer[Any], get_service: GetService) -> None:
     """Offer the tools on `server`.
 
     Args:
@@ -79,130 +68,94 @@ def register(server: MCPServer, get_service: GetService) -> None:
             tools are listed before it exists.
     """
 
-    @server.tool(
-        name="trigger_index",
-        title="Bring the index up to date",
-        annotations=ToolAnnotations(
-            read_only_hint=False,
-            destructive_hint=False,
-            idempotent_hint=True,
-            open_world_hint=False,
-        ),
-    )
-    async def trigger_index_tool(
-        ctx: Context,
-        force_reindex: Annotated[
-            bool,
-            Field(
-                description="Read every file again into a new index, which replaces the current "
-                "one when it is complete; until then the current one answers"
-            ),
-        ] = False,
-    ) -> Annotated[CallToolResult, wire.TriggerResult]:
-        """Compare the whole project with the index and index what differs.
+    async def answer(ctx: Any, call_next: Callable[[Any], Awaitable[Any]]) -> Any:
+        params = ctx.params or {}
+        if ctx.method == "tools/list":
+            return enveloped(ctx, CACHE | {"tools": _listed()})
+        if ctx.method == "tools/call":
+            result = await _called(get_service, params, ctx.session.report_progress)
+            return enveloped(ctx, result)
+        return await call_next(ctx)
 
-        Not needed after edits: changes are followed by themselves. Joins the pass that is under
-        way, if there is one. Answers when the index is complete, or after 45 seconds while the
-        work goes on in the background.
-        """
-        with _tool_errors():
-            codebase = await get_service()
-            run = await codebase.index.trigger(force_reindex=force_reindex)
-            with anyio.move_on_after(_TRIGGER_PATIENCE_SECONDS):
-                await _follow(ctx, codebase.index, run)
-            result = _trigger_result(await codebase.index.status(), run, codebase.pending)
-        return _answer(text.of_trigger(result), result)
-
-    @server.tool(name="get_status", title="State of the index", annotations=_READ_ONLY)
-    async def get_status_tool() -> Annotated[CallToolResult, wire.IndexStatus]:
-        """Show how far the index is, what it holds and skips, and what is wrong if anything.
-
-        status is INITIALIZING, SCANNING (being brought up to date; searches work), WATCHING (up to
-        date, changes are followed) or ERROR (error_message says what to do).
-        """
-        with _tool_errors():
-            status = await wire.index_status(await get_service())
-        return _answer(text.of_status(status), status)
-
-    @server.tool(name="search_index", title="Search the project", annotations=_READ_ONLY)
-    async def search_index_tool(
-        query: Annotated[
-            str,
-            Field(
-                description="What to look for: a question or description in plain words, an "
-                "identifier in any spelling, or both",
-                max_length=LONGEST_QUERY_CHARS,
-            ),
-            WrapValidator(_no_longer_than("query", LONGEST_QUERY_CHARS)),
-        ],
-        top_k: Annotated[
-            int,
-            Field(description="How many results, 1 to 100", ge=TOP_K[0], le=TOP_K[1]),
-            WrapValidator(_in_range("top_k", *TOP_K)),
-        ] = DEFAULT_TOP_K,
-        path: Annotated[
-            str | None,
-            Field(
-                description="Only this file or folder, or files that match this glob: "
-                '"src/app.py", "src", "src/**/*.ts", "*.py"',
-                max_length=LONGEST_PATH_CHARS,
-            ),
-            WrapValidator(_no_longer_than("path", LONGEST_PATH_CHARS)),
-        ] = None,
-        language: Annotated[
-            str | None,
-            Field(
-                description='Only files in this language: "python", "ts", "c++"',
-                max_length=LONGEST_LANGUAGE_CHARS,
-            ),
-            WrapValidator(_no_longer_than("language", LONGEST_LANGUAGE_CHARS)),
-        ] = None,
-        max_tokens: Annotated[
-            int,
-            Field(
-                description="About how long the answer may be, 500 to 100000; texts are shortened "
-                "before results are left out",
-                ge=MAX_TOKENS[0],
-                le=MAX_TOKENS[1],
-            ),
-            WrapValidator(_in_range("max_tokens", *MAX_TOKENS)),
-        ] = DEFAULT_MAX_TOKENS,
-    ) -> Annotated[CallToolResult, wire.SearchResult]:
-        """Find the places in this project that answer a question or hold an identifier.
-
-        Returns chunks of files with path, line range and exact text, best first. Good queries:
-        "where is the retry delay computed", "parse_config", "websocket reconnect after timeout".
-        """
-        with _tool_errors():
-            codebase = await get_service()
-            answer = await codebase.search(query, top_k, path=path or "", language=language or "")
-            result = wire.search_result(answer, max_tokens)
-        return _answer(text.of_search(result), result)
+    server.middleware.append(answer)
 
 
-@contextmanager
-def _tool_errors() -> Iterator[None]:
-    """What a smarter caller could have avoided or may mend goes to the caller, as a tool error."""
+def _listed() -> list[Result]:
+    return [
+        {
+            "name": name,
+            "title": tool.title,
+            "description": tool.description,
+            "inputSchema": arguments.schema_of(tool.arguments),
+            "annotations": tool.annotations,
+        }
+        for name, tool in TOOLS.items()
+    ]
+
+
+async def _called(get_service: GetService, params: Mapping[str, Any], report: _Report) -> Result:
+    """The answer to the call of a tool; what is wrong with it is a result of its own."""
+    name, given = params.get("name"), params.get("arguments")
+    if not isinstance(name, str):
+        raise MCPError(INVALID_PARAMS, "the name of a tool is missing")
+    if name not in TOOLS:
+        raise MCPError(
+            INVALID_PARAMS, f"Unknown tool: {name[:100]!a}; there are {', '.join(TOOLS)}"
+        )
+    tool = TOOLS[name]
     try:
-        yield
+        asked = tool.arguments.model_validate({} if given is None else given)
+    except ValidationError as error:
+        return _error(arguments.refusal(name, tool.arguments, error))
+    try:
+        return await tool.answer(await get_service(), asked, report)
     except VectorIndexError as error:
-        raise ToolError(REMEDIES.told(error)) from error
+        return _error(REMEDIES.told(error))
 
 
-def _answer(readable: str, result: BaseModel) -> CallToolResult:
-    return CallToolResult(
-        content=[TextContent(type="text", text=readable)],
-        structured_content=result.model_dump(mode="json"),
-    )
+def _error(words: str) -> Result:
+    return {"content": [_text(words)], "isError": True}
 
 
-async def _follow(ctx: Context, index: "LiveIndex", run: Run) -> None:
+def _answer(readable: str, result: BaseModel) -> Result:
+    structured = result.model_dump(mode="json")
+    return {"content": [_text(readable)], "structuredContent": structured}
+
+
+def _text(words: str) -> Result:
+    return {"type": "text", "text": words.encode("utf-8", "replace").decode()}
+
+
+# -- the tools -------------------------------------------------------------------------------
+
+
+async def _search(codebase: "Codebase", asked: SearchArguments, _: _Report) -> Result:
+    path, language = asked.path or "", asked.language or ""
+    answer = await codebase.search(asked.query, asked.top_k, path=path, language=language)
+    result = wire.search_result(answer, asked.max_tokens)
+    return _answer(text.of_search(result), result)
+
+
+async def _status(codebase: "Codebase", _: StatusArguments, __: _Report) -> Result:
+    status = await wire.index_status(codebase)
+    return _answer(text.of_status(status), status)
+
+
+async def _trigger(codebase: "Codebase", asked: TriggerArguments, report: _Report) -> Result:
+    run = await codebase.index.trigger(force_reindex=asked.force_reindex)
+    with anyio.move_on_after(_TRIGGER_PATIENCE_SECONDS):
+        await _follow(report, codebase.index, run)
+    result = _trigger_result(await codebase.index.status(), run, codebase.pending)
+    return _answer(text.of_trigger(result), result)
+
+
+async def _follow(report: _Report, index: "LiveIndex", run: Run) -> None:
     """Report progress until the text of `run` is indexed and has its vectors, if it gets any."""
     while not run.finished.is_set():
         progressed = run.progressed
         if run.files_to_do:
             message = f"{run.files_done} of {run.files_to_do} files indexed"
-            await ctx.report_progress(run.files_done, run.files_to_do, message)
+            await report(run.files_done, run.files_to_do, message)
         await progressed.wait()
     steps = run.files_to_do + 1  # that all text is found by words is a step of its own
     reported = -1
@@ -210,14 +163,14 @@ async def _follow(ctx: Context, index: "LiveIndex", run: Run) -> None:
         if now.embedded > reported:  # the protocol wants it to grow, and loading takes a while
             reported = now.embedded
             message = f"{now.embedded} of {now.chunks} chunks embedded"
-            await ctx.report_progress(steps + now.embedded, steps + now.chunks, message)
+            await report(steps + now.embedded, steps + now.chunks, message)
         await index.embedding_progressed()
 
 
 def _trigger_result(now: "Status", run: Run, pending: int) -> wire.TriggerResult:
     progress = now.progress
     if run.error:
-        raise ToolError(run.error)
+        raise VectorIndexError(run.error)
     if not run.finished.is_set():
         message = "Indexing goes on in the background; get_status shows how far it is."
     elif pending:
@@ -235,3 +188,41 @@ def _trigger_result(now: "Status", run: Run, pending: int) -> wire.TriggerResult
         indexed_chunk_count=now.chunks,
         embedded_chunk_count=now.embedded,
     )
+
+
+TOOLS: Mapping[str, _Tool] = {
+    "search_index": _Tool(
+        "Search the project",
+        "Find the places in this project that answer a question or hold an identifier. Returns "
+        "chunks of files with path, line range and exact text, best first. Good queries: "
+        '"where is the retry delay computed", "parse_config", "websocket reconnect after timeout".',
+        _READ_ONLY,
+        SearchArguments,
+        _search,
+    ),
+    "get_status": _Tool(
+        "State of the index",
+        "Show how far the index is, what it holds and skips, and what is wrong if anything. "
+        "status is INITIALIZING, SCANNING (being brought up to date; searches work), WATCHING (up "
+        "to date, changes are followed) or ERROR (error_message says what to do).",
+        _READ_ONLY,
+        StatusArguments,
+        _status,
+    ),
+    "trigger_index": _Tool(
+        "Bring the index up to date",
+        "Compare the whole project with the index and index what differs. Not needed after edits: "
+        "changes are followed by themselves. Joins the pass that is under way, if there is one. "
+        "Answers when the index is complete, or after 45 seconds while the work goes on in the "
+        "background.",
+        {
+            "readOnlyHint": False,
+            "destructiveHint": False,
+            "idempotentHint": True,
+            "openWorldHint": False,
+        },
+        TriggerArguments,
+        _trigger,
+    ),
+}
+"""By its name, in the order in which agents read them."""

@@ -17,7 +17,6 @@ from vector_index_mcp.engine.query import Query
 from vector_index_mcp.errors import BackgroundError, ServiceEndedError
 from vector_index_mcp.serving import transport
 
-_TOOL_ERROR_PREFIX = "Error executing tool "
 _ASK_AGAIN_SECONDS = 0.5
 _LOADING_PATIENCE_SECONDS = 120.0
 
@@ -117,5 +116,5 @@ async def call(client: Client, tool: str, arguments: dict[str, Any], **options: 
     result = await client.call_tool(tool, arguments, **options)
     if result.is_error:
         words = " ".join(part.text for part in result.content if isinstance(part, TextContent))
-        raise BackgroundError(words.removeprefix(f"{_TOOL_ERROR_PREFIX}{tool}: "))
+        raise BackgroundError(words)
     return result.structured_content

@@ -1,0 +1,145 @@
+"""What the tools take, and what is said of wrong arguments, in a sentence. Pure."""
+
+import difflib
+from collections.abc import Callable
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, WrapValidator
+
+from vector_index_mcp.codebase.limits import (
+    DEFAULT_MAX_TOKENS,
+    DEFAULT_TOP_K,
+    LONGEST_LANGUAGE_CHARS,
+    LONGEST_PATH_CHARS,
+    LONGEST_QUERY_CHARS,
+    MAX_TOKENS,
+    TOP_K,
+)
+
+_T = TypeVar("_T")
+_Validator = Callable[[object, Callable[[object], _T]], _T]
+_LONGEST_SHOWN = 60  # characters of a name that is no argument
+_MOST_SHOWN = 5  # such names
+
+
+def _named(name: str, rule: str) -> _Validator[_T]:
+    """Say what an argument must be, in a sentence; pydantic's own names half of it, or nothing."""
+
+    def validate(value: object, validate_it: Callable[[object], _T]) -> _T:
+        try:
+            return validate_it(value)
+        except ValidationError:
+            raise ValueError(f"{name} must be {rule}") from None
+
+    return validate
+
+
+def _in_range(name: str, lowest: int, highest: int) -> _Validator[int]:
+    return _named(name, f"a whole number from {lowest} to {highest}")
+
+
+def _no_longer_than(name: str, most: int) -> _Validator[Any]:
+    return _named(name, f"a text of at most {most:,} characters, in valid Unicode")
+
+
+class _Arguments(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class SearchArguments(_Arguments):
+    """Of `search_index`."""
+
+    query: Annotated[
+        str,
+        Field(
+            description="What to look for: a question or description in plain words, an "
+            "identifier in any spelling, or both",
+            max_length=LONGEST_QUERY_CHARS,
+        ),
+        WrapValidator(_no_longer_than("query", LONGEST_QUERY_CHARS)),
+    ]
+    top_k: Annotated[
+        int,
+        Field(description="How many results, 1 to 100", ge=TOP_K[0], le=TOP_K[1]),
+        WrapValidator(_in_range("top_k", *TOP_K)),
+    ] = DEFAULT_TOP_K
+    path: Annotated[
+        str | None,
+        Field(
+            description="Only this file or folder, or files that match this glob: "
+            '"src/app.py", "src", "src/**/*.ts", "*.py"',
+            max_length=LONGEST_PATH_CHARS,
+        ),
+        WrapValidator(_no_longer_than("path", LONGEST_PATH_CHARS)),
+    ] = None
+    language: Annotated[
+        str | None,
+        Field(
+            description='Only files in this language: "python", "ts", "c++"',
+            max_length=LONGEST_LANGUAGE_CHARS,
+        ),
+        WrapValidator(_no_longer_than("language", LONGEST_LANGUAGE_CHARS)),
+    ] = None
+    max_tokens: Annotated[
+        int,
+        Field(
+            description="About how long the answer may be, 500 to 100000; texts are shortened "
+            "before results are left out",
+            ge=MAX_TOKENS[0],
+            le=MAX_TOKENS[1],
+        ),
+        WrapValidator(_in_range("max_tokens", *MAX_TOKENS)),
+    ] = DEFAULT_MAX_TOKENS
+
+
+class StatusArguments(_Arguments):
+    """Of `get_status`: none."""
+
+
+class TriggerArguments(_Arguments):
+    """Of `trigger_index`."""
+
+    force_reindex: Annotated[
+        bool,
+        Field(
+            description="Read every file again into a new index, which replaces the current one "
+            "when it is complete; until then the current one answers"
+        ),
+        WrapValidator(_named("force_reindex", "true or false")),
+    ] = False
+
+
+def schema_of(model: type[BaseModel]) -> dict[str, Any]:
+    """The JSON schema of arguments, without titles and empty defaults: agents read it each time."""
+    schema = model.model_json_schema()
+    properties = {}
+    for name, said in schema.get("properties", {}).items():
+        meant = {**said, **said["anyOf"][0]} if "anyOf" in said else said  # the other is null
+        unsaid = {"title", "anyOf"} | ({"default"} if meant.get("default") is None else set())
+        properties[name] = {key: value for key, value in meant.items() if key not in unsaid}
+    found = {"type": "object", "properties": properties, "additionalProperties": False}
+    return {**found, "required": schema["required"]} if "required" in schema else found
+
+
+def refusal(tool: str, model: type[BaseModel], error: ValidationError) -> str:
+    """What is wrong with the arguments of a tool, in sentences."""
+    known = [*model.model_fields]
+    sentences, unknown = [], []
+    for problem in error.errors(include_url=False, include_context=False):
+        name = str(problem["loc"][0]) if problem["loc"] else ""
+        if problem["type"] == "extra_forbidden":
+            unknown.append(name)
+        elif problem["type"] == "missing":
+            sentences.append(f"{name} is missing")
+        else:
+            sentences.append(problem["msg"].removeprefix("Value error, "))
+    sentences += [_unknown(name, known) for name in unknown[:_MOST_SHOWN]]
+    if unknown:
+        sentences.append(f"{tool} takes {', '.join(known) or 'no arguments'}")
+    return "; ".join(sentences)
+
+
+def _unknown(name: str, known: list[str]) -> str:
+    near = difflib.get_close_matches(name[:_LONGEST_SHOWN].lower(), known, 1)
+    hint = f" (did you mean {near[0]}?)" if near else ""
+    return f"there is no argument {name[:_LONGEST_SHOWN]!a}{hint}"
