@@ -103,7 +103,7 @@ def datasets_of(root, embedder=None, make=prepare, others=None, index_of=None):
 def index_of(beside, embedder):
     """Makes the indexes that datasets are made of; they lie in the folder `beside`."""
 
-    def make(order):
+    def make(order, _):
         options = Options(
             recipe=Recipe(order.chunk_chars or 1_500, is_prose=True),
             quiet_seconds=0.01,

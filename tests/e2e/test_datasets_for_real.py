@@ -82,7 +82,7 @@ def test_the_command_lists_what_can_be_served_and_what_cannot():
             return run("datasets", "list", *arguments, cwd=place.folder, variables=place.variables)
 
         none = listed()
-        assert (none.returncode, none.stdout) == (0, f"There is no dataset in {root}\n")
+        assert (none.returncode, none.stdout) == (0, f"There is no folder {root}\n")
         write(root / "good/manifest.json", manifest("good"))
         write(root / "good/metadata.json", [{"path": "a.md", "content": "A."}])
         (root / "good/index").mkdir()

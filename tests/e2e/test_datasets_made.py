@@ -146,7 +146,7 @@ def test_the_console_of_the_original_answers_over_http():
     ("arguments", "words"),
     [
         (["--dataset-id", "Bad_ID"], "Dataset ID must be lowercase alphanumeric with hyphens only"),
-        (["--dataset-id", "none", "--file-types", "xyz"], "No text content available to index"),
+        (["--dataset-id", "none", "--file-types", "xyz"], "No supported files found to index"),
     ],
 )
 def test_what_cannot_be_made_is_told_as_json(arguments, words):

@@ -6,13 +6,19 @@ import shutil
 import anyio
 import pytest
 from fakes import FakeEmbedder
+from filelock import FileLock
 from shelves import DIMENSION, MODEL, index_of, manifest, order, put, running, write
 from waiting import eventually
 
 from vector_index_mcp.datasets import keeping, snapshot, workshop
 from vector_index_mcp.datasets.arguments import asked
+from vector_index_mcp.datasets.making import About
 from vector_index_mcp.datasets.manifest import said_in
+from vector_index_mcp.datasets.workshop import Order
 from vector_index_mcp.errors import BusyError, SettingsError, UnknownError, VectorIndexError
+from vector_index_mcp.indexing.keeper import Role
+from vector_index_mcp.serving.loading import index_of_texts
+from vector_index_mcp.settings import Settings
 
 pytestmark = pytest.mark.anyio
 
@@ -153,6 +159,105 @@ def test_a_dataset_is_made_of_a_folder_that_is_there_and_not_of_everything(folde
         workshop.folder_of(folder, allow_broad=False)
 
 
+@pytest.mark.parametrize("name", ["", "  ", "\ud800", "n" * 1_000])
+@pytest.mark.parametrize("text", ["  ", "\ud800 text", "t" * 3_000, "\U0001f600" * 2_000])
+async def test_whatever_is_said_of_a_dataset_it_can_be_served(
+    root, source, tmp_path, embedder, name, text
+):
+    about = About.of("made", "\udcff", "r" * 900, name=name, description=text, license_=text)
+    async with serving(root, tmp_path, embedder) as service:
+        await service.make(Order(source, about))
+        assert await found(service, "sails")
+
+
+async def test_a_manifest_that_would_be_too_large_leaves_the_dataset_as_it_was(
+    root, source, tmp_path, embedder
+):
+    async with serving(root, tmp_path, embedder) as service:
+        await service.make(order(source))
+        path = root / "made/manifest.json"
+        write(path, said_in(path) | {"deep": [[]] * 2_000})
+        before = sorted(path.parent.iterdir())
+        with pytest.raises(VectorIndexError, match="its manifest would have"):
+            await service.make(order(source, is_appended=True))
+        assert sorted(path.parent.iterdir()) == before
+        assert await found(service, "sails")
+
+
+async def test_a_project_may_have_a_folder_called_index(root, source, tmp_path, embedder):
+    (root.parent / "index").mkdir()
+    (root.parent / "metadata.json").write_text("{}")
+    async with serving(root, tmp_path, embedder) as service:
+        await service.make(order(source))
+        assert await found(service, "sails")
+
+
+async def test_what_an_append_that_broke_off_has_left_goes_with_the_next(
+    root, source, tmp_path, embedder
+):
+    async with serving(root, tmp_path, embedder) as service:
+        await service.make(order(source))
+        for name in ("index-7", ".index-9.123.part"):
+            assert snapshot.link(root / "made/index", root / "made" / name)
+        await service.make(order(source, is_appended=True))
+        names = sorted(path.name for path in (root / "made").iterdir())
+        assert names == ["index-2", "manifest.json", "metadata.json"]
+        assert snapshot.link(root / "made/index-2", root / "made/index-3")
+        assert await service.delete("made") is None
+    assert [*root.iterdir()] == []
+
+
+async def test_a_dataset_that_is_deleted_while_it_is_added_to_stays_deleted(
+    root, source, tmp_path, embedder
+):
+    async with serving(root, tmp_path, embedder) as service:
+        await service.make(order(source))
+        embedder.hold()
+        more = texts_in(tmp_path / "more", cars="# Cars\n\nRoads.\n")
+        job = service.workshop.begin(order(more, is_appended=True))
+        await eventually(lambda: job.what == "embedding chunks")
+        delete(root, "made")
+        embedder.release()
+        await job.ended.wait()
+        assert "cannot be added to" in job.error
+    assert [*root.iterdir()] == []
+
+
+async def test_another_process_that_makes_one_of_the_same_texts_is_not_disturbed(
+    root, source, tmp_path, embedder
+):
+    make = maker(tmp_path, embedder)
+    place = make(order(source), root).uri
+    with FileLock(f"{place}.lock"):
+        async with serving(root, tmp_path, embedder) as service:
+            with pytest.raises(VectorIndexError, match="another process makes a dataset"):
+                await service.make(order(source))
+
+
+async def test_many_small_texts_make_few_files(root, tmp_path, embedder):
+    texts = {f"text{number}": f"# Text {number}\n\nIt is small.\n" for number in range(500)}
+    source = texts_in(tmp_path / "texts", **texts)
+    async with serving(root, tmp_path, embedder) as service:
+        made = await service.make(order(source))
+        assert made.documents == 500
+    assert len([*(root / "made").rglob("*")]) < 100
+
+
+async def test_a_folder_that_holds_the_datasets_is_made_one_without_them(tmp_path):
+    settings = Settings(embedding_model="m", embedding_cache_dir=str(tmp_path / "cache"))
+    source = texts_in(tmp_path / "project", ships=SHIPS)
+    root = source / "datasets"
+    live = index_of_texts(order(source), root, settings)
+    write(root / "other/README.md", b"# Other\n")
+    write(source / "docs/datasets/more.md", b"# More\n")
+    async with live.running(Role.VISITOR):
+        run = await live.trigger(force_reindex=False)
+        await run.finished.wait()
+        async with live.reading() as (index, _):
+            keys = {record.key for record in await index.store.records()}
+    assert keys == {"ships.md", "docs/datasets/more.md"}
+
+
 # -- a table that is served is our own -----------------------------------------------------------
 
 
@@ -229,6 +334,28 @@ async def test_a_manifest_that_names_a_folder_of_somebodys_files_deletes_none(ro
     delete(root, "sample")
     assert (place / "thesis.md").read_text() == "mine"
     assert (place / "pictures/one.png").read_text() == "mine"
+
+
+async def test_texts_that_are_a_folder_are_none_and_their_files_stay(root):
+    folder = await put(root)
+    write(folder / "docs/thesis.md", b"mine")
+    write(folder / "manifest.json", manifest(metadata="docs"))
+    async with running(root) as service:
+        [error] = (await service.listed())[1]
+        assert "Metadata file is no file" in error.error
+    delete(root, "sample")
+    assert (folder / "docs/thesis.md").read_text() == "mine"
+
+
+async def test_a_dataset_above_others_takes_none_of_theirs_along(root):
+    inner = await put(root, "inner")
+    metadata, index = "inner/metadata.json", "inner/index/docs.index"
+    write(root / "manifest.json", manifest("outer", metadata=metadata, index=index))
+    before = sorted(inner.rglob("*"))
+    delete(root, "outer")
+    assert sorted(inner.rglob("*")) == before
+    async with running(root) as service:
+        assert await found(service, "disk", "inner")
 
 
 async def test_a_dataset_that_is_kept_elsewhere_is_only_taken_off_the_shelf(root, tmp_path):

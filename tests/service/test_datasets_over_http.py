@@ -101,13 +101,14 @@ REQUIRED = "sourcePath, datasetId, and name are required"
         ({"chunkSize": 63}, 400, "chunkSize is a number of words from 64 to 4096"),
         ({"chunkSize": True}, 400, "chunkSize is a number of words from 64 to 4096"),
         ({"chunkOverlap": 5_000}, 400, "chunkOverlap is a number of words from 0 to 1024"),
+        ({"model": "../../etc"}, 400, "a model is named as the hub does, and not by a path"),
         ({"model": ["x"]}, 400, "description, model and license are texts"),
-        ({}, 500, "is no folder; give the absolute path"),
-        ({"sourcePath": "relative"}, 500, "is no folder; give the absolute path"),
-        ({"sourcePath": "/"}, 500, "far more than the texts of a dataset"),
+        ({}, 400, "is no folder; give the absolute path"),
+        ({"sourcePath": "relative"}, 400, "is no folder; give the absolute path"),
+        ({"sourcePath": "/"}, 400, "far more than the texts of a dataset"),
         (
             {"datasetId": "../one"},
-            500,
+            400,
             "Dataset ID must be lowercase alphanumeric with hyphens only",
         ),
     ],
@@ -132,7 +133,7 @@ async def test_a_dataset_that_is_there_is_not_made_again(client, root, source):
     await put(root)
     response = await client.post(PATH, json=wanted)
     assert (response.status_code, response.json()) == (
-        500, {"error": "Dataset 'sample' already exists"},
+        400, {"error": "Dataset 'sample' already exists"},
     )  # fmt: skip
 
 

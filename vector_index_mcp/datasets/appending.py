@@ -4,17 +4,15 @@ Who serves it meanwhile sees the old one or the new one: the new table lies besi
 the manifest, which is replaced in one step, names it. What both have in common is on disk once.
 """
 
-import json
 import os
 import shutil
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import anyio.to_thread
 
-from vector_index_mcp.datasets import making, manifest, rows, snapshot, table
+from vector_index_mcp.datasets import keeping, making, manifest, rows, snapshot, table
 from vector_index_mcp.datasets.making import About, Made
 from vector_index_mcp.datasets.manifest import Manifest
 from vector_index_mcp.datasets.models import plain
@@ -38,7 +36,7 @@ async def append(index: Index, below: str, about: About, folder: Path) -> Made:
         SettingsError: If it is none that can be added to, or there is nothing to add.
         StoreError: If one of them cannot be read or written.
     """
-    described, facts = await anyio.to_thread.run_sync(_checked, folder)
+    described, facts = await anyio.to_thread.run_sync(checked, folder)
     model, records = await making.contents(index, below)
     await _check_model(described, facts, model)
     new = _unused(folder)
@@ -61,11 +59,17 @@ async def append(index: Index, below: str, about: About, folder: Path) -> Made:
     return made
 
 
-def _checked(folder: Path) -> tuple[Manifest, Facts]:
-    """The dataset in a folder, if it can be added to."""
+def checked(folder: Path) -> tuple[Manifest, Facts]:
+    """The dataset in a folder, if it can be added to.
+
+    Raises:
+        SettingsError: If it cannot.
+    """
     try:
         described = manifest.read(folder / manifest.NAME, folder, folder)
-        is_ours = table.is_ours(described.index) and described.index.parent == folder.resolve()
+        own = folder.resolve()
+        is_ours = table.is_ours(described.index) and described.index.parent == own
+        is_ours = is_ours and described.metadata == own / making.METADATA
         if is_ours and (facts := table.facts_of(described.index)).is_unit:
             return described, facts
     except BadDatasetError as error:
@@ -98,11 +102,15 @@ def _publish(
 ) -> None:
     """Have the manifest name the new table, and remove the old one."""
     path, now = made.folder / manifest.NAME, making.moment()
-    if manifest.read(path, made.folder, made.folder) != described:
+    try:
+        is_same = manifest.read(path, made.folder, made.folder) == described
+        said = dict(manifest.said_in(path))
+    except BadDatasetError:
+        is_same = False
+    if not is_same:
         raise SettingsError(f"dataset '{described.id}' was changed meanwhile; try again")
     table.write_facts(part, facts)
     part.rename(new)
-    said: dict[str, Any] = json.loads(path.read_bytes())
     changed = {
         "name": about.name,
         "description": about.description,
@@ -117,6 +125,10 @@ def _publish(
         "updatedAt": now,
     }
     whole = replace(about, id=described.id, name=said["name"], description=said["description"])
+    try:
+        making.write(path, said)
+    except SettingsError:
+        shutil.rmtree(new)
+        raise
     making.write(described.metadata, making.known_of(whole, made, said.get("createdAt", now)))
-    making.write(path, said)
-    shutil.rmtree(described.index)
+    keeping.remove(keeping.left_overs(made.folder, new), made.folder)

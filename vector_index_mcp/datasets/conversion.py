@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 from vector_index_mcp.datasets import snapshot, table
 from vector_index_mcp.datasets.manifest import Manifest
 from vector_index_mcp.datasets.refusal import BadDatasetError
-from vector_index_mcp.datasets.table import PART
+from vector_index_mcp.datasets.table import PART, put_in_place
 from vector_index_mcp.processes import children
 
 if TYPE_CHECKING:
@@ -40,9 +41,7 @@ async def prepare(manifest: Manifest, folder: Path) -> Path:
         BadDatasetError: If it cannot be read.
     """
     if table.is_ours(manifest.index):
-        place = await anyio.to_thread.run_sync(_kept, manifest.index, folder)
-        await prove(place)
-        return place
+        return folder if table.is_ours(folder) else await _kept(manifest.index, folder)
     if not table.is_ours(folder):
         with _told():
             await anyio.Path(folder.parent).mkdir(parents=True, exist_ok=True)
@@ -61,22 +60,27 @@ async def prove(index: Path) -> None:
     await _done(_SECONDS, _PROVING, str(index))
 
 
-def _kept(index: Path, folder: Path) -> Path:
-    """Where a table lies that nobody can replace under a search."""
-    if table.is_ours(folder):
-        return folder
+async def _kept(index: Path, folder: Path) -> Path:
+    """Where a table of ours lies that was proved, and that nobody can replace under a search."""
     part = folder.with_name(f"{folder.name}.{os.getpid()}{PART}")
-    shutil.rmtree(part, ignore_errors=True)
     with _told():
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        if not snapshot.link(index, part):
-            return index
-        try:
-            part.rename(folder)
-        except OSError:  # another process was faster, or has left something that is of no use
-            shutil.rmtree(folder, ignore_errors=True)
-            part.rename(folder)
+        is_linked = await anyio.to_thread.run_sync(_linked, index, part)
+    if not is_linked:
+        await prove(index)
+        return index
+    try:
+        await prove(part)
+        with _told():
+            await anyio.to_thread.run_sync(put_in_place, part, folder)
+    finally:
+        await anyio.to_thread.run_sync(partial(shutil.rmtree, part, ignore_errors=True))
     return folder
+
+
+def _linked(index: Path, part: Path) -> bool:
+    shutil.rmtree(part, ignore_errors=True)
+    part.parent.mkdir(parents=True, exist_ok=True)
+    return snapshot.link(index, part)
 
 
 @contextlib.contextmanager

@@ -7,7 +7,6 @@ bounded by the system and whose time by the parent. The table appears in one ste
 import asyncio
 import json
 import os
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -73,11 +72,7 @@ def convert(index: Path, texts: Path, folder: Path) -> None:
     part = folder.with_name(f"{folder.name}.{os.getpid()}{PART}")
     is_unit = asyncio.run(_filled(part, found, known, dimension))
     table.write_facts(part, Facts(known.model, dimension, count, found.metric, is_unit))
-    try:
-        part.rename(folder)
-    except OSError:  # another process was faster, or has left something that is of no use
-        shutil.rmtree(folder, ignore_errors=True)
-        part.rename(folder)
+    table.put_in_place(part, folder)
 
 
 def vectors_in(file: Path) -> flat.Flat:

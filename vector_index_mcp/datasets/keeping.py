@@ -8,7 +8,7 @@ import contextlib
 import os
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from vector_index_mcp.datasets import finding, manifest, table
@@ -17,6 +17,7 @@ from vector_index_mcp.datasets.refusal import BadDatasetError
 from vector_index_mcp.errors import UnknownError
 
 _OF_A_TABLE = re.compile(r"(?:chunks|files)(?:_[0-9]+)?\.lance|manifest\.lance")
+_TABLE = re.compile(r"index(?:-[0-9]+)?|\.index-[0-9]+\.[0-9]+\.part")
 _BESIDE_A_TABLE = frozenset({FACTS, ".gitignore"})
 
 
@@ -35,10 +36,10 @@ def manifest_of(root: Path, id_: str) -> Path:
     Raises:
         UnknownError: If there is none.
     """
-    path = manifests(root).get(id_)
-    if path is None:
+    found = manifests(root)
+    if id_ not in found:
         raise UnknownError(f"Dataset '{id_}' does not exist")
-    return path
+    return found[id_]
 
 
 def delete(path: Path, root: Path, project: Path) -> Path | None:
@@ -63,28 +64,58 @@ def delete(path: Path, root: Path, project: Path) -> Path | None:
         return None
     folder = Path(os.path.realpath(path.parent))
     path.unlink()  # from here on it is no dataset
-    for place in _parts(described, folder) if described is not None else ():
+    remove(_parts(described, folder) if described is not None else left_overs(folder), folder)
+    _remove_empty(folder, folder)
+    return folder if folder.exists() and folder != root else None
+
+
+def remove(places: Iterable[Path], folder: Path) -> None:
+    """Remove parts of a dataset, and the folders in its own that nothing is left in."""
+    for place in [*places]:
         if place.is_dir():
             shutil.rmtree(place)
         else:
             place.unlink(missing_ok=True)
         _remove_empty(place.parent, folder)
-    _remove_empty(folder, folder)
-    return folder if folder.exists() and folder != root else None
 
 
 def _parts(described: Manifest, folder: Path) -> Iterator[Path]:
     """What a dataset is made of, and lies in its own folder."""
     places = [described.metadata]
     if table.is_ours(described.index):
-        inside = [*described.index.iterdir()]
-        places += [p for p in inside if p.is_dir() and _OF_A_TABLE.fullmatch(p.name)]
-        places += [p for p in inside if p.name in _BESIDE_A_TABLE]
+        places += _parts_of_table(described.index)
     else:
         places.append(described.index)
     for place in places:
-        if place.parent.is_relative_to(folder) and not place.is_symlink():
+        if place.parent.is_relative_to(folder) and not _is_of_another(place, folder):
             yield place
+    yield from left_overs(folder)
+
+
+def left_overs(folder: Path, kept: Path | None = None) -> Iterator[Path]:
+    """The tables of ours beside a manifest that it does not name: what was broken off left them.
+
+    Args:
+        folder: That of the dataset.
+        kept: The table that the manifest names.
+    """
+    with contextlib.suppress(OSError):
+        for place in folder.iterdir():
+            is_meant = _TABLE.fullmatch(place.name) and not place.is_symlink() and place != kept
+            if is_meant and (table.is_ours(place) or place.name.endswith(table.PART)):
+                yield from _parts_of_table(place)
+
+
+def _parts_of_table(place: Path) -> Iterator[Path]:
+    inside = [*place.iterdir()]
+    yield from (p for p in inside if p.is_dir() and _OF_A_TABLE.fullmatch(p.name))
+    yield from (p for p in inside if p.name in _BESIDE_A_TABLE)
+
+
+def _is_of_another(place: Path, folder: Path) -> bool:
+    """Whether a file is a link, or lies in another dataset than that of the folder."""
+    between = (each for each in place.parents if each != folder and each.is_relative_to(folder))
+    return place.is_symlink() or any((each / manifest.NAME).exists() for each in between)
 
 
 def _remove_empty(place: Path, folder: Path) -> None:

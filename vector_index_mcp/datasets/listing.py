@@ -45,7 +45,7 @@ def _described(dataset: "Dataset", said: Mapping[str, Any]) -> dict[str, Any]:
         "indexPath": str(described.index),
         "chunkCount": dataset.facts.count,
         "model": dataset.model,
-        **{name: value for name, value in known.items() if value not in (None, "")},
+        **{name: value for name, value in known.items() if value and type(value) in (str, int)},
     }
 
 

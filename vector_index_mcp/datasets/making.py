@@ -7,7 +7,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
@@ -17,7 +17,7 @@ import anyio
 import anyio.to_thread
 
 from vector_index_mcp.datasets import manifest, table
-from vector_index_mcp.datasets.limits import LONGEST_PATH
+from vector_index_mcp.datasets.limits import LARGEST_MANIFEST_BYTES, LONGEST_PATH
 from vector_index_mcp.datasets.metadata import Text
 from vector_index_mcp.datasets.table import PART, Facts, Rows
 from vector_index_mcp.engine.batched import batched
@@ -33,6 +33,7 @@ from vector_index_mcp.indexing.service import LiveIndex
 METADATA, INDEX = "metadata.json", "index"
 _FILES_AT_ONCE = 200
 _BETWEEN = " › "
+_LONGEST_REVISION = 64  # SHA-256 in hex
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,17 +73,27 @@ class About:
             is_appended: Whether the dataset is there already; what is empty stays empty then.
         """
         # Whoever gets the dataset need not know where on this machine the source lies.
-        known = Path(source).name or source
+        known = _clean(Path(source).name or source, manifest.LONGEST_NAME)
+        name = _clean(name, manifest.LONGEST_NAME)
+        most = manifest.LONGEST_DESCRIPTION
+        description = _clean(description, most)
         if not is_appended:
-            name, description = name or id_, description or f"Dataset created from {source}"
+            name = name or id_
+            description = description or _clean(f"Dataset created from {source}", most)
         return cls(
             id_,
-            name[: manifest.LONGEST_NAME],
-            description[: manifest.LONGEST_DESCRIPTION],
+            name,
+            description,
             known,
-            revision,
-            license_,
+            revision[:_LONGEST_REVISION],
+            _clean(license_, manifest.LONGEST_NAME),
         )
+
+
+def _clean(text: str, most: int) -> str:
+    """A text that a file can hold and a manifest may say, which counts as JavaScript does."""
+    text = text.encode("utf-8", "replace").decode().strip()
+    return text.encode("utf-16-le")[: 2 * most].decode("utf-16-le", "ignore").strip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,20 +138,41 @@ def place_of(root: Path, id_: str, *, is_appended: bool = False) -> Path:
     folder = root / id_
     if is_appended and not (folder / manifest.NAME).is_file():
         raise SettingsError(f"Dataset '{id_}' does not exist; leave out --append to make it")
-    if not is_appended and folder.exists():
-        raise SettingsError(f"Dataset '{id_}' already exists")
+    if not is_appended:
+        _check_free(folder)
     return folder
 
 
-async def of_index(live: LiveIndex, below: str, about: About, folder: Path, show: Show) -> Made:
+def _check_free(folder: Path) -> None:
+    """Make sure that a dataset can appear in `folder`.
+
+    Raises:
+        SettingsError: If something is there.
+    """
+    if (folder / manifest.NAME).exists():
+        raise SettingsError(f"Dataset '{folder.name}' already exists")
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise SettingsError(f"{folder} holds other files; move them away, or choose another id")
+
+
+async def of_index(
+    live: LiveIndex,
+    below: str,
+    about: About,
+    folder: Path,
+    show: Show,
+    *,
+    is_appended: bool = False,
+) -> Made:
     """Make a dataset of an index, which is brought up to date first.
 
     Args:
         live: The index, not yet running.
         below: What the keys of the files begin with, before a slash; empty for all of them.
         about: What is said of it.
-        folder: Where it appears; or where it is, and gets more texts.
+        folder: Where it appears, or is.
         show: Is told how far that is.
+        is_appended: Whether it is there already, and gets more texts.
 
     Raises:
         SettingsError: If there is nothing that could be searched, or it does not fit.
@@ -157,8 +189,7 @@ async def of_index(live: LiveIndex, below: str, about: About, folder: Path, show
             if live.progress.chunks:
                 await live.embed()
         async with live.reading() as (found, _):
-            is_there = (folder / manifest.NAME).is_file()
-            work = appending.append if is_there else make
+            work = appending.append if is_appended else make
             made = await work(found, below, about, folder)
     return replace(made, took=time.monotonic() - began)
 
@@ -176,8 +207,7 @@ async def make(index: Index, below: str, about: About, folder: Path) -> Made:
         SettingsError: If something is there, or there is nothing that could be searched.
         StoreError: If the index cannot be read, or the dataset not be written.
     """
-    if await anyio.Path(folder).exists():
-        raise SettingsError(f"Dataset '{about.id}' already exists")
+    await anyio.to_thread.run_sync(_check_free, folder)
     model, records = await contents(index, below)
     part = folder.with_name(f".{folder.name}.{os.getpid()}{PART}")
     await anyio.Path(part).mkdir(parents=True)
@@ -201,7 +231,9 @@ async def contents(index: Index, below: str) -> tuple[ModelIdentity, list[FileRe
         SettingsError: If there are none.
     """
     model, records = index.manifest.model, await _records(index, below)
-    if model is None or not records:
+    if not records:
+        raise SettingsError("No supported files found to index")
+    if model is None:
         raise nothing_to_index()
     return model, records
 
@@ -211,11 +243,16 @@ async def fill(rows: Rows, index: Index, records: Sequence[FileRecord], below: s
     left_out = 0
     for batch in batched(records, _FILES_AT_ONCE):
         held = await index.store.rows(record.key for record in batch)
+        texts: list[Text] = []
+        vectors: list[Vector] = []
         for record in batch:
-            found = [each for each in held.get(record.key, []) if each[1] is not None]
-            left_out += len(held.get(record.key, [])) - len(found)
-            texts = _texts(record, found, below)
-            await rows.add(texts, [vector for _, vector in found if vector is not None])
+            for chunk, vector in held.get(record.key, []):
+                if vector is None:
+                    left_out += 1
+                else:
+                    texts.append(_text(record, chunk, below))
+                    vectors.append(vector)
+        await rows.add(texts, vectors)  # at once: each time makes three files
     return left_out
 
 
@@ -237,13 +274,11 @@ async def _records(index: Index, below: str) -> list[FileRecord]:
     )
 
 
-def _texts(
-    record: FileRecord, found: Iterable[tuple[StoredChunk, Vector | None]], below: str
-) -> Sequence[Text]:
+def _text(record: FileRecord, chunk: StoredChunk, below: str) -> Text:
     path = path_of(record, below)
     name = Properties.loaded(record.details, record.key).title if record.details else ""
-    name = name or PurePosixPath(path).name
-    return [Text.of(_titled(name, chunk.scope), path, chunk.text, chunk.text) for chunk, _ in found]
+    title = _titled(name or PurePosixPath(path).name, chunk.scope)
+    return Text.of(title, path, chunk.text, chunk.text)
 
 
 def _titled(name: str, scope: str) -> str:
@@ -296,10 +331,23 @@ def moment() -> str:
 
 
 def write(path: Path, said: Mapping[str, Any]) -> None:
-    """Write JSON into a file, in one step."""
+    """Write JSON into a file, in one step.
+
+    Raises:
+        SettingsError: If it is a manifest that is too large to be read again.
+    """
+    data = (json.dumps(said, indent=2, ensure_ascii=False) + "\n").encode("utf-8", "replace")
+    if path.name == manifest.NAME and len(data) > LARGEST_MANIFEST_BYTES:
+        raise SettingsError(
+            f"its manifest would have {len(data)} bytes, of {LARGEST_MANIFEST_BYTES} at most; say "
+            "less of it"
+        )
     part = path.with_name(f".{path.name}.{os.getpid()}{PART}")
-    part.write_text(json.dumps(said, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    part.replace(path)
+    try:
+        part.write_bytes(data)
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def facts_about(made: Made) -> Mapping[str, Any]:

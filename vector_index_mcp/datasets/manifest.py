@@ -1,8 +1,10 @@
 """What a dataset says of itself in its `manifest.json`."""
 
 import json
+import math
 import os
 import re
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +19,7 @@ NAME = MANIFEST
 FACTS = "dataset.json"
 """Beside a table of ours: what is known of it as a whole."""
 ID = Pattern("^[a-z0-9-]+$", re.compile("[a-z0-9-]+").fullmatch, "Invalid")
+_NO_WAITING = getattr(os, "O_NONBLOCK", 0)  # which Windows has not, nor such pipes
 LONGEST_ID, LONGEST_NAME, LONGEST_DESCRIPTION = 64, 128, 512
 _NOT_BLANK = ((lambda text: not text or bool(text.strip()), "String must not be blank"),)
 
@@ -70,6 +73,8 @@ def read(path: Path, root: Path, project: Path) -> Manifest:
     fields = _checked(_parsed(path))
     index = _resolved(fields["index"], "Index", path, root, project)
     metadata = _resolved(fields["metadata"], "Metadata file", path, root, project)
+    if not metadata.is_file():
+        raise BadDatasetError(f"Metadata file is no file: {metadata}")
     return Manifest(
         id=fields["id"],
         name=fields["name"],
@@ -95,9 +100,12 @@ def said_in(path: Path) -> Mapping[str, Any]:
 
 def _parsed(path: Path) -> object:
     try:
-        with path.open("rb") as file:
-            data = file.read(LARGEST_MANIFEST_BYTES + 1)
-            size = os.fstat(file.fileno()).st_size
+        # Without waiting: a pipe has this name, too, if somebody wants us to wait for ever.
+        with open(os.open(path, os.O_RDONLY | _NO_WAITING), "rb") as file:  # noqa: PTH123
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                raise BadDatasetError("the manifest is no file")
+            data, size = file.read(LARGEST_MANIFEST_BYTES + 1), status.st_size
     except OSError as error:
         raise BadDatasetError(f"the manifest cannot be read ({error.strerror})") from error
     if len(data) > LARGEST_MANIFEST_BYTES:
@@ -105,9 +113,18 @@ def _parsed(path: Path) -> object:
             f"Manifest file exceeds maximum size ({size} > {LARGEST_MANIFEST_BYTES} bytes)"
         )
     try:
-        return json.loads(data)
+        return json.loads(data, parse_constant=_refused, parse_float=_finite)
     except (ValueError, RecursionError) as error:
         raise BadDatasetError(f"the manifest is no JSON ({error})") from error
+
+
+def _refused(constant: str) -> float:
+    raise ValueError(f"{constant} is no number")
+
+
+def _finite(written: str) -> float:
+    number = float(written)
+    return number if math.isfinite(number) else _refused(written)
 
 
 def _checked(found: object) -> Mapping[str, Any]:
@@ -127,12 +144,18 @@ def _resolved(named: str, what: str, manifest: Path, root: Path, project: Path) 
         raise BadDatasetError(f"{what} not found: {named!r} is no path") from error
     if place is None:
         raise BadDatasetError(f"{what} not found: {places[-1]}")
-    return _checked_place(place, what, manifest, root)
+    # A project may have a folder `index` of its own, which is none of ours.
+    meant = (each for each in places if each.exists() and _is_at_home(each, manifest, root))
+    return _checked_place(next(meant, place), what, manifest, root)
+
+
+def _is_at_home(place: Path, manifest: Path, root: Path) -> bool:
+    above, beside = (Path(os.path.realpath(home)) for home in (root, manifest.parent))
+    return place.is_relative_to(beside) or (place != above and place.is_relative_to(above))
 
 
 def _checked_place(place: Path, what: str, manifest: Path, root: Path) -> Path:
-    homes = (Path(os.path.realpath(home)) for home in (root, manifest.parent))
-    if not any(place.is_relative_to(home) for home in homes):
+    if not _is_at_home(place, manifest, root):
         raise BadDatasetError(
             f"{what} lies outside of the folder of the datasets: {place}; move it there"
         )
@@ -147,6 +170,8 @@ def index_in(place: Path) -> Path:
     """
     if place.is_file() or (place / FACTS).is_file():
         return place
+    if not place.exists():
+        raise BadDatasetError(f"there is nothing at {place}")
     found = [*sorted(place.glob("*.index")), *sorted(place.glob("*.faiss"))]
     file = next((file for file in found if file.is_file()), None)
     if file is None:

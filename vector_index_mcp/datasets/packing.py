@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import tarfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any, Self
@@ -30,6 +31,7 @@ _HEADERS = frozenset(
 )
 _SAFE_PATH = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\- ]*(?:/[A-Za-z0-9_][A-Za-z0-9_.\- ]*){0,8}")
 _LONGEST_PATH = 400
+_PART_SECONDS = 3_600  # after which nobody unpacks there any more
 _CODEC = "zstd"
 
 
@@ -91,12 +93,16 @@ def add(file: Path, root: Path) -> Path:
     """
     root.mkdir(parents=True, exist_ok=True)
     part = root / f".{os.getpid()}{PART}"
-    shutil.rmtree(part, ignore_errors=True)
+    for left in root.glob(f".*{PART}"):
+        if left == part or time.time() - left.lstat().st_mtime > _PART_SECONDS:
+            shutil.rmtree(left, ignore_errors=True)
     try:
         part.mkdir()
         _unpack(file, part)
         found = manifest.read(part / manifest.NAME, part, part)
         folder = root / found.id
+        if folder.is_dir() and not (folder / manifest.NAME).exists():
+            raise BadDatasetError(f"{folder} holds other files; move them away")
         try:
             part.rename(folder)
         except OSError as error:
@@ -123,7 +129,9 @@ def _unpack(file: Path, folder: Path) -> None:
 def _take(archive: tarfile.TarFile, member: tarfile.TarInfo, folder: Path) -> None:
     if member.isdir():
         return
-    if member.type not in (tarfile.REGTYPE, tarfile.AREGTYPE) or not _is_safe(member.name):
+    # A sparse file would be as large as its header says, and not as what was sent.
+    is_plain = member.type in (tarfile.REGTYPE, tarfile.AREGTYPE) and not member.issparse()
+    if not is_plain or not _is_safe(member.name):
         raise BadDatasetError(f"{member.name[:200]!r} is nothing that a dataset holds")
     place = folder / member.name
     source = archive.extractfile(member)

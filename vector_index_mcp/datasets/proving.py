@@ -5,6 +5,7 @@ It is opened and searched once, by words and by meaning. What would end a proces
 
 import asyncio
 import json
+import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
@@ -17,6 +18,8 @@ from vector_index_mcp.engine.store import Index
 from vector_index_mcp.errors import StoreError
 from vector_index_mcp.processes import confined
 
+_log = logging.getLogger(__name__)
+
 _ADDRESS_BYTES = 16_000_000_000
 
 
@@ -27,8 +30,11 @@ def main(_: IO[bytes], sink: IO[bytes], __: Callable[[], None], *arguments: str)
     try:
         asyncio.run(_prove(Path(arguments[0])))
         answer: dict[str, Any] = {}
-    except (BadDatasetError, StoreError) as error:
+    except BadDatasetError as error:
         answer = {"error": str(error)}
+    except StoreError as error:
+        _log.warning("%s: %s", arguments[0], error)
+        answer = {"error": "its table is damaged, or not all of it is there; get it once more"}
     sink.write(json.dumps(answer).encode() + b"\n")
     sink.flush()
 

@@ -354,7 +354,9 @@ class Registry:
 def _rival(entry: _Entry, other: Path) -> _Entry:
     """What becomes of a dataset whose id another one has."""
     assert entry.dataset is not None
-    words = f"Dataset id '{entry.dataset.manifest.id}' is that of {other}; choose another one"
+    words = (
+        f"Dataset id '{entry.dataset.manifest.id}' is that of {other}; give one of them another id"
+    )
     return _Entry(entry.found, error=_error(entry.found, words), is_rival=True)
 
 

@@ -17,8 +17,9 @@ from vector_index_mcp.datasets import listing, making, workshop
 from vector_index_mcp.datasets.remedies import REMEDIES
 from vector_index_mcp.errors import (
     SYSTEM_ERRORS,
+    BusyError,
     QueryError,
-    UnknownError,
+    SettingsError,
     VectorIndexError,
     sentence,
 )
@@ -63,7 +64,8 @@ def application(get_service: GetService) -> Starlette:
         Route("/api/datasets", make, methods=["POST"]),
         Route("/api/datasets/{id}", delete, methods=["DELETE"]),
     ]
-    handlers: dict[Any, Any] = dict.fromkeys((QueryError, UnknownError), _refused)
+    handlers: dict[Any, Any] = dict.fromkeys((QueryError, SettingsError), _refused)
+    handlers[BusyError] = _busy
     handlers |= dict.fromkeys((VectorIndexError, *SYSTEM_ERRORS), _failed)
     return Starlette(routes=routes, exception_handlers=handlers)
 
@@ -80,6 +82,10 @@ async def _order(body: bytes, *, allow_broad: bool) -> workshop.Order:
 
 async def _refused(_: Request, error: Exception) -> Response:
     return _json({"error": str(error)}, 400)
+
+
+async def _busy(_: Request, error: Exception) -> Response:
+    return _json({"error": str(error)}, 503)
 
 
 async def _failed(_: Request, error: Exception) -> Response:

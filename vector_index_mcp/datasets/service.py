@@ -1,5 +1,6 @@
 """The datasets of one folder: whoever serves them asks while they are `running`."""
 
+import logging
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -21,6 +22,8 @@ from vector_index_mcp.engine.prose.stems import asked_stems
 from vector_index_mcp.engine.types import Vector
 from vector_index_mcp.errors import EmbeddingError, VectorIndexError
 from vector_index_mcp.indexing.remedies import Remedies
+
+_log = logging.getLogger(__name__)
 
 _SEARCH_SECONDS = 10.0  # of the contract
 _MODEL_SECONDS = 60.0  # and for a model that is being loaded: the first question waits for it
@@ -196,10 +199,10 @@ class Datasets:
             id_ = dataset.manifest.id
             async with at_once:
                 try:
-                    found[id_] = await dataset.search(stems, vector, most)
+                    found[id_] = await self._search_surely(dataset, stems, vector, most)
                 except VectorIndexError as error:
-                    self.registry.distrust(dataset)
-                    notes.append(f"dataset '{id_}' is read anew, since it failed: {error}")
+                    _log.warning("%s: %s", dataset.folder, error)
+                    notes.append(f"dataset '{id_}' cannot be read; knowledge.listDatasets says why")
 
         with anyio.move_on_after(_SEARCH_SECONDS) as patience:
             async with anyio.create_task_group() as tasks:
@@ -213,6 +216,26 @@ class Datasets:
             raise failed(notes[0])
         merged = [result for results in found.values() for result in results]
         return sorted(merged, key=lambda result: -result.score)[:most]
+
+    async def _search_surely(
+        self, dataset: Dataset, stems: Sequence[str], vector: Vector, most: int
+    ) -> list[Result]:
+        """The results of a search; of one that failed, once the dataset was read anew.
+
+        Raises:
+            StoreError: If it fails then, too.
+        """
+        try:
+            return await dataset.search(stems, vector, most)
+        except VectorIndexError as error:
+            _log.warning("%s is read anew: %s", dataset.folder, error)
+            self.registry.distrust(dataset)
+            await self.registry.hurry()
+            anew = (await self.registry.ready()).get(dataset.manifest.id)
+            if anew is None or anew.facts.dimension != len(vector):
+                raise
+        async with anew.used():
+            return await anew.search(stems, vector, most)
 
 
 def _chosen(ready: Mapping[str, Dataset], ids: Sequence[str]) -> Sequence[Dataset]:

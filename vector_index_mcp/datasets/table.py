@@ -1,6 +1,7 @@
 """The table of a dataset that is ours: how it is made, and what is known of it as a whole."""
 
 import json
+import shutil
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
@@ -67,7 +68,7 @@ async def making(folder: Path, model: ModelIdentity) -> AsyncIterator[Rows]:
     index = await Index.create(str(folder), Manifest("", rows.CHUNKER, model=model))
     try:
         yield Rows(index)
-        await index.store.maintain()
+        await index.store.maintain(is_private=True)
     finally:
         index.close()
 
@@ -86,7 +87,7 @@ async def adding(folder: Path, known: Collection[str]) -> AsyncIterator[tuple[In
         first = 1 + max((rows.number_in(key) for key in keys), default=-1)
         await index.store.delete(key for key in keys if rows.path_in(key) in known)
         yield index, Rows(index, first)
-        await index.store.maintain()
+        await index.store.maintain(is_private=True)
     finally:
         index.close()
 
@@ -96,6 +97,19 @@ def write_facts(folder: Path, facts: Facts) -> None:
     part = folder / f".{FACTS}{PART}"
     part.write_text(json.dumps(asdict(facts)), encoding="utf-8")
     part.replace(folder / FACTS)
+
+
+def put_in_place(part: Path, folder: Path) -> None:
+    """Give a table that was made in `part` the folder, in our own cache, where it is looked for.
+
+    Raises:
+        OSError: If it cannot be had.
+    """
+    try:
+        part.rename(folder)
+    except OSError:  # another process was faster, or has left something that is of no use
+        shutil.rmtree(folder, ignore_errors=True)
+        part.rename(folder)
 
 
 def is_ours(folder: Path) -> bool:

@@ -109,7 +109,7 @@ async def _list(datasets: "Datasets", *, with_errors: bool) -> Result:
             "description": dataset.manifest.description,
             "defaultTopK": dataset.manifest.default_top_k,
             "status": "ready",
-            "documentCount": dataset.facts.count,
+            "chunkCount": dataset.facts.count,
             "model": dataset.model,
         }
         for dataset in ready

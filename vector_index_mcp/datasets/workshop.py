@@ -1,10 +1,12 @@
 """Makes datasets of folders of texts: their index is brought up to date, and becomes a dataset."""
 
+import contextlib
 import itertools
+import logging
 import os
 import shutil
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,22 +14,25 @@ from typing import Any
 import anyio
 import anyio.abc
 import anyio.to_thread
+from filelock import FileLock, Timeout
 
-from vector_index_mcp.datasets import making
+from vector_index_mcp.datasets import appending, making
 from vector_index_mcp.datasets.limits import ENDINGS, FEWEST_WORDS, MOST_OVERLAP, MOST_WORDS
 from vector_index_mcp.datasets.making import About, Made
+from vector_index_mcp.datasets.table import PART
+from vector_index_mcp.engine.model import looks_like_folder
 from vector_index_mcp.errors import (
-    SYSTEM_ERRORS,
     BusyError,
     QueryError,
     SettingsError,
-    VectorIndexError,
     sentence,
 )
 from vector_index_mcp.files.folder import is_broad
 from vector_index_mcp.indexing.following import Show
 from vector_index_mcp.indexing.service import LiveIndex
 from vector_index_mcp.processes import git
+
+_log = logging.getLogger(__name__)
 
 _CHARS_PER_WORD = 6
 _LONGEST_TEXT = 2_000  # of what is said of a dataset
@@ -80,6 +85,8 @@ def order_of(given: Mapping[str, Any], *, allow_broad: bool = False) -> Order:
     if type(overlap) is not int or not 0 <= overlap <= MOST_OVERLAP:
         raise QueryError(f"chunkOverlap is a number of words from 0 to {MOST_OVERLAP}")
     path, id_, name = map(str, needed)
+    if looks_like_folder(texts["model"]):
+        raise QueryError("a model is named as the hub does, and not by a path")
     making.check_id(id_)
     source = folder_of(path, allow_broad=allow_broad)
     about = About.of(
@@ -116,8 +123,9 @@ def folder_of(written: str, *, allow_broad: bool) -> Path:
     return folder
 
 
-IndexOf = Callable[[Order], LiveIndex]
-"""Makes the index of the texts of an order, not yet running; found again if it is ended."""
+IndexOf = Callable[[Order, Path], LiveIndex]
+"""Makes the index of the texts of an order without those of the folder of all datasets, not yet
+running; found again if it is ended."""
 
 
 @dataclass(slots=True)
@@ -181,7 +189,9 @@ class Workshop:
         waiting = [job for job in self.jobs if not job.ended.is_set()]
         if len(waiting) >= _MOST_JOBS:
             raise BusyError(f"{_MOST_JOBS} datasets are being made; try again when one is done")
-        making.place_of(self._root, order.about.id, is_appended=order.is_appended)
+        if any(job.order.about.id == order.about.id for job in waiting):
+            raise BusyError(f"dataset '{order.about.id}' is being made already")
+        _place_of(order, self._root)
         job = Job(next(self._numbers), order)
         ended = [each for each in self.jobs if each not in waiting]
         self.jobs = [*ended[-_KEPT_JOBS:], *waiting, job]
@@ -201,7 +211,8 @@ class Workshop:
                 async with self._bench:
                     job.made = await made(self._index_of, job.order, self._root, job.show)
                     job.error = ""
-        except (ExceptionGroup, VectorIndexError, *SYSTEM_ERRORS) as error:
+        except Exception as error:  # noqa: BLE001 - it must not end the service of all others
+            _log.info("making %s failed", job.order.about.id, exc_info=True)
             job.error = sentence(error)
         finally:
             job.ended.set()
@@ -220,8 +231,50 @@ async def made(index_of: IndexOf, order: Order, root: Path, show: Show) -> Made:
         SettingsError: If there can be no such dataset.
         VectorIndexError: If it cannot be made.
     """
-    folder = making.place_of(root, order.about.id, is_appended=order.is_appended)
-    live = index_of(order)
-    found = await making.of_index(live, "", order.about, folder, show)
-    await anyio.to_thread.run_sync(lambda: shutil.rmtree(live.uri, ignore_errors=True))
+    folder = await anyio.to_thread.run_sync(_place_of, order, root)
+    live = index_of(order, root)
+    with _alone(Path(live.uri)):
+        found = await making.of_index(
+            live, "", order.about, folder, show, is_appended=order.is_appended
+        )
+        await anyio.to_thread.run_sync(_discard, Path(live.uri))
     return found
+
+
+@contextmanager
+def _alone(place: Path) -> Iterator[None]:
+    """The time in which no other process makes a dataset of the same texts.
+
+    Raises:
+        BusyError: If another one does.
+    """
+    place.parent.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(f"{place}.lock")
+    try:
+        lock.acquire(blocking=False)
+    except Timeout:
+        raise BusyError(
+            "another process makes a dataset of the same texts; try again when it is done"
+        ) from None
+    with lock:
+        yield
+
+
+def _discard(place: Path) -> None:
+    """Remove an index that is not needed any more; a part of one would not be ours to replace."""
+    part = place.with_name(f"{place.name}.{os.getpid()}{PART}")
+    with contextlib.suppress(OSError):
+        place.rename(part)
+    shutil.rmtree(part, ignore_errors=True)
+
+
+def _place_of(order: Order, root: Path) -> Path:
+    """Where the dataset appears; looked at before hours of work.
+
+    Raises:
+        SettingsError: If it cannot.
+    """
+    folder = making.place_of(root, order.about.id, is_appended=order.is_appended)
+    if order.is_appended:
+        appending.checked(folder)
+    return folder

@@ -1,5 +1,6 @@
 """The page over HTTP: what each path answers. Only here is Starlette known."""
 
+import contextlib
 import json
 import time
 from collections.abc import Awaitable, Iterator, Sequence
@@ -11,7 +12,7 @@ from urllib.parse import parse_qs
 import anyio
 from starlette.applications import Starlette
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.requests import HTTPConnection, Request
+from starlette.requests import ClientDisconnect, HTTPConnection, Request
 from starlette.responses import (
     PlainTextResponse,
     RedirectResponse,
@@ -202,10 +203,11 @@ async def _token_sent(request: Request) -> str:
 async def _body(request: Request, longest: int) -> bytes:
     """The body of a request; empty if it is too long."""
     body = b""
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > longest:
-            return b""
+    with contextlib.suppress(ClientDisconnect):
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > longest:
+                return b""
     return body
 
 

@@ -234,10 +234,15 @@ def load_datasets(root: Path, settings: Settings) -> "Datasets":
     return Datasets(registry, models, workshop, REMEDIES)
 
 
-def index_of_texts(order: "Order", settings: Settings) -> "LiveIndex":
+def index_of_texts(order: "Order", root: Path, settings: Settings) -> "LiveIndex":
     """An index of the texts that a dataset is made of, not yet running.
 
     It is found again if the work was broken off.
+
+    Args:
+        order: What it is made of.
+        root: The folder of all datasets, which is left out if it lies among the texts.
+        settings: How it is made.
     """
     from vector_index_mcp.datasets.remedies import REMEDIES
     from vector_index_mcp.indexing.place import Place
@@ -249,12 +254,14 @@ def index_of_texts(order: "Order", settings: Settings) -> "LiveIndex":
         "chunk_max_chars": order.chunk_chars or settings.chunk_max_chars,
     }
     chosen, endings = settings.model_copy(update=changed), tuple(order.endings)
-    known = repr((order.source, endings, *changed.values()))
+    is_among = root != order.source and root.is_relative_to(order.source)
+    left_out = (f"/{root.relative_to(order.source).as_posix()}/",) if is_among else ()
+    known = repr((order.source, endings, left_out, *changed.values()))
     name = _name_of(known.encode("utf-8", "replace"))
     place = Place(str(cache_folder(settings) / "making" / name), owner=str(order.source))
     mask = f"**/*.{{{','.join(endings)}}}" if len(endings) > 1 else f"**/*.{endings[0]}"
     reading = Reading(_LARGEST_TEXT_BYTES, skips_minified=False, converts=True)
-    folder = Folder(order.source, selection=Selection(mask=mask), reading=reading)
+    folder = Folder(order.source, selection=Selection(left_out, mask=mask), reading=reading)
     options = _options_of(chosen, Recipe(chosen.chunk_max_chars, is_prose=True), REMEDIES)
     embedder, cache = _embedder_of(chosen, REMEDIES), _cache_of(settings)
     return LiveIndex([folder], place, options, embedder, cache)

@@ -1,6 +1,7 @@
 """A manifest is read as the contract has it, and names nothing outside of its folder."""
 
 import json
+import os
 
 import pytest
 from hypothesis import given
@@ -156,3 +157,33 @@ def test_nothing_outside_of_the_datasets_is_named(root, kind):
 def test_what_is_not_there_is_told(root, named):
     assert refused(root, manifest(metadata=named)).startswith("Metadata file not found: ")
     assert refused(root, manifest(index=named)).startswith("Index not found: ")
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999", "-1e999"])
+def test_what_is_no_number_in_json_is_refused(root, number):
+    said = json.dumps(manifest(documentCount=5)).replace("5", number).encode()
+    assert "is no number" in refused(root, said)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes with names")
+def test_a_pipe_is_no_manifest_and_nobody_waits_for_it(root):
+    os.mkfifo(root / "sample/manifest.json")
+    with pytest.raises(BadDatasetError, match="the manifest is no file"):
+        read(root / "sample/manifest.json", root, root.parent)
+
+
+@pytest.mark.parametrize("kind", ["index", "metadata"])
+def test_a_folder_of_the_project_is_not_meant_where_there_is_one_of_the_dataset(root, kind):
+    name = manifest()[kind]
+    (root.parent / name).mkdir()
+    described = read_of(root, manifest())
+    assert described.index == root / "sample/index/docs.index"
+    assert described.metadata == root / "sample/metadata.json"
+
+
+def test_the_folder_of_all_datasets_is_no_index(tmp_path):
+    root = tmp_path / "index"
+    (root / "sample/index").mkdir(parents=True)
+    (root / "sample/index/docs.index").write_bytes(b"x")
+    write(root / "sample/metadata.json", [])
+    assert read_of(root, manifest()).index == root / "sample/index/docs.index"

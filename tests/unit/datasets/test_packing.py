@@ -154,6 +154,21 @@ def test_a_header_that_names_a_size_is_not_believed(tmp_path, root):
     assert "cannot be meant" in refused(compressed(tmp_path, header.tobuf()), root)
 
 
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"GNU.sparse.size": "1000000000000", "GNU.sparse.map": "0,512,99999999999,1"},
+        {"GNU.sparse.major": "1", "GNU.sparse.minor": "0", "GNU.sparse.realsize": "1" + "0" * 12},
+        {"GNU.sparse.major": "0", "GNU.sparse.minor": "1", "GNU.sparse.map": "0,512,99999999,1"},
+    ],
+)
+def test_holes_in_a_file_are_not_filled(tmp_path, root, headers):
+    content = b"2\n0\n512\n99999999999\n1\n".ljust(512, b"\0") + b"1" * 512
+    with pytest.raises(BadDatasetError):
+        packing.add(sent(tmp_path, ("manifest.json", content), pax=headers), root)
+    assert [*root.iterdir()] == []
+
+
 def test_what_becomes_far_larger_is_refused_while_it_is_unpacked(tmp_path, root, monkeypatch):
     monkeypatch.setattr(packing, "_USUAL_BYTES", 1_000_000)
     file = sent(tmp_path, ("manifest.json", MANIFEST), ("zeros", bytes(20_000_000)))

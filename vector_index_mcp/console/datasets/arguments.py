@@ -36,41 +36,8 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
             name, help=words, description=f"{words[0].upper()}{words[1:]}.", allow_abbrev=False
         )
 
-    serving = add(SERVE, "serve MCP on standard input and output: what an MCP client runs")
-    listing = add(LIST, "list the datasets, and say why one cannot be served")
-    listing.add_argument("--json", action="store_true", help="print JSON")
-    ui = add(UI, "print a link to the page of the datasets, and open it")
-    ui.add_argument("--no-open", action="store_true", help="print the link only")
-    console = add(CONSOLE, "serve HTTP: /api/datasets as the original's console, and MCP at /mcp")
-    listening.add_options(console, USUAL_PORT)
-    for command in (serving, listing, ui, console):
-        command.add_argument(
-            "folder",
-            metavar="FOLDER",
-            nargs="?",
-            default=USUAL_FOLDER,
-            help=f"where the datasets lie (./{USUAL_FOLDER})",
-        )
-    packing = add(PACK, "write a dataset into one file that can be sent")
-    packing.add_argument("folder", metavar="FOLDER", help="the dataset's own folder")
-    packing.add_argument("file", metavar="FILE", nargs="?", default="", help="ID.tar.zst")
-    adding = add(ADD, "unpack a dataset that somebody has sent")
-    adding.add_argument("file", metavar="FILE", help="as `pack` writes it")
-    removing = add(DELETE, "delete a dataset, after asking")
-    removing.add_argument("dataset_id", metavar="ID", help="as `list` shows it")
-    removing.add_argument("--yes", action="store_true", help="do not ask")
-    info = add(INFO, "say what a dataset is, and where it comes from")
-    checking = add(CHECK, "look whether a dataset can be served, and is what it says")
-    for command in (info, checking):
-        command.add_argument("dataset_id", metavar="ID", help="as `list` shows it")
-        command.add_argument("--json", action="store_true", help="print JSON")
-    for command in (adding, removing, info, checking):
-        command.add_argument(
-            "--output",
-            metavar="DIR",
-            default=USUAL_FOLDER,
-            help=f"the folder of the datasets (./{USUAL_FOLDER})",
-        )
+    _add_looking(add)
+    _add_keeping(add)
     _add_bridge(add)
     _add_index(add(INDEX, "make a dataset of a folder of texts"))
     export = add(EXPORT, "make a dataset of what is indexed here; nothing is embedded again")
@@ -86,6 +53,49 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
+def _add_looking(add: Callable[[str, str], argparse.ArgumentParser]) -> None:
+    serving = add(SERVE, "serve MCP on standard input and output: what an MCP client runs")
+    listing = add(LIST, "list the datasets, and say why one cannot be served")
+    listing.add_argument("--json", action="store_true", help="print JSON")
+    ui = add(UI, "print a link to the page of the datasets, and open it")
+    ui.add_argument("--no-open", action="store_true", help="print the link only")
+    console = add(CONSOLE, "serve HTTP: /api/datasets as the original's console, and MCP at /mcp")
+    listening.add_options(console, USUAL_PORT)
+    for command in (serving, listing, ui, console):
+        command.add_argument(
+            "folder",
+            metavar="FOLDER",
+            nargs="?",
+            default=USUAL_FOLDER,
+            help=f"where the datasets lie (./{USUAL_FOLDER})",
+        )
+
+
+def _add_keeping(add: Callable[[str, str], argparse.ArgumentParser]) -> None:
+    packing = add(PACK, "write a dataset into one file that can be sent")
+    packing.add_argument("folder", metavar="FOLDER", help="the dataset's own folder")
+    packing.add_argument("file", metavar="FILE", nargs="?", default="", help="ID.tar.zst")
+    adding = add(ADD, "unpack a dataset that somebody has sent")
+    adding.add_argument("file", metavar="FILE", help="as `pack` writes it")
+    removing = add(DELETE, "delete a dataset, after asking")
+    removing.add_argument("dataset_id", metavar="ID", help="as `list` shows it")
+    removing.add_argument("--yes", action="store_true", help="do not ask")
+    info = add(INFO, "say what a dataset is, and where it comes from")
+    checking = add(CHECK, "look whether a dataset can be served, and is what it says")
+    for command in (info, checking):
+        command.add_argument("dataset_id", metavar="ID", help="as `list` shows it")
+        command.add_argument("--json", action="store_true", help="print JSON")
+    for command in (adding, removing, info, checking):
+        command.add_argument(
+            "--folder",
+            "--output",
+            dest="output",
+            metavar="DIR",
+            default=USUAL_FOLDER,
+            help=f"the folder of the datasets (./{USUAL_FOLDER})",
+        )
+
+
 def _add_bridge(add: Callable[[str, str], argparse.ArgumentParser]) -> None:
     search = add(SEARCH, "search one index for a script: JSON, as the original's bridge prints it")
     search.add_argument("--query", metavar="Q", required=True, help="the question")
@@ -95,7 +105,12 @@ def _add_bridge(add: Callable[[str, str], argparse.ArgumentParser]) -> None:
     )
     validating = add(VALIDATE, "look whether an index can be read: JSON for a script")
     for command in (search, validating):
-        command.add_argument("--index", metavar="PATH", required=True, help="its file or folder")
+        command.add_argument(
+            "--index",
+            metavar="PATH",
+            required=True,
+            help="its file or folder, or the dataset's own",
+        )
     add(HEALTH, "say what is here to search with: JSON for a script")
 
 

@@ -35,7 +35,7 @@ _ERRORS = (BadDatasetError, Refusal, WrongArguments, VectorIndexError)
 
 def _search(line: argparse.Namespace, settings: "Settings") -> int:
     try:
-        index = manifest.index_in(resolved(line.index))
+        index = _index_at(resolved(line.index))
         texts = resolved(line.metadata) if line.metadata else _texts_of(resolved(line.index))
         described = Manifest(_NAME, _NAME, _NAME, index, texts, manifest.DEFAULT_TOP_K, "")
         most = min(max(line.k, 1), _MOST_RESULTS)
@@ -56,7 +56,7 @@ def _search(line: argparse.Namespace, settings: "Settings") -> int:
 def _validate(line: argparse.Namespace, _: "Settings") -> int:
     place = resolved(line.index)
     try:
-        file = manifest.index_in(place)
+        file = _index_at(place)
         if table.is_ours(file):
             facts = table.facts_of(file)
             count, dimension = facts.count, facts.dimension
@@ -91,6 +91,18 @@ def _health(_: argparse.Namespace, settings: "Settings") -> int:
 def _said(answer: Mapping[str, Any]) -> int:
     write(json.dumps(answer, ensure_ascii=False))
     return 0
+
+
+def _index_at(place: Path) -> Path:
+    """The index at a path: it may be a dataset's own folder, or its table's before it grew.
+
+    Raises:
+        BadDatasetError: If there is none.
+    """
+    for folder in (place, place.parent) if not place.exists() else (place,):
+        if (folder / manifest.NAME).is_file():
+            return manifest.read(folder / manifest.NAME, folder, folder).index
+    return manifest.index_in(place)
 
 
 def _texts_of(index: Path) -> Path:

@@ -6,25 +6,30 @@ from collections.abc import Callable, Mapping
 
 import anyio
 
-from vector_index_mcp.console.datasets.arguments import ADD, DELETE, PACK, resolved
+from vector_index_mcp.console.datasets.arguments import ADD, DELETE, PACK, USUAL_FOLDER, resolved
+from vector_index_mcp.console.datasets.looking import manifest_of
 from vector_index_mcp.console.terminal import write
 from vector_index_mcp.datasets import keeping, manifest, packing, table
 from vector_index_mcp.datasets.conversion import prove
 from vector_index_mcp.datasets.refusal import BadDatasetError
-from vector_index_mcp.errors import SettingsError, VectorIndexError
+from vector_index_mcp.errors import SettingsError, VectorIndexError, sentence
 from vector_index_mcp.foreign import visible
 
 
 def _pack(line: argparse.Namespace) -> int:
     folder = resolved(line.folder)
+    if not folder.exists() and (known := resolved(USUAL_FOLDER) / line.folder).is_dir():
+        folder = known  # its id was meant
     try:
         found = manifest.read(folder / manifest.NAME, folder, folder)
+        if table.is_ours(found.index):
+            anyio.run(prove, found.index)
         target = resolved(line.file or f"{found.id}{packing.ENDING}")
         if target.exists():
             raise SettingsError(f"{target} is there already; name another file")
         count = packing.pack(folder, target)
     except (BadDatasetError, OSError) as error:
-        raise VectorIndexError(f"{folder} cannot be packed: {error}") from error
+        raise VectorIndexError(f"{folder} cannot be packed: {sentence(error)}") from error
     write(visible(f"{target}: {count} files, {target.stat().st_size:,} bytes"))
     return 0
 
@@ -34,7 +39,7 @@ def _add(line: argparse.Namespace) -> int:
     try:
         folder = packing.add(resolved(line.file), root)
     except (BadDatasetError, OSError) as error:
-        raise VectorIndexError(f"{line.file} is not added: {error}") from error
+        raise VectorIndexError(f"{line.file} is not added: {sentence(error)}") from error
     try:
         found = manifest.read(folder / manifest.NAME, root, root)
         if table.is_ours(found.index):
@@ -48,7 +53,7 @@ def _add(line: argparse.Namespace) -> int:
 
 def _delete(line: argparse.Namespace) -> int:
     root = resolved(line.output)
-    path = keeping.manifest_of(root, line.dataset_id)
+    path = manifest_of(line)
     if not line.yes:
         if not sys.stdin.isatty():
             raise SettingsError("nothing was deleted; give --yes to delete without being asked")

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -10,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 from vector_index_mcp.console.commands import awaited
 from vector_index_mcp.console.datasets.arguments import CHECK, INFO, LIST, resolved
 from vector_index_mcp.console.terminal import write
-from vector_index_mcp.datasets import keeping, manifest
+from vector_index_mcp.datasets import keeping, manifest, registry
 from vector_index_mcp.datasets.dataset import Dataset
 from vector_index_mcp.datasets.refusal import BadDatasetError
 from vector_index_mcp.datasets.registry import LoadError
-from vector_index_mcp.errors import VectorIndexError
+from vector_index_mcp.errors import UnknownError, VectorIndexError
 from vector_index_mcp.foreign import visible
 from vector_index_mcp.serving.loading import load_datasets
 
@@ -48,7 +49,7 @@ def _list(line: argparse.Namespace, settings: "Settings") -> int:
             {
                 "id": dataset.manifest.id,
                 "name": dataset.manifest.name,
-                "documents": dataset.facts.count,
+                "texts": dataset.facts.count,
                 "dimensions": dataset.facts.dimension,
                 "model": dataset.model,
             }
@@ -58,7 +59,7 @@ def _list(line: argparse.Namespace, settings: "Settings") -> int:
         write(json.dumps({"datasets": found, "errors": failed}, indent=2))
         return 1 if errors else 0
     if not ready and not errors:
-        write(f"There is no dataset in {visible(str(root))}")
+        write(visible(f"There is no {'dataset in' if root.is_dir() else 'folder'} {root}"))
     for dataset in ready:
         count, model = dataset.facts.count, dataset.model
         write(visible(f"{dataset.manifest.id}  {count} texts  {model}  {dataset.manifest.name}"))
@@ -70,15 +71,30 @@ def _list(line: argparse.Namespace, settings: "Settings") -> int:
 async def _looked(
     root: Path, settings: "Settings"
 ) -> tuple[Sequence[Dataset], Sequence[LoadError]]:
-    registry = load_datasets(root, settings).registry
-    await registry.follow()
-    ready = await registry.ready()
-    return [ready[id_] for id_ in sorted(ready)], await registry.errors()
+    logging.getLogger(registry.__name__).setLevel(logging.ERROR)  # what is wrong is printed
+    known = load_datasets(root, settings).registry
+    await known.follow()
+    ready = await known.ready()
+    return [ready[id_] for id_ in sorted(ready)], await known.errors()
+
+
+def manifest_of(line: argparse.Namespace) -> Path:
+    """The manifest of the dataset that a command is about.
+
+    Raises:
+        UnknownError: If there is none; says which there are.
+    """
+    root = resolved(line.output)
+    found = keeping.manifests(root)
+    if line.dataset_id not in found:
+        known = f"there are {', '.join(sorted(found))}" if found else "there is none"
+        raise UnknownError(f"Dataset '{line.dataset_id}' does not exist in {root}; {known}")
+    return found[line.dataset_id]
 
 
 def _info(line: argparse.Namespace, _: "Settings") -> int:
     """Print what a manifest says, and where it lies."""
-    path = keeping.manifest_of(resolved(line.output), line.dataset_id)
+    path = manifest_of(line)
     said = {**manifest.said_in(path), "path": str(path.parent), "bytes": _size_of(path.parent)}
     if line.json:
         write(json.dumps(said, indent=2, ensure_ascii=False))
@@ -98,7 +114,7 @@ def _size_of(folder: Path) -> int:
 def _check(line: argparse.Namespace, settings: "Settings") -> int:
     """Print what is wrong with a dataset; 1 if anything is."""
     root = resolved(line.output)
-    path = keeping.manifest_of(root, line.dataset_id)
+    path = manifest_of(line)
     problems, dataset = awaited(partial(_examined, path, root, settings))
     facts: Mapping[str, Any] = {}
     if dataset is not None:

@@ -16,7 +16,7 @@ from vector_index_mcp.console.terminal import write
 from vector_index_mcp.datasets import making, workshop
 from vector_index_mcp.datasets.making import About, Made
 from vector_index_mcp.datasets.workshop import Order
-from vector_index_mcp.errors import VectorIndexError
+from vector_index_mcp.errors import SettingsError, UnknownError, VectorIndexError
 from vector_index_mcp.processes import git
 from vector_index_mcp.serving import loading
 
@@ -100,7 +100,13 @@ def _of_documents(what: str, settings: "Settings") -> "tuple[LiveIndex, str, str
     from vector_index_mcp.documents.home import DEFAULT_NAME
 
     documents = loading.load_documents(home.home_of(DEFAULT_NAME, os.environ, Path.cwd()), settings)
-    collection = documents.configuration.named(what)
+    try:
+        collection = documents.configuration.named(what)
+    except UnknownError as error:
+        raise SettingsError(
+            f"there is no collection {what!r}; `vector-index-mcp documents collection list` shows "
+            "those there are"
+        ) from error
     return documents.index, what, f"collection {what}", git.revision_of(collection.path)
 
 

@@ -329,14 +329,19 @@ class Store:
             await self._tables.chunks.add_columns(schema.vector_field(dimension))
         self.dimension = dimension
 
-    async def maintain(self) -> None:
+    async def maintain(self, *, is_private: bool = False) -> None:
         """Tidy up; then reopen.
+
+        Args:
+            is_private: Whether nobody else reads the tables, so that no older version has to stay.
 
         Reopened because every optimize leaks descriptors in the connection that ran it (four a
         call, measured). Searches on the old ones end undisturbed; the last one frees them.
         """
         with self._committing("maintaining"):
-            has_replaced = await tidy(self._tables.chunks, self._tables.files)
+            has_replaced = await tidy(
+                self._tables.chunks, self._tables.files, is_private=is_private
+            )
         self._tables = await opened(self._uri, self.generation)
         self.upkeep.note_done(await self.count(), has_replaced=has_replaced)
 

@@ -90,7 +90,9 @@ class Upkeep:
         return self.has_old_versions or self.new_rows >= rows or self.commits >= commits
 
 
-async def tidy(chunks: lancedb.AsyncTable, files: lancedb.AsyncTable) -> bool:
+async def tidy(
+    chunks: lancedb.AsyncTable, files: lancedb.AsyncTable, *, is_private: bool = False
+) -> bool:
     """Compact, index what is not indexed, drop old versions; whether there was anything to do.
 
     The vectors get an index once nearly all are there: trained on a part, it would have to be
@@ -101,13 +103,17 @@ async def tidy(chunks: lancedb.AsyncTable, files: lancedb.AsyncTable) -> bool:
     if index is not None and (index.num_segments or 0) >= _MOST_SEGMENTS:
         # Made anew once the table is compact; until then, searches compare every vector.
         await chunks.drop_index(index.name)
-    await chunks.optimize(cleanup_older_than=_KEEP_VERSIONS_FOR)
-    await files.optimize(cleanup_older_than=_KEEP_VERSIONS_FOR)
+    # Nothing at all is refused.
+    keep = timedelta(milliseconds=1) if is_private else _KEEP_VERSIONS_FOR
+    await chunks.optimize(cleanup_older_than=keep)
+    await files.optimize(cleanup_older_than=keep)
     if await _are_vectors_worth_an_index(chunks):
         try:
             await chunks.create_index("vector", config=_VECTORS_INDEX)
         except (RuntimeError, ValueError) as error:  # vectors that are all alike, say
             _log.warning("vectors are compared one by one: %s", error)
+    if is_private:
+        await chunks.optimize(cleanup_older_than=keep)  # what the index has replaced
     return (await chunks.version(), await files.version()) != before
 
 
