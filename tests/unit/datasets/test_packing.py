@@ -1,12 +1,14 @@
 """A packed dataset is the same one elsewhere, and a file that is made to do harm does none."""
 
 import io
+import shutil
 import tarfile
 from random import Random
 
 import anyio
 import pyarrow as pa
 import pytest
+from drawn import examples
 from shelves import manifest, put
 
 from vector_index_mcp.datasets import packing
@@ -176,21 +178,32 @@ def test_what_becomes_far_larger_is_refused_while_it_is_unpacked(tmp_path, root,
     assert "more than 1,000,000 bytes" in refused(file, root)
 
 
-def test_whatever_is_changed_in_a_packed_file_it_is_refused_or_is_a_dataset(folder, root, tmp_path):
+@pytest.mark.parametrize("is_packed", [True, False], ids=["packed", "unpacked"])
+def test_whatever_is_changed_in_a_packed_file_it_is_refused_or_is_a_dataset(
+    folder, root, tmp_path, is_packed
+):
     packing.pack(folder, tmp_path / "a.tar.zst")
     whole, chance = (tmp_path / "a.tar.zst").read_bytes(), Random(0)
-    changed, count = tmp_path / "b.tar.zst", 0
-    for _ in range(500):
+    if not is_packed:  # what no checksum protects
+        whole = pa.CompressedInputStream(pa.BufferReader(whole), "zstd").read()
+    changed, count, tries = tmp_path / "b.tar.zst", 0, examples(250)
+    for _ in range(tries):
         data = bytearray(whole)
-        data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
-        changed.write_bytes(data[: chance.choice([len(data), chance.randrange(len(data))])])
+        for _ in range(chance.choice([1, 1, 8])):
+            data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+        data = bytes(data[: chance.choice([len(data), chance.randrange(len(data))])])
+        changed = changed if is_packed else compressed(tmp_path, data)
+        if is_packed:
+            changed.write_bytes(data)
         try:
             added = packing.add(changed, root)
         except (BadDatasetError, OSError):
             assert not list(root.iterdir())
             continue
         count += 1
-        assert set(files_of(added)) <= {"manifest.json", "metadata.json", "index/docs.index"}
-        for path in sorted(root.rglob("*"), reverse=True):
-            path.rmdir() if path.is_dir() else path.unlink()
-    assert count < 250
+        assert added.parent == root
+        assert all(path.is_file() or path.is_dir() for path in added.rglob("*"))
+        assert sum(map(len, files_of(added).values())) <= len(whole) + 10_240
+        shutil.rmtree(added)
+    assert list(tmp_path.parent.glob("*.part")) == []
+    assert 0 < count < tries
