@@ -11,11 +11,13 @@ import os
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from vector_index_mcp.background import refusal
 from vector_index_mcp.codebase.remedies import REMEDIES
-from vector_index_mcp.console.arguments import Run, Search, parse
+from vector_index_mcp.console import log
+from vector_index_mcp.console.arguments import Run, parse
+from vector_index_mcp.console.searching import Search
 from vector_index_mcp.console.terminal import write
 from vector_index_mcp.errors import (
     SYSTEM_ERRORS,
@@ -38,8 +40,6 @@ _ENV_FILE_VARIABLE = "VECTOR_INDEX_ENV_FILE"
 _PROTOCOL = ("stdin", "stdout")
 _USUAL_LEVEL = "INFO"
 _LEVELS = frozenset({"DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"})
-_LOG_BYTES = 1_000_000
-_LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -116,6 +116,8 @@ def _ui(parsed: argparse.Namespace) -> int:
     from vector_index_mcp.console import ui
 
     opens_browser = not parsed.no_open
+    if parsed.path is None:
+        _project_and_settings(parsed)
     return ui.run(_endpoint(parsed), _host_options(parsed), opens_browser=opens_browser)
 
 
@@ -139,7 +141,7 @@ def _host(parsed: argparse.Namespace) -> int:
         configured = settings.load(_env_file(parsed))
         place = sets.place_of(parsed.set, parsed.path, configured)
         endpoint = endpoint_of(parsed.set, place)
-        _log_to_file(endpoint.log, _level(parsed.set, configured))
+        log.to_file(endpoint.log, _level(parsed.set, configured))
 
         head_start = sets.head_start_of(parsed.set, place, configured)
         from vector_index_mcp.serving import server
@@ -331,15 +333,17 @@ def _settings(parsed: argparse.Namespace) -> "Settings":
     from vector_index_mcp import settings
 
     configured = settings.load(_env_file(parsed))
-    _log_to_stderr(configured.log_level)
+    log.to_stderr(configured.log_level)
+    for words in settings.mistyped(_env_file(parsed)):
+        write(f"vector-index-mcp: {visible(words)}", sys.stderr)
     return configured
 
 
 def _project_and_settings(parsed: argparse.Namespace) -> "tuple[Path, Settings]":
-    from vector_index_mcp.codebase.project import resolve_project
+    from vector_index_mcp.console import which
 
     configured = _settings(parsed)
-    return resolve_project(parsed.path, allow_broad=configured.allow_broad_path), configured
+    return which.project(parsed, configured), configured
 
 
 def _project_of_service(parsed: argparse.Namespace) -> Path:
@@ -361,34 +365,6 @@ def _host_options(parsed: argparse.Namespace) -> list[str]:
     """The arguments that a service has to be started with."""
     env_file = _env_file(parsed)
     return ["--env-file", os.path.abspath(env_file)] if env_file else []  # noqa: PTH100 - light
-
-
-class _Formatter(logging.Formatter):
-    """One line for a record: it may hold names of files, and a terminal may show it."""
-
-    def formatMessage(self, record: logging.LogRecord) -> str:
-        return visible(super().formatMessage(record))
-
-    def formatException(self, ei: Any) -> str:
-        return visible(super().formatException(ei), keep="\n\t")
-
-
-def _log_to_stderr(level: str) -> None:
-    _log_to(logging.StreamHandler(), level)
-
-
-def _log_to_file(path: Path, level: str) -> None:
-    from logging.handlers import RotatingFileHandler
-
-    handler = RotatingFileHandler(path, maxBytes=_LOG_BYTES, backupCount=1, encoding="utf-8")
-    _log_to(handler, level)
-    for talkative in ("mcp", "uvicorn"):  # a line for every request, and for every start
-        logging.getLogger(talkative).setLevel(logging.WARNING)
-
-
-def _log_to(handler: logging.Handler, level: str) -> None:
-    handler.setFormatter(_Formatter(_LOG_FORMAT))
-    logging.basicConfig(handlers=[handler], level=level)
 
 
 def _fail(parsed: argparse.Namespace, reason: str, status: int) -> int:

@@ -5,8 +5,10 @@ caller names, never from the indexed project: a repository somebody cloned must 
 change where its index goes or which model is loaded.
 """
 
+import difflib
 import json
 import os
+from collections.abc import Collection
 from typing import Annotated, Literal
 
 from pydantic import Field, ValidationError, field_validator
@@ -24,6 +26,8 @@ PREFIX = "VECTOR_INDEX_"
 SECRETS = frozenset({"http_token", "llm_key"})
 """Fields whose values no message repeats."""
 
+_OTHERS = frozenset({"ENV_FILE", "RUNTIME_DIR"})
+"""Variables that are read before there are settings."""
 _MOST = 1_000_000_000  # for numbers that nothing else limits; no clock or file goes further
 
 
@@ -153,6 +157,21 @@ def origins(env_file: str | None = None) -> dict[str, str]:
     lines = DotEnvSettingsSource(Settings, env_file, "utf-8")() if env_file else {}
     found = {**dict.fromkeys(lines, f"{env_file}"), **dict.fromkeys(variables, "environment")}
     return {field: found[field] for field in Settings.model_fields if field in found}
+
+
+def mistyped(env_file: str | None = None) -> list[str]:
+    """A sentence for each variable that is named as a setting is, and is none."""
+    lines = DotEnvSettingsSource(Settings, env_file, "utf-8").env_vars if env_file else {}
+    names = {name.upper() for name in (*os.environ, *lines)}
+    known = {field.upper() for field in Settings.model_fields} | _OTHERS
+    ours = {name.removeprefix(PREFIX) for name in names if name.startswith(PREFIX)}
+    return [_hint(name, known) for name in sorted(ours - known)]
+
+
+def _hint(name: str, known: Collection[str]) -> str:
+    near = difflib.get_close_matches(name, known, 1)
+    meant = f"; did you mean {PREFIX}{near[0]}?" if near else ""
+    return f"there is no setting {PREFIX}{name}, which is not used{meant}"
 
 
 def _explain(error: ValidationError) -> str:

@@ -364,9 +364,9 @@ async def test_commands_ask_the_running_service(served):
 
 
 async def test_what_the_service_refuses_is_told_by_the_command(served):
-    ran = await served.run("search", served.project, " ")
+    ran = await served.run("search", served.project, "!?")
     assert (ran.returncode, ran.stdout) == (1, "")
-    assert ran.stderr.startswith("vector-index-mcp: the query is empty; say in words")
+    assert ran.stderr.startswith("vector-index-mcp: the query has no word")
 
 
 async def test_commands_start_no_service(place):

@@ -71,6 +71,35 @@ def indexed(tmp_path_factory) -> Indexed:
     return Indexed(folder, place.project, place.run("index", "project"))
 
 
+# -- which project ---------------------------------------------------------------------------
+
+
+def test_a_command_is_about_the_project_that_you_stand_in(indexed):
+    below = indexed.project / "server"
+    found = indexed.run("search", "accept_connections", "--format", "grep", cwd=below)
+    assert found.stdout.startswith("../server/listen.py:1:"), found.stderr
+    assert (found.returncode, found.stderr) == (0, "")
+    assert "3 chunks of 3 files" in indexed.run("status", cwd=below).stdout
+    assert not (below / ".lancedb").exists()
+
+
+def test_a_folder_of_an_indexed_project_gets_no_index_of_its_own(indexed):
+    found = indexed.run("search", "project/server", "def", "--format", "grep")
+    assert [line.partition(":")[0] for line in found.stdout.splitlines()] == [
+        "project/server/listen.py"
+    ]
+    said = f"project/server lies in {indexed.project}, whose index is used\n"
+    assert found.stderr == said
+    assert not (indexed.project / "server/.lancedb").exists()
+
+
+def test_a_mistyped_setting_is_told_by_any_command(indexed):
+    wrong = {"VECTOR_INDEX_CHUNK_MAX_CHAR": "500"}
+    told = indexed.run("status", "project", **wrong).stderr
+    assert "there is no setting VECTOR_INDEX_CHUNK_MAX_CHAR, which is not used; " in told
+    assert "did you mean VECTOR_INDEX_CHUNK_MAX_CHARS?" in told
+
+
 # -- index -----------------------------------------------------------------------------------
 
 
@@ -302,11 +331,11 @@ def test_a_number_of_results_out_of_range_is_refused(place, count):
     assert f"--top-k: {count!r} is not a number from 1 to 100" in ran.stderr
 
 
-def test_an_empty_query_is_refused(indexed):
-    ran = indexed.run("search", "project", " ")
-    assert (ran.returncode, ran.stdout) == (1, "")
-    assert ran.stderr.startswith("vector-index-mcp: the query is empty; say in words")
-    assert "Traceback" not in ran.stderr
+def test_an_empty_query_is_refused_before_anything_is_indexed(place):
+    ran = place.run("search", "project", " ")
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert "the query is empty; say what to look for" in ran.stderr
+    assert not (place.project / ".lancedb").exists()
 
 
 # -- PATH ------------------------------------------------------------------------------------
@@ -384,7 +413,7 @@ def test_help_tells_of_every_command(place, arguments):
     assert (ran.returncode, ran.stderr) == (0, "")
     for command in ("serve", "index", "search", "status", "verify", "doctor"):
         assert re.search(rf"^ +{command} .*\w", ran.stdout, re.MULTILINE), command
-    for line in ("vector-index-mcp PATH ", "vector-index-mcp index PATH ", "--env-file FILE"):
+    for line in ("vector-index-mcp PATH ", "vector-index-mcp index [PATH] ", "--env-file FILE"):
         assert line in ran.stdout
     assert "mcpServers" in ran.stdout
 
@@ -416,7 +445,8 @@ def test_the_version_is_printed(place):
 
 
 @pytest.mark.parametrize(
-    "arguments", [[], ["index"], ["search", "project"], ["project", "more"], ["--no-such", "x"]]
+    "arguments",
+    [[], ["search"], ["serve"], ["project", "more"], ["--no-such", "x"], ["indx", "project"]],
 )
 def test_a_mistyped_command_is_told_how_it_is_written(place, arguments):
     ran = place.run(*arguments)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from vector_index_mcp.errors import SettingsError
-from vector_index_mcp.settings import PREFIX, Settings, load
+from vector_index_mcp.settings import PREFIX, Settings, load, mistyped
 
 
 @dataclasses.dataclass
@@ -296,3 +296,21 @@ def test_any_env_file_sets_fields_or_is_refused(tmp_path_factory, data):
     path.write_bytes(data)
     with contextlib.suppress(SettingsError):
         load(str(path))
+
+
+def test_a_variable_that_is_no_setting_is_named_with_the_nearest_one(tmp_path, monkeypatch):
+    monkeypatch.setenv("VECTOR_INDEX_CHUNK_MAX_CHAR", "500")
+    monkeypatch.setenv("VECTOR_INDEX_RUNTIME_DIR", "/run")
+    file = tmp_path / ".env"
+    file.write_text("VECTOR_INDEX_ZZZ=1\nvector_index_log_level=INFO\nOTHER=1\n")
+    assert mistyped(str(file)) == [
+        "there is no setting VECTOR_INDEX_CHUNK_MAX_CHAR, which is not used; did you mean "
+        "VECTOR_INDEX_CHUNK_MAX_CHARS?",
+        "there is no setting VECTOR_INDEX_ZZZ, which is not used",
+    ]
+
+
+def test_the_variables_of_all_settings_are_known(monkeypatch):
+    for field in Settings.model_fields:
+        monkeypatch.setenv(f"VECTOR_INDEX_{field.upper()}", "1")
+    assert mistyped() == []

@@ -1,10 +1,58 @@
 """Which folder a project is."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 from vector_index_mcp.errors import ProjectError
 from vector_index_mcp.files.folder import is_broad
+
+_MARKS = (
+    ".git",
+    ".hg",
+    ".svn",
+    "pyproject.toml",
+    "setup.py",
+    "package.json",
+    "Cargo.toml",
+    "go.mod",
+    "pom.xml",
+    "build.gradle",
+    "build.gradle.kts",
+    "Gemfile",
+    "composer.json",
+    "mix.exs",
+    "CMakeLists.txt",
+)
+"""What lies in the folder of a project and in none below: a repository, or its build's file."""
+
+
+def indexed_above(folder: Path, configured: str) -> Path | None:
+    """The nearest folder, itself or above, that has an index; None if there is none.
+
+    Args:
+        folder: Resolved.
+        configured: Where the settings say that an index lies.
+    """
+    if "://" in configured or Path(configured).expanduser().is_absolute():
+        return None  # it says nothing of a project
+    return next((f for f in _at_or_above(folder) if (f / configured).is_dir()), None)
+
+
+def enclosing(folder: Path, configured: str) -> Path:
+    """The project that somebody means who stands in a folder: it has an index, or looks like one.
+
+    Args:
+        folder: Resolved.
+        configured: As above.
+    """
+    looks_like_one = (f for f in _at_or_above(folder) if any((f / m).exists() for m in _MARKS))
+    return indexed_above(folder, configured) or next(looks_like_one, folder)
+
+
+def _at_or_above(folder: Path) -> Iterator[Path]:
+    yield folder
+    yield from (above for above in folder.parents if not is_broad(above))
 
 
 def resolve_project(path: str, *, allow_broad: bool = False) -> Path:

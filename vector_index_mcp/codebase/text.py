@@ -1,6 +1,14 @@
 """The answers of the tools as a person or an agent reads them. Pure."""
 
-from vector_index_mcp.codebase.wire import IndexStatus, RunReport, SearchResult, TriggerResult
+from vector_index_mcp.codebase.wire import (
+    IndexStatus,
+    RunReport,
+    SearchHit,
+    SearchResult,
+    TriggerResult,
+)
+
+_MOST_NAMES = 8  # of a hit
 
 
 def of_search(result: SearchResult) -> str:
@@ -9,6 +17,7 @@ def of_search(result: SearchResult) -> str:
     for number, hit in enumerate(result.results, start=1):
         stale = ", changed since it was indexed" if hit.is_stale else ""
         scope = f" in {hit.scope}" if hit.scope else ""
+        scope += _defined(hit)
         cut = "\n…" if hit.is_cut else ""
         fence = _fence(hit.extracted_text_chunk)
         blocks.append(
@@ -21,6 +30,13 @@ def of_search(result: SearchResult) -> str:
     if result.note:
         blocks.append(f"Note: {result.note}")
     return "\n\n".join(blocks)
+
+
+def _defined(hit: SearchHit) -> str:
+    """The names that a hit defines, but for those that it lies in."""
+    names = [name for name in hit.symbols if name not in hit.scope.split()]
+    more = ", …" if len(names) > _MOST_NAMES else ""
+    return f", defines {', '.join(names[:_MOST_NAMES])}{more}" if names else ""
 
 
 def nothing_found(result: SearchResult) -> str:

@@ -1,20 +1,13 @@
 """The grammar of the command line: which commands there are, and what each of them takes."""
 
 import argparse
+import difflib
+import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from vector_index_mcp import __version__
-from vector_index_mcp.codebase.limits import (
-    DEFAULT_MAX_TOKENS,
-    DEFAULT_TOP_K,
-    LONGEST_LANGUAGE_CHARS,
-    LONGEST_PATH_CHARS,
-    LONGEST_QUERY_CHARS,
-    MAX_TOKENS,
-    TOP_K,
-)
+from vector_index_mcp.console import searching
 from vector_index_mcp.console.datasets import arguments as datasets
 from vector_index_mcp.console.documents import arguments as documents
 from vector_index_mcp.console.notes import arguments as notes
@@ -26,28 +19,32 @@ _Add: TypeAlias = Callable[..., argparse.ArgumentParser]
 """Adds a command: its name, then what `argparse.ArgumentParser` takes."""
 
 _DOCUMENTS, _NOTES, _DATASETS = "documents", "notes", "datasets"
+_SEARCH, _HELP = "search", "help"
+_NEAR = 0.75  # of 1, in difflib's measure
 _DESCRIPTION = """\
 Keeps a software project indexed and searchable by meaning and by identifier.
 
   vector-index-mcp PATH                  MCP server on stdio: what an MCP client runs
   vector-index-mcp install [PATH]        add the project to your MCP clients
   vector-index-mcp uninstall [PATH]      take the project out of them again
-  vector-index-mcp index PATH            index the project once
-  vector-index-mcp search PATH QUERY     search from the terminal
-  vector-index-mcp status PATH           show what the index holds
-  vector-index-mcp verify PATH           compare the index with the files, one by one
-  vector-index-mcp doctor PATH           examine the machine, the model and the index
-  vector-index-mcp ui PATH               search, progress and a map in a browser
+  vector-index-mcp index [PATH]          index the project once
+  vector-index-mcp search [PATH] QUERY   search from the terminal
+  vector-index-mcp status [PATH]         show what the index holds
+  vector-index-mcp verify [PATH]         compare the index with the files, one by one
+  vector-index-mcp doctor [PATH]         examine the machine, the model and the index
+  vector-index-mcp ui [PATH]             search, progress and a map in a browser
   vector-index-mcp ps                    list the background services that run
   vector-index-mcp stop PATH | --all     end a project's service, or all
   vector-index-mcp logs PATH             show what a project's service has logged
+  vector-index-mcp help [COMMAND]        what a command takes
   vector-index-mcp documents ...         search and read collections of documents
   vector-index-mcp notes ...             what agents write down about projects, kept in git
   vector-index-mcp datasets ...          knowledge that others have prepared
 
 The first client of a project starts a background service. It keeps the index fresh, serves every
-further client and ends by itself when nobody needs it. PATH is the folder of one project; its index
-lies in PATH/.lancedb, and everything stays on this machine. Your MCP client needs one server entry
+further client and ends by itself when nobody needs it. PATH is the folder of one project; without
+it, a command is about the project that you stand in. Its index lies in PATH/.lancedb, and
+everything stays on this machine. Your MCP client needs one server entry
 per project; `install` writes it, or you do:
 
   {"mcpServers": {"my-project": {"command": "vector-index-mcp", "args": ["/path/to/my-project"]}}}
@@ -56,37 +53,6 @@ _EPILOG = """\
 Settings are environment variables (VECTOR_INDEX_...), or lines of the file given by --env-file or
 VECTOR_INDEX_ENV_FILE; the project's own .env is never read. The README lists them all.
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Search:
-    """What the command `search` was given."""
-
-    query: str
-    top_k: int
-    glob: str
-    language: str
-    max_tokens: int
-    folder: str
-    """The project's folder as it was typed: printed paths begin with it."""
-    format: str
-    """`text`, `json` or `grep`."""
-    color: str
-    """`auto`, `always` or `never`."""
-
-    @classmethod
-    def of(cls, parsed: argparse.Namespace) -> "Search":
-        """The options that were parsed."""
-        return cls(
-            query=parsed.query,
-            top_k=parsed.top_k,
-            glob=parsed.glob,
-            language=parsed.language,
-            max_tokens=parsed.max_tokens,
-            folder=parsed.path,
-            format=parsed.format,
-            color=parsed.color,
-        )
 
 
 def parse(arguments: Sequence[str], runs: Mapping[str, Run]) -> argparse.Namespace:
@@ -100,9 +66,16 @@ def parse(arguments: Sequence[str], runs: Mapping[str, Run]) -> argparse.Namespa
         Besides the options, `run`, which runs the command; `speaks_mcp`: whether standard input and
         output belong to an MCP client; and `rest`: what is for a command with its own grammar.
     """
+    parser = _parser(runs)
+    if arguments[:1] == [_HELP]:
+        arguments = [*arguments[1:2], "--help"]
+    if unknown := _misspelt(arguments, runs):
+        parser.error(unknown)
     ours, rest = _split(_with_command(arguments, runs))
-    parsed = _parser(runs).parse_args(ours)
+    parsed = parser.parse_args(ours)
     parsed.rest = rest
+    if parsed.command == _SEARCH:
+        searching.part_words(parser, parsed)
     if parsed.command == _DOCUMENTS:
         parsed.speaks_mcp = documents.is_relay(rest)
     elif parsed.command == _NOTES:
@@ -110,6 +83,15 @@ def parse(arguments: Sequence[str], runs: Mapping[str, Run]) -> argparse.Namespa
     elif parsed.command == _DATASETS:
         parsed.speaks_mcp = datasets.is_relay(rest)
     return parsed
+
+
+def _misspelt(arguments: Sequence[str], commands: Mapping[str, Run]) -> str:
+    """What to say of a first word that is no command, but nearly one; empty if it is a path."""
+    word = arguments[0] if arguments else ""
+    if word in commands or word.startswith("-") or os.path.exists(word):
+        return ""
+    near = difflib.get_close_matches(word.lower(), commands, 1, _NEAR)
+    return f"there is no command {word!a}; did you mean {near[0]}?" if near else ""
 
 
 def _split(arguments: list[str]) -> tuple[list[str], list[str]]:
@@ -197,8 +179,9 @@ def _add_commands_of_the_index(add: _Add) -> None:
     )
     index.add_argument("--force", action="store_true", help="read every file again")
     search = add(
-        "search",
+        _SEARCH,
         help="search the project",
+        usage="vector-index-mcp search [PATH] QUERY [options]",
         description="Bring the index up to date and search it, by words and by meaning.",
     )
     status = add(
@@ -224,63 +207,17 @@ def _add_commands_of_the_index(add: _Add) -> None:
         help="examine the machine, the model and the index",
         description="Examine everything the program needs. Status 1 when a check failed.",
     )
-    doctor.add_argument("path", metavar="PATH", nargs="?", default=".", help="the project (.)")
     doctor.add_argument("--json", action="store_true", help="print what was found as JSON")
-    for command in (serve, index, search, status, verify):
-        command.add_argument("path", metavar="PATH", help="the project's folder")
-    _add_search_options(search)
+    serve.add_argument("path", metavar="PATH", help="the project's folder")
+    for command in (index, status, verify, doctor):
+        _add_path(command)
+    searching.add_options(search)
 
 
-def _add_search_options(search: argparse.ArgumentParser) -> None:
-    search.add_argument(
-        "query",
-        type=_text(LONGEST_QUERY_CHARS),
-        metavar="QUERY",
-        help="a question, an identifier, or both",
-    )
-    search.add_argument(
-        "--top-k",
-        type=_number(*TOP_K),
-        default=DEFAULT_TOP_K,
-        metavar="N",
-        help="how many results, 1 to 100 (5)",
-    )
-    search.add_argument(
-        "--glob",
-        type=_text(LONGEST_PATH_CHARS),
-        default="",
-        metavar="GLOB",
-        help='only this file or folder, or files that match it: "src", "src/**", "*.py"',
-    )
-    search.add_argument(
-        "--language",
-        type=_text(LONGEST_LANGUAGE_CHARS),
-        default="",
-        metavar="NAME",
-        help="only files in this language: python",
-    )
-    search.add_argument(
-        "--max-tokens",
-        type=_number(*MAX_TOKENS),
-        default=DEFAULT_MAX_TOKENS,
-        metavar="N",
-        help="about how long the answer may be, in tokens (8000)",
-    )
-    search.add_argument(
-        "--format",
-        choices=("text", "json", "grep"),
-        default="text",
-        help="text for people; json: what the MCP tool returns; grep: path:line:text, one "
-        "line for each result, as editors read it: the first line with most of the query's words",
-    )
-    search.add_argument(
-        "--json", dest="format", action="store_const", const="json", help="short for --format json"
-    )
-    search.add_argument(
-        "--color",
-        choices=("auto", "always", "never"),
-        default="auto",
-        help="auto (the default): on a terminal, unless NO_COLOR is set",
+def _add_path(command: argparse.ArgumentParser) -> None:
+    """Add which project a command is about: it may be the one that somebody stands in."""
+    command.add_argument(
+        "path", metavar="PATH", nargs="?", help="the project's folder (the one you are in)"
     )
 
 
@@ -309,7 +246,7 @@ def _add_commands_of_services(add: _Add) -> None:
         help="open the project's page in a browser",
         description="Print a link to the project's page, and open it. The link works once.",
     )
-    ui.add_argument("path", metavar="PATH", help="the project's folder")
+    _add_path(ui)
     ui.add_argument("--no-open", action="store_true", help="print the link only")
     # Started by a front end, not by people.
     host = add("host", description="Be the background service of a project.")
@@ -374,23 +311,3 @@ def _add_commands_of_clients(add: _Add) -> None:
             action="store_true",
             help="also change the section of AGENTS.md or CLAUDE.md that says when to search",
         )
-
-
-def _number(lowest: int, highest: int) -> Callable[[str], int]:
-    def parse(text: str) -> int:
-        if not text.isdecimal() or not lowest <= int(text) <= highest:
-            raise argparse.ArgumentTypeError(f"{text!r} is not a number from {lowest} to {highest}")
-        return int(text)
-
-    return parse
-
-
-def _text(longest: int) -> Callable[[str], str]:
-    def parse(text: str) -> str:
-        if len(text) > longest:
-            raise argparse.ArgumentTypeError(
-                f"it has {len(text):,} characters; {longest:,} is the most"
-            )
-        return text.encode("utf-8", "replace").decode()  # a terminal passes on any bytes
-
-    return parse

@@ -14,7 +14,7 @@ import anyio
 
 from vector_index_mcp.background import contact, greeting
 from vector_index_mcp.background.endpoint import endpoint_of
-from vector_index_mcp.console.arguments import Search
+from vector_index_mcp.console.searching import Search
 from vector_index_mcp.serving.sets import CODEBASE
 from vector_index_mcp.settings import Settings
 

@@ -7,7 +7,7 @@ import anyio
 from vector_index_mcp.codebase import wire
 from vector_index_mcp.codebase.service import Codebase
 from vector_index_mcp.console import output, progress
-from vector_index_mcp.console.arguments import Search
+from vector_index_mcp.console.searching import Search
 from vector_index_mcp.indexing import following
 from vector_index_mcp.indexing.keeper import Role
 from vector_index_mcp.indexing.ledger import FAILED, SKIPPED

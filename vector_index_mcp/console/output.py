@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from vector_index_mcp.codebase import text
 from vector_index_mcp.codebase.wire import IndexStatus, RunReport, SearchResult
 from vector_index_mcp.console import results
-from vector_index_mcp.console.arguments import Search
+from vector_index_mcp.console.searching import Search
 from vector_index_mcp.console.terminal import write
 from vector_index_mcp.engine.query import Query
 from vector_index_mcp.engine.types import FileRecord

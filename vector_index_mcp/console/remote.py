@@ -12,7 +12,7 @@ from mcp_types import TextContent
 
 from vector_index_mcp.codebase.wire import IndexStatus, RunReport, SearchResult, TriggerResult
 from vector_index_mcp.console import output, progress
-from vector_index_mcp.console.arguments import Search
+from vector_index_mcp.console.searching import Search
 from vector_index_mcp.engine.query import Query
 from vector_index_mcp.errors import BackgroundError, ServiceEndedError
 from vector_index_mcp.serving import transport

@@ -1,5 +1,7 @@
 """What the command line understands, without a process."""
 
+import difflib
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -37,7 +39,11 @@ def test_an_env_file_may_have_any_name(env_file, command, path):
     assert (parsed.env_file, parsed.command, parsed.path) == (env_file, command, path)
 
 
-@given(paths, paths.filter(lambda path: path not in cli.COMMANDS))
+def is_nearly_a_command(path):
+    return bool(difflib.get_close_matches(path.lower(), cli.COMMANDS, 1, 0.75))
+
+
+@given(paths, paths.filter(lambda path: not is_nearly_a_command(path)))
 def test_a_path_alone_is_served_with_any_env_file(env_file, path):
     parsed = parse(["--env-file", env_file, path])
     assert (parsed.env_file, parsed.command, parsed.path) == (env_file, "serve", path)
@@ -54,7 +60,7 @@ def test_every_command_that_can_be_run_has_a_grammar(command, capsys):
     assert f"vector-index-mcp {command} " in capsys.readouterr().out.replace("\n", " ")
 
 
-@pytest.mark.parametrize("path", ["index", "--", "-x"])
+@pytest.mark.parametrize("path", ["search", "--", "-x"])
 def test_what_is_no_path_is_not_served(path):
     with pytest.raises(SystemExit):
         parse([path])
@@ -80,3 +86,56 @@ def test_what_is_too_long_to_ask_is_refused_in_a_sentence(arguments, option, cap
 def test_what_is_no_text_is_asked_as_far_as_it_is_one():
     parsed = parse(["search", ".", "caf\udce9 au lait"])
     assert parsed.query == "caf? au lait"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "path", "query"),
+    [
+        (["retry"], None, "retry"),
+        (["src", "retry"], "src", "retry"),
+        (["-C", "src", "retry"], "src", "retry"),
+        (["retry", "--project", "src", "--top-k", "3"], "src", "retry"),
+        (["--top-k", "3", "src", "retry"], "src", "retry"),
+    ],
+)
+def test_a_project_may_stand_before_the_query_or_is_the_one_you_are_in(arguments, path, query):
+    parsed = parse(["search", *arguments])
+    assert (parsed.path, parsed.query) == (path, query)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["serch", ".", "retry"], "there is no command 'serch'; did you mean search?"),
+        (["Index"], "did you mean index?"),
+        (["statsu", "."], "did you mean status?"),
+        (["search", ""], "the query is empty; say what to look for"),
+        (["search", ".", " \t"], "the query is empty; say what to look for"),
+        (["search", "how", "is", "it"], "a query is one argument: search 'how is it'"),
+        (["search", "-C", "src", "src", "retry"], "the project is named twice"),
+    ],
+)
+def test_what_is_probably_a_slip_is_told(arguments, words, capsys):
+    with pytest.raises(SystemExit) as exit_:
+        parse(arguments)
+    assert exit_.value.code == 2
+    assert words in capsys.readouterr().err
+
+
+def test_a_folder_that_is_called_nearly_as_a_command_is_served(tmp_path, monkeypatch):
+    (tmp_path / "serch").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert parse(["serch"]).command == "serve"
+
+
+@pytest.mark.parametrize("command", ["index", "status", "verify", "doctor", "ui"])
+def test_without_a_path_a_command_is_about_where_you_are(command):
+    assert parse([command]).path is None
+
+
+def test_help_is_a_command(capsys):
+    for arguments, words in ((["help"], "[COMMAND]"), (["help", "search"], "[PATH] QUERY")):
+        with pytest.raises(SystemExit) as exit_:
+            parse(arguments)
+        assert exit_.value.code == 0
+        assert words in capsys.readouterr().out

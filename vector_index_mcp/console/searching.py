@@ -1,0 +1,137 @@
+"""What the command `search` takes."""
+
+import argparse
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from vector_index_mcp.codebase.limits import (
+    DEFAULT_MAX_TOKENS,
+    DEFAULT_TOP_K,
+    LONGEST_LANGUAGE_CHARS,
+    LONGEST_PATH_CHARS,
+    LONGEST_QUERY_CHARS,
+    MAX_TOKENS,
+    TOP_K,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What the command `search` was given."""
+
+    query: str
+    top_k: int
+    glob: str
+    language: str
+    max_tokens: int
+    folder: str
+    """The project's folder as it was typed: printed paths begin with it."""
+    format: str
+    """`text`, `json` or `grep`."""
+    color: str
+    """`auto`, `always` or `never`."""
+
+    @classmethod
+    def of(cls, parsed: argparse.Namespace) -> "Search":
+        """The options that were parsed."""
+        return cls(
+            query=parsed.query,
+            top_k=parsed.top_k,
+            glob=parsed.glob,
+            language=parsed.language,
+            max_tokens=parsed.max_tokens,
+            folder=parsed.path,
+            format=parsed.format,
+            color=parsed.color,
+        )
+
+
+def add_options(search: argparse.ArgumentParser) -> None:
+    """Add what a search takes."""
+    search.add_argument(
+        "words",
+        type=_text(LONGEST_QUERY_CHARS),
+        nargs="+",
+        metavar="QUERY",
+        help="a question, an identifier, or both; before it the project's folder, if it is not "
+        "the one you are in",
+    )
+    search.add_argument(
+        "-C", "--project", dest="path", metavar="PATH", help="the same, as an option"
+    )
+    search.add_argument(
+        "--top-k",
+        type=_number(*TOP_K),
+        default=DEFAULT_TOP_K,
+        metavar="N",
+        help="how many results, 1 to 100 (5)",
+    )
+    search.add_argument(
+        "--glob",
+        type=_text(LONGEST_PATH_CHARS),
+        default="",
+        metavar="GLOB",
+        help='only this file or folder, or files that match it: "src", "src/**", "*.py"',
+    )
+    search.add_argument(
+        "--language",
+        type=_text(LONGEST_LANGUAGE_CHARS),
+        default="",
+        metavar="NAME",
+        help="only files in this language: python",
+    )
+    search.add_argument(
+        "--max-tokens",
+        type=_number(*MAX_TOKENS),
+        default=DEFAULT_MAX_TOKENS,
+        metavar="N",
+        help="about how long the answer may be, in tokens (8000)",
+    )
+    search.add_argument(
+        "--format",
+        choices=("text", "json", "grep"),
+        default="text",
+        help="text for people; json: what the MCP tool returns; grep: path:line:text, one "
+        "line for each result, as editors read it: the first line with most of the query's words",
+    )
+    search.add_argument(
+        "--json", dest="format", action="store_const", const="json", help="short for --format json"
+    )
+    search.add_argument(
+        "--color",
+        choices=("auto", "always", "never"),
+        default="auto",
+        help="auto (the default): on a terminal, unless NO_COLOR is set",
+    )
+
+
+def part_words(parser: argparse.ArgumentParser, parsed: argparse.Namespace) -> None:
+    """Tell the query of a search from the project's folder, which may stand before it."""
+    *path, query = parsed.words
+    if len(path) > 1:
+        parser.error(f"a query is one argument: search {' '.join(parsed.words)!a}")
+    if path and parsed.path is not None:
+        parser.error("the project is named twice: leave out PATH, or --project")
+    if not query.strip():
+        parser.error("the query is empty; say what to look for")
+    parsed.query, parsed.path = query, path[0] if path else parsed.path
+
+
+def _number(lowest: int, highest: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        if not text.isdecimal() or not lowest <= int(text) <= highest:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a number from {lowest} to {highest}")
+        return int(text)
+
+    return parse
+
+
+def _text(longest: int) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if len(text) > longest:
+            raise argparse.ArgumentTypeError(
+                f"it has {len(text):,} characters; {longest:,} is the most"
+            )
+        return text.encode("utf-8", "replace").decode()  # a terminal passes on any bytes
+
+    return parse

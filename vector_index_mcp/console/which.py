@@ -1,0 +1,38 @@
+"""Which project a command is about."""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from vector_index_mcp.codebase.project import enclosing, indexed_above, resolve_project
+from vector_index_mcp.console.terminal import write
+from vector_index_mcp.foreign import visible
+
+if TYPE_CHECKING:  # imports pydantic
+    from vector_index_mcp.settings import Settings
+
+
+def project(parsed: argparse.Namespace, configured: "Settings") -> Path:
+    """The project that is meant, whose path in `parsed` is as it was typed, or leads there.
+
+    Nothing typed means the project that somebody stands in. A folder that lies in a project with an
+    index means that project: a second index would hold the same again. That is said, and a search
+    keeps to the folder.
+
+    Raises:
+        ProjectError: If it is not a folder, or one nobody wants indexed as a whole.
+    """
+    typed, uri = parsed.path, configured.lancedb_uri
+    folder = resolve_project(typed or ".", allow_broad=typed is None or configured.allow_broad_path)
+    found = indexed_above(folder, uri) if typed else enclosing(folder, uri)
+    meant = resolve_project(str(found or folder), allow_broad=configured.allow_broad_path)
+    if typed is None:
+        parsed.path = os.path.relpath(meant, folder)
+    elif meant != folder:
+        parsed.path = os.path.relpath(meant)
+        write(f"{visible(typed)} lies in {visible(str(meant))}, whose index is used", sys.stderr)
+        if getattr(parsed, "glob", None) == "":
+            parsed.glob = folder.relative_to(meant).as_posix()
+    return meant
