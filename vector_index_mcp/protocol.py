@@ -26,6 +26,16 @@ def enveloped(ctx: Any, result: Result) -> Result:
     return {key: value for key, value in result.items() if key not in CACHE}
 
 
+def is_introduced(ctx: Any) -> bool:
+    """Whether a client has said who it is, or its version of the protocol has no such greeting.
+
+    The library refuses the others; a tool set that answers before it may do so, too. The programs
+    whose contracts the others fulfil answer anybody.
+    """
+    is_modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
+    return is_modern or ctx.session.client_params is not None
+
+
 def answer_before(server: MCPServer[Any], methods: Mapping[str, Answer], *lacking: str) -> None:
     """Have some methods answered before the library looks at them.
 

@@ -181,7 +181,14 @@ async def test_a_link_that_no_file_can_hold_is_a_link_still(project, tmp_path):
         assert link.startswith("http://127.0.0.1:")
 
 
-@pytest.mark.parametrize("method", ["HEAD", "POST", "PUT", "DELETE", "OPTIONS"])
+async def test_nothing_can_be_done_on_a_page_that_only_shows(visitor):
+    path, own = f"{visitor.room}api/search?query=cookie", f"http://127.0.0.1:{visitor.port}"
+    got = await visitor.get(path, "POST", "{}", Origin=own)
+    assert (got.status, b"results" in got.body) == (404, False)
+    assert (await visitor.get(path, "POST", "{}")).status == 403
+
+
+@pytest.mark.parametrize("method", ["HEAD", "PUT", "DELETE", "OPTIONS"])
 async def test_only_reading_is_possible(visitor, method):
     got = await visitor.get(f"{visitor.room}api/search?query=cookie", method, "body")
     assert (got.status, b"results" in got.body) == (405, False)

@@ -166,8 +166,10 @@ async def test_a_hit_tells_what_it_defines_and_what_it_lies_in(project):
         assert hit["scope"] == "class Machine"
         assert "step_gamma" in hit["symbols"]
         assert "step_alpha" not in hit["symbols"]
-        place = f"1. src/machine.py:{hit['start_line']}-{hit['end_line']} in class Machine (score"
-        assert answer.content[0].text.startswith(place)
+        place = (
+            f"1. src/machine.py:{hit['start_line']}-{hit['end_line']} in class Machine, defines "
+        )
+        assert answer.content[0].text.startswith(f"{place}{', '.join(hit['symbols'])} (score ")
 
 
 # -- length ----------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from vector_index_mcp.codebase.arguments import SearchArguments, StatusArguments
 from vector_index_mcp.codebase.remedies import REMEDIES
 from vector_index_mcp.errors import VectorIndexError
 from vector_index_mcp.indexing.run import Run
-from vector_index_mcp.protocol import CACHE, Result, enveloped
+from vector_index_mcp.protocol import CACHE, Result, enveloped, is_introduced
 
 if TYPE_CHECKING:  # the service imports lancedb, which takes a second
     from vector_index_mcp.codebase.service import Codebase
@@ -70,6 +70,8 @@ def register(server: MCPServer[Any], get_service: GetService) -> None:
 
     async def answer(ctx: Any, call_next: Callable[[Any], Awaitable[Any]]) -> Any:
         params = ctx.params or {}
+        if not is_introduced(ctx):
+            return await call_next(ctx)
         if ctx.method == "tools/list":
             return enveloped(ctx, CACHE | {"tools": _listed()})
         if ctx.method == "tools/call":
@@ -98,13 +100,13 @@ async def _called(get_service: GetService, params: Mapping[str, Any], report: _R
     name, given = params.get("name"), params.get("arguments")
     if not isinstance(name, str):
         raise MCPError(INVALID_PARAMS, "the name of a tool is missing")
+    if given is not None and not isinstance(given, dict):
+        raise MCPError(INVALID_PARAMS, "arguments are an object")
     if name not in TOOLS:
-        raise MCPError(
-            INVALID_PARAMS, f"Unknown tool: {name[:100]!a}; there are {', '.join(TOOLS)}"
-        )
+        return _error(f"Unknown tool: {name[:100]!a}; there are {', '.join(TOOLS)}")
     tool = TOOLS[name]
     try:
-        asked = tool.arguments.model_validate({} if given is None else given)
+        asked = tool.arguments.model_validate(given or {})
     except ValidationError as error:
         return _error(arguments.refusal(name, tool.arguments, error))
     try:
