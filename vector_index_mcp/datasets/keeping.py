@@ -56,12 +56,12 @@ def delete(path: Path, root: Path, project: Path) -> Path | None:
     Raises:
         OSError: If it cannot be deleted.
     """
-    described = None
-    with contextlib.suppress(BadDatasetError):
-        described = manifest.read(path, root, project)
     if path.parent.is_symlink():  # somebody keeps it elsewhere, and only shows it here
         path.parent.unlink()
         return None
+    described = None
+    with contextlib.suppress(BadDatasetError):
+        described = manifest.read(path, root, project)
     folder = Path(os.path.realpath(path.parent))
     path.unlink()  # from here on it is no dataset
     remove(_parts(described, folder) if described is not None else left_overs(folder), folder)

@@ -10,41 +10,51 @@ from vector_index_mcp.datasets.refusal import BadDatasetError
 
 if TYPE_CHECKING:  # the service imports LanceDB
     from vector_index_mcp.datasets.dataset import Dataset
+    from vector_index_mcp.datasets.registry import LoadError
     from vector_index_mcp.datasets.service import Datasets
 
 
 async def listed(datasets: "Datasets") -> list[dict[str, Any]]:
     """All datasets as the contract lists them; those that cannot be served with the reason."""
-    ready, errors = await datasets.listed()
+    served, errors = await datasets.listed()
     paths = await anyio.to_thread.run_sync(keeping.manifests, datasets.registry.root)
-    found = [_described(each, _said_in(paths, each.manifest.id)) for each in ready]
-    found += [
-        {
-            "id": each.id,
-            "name": each.id,
-            "description": "Failed to load dataset",
-            "status": "error",
-            "error": each.error,
-            "manifestPath": str(each.path),
-        }
-        for each in errors
-    ]
+    found = [_described(each, _said_in(paths, each.manifest.id)) for each in served]
+    found += map(failed, errors)
     return sorted(found, key=lambda each: str(each["id"]))
 
 
-def _described(dataset: "Dataset", said: Mapping[str, Any]) -> dict[str, Any]:
-    known = {name: said.get(name) for name in ("documentCount", "updatedAt", "license", "source")}
+def ready(dataset: "Dataset") -> dict[str, Any]:
+    """What everybody is told of a dataset that is served."""
     described = dataset.manifest
     return {
         "id": described.id,
         "name": described.name,
         "description": described.description,
-        "status": "ready",
         "defaultTopK": described.default_top_k,
-        "metadataPath": str(described.metadata),
-        "indexPath": str(described.index),
+        "status": "ready",
         "chunkCount": dataset.facts.count,
         "model": dataset.model,
+    }
+
+
+def failed(error: "LoadError") -> dict[str, Any]:
+    """What everybody is told of one that cannot be."""
+    return {
+        "id": error.id,
+        "name": error.id,
+        "description": "Failed to load dataset",
+        "status": "error",
+        "error": error.error,
+        "manifestPath": str(error.path),
+    }
+
+
+def _described(dataset: "Dataset", said: Mapping[str, Any]) -> dict[str, Any]:
+    known = {name: said.get(name) for name in ("documentCount", "updatedAt", "license", "source")}
+    return {
+        **ready(dataset),
+        "metadataPath": str(dataset.manifest.metadata),
+        "indexPath": str(dataset.manifest.index),
         **{name: value for name, value in known.items() if value and type(value) in (str, int)},
     }
 

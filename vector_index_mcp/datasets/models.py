@@ -22,7 +22,7 @@ _HUB = "sentence-transformers/"
 
 @dataclass(slots=True)
 class _Other:
-    """A model that is no longer, or not yet, that of the settings."""
+    """A model beside that of the settings, and how many questions are asked of it."""
 
     embedder: Embedder
     users: int = 0

@@ -101,30 +101,13 @@ async def _search(datasets: "Datasets", asked: arguments.Asked) -> Result:
 
 
 async def _list(datasets: "Datasets", *, with_errors: bool) -> Result:
+    from vector_index_mcp.datasets import listing  # LanceDB, which the service has by now
+
     ready, errors = await datasets.listed()
-    listed: list[Result] = [
-        {
-            "id": dataset.manifest.id,
-            "name": dataset.manifest.name,
-            "description": dataset.manifest.description,
-            "defaultTopK": dataset.manifest.default_top_k,
-            "status": "ready",
-            "chunkCount": dataset.facts.count,
-            "model": dataset.model,
-        }
-        for dataset in ready
-    ]
+    listed = [listing.ready(dataset) for dataset in ready]
     if with_errors:
         listed += [
-            {
-                "id": each.id,
-                "name": each.id,
-                "description": "Failed to load dataset",
-                "status": "error",
-                "error": each.error,
-                "manifestPath": str(each.path),
-                "timestamp": each.when.isoformat(timespec="milliseconds"),
-            }
+            listing.failed(each) | {"timestamp": each.when.isoformat(timespec="milliseconds")}
             for each in errors
         ]
     return {

@@ -24,15 +24,11 @@ if TYPE_CHECKING:
     from vector_index_mcp.indexing.service import LiveIndex
     from vector_index_mcp.settings import Settings
 
-_GIT_SECONDS = 10.0
-_CHARS_PER_WORD = 6
-
 
 def index(line: argparse.Namespace, settings: "Settings") -> int:
     """Make a dataset of a folder, or add to one; prints what was made, or an error, as JSON."""
     root = resolved(line.output)
     try:
-        making.place_of(root, line.dataset_id, is_appended=line.append)
         source = workshop.folder_of(
             str(resolved(line.source)), allow_broad=settings.allow_broad_path
         )
