@@ -44,24 +44,26 @@ async def create(machine, name, project="app"):
 
 
 def put(machine, path, text):
+    """Write a file in one step: of a large one, the watching machine may find the first half."""
     file = machine.home / path
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(text, encoding="utf-8")
+    whole = machine.home.with_name("whole")
+    whole.write_text(text, encoding="utf-8")
+    whole.replace(file)
 
 
 @pytest.mark.parametrize("is_ahead", [False, True], ids=["forward", "merge"])
 @pytest.mark.parametrize("kind", ["ignored", "too-large"])
 async def test_what_is_in_no_history_is_not_replaced(both, kind, is_ahead):
     laptop, desktop = both
-    text = "mine alone"
+    text = "mine alone" if kind == "ignored" else "x" * (LARGEST_FILE_BYTES + 1)
     if kind == "ignored":
         await desktop.done("sync_storage")
         put(desktop, ".gitignore", "draft.md\n")
-    else:
-        text = "x" * (LARGEST_FILE_BYTES + 1)
-    put(desktop, DRAFT, text)
     if is_ahead or kind == "ignored":
+        # Its commit holds the rule as well: a draft before that could be committed without it.
         await create(desktop, "other")
+    put(desktop, DRAFT, text)
     await create(laptop, "draft")
     await laptop.synced()
     answer = await desktop.done("sync_storage")
