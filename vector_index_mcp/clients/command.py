@@ -1,6 +1,7 @@
 """The commands install and uninstall: decide, show, ask, write."""
 
 import argparse
+import difflib
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -8,7 +9,8 @@ from functools import partial
 from pathlib import Path
 
 from vector_index_mcp.clients import configs, places, plan, screen
-from vector_index_mcp.clients.catalog import CLIENTS, SCOPES, USER, Client
+from vector_index_mcp.clients.catalog import CLIENTS
+from vector_index_mcp.clients.client import SCOPES, USER, Client
 from vector_index_mcp.clients.launch import Launch, this_program
 from vector_index_mcp.clients.plan import Step
 from vector_index_mcp.clients.served import Collections, Project, Served, Shelf, Store
@@ -23,7 +25,9 @@ _NONE = {
     NOTES: "no client has an entry for these notes",
     DATASETS: "no client has an entry for these datasets",
 }
-_BY_NAME = {client.name: client for client in CLIENTS}
+_BY_NAME = {name: client for client in CLIENTS for name in (client.name, *client.also)}
+_NAMES = " ".join(client.name for client in CLIENTS)
+_NEAR = 0.6  # as `difflib` counts: less is another word
 
 Plan = Callable[[], list[Step]]
 
@@ -73,11 +77,11 @@ def uninstall(parsed: argparse.Namespace) -> int:
     served: Served = Project(project) if parsed.set == CODEBASE else _of_user(parsed, path)
     here = places.here(project)
     clients = _named(names, parsed.scope) if names else CLIENTS
-    files = {  # in a home folder, both scopes may lead to one file
-        (client.name, path): partial(plan.uninstall, client, scope, path, project, served)
+    scopes = [parsed.scope] if parsed.scope else SCOPES
+    files = {  # several scopes may lead to one file
+        (client.name, path): partial(plan.uninstall, client, scopes, path, here, served)
         for client in clients
-        for scope in SCOPES
-        if parsed.scope in {None, scope}
+        for scope in scopes
         for path in client.paths(scope, here)
     }
     plans: list[Plan] = [*files.values()]
@@ -97,7 +101,7 @@ def _carry_out(plans: Sequence[Plan], parsed: argparse.Namespace) -> int:
         if step.change is None:
             screen.say(f"{step.title}: {step.said}")
         else:
-            screen.show(step.title, step.change)
+            screen.show(step.title, step.change, step.warning)
     if not steps and not failed:
         screen.say(_NONE[parsed.set])
     if not changing:
@@ -206,16 +210,17 @@ def _named(names: Sequence[str], scope: str | None) -> list[Client]:
     """
     for name in names:
         if name not in _BY_NAME:
-            known = ", ".join(_BY_NAME)
+            near = difflib.get_close_matches(name.lower(), _BY_NAME, 1, _NEAR)
+            meant = f"; did you mean {near[0]}?" if near else ""
             raise SettingsError(
-                f"{name!r} is not a client this program knows; give one of: {known}"
+                f"{name!r} is not a client this program knows{meant}; clients: {_NAMES}"
             )
         client = _BY_NAME[name]
         if scope and scope not in client.files:
             raise SettingsError(
                 f"{client.title} has no configuration for --scope {scope}; leave it out"
             )
-    return [_BY_NAME[name] for name in names]
+    return list({_BY_NAME[name].name: _BY_NAME[name] for name in names}.values())
 
 
 def _found(here: Mapping[str, Path], parsed: argparse.Namespace) -> list[Client]:
@@ -230,7 +235,8 @@ def _found(here: Mapping[str, Path], parsed: argparse.Namespace) -> list[Client]
         if client.is_installed(here) and _scope(client, parsed) in client.files
     ]
     if not clients:
-        known = ", ".join(_BY_NAME)
-        raise SettingsError(f"no client was found on this machine; name one by --client: {known}")
+        raise SettingsError(
+            f"no client was found on this machine; name one by --client; clients: {_NAMES}"
+        )
     is_asked = sys.stdin.isatty() and not parsed.yes and len(clients) > 1
     return screen.choice(clients) if is_asked else clients

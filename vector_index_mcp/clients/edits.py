@@ -82,6 +82,17 @@ def table(data: dict[str, Any], key: str) -> dict[str, Any]:
     return found
 
 
+def table_at(data: dict[str, Any], path: Path) -> dict[str, Any]:
+    """The object that `path` leads to; an empty one if there is nothing.
+
+    Raises:
+        EditError: If there is something else on the way, or at its end.
+    """
+    for key in path:
+        data = table(data, key)
+    return data
+
+
 def added(syntax: Syntax, text: str, path: Path, value: dict[str, Any]) -> str:
     """`Syntax.add`, checked to change nothing else."""
     expected = syntax.read(text)

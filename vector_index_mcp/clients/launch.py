@@ -1,5 +1,6 @@
 """The command that starts this program: how to write it, and how to recognise it."""
 
+import os
 import re
 import shutil
 import sys
@@ -12,7 +13,8 @@ from typing import Any
 
 from vector_index_mcp.clients.served import Served
 
-_PROGRAM = "vector-index-mcp"
+PROGRAM = "vector-index-mcp"
+"""Its name on the PATH."""
 _MODULE = "vector_index_mcp"
 # `vector-index-mcp`, with its extension on Windows, or as uvx and pipx take it.
 _OUR_WORD = re.compile(r"vector[-_]index[-_]mcp(\.exe|\.cmd)?(\[[\w,-]*\])?([=@<>~!].*)?")
@@ -51,8 +53,8 @@ def this_program(started_as: str) -> tuple[str, ...]:
     Args:
         started_as: The first of `sys.argv`.
     """
-    candidates = [Path(started_as)] if Path(started_as).stem == _PROGRAM else []
-    candidates.append(Path(sysconfig.get_path("scripts")) / _PROGRAM)
+    candidates = [Path(started_as)] if Path(started_as).stem == PROGRAM else []
+    candidates.append(Path(sysconfig.get_path("scripts")) / PROGRAM)
     for candidate in candidates:
         if found := shutil.which(candidate.absolute()):
             return (str(found),)
@@ -91,6 +93,36 @@ def with_program(words: Sequence[str], program: Sequence[str]) -> list[str]:
     return [*program, *words[_program_length(words) :]]
 
 
+def for_everyone(words: Sequence[str], project: Path, folder: str) -> list[str]:
+    """A command line of ours without paths of this machine, as far as that is possible.
+
+    Args:
+        words: The command line.
+        project: The project whose file it is for.
+        folder: What the file's client calls that project; empty if it has no word for it.
+    """
+    length = _program_length(words)
+    program = [PROGRAM] if is_on_the_path() else words[:length]
+    rest = words[length:]
+    return [*program, *([_below(word, project, folder) for word in rest] if folder else rest)]
+
+
+def of_this_machine(words: Sequence[str]) -> list[str]:
+    """The paths in a command line that lead nowhere on another machine."""
+    values = [word.partition("=")[2] if word.startswith("-") else word for word in words]
+    return [value for value in values if Path(value).is_absolute()]
+
+
+def is_on_the_path() -> bool:
+    """Whether a shell of this user finds the program by its name."""
+    return shutil.which(PROGRAM) is not None
+
+
+def is_by_name(words: Sequence[str]) -> bool:
+    """Whether a command line names our program and not where it is."""
+    return list(words[:1]) == [PROGRAM]
+
+
 def name_for(wanted: str, taken: Collection[str]) -> str:
     """A name that every client allows, as near to `wanted` as may be; not one of those `taken`.
 
@@ -114,3 +146,11 @@ def _program_length(words: Sequence[str]) -> int:
         if _OUR_WORD.fullmatch(re.split(r"[\\/]", word)[-1]):
             return position + 1
     return 0
+
+
+def _below(word: str, project: Path, folder: str) -> str:
+    """A path in the project as its client names it; any other word as it is."""
+    if word == str(project):
+        return folder
+    inside = word.removeprefix(str(project) + os.sep)
+    return word if inside == word else f"{folder}/{inside}".replace(os.sep, "/")

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from vector_index_mcp.clients import repository
 from vector_index_mcp.errors import SettingsError
 
 
@@ -46,10 +47,14 @@ def places(
         zed = (home / ".config" if is_mac else config) / "zed"
     return {
         "project": project,
+        "repository": repository.root_of(project),
         "home": home,
         "config": config,
         "applications": applications,
         "zed": zed,
         "claude": chosen("CLAUDE_CONFIG_DIR", home),
         "codex": chosen("CODEX_HOME", home / ".codex"),
+        "copilot": chosen("COPILOT_HOME", home / ".copilot"),
+        "cline": chosen("CLINE_DATA_DIR", chosen("CLINE_DIR", home / ".cline") / "data"),
+        "qwen": chosen("QWEN_HOME", home / ".qwen"),
     }

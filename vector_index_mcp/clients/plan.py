@@ -1,7 +1,8 @@
 """What would change for each client, decided before anything is written."""
 
 import os
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -9,7 +10,18 @@ from pathlib import Path
 from typing import Any
 
 from vector_index_mcp.clients import edits, guide, launch
-from vector_index_mcp.clients.catalog import AGENTS, CLIENTS, PROJECT, SCOPES, Client, Scope
+from vector_index_mcp.clients.catalog import CLIENTS
+from vector_index_mcp.clients.client import (
+    AGENTS,
+    PRIVATE,
+    PROJECT,
+    SCOPES,
+    USER,
+    Client,
+    Form,
+    Scope,
+    Shape,
+)
 from vector_index_mcp.clients.configs import Change, Edit, decoded, edited, read, undoing
 from vector_index_mcp.clients.launch import Launch
 from vector_index_mcp.clients.served import Served
@@ -17,7 +29,9 @@ from vector_index_mcp.clients.target import Target, load, target_of
 from vector_index_mcp.errors import ConfigFileError
 
 _RESTART = "if it runs, start it again"
-_IMPORTS_AGENTS = "@" + AGENTS
+_IMPORTS_AGENTS = re.compile(rf"@(?:\./)?{re.escape(AGENTS)}")
+
+Keys = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +45,30 @@ class Step:
     """Why there is nothing to do."""
     then: str = ""
     """What a person does when it is done."""
+    warning: str = ""
+    """What a person should know before saying yes."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """A server in a configuration file."""
+
+    keys: Keys
+    """Those that lead to it."""
+    value: Any
+    scope: Scope
+    shape: Shape
+    """How its client writes such an entry."""
+
+    @property
+    def name(self) -> str:
+        """What the user calls the server."""
+        return self.keys[-1]
+
+    @property
+    def words(self) -> list[str]:
+        """Its command line."""
+        return launch.words_of(self.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,52 +76,65 @@ class _Config:
     """A client's configuration file as it is."""
 
     client: Client
-    scope: Scope
     project: Path
     target: Target
     data: bytes | None
-    servers: Mapping[str, Any]
+    entries: Sequence[_Entry]
+    forms: Mapping[Scope, Form]
+    """How a server of a scope is added."""
 
     @property
     def path(self) -> Path:
         """The file, as the client names it."""
         return self.target.path
 
-    def ours(self, served: Served) -> list[str]:
-        """The names of the entries that serve `served`."""
-        begin = self.project if self.scope == PROJECT else None
+    @property
+    def names(self) -> set[str]:
+        """What its servers are called."""
+        return {entry.name for entry in self.entries}
+
+    def ours(self, served: Served) -> list[_Entry]:
+        """The entries that serve `served`."""
         return [
-            name
-            for name, entry in self.servers.items()
-            if launch.serves(launch.words_of(entry), served, begin)
+            entry
+            for entry in self.entries
+            if launch.serves(entry.words, served, None if entry.scope == USER else self.project)
         ]
 
-    def adding(self, name: str, entry: dict[str, Any]) -> Edit:
+    def adding(self, keys: Keys, value: dict[str, Any]) -> Edit:
         """The edit that adds an entry."""
-        return partial(_add, self.client, name, entry)
+        return partial(_add, self.client, keys, value)
 
-    def removing(self, names: Iterable[str]) -> Edit:
+    def removing(self, entries: Iterable[_Entry]) -> Edit:
         """The edit that removes entries."""
 
         def remove(text: str) -> str:
-            for name in names:
-                text = edits.removed(self.client.syntax, text, (self.client.servers, name))
+            for entry in entries:
+                text = edits.removed(self.client.syntax, text, entry.keys)
             return text
 
         return remove
 
-    def mending(self, name: str, words: list[str]) -> Edit:
+    def mending(self, entry: _Entry, words: list[str]) -> Edit:
         """The edit that changes the command line of an entry, and nothing else in it."""
-        entry, wanted = self.servers[name], self.client.shape(words)
+        wanted = entry.shape(words)
 
         def mend(text: str) -> str:
             for key in ("command", "args"):
-                if key in wanted and entry.get(key) != wanted[key]:
-                    path = (self.client.servers, name, key)
-                    text = edits.replaced(self.client.syntax, text, path, wanted[key])
+                if key in wanted and entry.value.get(key) != wanted[key]:
+                    keys = (*entry.keys, key)
+                    text = edits.replaced(self.client.syntax, text, keys, wanted[key])
             return text
 
         return mend
+
+    def step(self, scope: Scope, words: Sequence[str], edit: Edit) -> Step:
+        """The step that makes `edit`, after which an entry of `scope` has these words."""
+        change = Change(self.target, self.data, edited(self.path, self.data, edit))
+        is_usual = scope == self.client.scope
+        then = self.client.then if is_usual else _RESTART
+        warning = _warning(self.client, words) if scope == PROJECT else ""
+        return Step(self.client.title, change, then=then, warning=warning)
 
 
 def install(client: Client, scope: Scope, places: Mapping[str, Path], wanted: Launch) -> list[Step]:
@@ -92,36 +143,38 @@ def install(client: Client, scope: Scope, places: Mapping[str, Path], wanted: La
     Raises:
         ConfigFileError: If its configuration cannot be read or edited.
     """
-    config = _read(client, scope, client.paths(scope, places)[0], places["project"])
-    others = _readable(client, places, besides=config.path)
+    path = client.paths(scope, places)[0]
+    config = _read(client, SCOPES, path, places)
+    others = _readable(client, places, besides=path)
     for known in (config, *others):
-        for name in known.ours(wanted.served):
-            words = launch.words_of(known.servers[name])
-            if launch.can_start(words):
-                return [Step(client.title, said=f"already there, as `{name}` in {known.path}")]
-            mend = known.mending(name, launch.with_program(words, wanted.program))
-            return [_step(known, edited(known.path, known.data, mend))]
+        for entry in known.ours(wanted.served):
+            return [_kept_or_mended(known, entry, wanted)]
     name = launch.name_for(
-        wanted.served.name, {name for known in (config, *others) for name in known.servers}
+        wanted.served.name, {name for known in (config, *others) for name in known.names}
     )
-    add = config.adding(name, client.shape(wanted.words))
-    return [_step(config, edited(config.path, config.data, add))]
+    words = _words(client, scope, places["project"], wanted.words)
+    form = config.forms[scope]
+    return [config.step(scope, words, config.adding((*form.keys, name), form.shape(words)))]
 
 
 def uninstall(
-    client: Client, scope: Scope, path: Path, project: Path, served: Served
+    client: Client,
+    scopes: Collection[Scope],
+    path: Path,
+    places: Mapping[str, Path],
+    served: Served,
 ) -> list[Step]:
     """The steps that take the entries for `served` out of one file; none if it has none.
 
     Raises:
         ConfigFileError: If the file cannot be read or edited.
     """
-    config = _read(client, scope, path, project)
-    names = config.ours(served)
-    if not names or config.data is None:
+    config = _read(client, scopes, path, places)
+    ours = config.ours(served)
+    if not ours or config.data is None:
         return []
-    add = config.adding(names[0], config.servers[names[0]])
-    return [Step(client.title, undoing(config.target, config.data, add, config.removing(names)))]
+    add = config.adding(ours[0].keys, ours[0].value)
+    return [Step(client.title, undoing(config.target, config.data, add, config.removing(ours)))]
 
 
 def documents(project: Path, clients: Iterable[Client]) -> list[Path]:
@@ -170,11 +223,13 @@ def uninstall_guide(project: Path, path: Path, *, is_wanted: bool) -> list[Step]
 
 
 def _document(project: Path, client: Client) -> Path:
-    """The client's own document; AGENTS.md if that is missing, or imports AGENTS.md."""
+    """The client's own document; AGENTS.md if that is read in its place, or imported by it."""
     own = project / client.document
     try:
         data = load(target_of(own, project))
-        leads_there = data is None or _IMPORTS_AGENTS in decoded(own, data)
+        if data is None:
+            return project / AGENTS if client.reads_agents else own
+        leads_there = _IMPORTS_AGENTS.search(decoded(own, data)) is not None
     except ConfigFileError:  # reported when it is to be changed
         leads_there = False
     return project / AGENTS if leads_there else own
@@ -185,29 +240,91 @@ def _different(paths: Iterable[Path]) -> list[Path]:
     return list({os.path.realpath(path): path for path in sorted(paths)}.values())
 
 
-def _step(config: _Config, after: bytes) -> Step:
-    change = Change(config.target, config.data, after)
-    is_usual = config.scope == config.client.scope
-    return Step(config.client.title, change, then=config.client.then if is_usual else _RESTART)
+def _kept_or_mended(config: _Config, entry: _Entry, wanted: Launch) -> Step:
+    """What becomes of an entry of ours that is there already."""
+    client, there = config.client, f"already there, as `{entry.name}` in {config.path}"
+    if launch.can_start(entry.words):
+        return Step(client.title, said=there)
+    if entry.scope == PROJECT and launch.is_by_name(entry.words):
+        missing = f"but `{entry.words[0]}` is not on your PATH; install it permanently"
+        return Step(client.title, said=f"{there}, {missing}")
+    mended = launch.with_program(entry.words, wanted.program)
+    words = _words(client, entry.scope, config.project, mended)
+    return config.step(entry.scope, words, config.mending(entry, words))
 
 
-def _add(client: Client, name: str, entry: dict[str, Any], text: str) -> str:
-    return edits.added(client.syntax, text, (client.servers, name), entry)
+def _words(client: Client, scope: Scope, project: Path, words: Sequence[str]) -> list[str]:
+    """A command line as it is written in a file of `scope`."""
+    if scope != PROJECT:
+        return [*words]
+    return launch.for_everyone(words, project, client.folder)
+
+
+def _warning(client: Client, words: Sequence[str]) -> str:
+    """What a person should know of a command line in a file that others get through git."""
+    if not (paths := launch.of_this_machine(words)):
+        return ""
+    advice = "--scope user writes a file of your own"
+    if PRIVATE in client.files:
+        advice = "--scope private writes a file of your own"
+    if words[0] in paths:
+        advice = f"have `{launch.PROGRAM}` on the PATH, or {advice}"
+    which = "this path is" if len(paths) == 1 else "these paths are"
+    return (
+        f"{which} of this machine: {', '.join(paths)}; whoever shares the file has none; {advice}"
+    )
+
+
+def _add(client: Client, keys: Keys, value: dict[str, Any], text: str) -> str:
+    return edits.added(client.syntax, text, keys, value)
 
 
 def _readable(client: Client, places: Mapping[str, Path], besides: Path) -> list[_Config]:
     """The client's other files; those that cannot be read are left out without an error."""
     found = []
-    for scope in SCOPES:
-        for path in client.paths(scope, places):
-            if path != besides:
-                with suppress(ConfigFileError):
-                    found.append(_read(client, scope, path, places["project"]))
+    for path in dict.fromkeys(p for scope in SCOPES for p in client.paths(scope, places)):
+        if path != besides:
+            with suppress(ConfigFileError):
+                found.append(_read(client, SCOPES, path, places))
     return found
 
 
-def _read(client: Client, scope: Scope, path: Path, project: Path) -> _Config:
-    target = target_of(path, project if scope == PROJECT else None)
+def _read(
+    client: Client, scopes: Collection[Scope], path: Path, places: Mapping[str, Path]
+) -> _Config:
+    """The file at `path`, as far as it is of these scopes."""
+    here = [s for s in SCOPES if s in scopes and path in client.paths(s, places)]
+    project = places["project"]
+    target = target_of(path, project if here == [PROJECT] else None)
     data = load(target)
-    servers = read(path, data, lambda text: edits.table(client.syntax.read(text), client.servers))
-    return _Config(client, scope, project, target, data, servers)
+    tables = read(path, data, lambda text: _tables(client, here, client.syntax.read(text), places))
+    entries = {
+        (*form.keys, name): _Entry((*form.keys, name), value, scope, form.shape)
+        for scope, form, servers in tables
+        for name, value in servers.items()
+    }
+    objects = {form.keys for _, form, _ in tables}
+    return _Config(
+        client,
+        project,
+        target,
+        data,
+        [entry for keys, entry in entries.items() if keys not in objects],
+        {scope: form for scope, form, _ in tables},
+    )
+
+
+def _tables(
+    client: Client, scopes: Iterable[Scope], said: dict[str, Any], places: Mapping[str, Path]
+) -> list[tuple[Scope, Form, dict[str, Any]]]:
+    """The objects in a file that hold servers; the last one of a scope is where one is added."""
+    found = []
+    for scope in scopes:
+        first, *others = client.forms(scope, places)
+        found.append((scope, first, edits.table_at(said, first.keys)))
+        for form in others:
+            servers = edits.table_at(said, form.keys[:-1]).get(form.keys[-1])
+            # What is no object in it shows that it is a server of that name.
+            if isinstance(servers, dict) and all(isinstance(v, dict) for v in servers.values()):
+                found.append((scope, form, servers))
+    return found

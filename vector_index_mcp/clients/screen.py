@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from vector_index_mcp.clients.catalog import Client
+from vector_index_mcp.clients.client import Client
 from vector_index_mcp.clients.configs import Change, decoded
 from vector_index_mcp.console.terminal import prepared, write
 from vector_index_mcp.foreign import visible
@@ -32,13 +32,15 @@ def complain(text: str) -> None:
     write(f"vector-index-mcp: {_lines_of(text)}", sys.stderr)
 
 
-def show(title: str, change: Change) -> None:
-    """Print a change as a unified diff."""
+def show(title: str, change: Change, warning: str = "") -> None:
+    """Print a change as a unified diff, and what to know of it."""
     console = _stdout()
     where = visible(f" (a link to {change.target.real})") if change.target.is_link else ""
     console.print(Text(f"\n{title}{where}", style="bold"), soft_wrap=True)
     for line in _diff(change):
         console.print(Text(line, style=_COLOURS.get(line[:1], "")), soft_wrap=True)
+    if warning:
+        console.print(Text(f"warning: {visible(warning)}", style="yellow"), soft_wrap=True)
 
 
 def confirms(question: str) -> bool:

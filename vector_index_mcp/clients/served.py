@@ -1,5 +1,6 @@
 """What an entry of a client's configuration serves: a project, documents, notes, or datasets."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +10,8 @@ from vector_index_mcp.console.documents import arguments
 from vector_index_mcp.documents.home import DEFAULT_NAME
 from vector_index_mcp.serving.sets import DATASETS, DOCUMENTS, NOTES
 
-_PROJECT_VARIABLE = "${workspaceFolder}"
+# What clients call the project's folder, with what is used where it is not known.
+_PROJECT_VARIABLE = re.compile(r"\$\{(?:workspaceFolder|CLAUDE_PROJECT_DIR)(?::-[^}]{0,1000})?\}")
 _ENV_FILE = "--env-file"
 _SERVE, _HOME = "serve", "--home"
 
@@ -55,18 +57,7 @@ class Project:
         """Whether one of the words leads to the folder."""
         if _without_env_file(words)[:1] in ([DOCUMENTS], [NOTES], [DATASETS]):
             return False
-        return any(self._is_meant_by(word, project) for word in words)
-
-    def _is_meant_by(self, word: str, project: Path | None) -> bool:
-        if project is not None:
-            word = word.replace(_PROJECT_VARIABLE, str(project))
-        path = Path(word)
-        if project is None and not path.is_absolute():
-            return False
-        try:
-            return ((project or self.folder) / path).resolve() == self.folder
-        except (OSError, RuntimeError, ValueError):  # a word that is no path at all
-            return False
+        return any(_leads_to(word, self.folder, project) for word in words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +116,9 @@ class Store:
         homes = [word.removeprefix(f"{_HOME}=") for word in rest if word.startswith(f"{_HOME}=")]
         if _HOME in rest[:-1]:
             homes.append(rest[rest.index(_HOME) + 1])
-        return [Path(home) for home in homes[:1]] == ([self.home] if self.home else [])
+        if self.home is None or not homes:
+            return self.home is None and not homes
+        return _leads_to(homes[0], self.home, project)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +142,9 @@ class Shelf:
     def is_served_by(self, words: Sequence[str], project: Path | None) -> bool:
         """Whether the command serves the datasets in the same folder."""
         name, *rest = _without_env_file(words) or [""]
-        return name == DATASETS and rest[:1] == [_SERVE] and rest[1:] == [str(self.folder)]
+        if name != DATASETS or rest[:1] != [_SERVE]:
+            return False
+        return [_leads_to(word, self.folder, project) for word in rest[1:]] == [True]
 
 
 def _without_env_file(words: Sequence[str]) -> list[str]:
@@ -158,3 +153,16 @@ def _without_env_file(words: Sequence[str]) -> list[str]:
     while left and left[0].startswith(_ENV_FILE):
         del left[: 2 if left[0] == _ENV_FILE else 1]
     return left
+
+
+def _leads_to(word: str, folder: Path, project: Path | None) -> bool:
+    """Whether a word of a command line is a path to `folder`."""
+    if project is not None:
+        word = _PROJECT_VARIABLE.sub(lambda _: str(project), word)
+    path = Path(word)
+    if project is None and not path.is_absolute():
+        return False
+    try:
+        return ((project or folder) / path).resolve() == folder
+    except (OSError, RuntimeError, ValueError):  # a word that is no path at all
+        return False

@@ -1,10 +1,12 @@
 """Where each client keeps its configuration, on each platform."""
 
+import re
 from pathlib import Path
 
 import pytest
 
-from vector_index_mcp.clients.catalog import CLIENTS, PROJECT, USER
+from vector_index_mcp.clients.catalog import CLIENTS
+from vector_index_mcp.clients.client import PRIVATE, PROJECT, SCOPES, USER
 from vector_index_mcp.clients.places import places
 
 HOME, WEB = Path("/home/ada"), Path("/home/ada/web")
@@ -19,13 +21,30 @@ IN_THE_PROJECT = {
     "gemini": ".gemini/settings.json",
     "zed": ".zed/settings.json",
     "opencode": "opencode.json",
+    "antigravity": ".agents/mcp_config.json",
+    "copilot": ".github/mcp.json",
+    "kilo": ".kilo/kilo.jsonc",
+    "qwen": ".qwen/settings.json",
+    "amp": ".amp/settings.json",
+    "junie": ".junie/mcp/mcp.json",
+    "kiro": ".kiro/settings/mcp.json",
 }
 EVERYWHERE_IN_THE_HOME = {
     "claude-code": ".claude.json",
     "cursor": ".cursor/mcp.json",
     "codex": ".codex/config.toml",
     "gemini": ".gemini/settings.json",
-    "windsurf": ".codeium/windsurf/mcp_config.json",
+    "antigravity": ".gemini/config/mcp_config.json",
+    "devin": ".config/devin/mcp_config.json",
+    "devin-cli": ".config/devin/config.json",
+    "copilot": ".copilot/mcp-config.json",
+    "cline": ".cline/data/settings/cline_mcp_settings.json",
+    "kilo": ".config/kilo/kilo.jsonc",
+    "qwen": ".qwen/settings.json",
+    "amp": ".config/amp/settings.json",
+    "junie": ".junie/mcp/mcp.json",
+    "kiro": ".kiro/settings/mcp.json",
+    "lm-studio": ".lmstudio/mcp.json",
     "opencode": ".config/opencode/opencode.jsonc",
 }
 IN_THE_HOME = {
@@ -57,6 +76,7 @@ def test_the_files_of_each_platform(platform):
     in_the_home = EVERYWHERE_IN_THE_HOME | IN_THE_HOME[platform]
     assert first_files(PROJECT, where) == {n: WEB / file for n, file in IN_THE_PROJECT.items()}
     assert first_files(USER, where) == {n: HOME / file for n, file in in_the_home.items()}
+    assert first_files(PRIVATE, where) == {"claude-code": HOME / ".claude.json"}
 
 
 def test_variables_of_the_clients_are_followed():
@@ -67,6 +87,13 @@ def test_variables_of_the_clients_are_followed():
     assert files["vscode"] == Path("/x/Code/User/mcp.json")
     assert files["codex"] == Path("/c/config.toml")
     assert files["claude-code"] == Path("/a/.claude.json")
+    more = {"COPILOT_HOME": "/p", "QWEN_HOME": "/q", "CLINE_DIR": "/l"}
+    files = first_files(USER, places(WEB, HOME, "linux", more))
+    assert files["copilot"] == Path("/p/mcp-config.json")
+    assert files["qwen"] == Path("/q/settings.json")
+    assert files["cline"] == Path("/l/data/settings/cline_mcp_settings.json")
+    files = first_files(USER, places(WEB, HOME, "linux", {**more, "CLINE_DATA_DIR": "/d"}))
+    assert files["cline"] == Path("/d/settings/cline_mcp_settings.json")
     windows = places(WEB, HOME, "win32", {"APPDATA": "/r", "CODEX_HOME": ""})
     assert first_files(USER, windows)["zed"] == Path("/r/Zed/settings.json")
     assert first_files(USER, windows)["codex"] == HOME / ".codex/config.toml"
@@ -93,3 +120,25 @@ def test_a_client_is_found_by_its_folder_or_its_command(client, tmp_path, monkey
         command.write_text("#!/bin/sh\n")
         command.chmod(0o755)
         assert client.is_installed(places(tmp_path / "web", tmp_path / "other", "linux", {}))
+
+
+@pytest.mark.parametrize("client", CLIENTS, ids=lambda client: client.name)
+def test_a_row_says_where_its_format_is_from_and_when_it_was_looked_up(client):
+    assert re.fullmatch(r"(npm|page:) .+, 20\d\d-\d\d-\d\d", client.source)
+    assert set(client.files) <= set(SCOPES)
+    assert client.around.keys() <= client.files.keys()
+
+
+def test_there_are_twelve_clients_and_no_name_is_there_twice():
+    names = [name for client in CLIENTS for name in (client.name, *client.also)]
+    assert len(CLIENTS) >= 12
+    assert len(names) == len(set(names))
+
+
+def test_what_antigravity_leaves_is_no_sign_of_gemini(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    where = places(tmp_path / "web", tmp_path, "linux", {})
+    (tmp_path / ".gemini" / "antigravity-cli").mkdir(parents=True)
+    assert [c.name for c in CLIENTS if c.is_installed(where)] == ["antigravity"]
+    (tmp_path / ".gemini" / "settings.json").touch()
+    assert [c.name for c in CLIENTS if c.is_installed(where)] == ["gemini", "antigravity"]

@@ -1,20 +1,23 @@
 """Every client's files before and after: what is written, and that all the rest stays.
 
 `files/CLIENT.SCOPE.before` is a configuration as a person may have it, `.after` what it has to be
-with an entry for /home/ada/web.
+with an entry for /home/ada/web. In a file that a team shares that is one without paths of this
+machine, if the program is on the PATH and the client has a word for the project's folder.
 """
 
 import json
+import re
 import tomllib
 from pathlib import Path
 
 import pytest
 
 from vector_index_mcp.clients import configs, plan
-from vector_index_mcp.clients.catalog import CLIENTS, PROJECT, USER
+from vector_index_mcp.clients.catalog import CLIENTS
+from vector_index_mcp.clients.client import PRIVATE, PROJECT, SCOPES, USER
 from vector_index_mcp.clients.launch import Launch
 from vector_index_mcp.clients.places import places
-from vector_index_mcp.clients.served import Collections, Project
+from vector_index_mcp.clients.served import Collections, Project, Shelf
 from vector_index_mcp.errors import ConfigFileError
 
 FILES = Path(__file__).parent / "files"
@@ -67,28 +70,41 @@ class Machine:
         [step] = plan.install(client, scope, self.places, self.launch)
         return step
 
+    def entry(self, client, scope) -> dict:
+        """The entry that the client gets in a file of `scope`."""
+        words = self.launch.words
+        if scope == PROJECT:
+            words = ["vector-index-mcp", client.folder or str(self.project)]
+        return client.shape(words)
+
+    def servers(self, client, scope, data: bytes) -> dict:
+        """The servers of `scope` in a file that has no comments."""
+        said = (tomllib.loads if client.name == "codex" else json.loads)(data.decode())
+        for key in client.forms(scope, self.places)[0].keys:
+            said = said[key]
+        return said
+
     def installed(self, client, scope) -> bytes:
         configs.apply(self.install(client, scope).change)
         return self.path(client, scope).read_bytes()
 
     def uninstall(self, client, scope) -> None:
         path, served = self.path(client, scope), self.launch.served
-        for step in plan.uninstall(client, scope, path, self.project, served):
+        for step in plan.uninstall(client, [scope], path, self.places, served):
             configs.apply(step.change)
 
     def everything(self) -> dict[Path, bytes]:
         return {p: p.read_bytes() for p in self.folder.rglob("*") if p.is_file()}
 
 
+@pytest.fixture(autouse=True)
+def _on_the_path(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+
+
 @pytest.fixture
 def machine(tmp_path) -> Machine:
     return Machine(tmp_path)
-
-
-def servers(client, data: bytes) -> dict:
-    """The servers in a file that has no comments."""
-    read = tomllib.loads if client.name == "codex" else json.loads
-    return read(data.decode())[client.servers]
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -121,7 +137,7 @@ def test_uninstalling_leaves_every_byte_as_it_was(machine, client, scope, varian
 def test_a_file_that_says_nothing_gets_the_entry_alone(machine, client, scope, before):
     path = machine.path(client, scope, before)
     after = machine.installed(client, scope)
-    assert servers(client, after) == {"web": client.shape(machine.launch.words)}
+    assert machine.servers(client, scope, after) == {"web": machine.entry(client, scope)}
     assert after.endswith(b"\n")
     machine.uninstall(client, scope)
     assert (path.read_bytes() if path.exists() else None) == before
@@ -135,7 +151,7 @@ def test_what_somebody_writes_later_survives_uninstalling(machine, client, scope
     path.write_bytes(machine.installed(client, scope) + later)
     machine.uninstall(client, scope)
     said, says = (client.syntax.read(data.decode()) for data in (before, path.read_bytes()))
-    if client.servers in said:
+    if scope == PRIVATE or client.servers in said:
         assert path.read_bytes() == before + later
     else:  # the object that had to be made for the entry stays
         assert says == {**said, client.servers: {}}
@@ -145,13 +161,14 @@ def test_what_somebody_writes_later_survives_uninstalling(machine, client, scope
 def test_two_projects_of_the_same_name(tmp_path, client):
     one, other = Machine(tmp_path, "one/web"), Machine(tmp_path, "other/web")
     one.installed(client, USER)
-    both = servers(client, other.installed(client, USER))
+    both = other.servers(client, USER, other.installed(client, USER))
     assert both == {
         "web": client.shape(one.launch.words),
         "web-2": client.shape(other.launch.words),
     }
     one.uninstall(client, USER)
-    assert servers(client, one.path(client, USER).read_bytes()) == {"web-2": both["web-2"]}
+    left = one.servers(client, USER, one.path(client, USER).read_bytes())
+    assert left == {"web-2": both["web-2"]}
 
 
 @every_user_file
@@ -160,7 +177,7 @@ def test_documents_and_a_project_beside_each_other(machine, client):
     documents = Launch(Collections("work"), project.program)
     before = machine.installed(client, USER)
     machine.launch = documents
-    both = servers(client, machine.installed(client, USER))
+    both = machine.servers(client, USER, machine.installed(client, USER))
     assert both == {
         "web": client.shape(project.words),
         "documents-work": client.shape(documents.words),
@@ -171,12 +188,13 @@ def test_documents_and_a_project_beside_each_other(machine, client):
 
 
 @pytest.mark.parametrize(
-    "client", [c for c in CLIENTS if len(c.files) > 1], ids=lambda client: client.name
+    "client", [c for c in CLIENTS if {PROJECT, USER} <= {*c.files}], ids=lambda client: client.name
 )
 def test_a_name_in_the_users_file_is_not_hidden_by_the_projects(machine, client):
     other = Machine(machine.folder, "other/web")
     other.installed(client, USER)
-    assert list(servers(client, machine.installed(client, PROJECT))) == ["web-2"]
+    after = machine.installed(client, PROJECT)
+    assert list(machine.servers(client, PROJECT, after)) == ["web-2"]
 
 
 @every_user_file
@@ -191,7 +209,7 @@ def test_an_entry_in_the_users_file_is_enough(machine, client):
 def test_an_entry_that_was_renamed_is_still_ours(machine, client, scope):
     path = machine.path(client, scope)
     text = machine.installed(client, scope).decode()
-    path.write_text(text.replace("web", "my-code", 1), encoding="utf-8")
+    path.write_text(re.sub(r'(["\.])web(["\]])', r"\1my-code\2", text, count=1), encoding="utf-8")
     assert machine.install(client, scope).said.startswith("already there, as `my-code` in")
     machine.uninstall(client, scope)
     assert not path.exists()  # there was nothing else in it
@@ -199,18 +217,16 @@ def test_an_entry_that_was_renamed_is_still_ours(machine, client, scope):
 
 @every_file
 def test_an_entry_whose_program_is_gone_gets_this_one_and_keeps_its_options(machine, client, scope):
-    path = machine.path(client, scope)
     gone = Launch(
         Project(machine.project), ("/gone/python", "-m", "vector_index_mcp"), ("--env-file", "e")
     )
-    [step] = plan.install(client, scope, machine.places, gone)
-    old = json.dumps("/gone/python")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(step.change.after)
-    assert old.encode() in step.change.after
-    after = servers(client, machine.installed(client, scope))
-    words = [*machine.launch.program, "--env-file", "e", str(machine.project)]
-    assert after == {"web": client.shape(words)}
+    form = client.forms(scope, machine.places)[0]
+    text = client.syntax.add("", (*form.keys, "web"), form.shape(gone.words))
+    machine.path(client, scope, text.encode())
+    after = machine.servers(client, scope, machine.installed(client, scope))
+    folder = client.folder if scope == PROJECT and client.folder else str(machine.project)
+    program = "vector-index-mcp" if scope == PROJECT else machine.launch.program[0]
+    assert after == {"web": client.shape([program, "--env-file", "e", folder])}
 
 
 @every_file
@@ -238,3 +254,183 @@ def test_servers_that_are_no_table_are_told_and_not_touched(machine, client):
 def test_every_example_is_of_a_client():
     expected = {f"{c.name}.{s}.{when}" for c, s in EVERY_FILE for when in ("before", "after")}
     assert {path.name for path in FILES.iterdir()} == expected
+
+
+# -- files that a team shares ----------------------------------------------------------------
+
+in_a_team_s_file = pytest.mark.parametrize(
+    "client", [c for c in CLIENTS if PROJECT in c.files], ids=lambda client: client.name
+)
+
+
+@in_a_team_s_file
+def test_a_team_s_file_gets_no_path_of_this_machine_or_says_so(machine, client):
+    step = machine.install(client, PROJECT)
+    is_there = str(machine.folder).encode() in step.change.after
+    assert is_there == (not client.folder)
+    assert bool(step.warning) == is_there
+    if is_there:
+        assert step.warning.startswith(f"this path is of this machine: {machine.project}; ")
+
+
+@in_a_team_s_file
+def test_without_the_program_on_the_path_its_path_is_written_and_told(machine, client, monkeypatch):
+    monkeypatch.setenv("PATH", str(machine.folder))
+    step = machine.install(client, PROJECT)
+    assert machine.launch.program[0].encode() in step.change.after
+    assert machine.launch.program[0] in step.warning
+    assert "have `vector-index-mcp` on the PATH" in step.warning
+
+
+@every_user_file
+def test_a_file_of_the_users_own_names_paths_and_warns_of_none(machine, client):
+    step = machine.install(client, USER)
+    assert str(machine.project).encode() in step.change.after
+    assert step.warning == ""
+
+
+@in_a_team_s_file
+@pytest.mark.parametrize("word", ["{project}", ".", "${workspaceFolder}", "${CLAUDE_PROJECT_DIR}"])
+@pytest.mark.parametrize("program", ["vector-index-mcp", "{bin}"])
+def test_both_kinds_of_entries_are_ours(machine, client, word, program):
+    words = [
+        program.replace("{bin}", machine.launch.program[0]),
+        word.replace("{project}", str(machine.project)),
+    ]
+    text = client.syntax.add("", (client.servers, "web"), client.shape(words))
+    path = machine.path(client, PROJECT, text.encode())
+    assert machine.install(client, PROJECT).said.startswith("already there, as `web` in")
+    machine.uninstall(client, PROJECT)
+    assert not path.exists() or machine.servers(client, PROJECT, path.read_bytes()) == {}
+
+
+@in_a_team_s_file
+def test_whoever_lacks_the_program_leaves_the_team_s_entry_alone(machine, client, monkeypatch):
+    machine.installed(client, PROJECT)
+    monkeypatch.setenv("PATH", str(machine.folder))
+    step = machine.install(client, PROJECT)
+    assert step.change is None
+    assert "`vector-index-mcp` is not on your PATH" in step.said
+
+
+def test_an_env_file_of_the_project_is_named_from_its_folder(machine):
+    client = next(c for c in CLIENTS if c.name == "vscode")
+    inside, outside = str(machine.project / "a" / "settings"), str(machine.folder / "settings")
+    for env_file, written in {inside: "${workspaceFolder}/a/settings", outside: outside}.items():
+        machine.launch = Launch(
+            Project(machine.project), machine.launch.program, ("--env-file", env_file)
+        )
+        step = machine.install(client, PROJECT)
+        after = machine.servers(client, PROJECT, step.change.after)
+        assert after["web"]["args"] == ["--env-file", written, "${workspaceFolder}"]
+        assert (outside in step.warning) == (env_file == outside)
+
+
+def test_datasets_in_the_project_are_named_from_its_folder(machine):
+    client = next(c for c in CLIENTS if c.name == "cursor")
+    machine.launch = Launch(Shelf(machine.project / "datasets"), machine.launch.program)
+    after = machine.servers(client, PROJECT, machine.installed(client, PROJECT))
+    assert after["datasets"]["args"] == ["datasets", "serve", "${workspaceFolder}/datasets"]
+    assert machine.install(client, PROJECT).said.startswith("already there, as `datasets` in")
+    machine.uninstall(client, PROJECT)
+    assert not machine.path(client, PROJECT).exists()
+
+
+# -- other scopes, forms and places ----------------------------------------------------------
+
+
+def test_the_private_scope_is_of_the_repository_s_folder(machine):
+    client = next(c for c in CLIENTS if PRIVATE in c.files)
+    (machine.project.parent / ".git").mkdir()
+    machine.places = places(machine.project, machine.folder / "home" / "ada", "linux", {})
+    said = json.loads(machine.installed(client, PRIVATE))
+    assert said == {
+        "projects": {
+            machine.project.parent.as_posix(): {
+                "mcpServers": {"web": client.shape(machine.launch.words)}
+            }
+        }
+    }
+    assert machine.install(client, PROJECT).said.startswith("already there, as `web` in")
+
+
+def test_of_two_scopes_in_one_file_the_one_that_is_named_is_undone(machine):
+    client = next(c for c in CLIENTS if PRIVATE in c.files)
+    path = machine.path(client, USER)
+    machine.installed(client, USER)
+    entry = client.shape(machine.launch.words)
+    keys = (*client.forms(PRIVATE, machine.places)[0].keys, "web")
+    both = client.syntax.add(path.read_text(), keys, entry)
+    path.write_text(both)
+    machine.uninstall(client, PRIVATE)
+    assert machine.servers(client, USER, path.read_bytes()) == {"web": entry}
+    assert machine.servers(client, PRIVATE, path.read_bytes()) == {}
+    path.write_text(both)
+    [step] = plan.uninstall(client, SCOPES, path, machine.places, machine.launch.served)
+    configs.apply(step.change)
+    assert "vector-index-mcp" not in path.read_text()
+
+
+OPENCODE = next(c for c in CLIENTS if c.name == "opencode")
+
+
+@pytest.mark.parametrize("scope", [PROJECT, USER])
+def test_the_second_form_is_used_where_the_file_has_it(machine, scope):
+    before = b'{ // ours\n  "mcp": {\n    "timeout": { "startup": 1 },\n    "servers": {}\n  }\n}\n'
+    path = machine.path(OPENCODE, scope, before)
+    said = OPENCODE.syntax.read(machine.installed(OPENCODE, scope).decode())
+    assert said["mcp"].keys() == {"timeout", "servers"}
+    entry = said["mcp"]["servers"]["web"]
+    words = machine.entry(OPENCODE, scope)["command"]
+    timeout = {"startup": 30_000, "request": 60_000}
+    assert entry == {"type": "local", "command": words, "timeout": timeout}
+    assert machine.install(OPENCODE, scope).said.startswith("already there, as `web` in")
+    machine.uninstall(OPENCODE, scope)
+    assert path.read_bytes() == before
+
+
+def test_the_object_of_the_second_form_takes_no_name_away(tmp_path):
+    machine = Machine(tmp_path, "servers")
+    path = machine.path(OPENCODE, PROJECT, b'{"mcp": {"servers": {}}}')
+    machine.installed(OPENCODE, PROJECT)
+    assert list(json.loads(path.read_bytes())["mcp"]["servers"]) == ["servers"]
+
+
+def test_entries_in_both_forms_are_taken_out_together(machine):
+    docs = {"type": "remote", "url": "https://mcp.example.com"}
+    first, second = (machine.entry(OPENCODE, PROJECT) for _ in range(2))
+    said = {"mcp": {"old": first, "servers": {"web": second, "docs": docs}, "docs": docs}}
+    path = machine.path(OPENCODE, PROJECT, json.dumps(said).encode())
+    machine.uninstall(OPENCODE, PROJECT)
+    assert json.loads(path.read_bytes()) == {"mcp": {"servers": {"docs": docs}, "docs": docs}}
+
+
+def test_a_server_that_is_called_servers_is_no_second_form(machine):
+    said = {"mcp": {"servers": {"type": "local", "command": ["servers-mcp"]}}}
+    machine.path(OPENCODE, PROJECT, json.dumps(said).encode())
+    after = machine.servers(OPENCODE, PROJECT, machine.installed(OPENCODE, PROJECT))
+    assert after == {**said["mcp"], "web": machine.entry(OPENCODE, PROJECT)}
+
+
+@pytest.mark.parametrize(
+    ("name", "old"),
+    [
+        ("devin", ".codeium/windsurf/mcp_config.json"),
+        ("antigravity", ".gemini/antigravity/mcp_config.json"),
+        ("gemini", ".gemini/settings.json"),
+    ],
+)
+def test_what_lies_at_an_old_place_is_used_and_undone_there(machine, name, old):
+    client = next(c for c in CLIENTS if c.name == name)
+    path = machine.folder / "home" / "ada" / old
+    path.parent.mkdir(parents=True)
+    path.write_text('{"mcpServers": {}}')
+    machine.installed(client, USER)
+    assert "vector-index-mcp" in path.read_text()
+    steps = [
+        plan.uninstall(client, [USER], found, machine.places, machine.launch.served)
+        for found in client.paths(USER, machine.places)
+    ]
+    for [step] in filter(None, steps):
+        configs.apply(step.change)
+    assert path.read_text() == '{"mcpServers": {}}'
