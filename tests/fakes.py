@@ -59,6 +59,9 @@ class FakeEmbedder:
             else:
                 self._set_state("ready" if self._loaded else "loading")
 
+    async def asked(self, text):
+        return None  # as where only the worker knows the model
+
     def retry(self):
         if self.state == "unavailable":
             self._set_state("off")

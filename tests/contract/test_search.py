@@ -185,7 +185,7 @@ async def test_a_long_query_keeps_nobody_waiting(store, monkeypatch, query):
     """Few terms reach the store, and no work on the words is done in the event loop's thread."""
     await put(store, {document("a.py", "word run7"): ABOUT_BIRDS})
     asked, threads = [], []
-    matching, matched, rank = store.matching, searching.Query.matched.func, searching.rank
+    matching, matched, rank = store.matching, searching.Query.matched.func, searching.best
 
     async def matching_these(words, *arguments):
         asked.extend(words)
@@ -199,7 +199,7 @@ async def test_a_long_query_keeps_nobody_waiting(store, monkeypatch, query):
         return call
 
     monkeypatch.setattr(store, "matching", matching_these)
-    monkeypatch.setattr(searching, "rank", noted(rank))
+    monkeypatch.setattr(searching, "best", noted(rank))
     monkeypatch.setattr(searching.Query, "matched", property(noted(matched)))
     assert keys(await ask(store, query, ABOUT_BIRDS, 5)) == ["a.py"]
     assert 0 < len(asked) <= 128

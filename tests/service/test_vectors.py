@@ -29,10 +29,10 @@ class LateEmbedder(FakeEmbedder):
 
     def __init__(self, *arguments, **options):
         super().__init__(*arguments, **options)
-        self.asked, self.known = anyio.Event(), anyio.Event()
+        self.is_asked, self.known = anyio.Event(), anyio.Event()
 
     async def identity(self):
-        self.asked.set()
+        self.is_asked.set()
         await self.known.wait()
         return await super().identity()
 
@@ -57,7 +57,7 @@ async def test_a_rebuild_ends_with_the_model_it_began_with(project, dimension):
     async with codebase.running(Role.VISITOR):
         await (await codebase.index.catching_up()).finished.wait()
         await codebase.search("name_1", 1)
-        await embedder.asked.wait()
+        await embedder.is_asked.wait()
         run = await codebase.index.trigger(force_reindex=True)
         await rebuilding.wait()
         embedder.known.set()

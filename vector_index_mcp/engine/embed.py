@@ -21,7 +21,8 @@ import numpy as np
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from vector_index_mcp.engine.model import looks_like_folder, model_at_hand
-from vector_index_mcp.engine.types import ModelIdentity, Vectors
+from vector_index_mcp.engine.queries import Queries
+from vector_index_mcp.engine.types import ModelIdentity, Vector, Vectors
 from vector_index_mcp.errors import EmbeddingError, ModelNotFoundError, Problem
 
 _LONGEST_HEADER_BYTES = 65_536
@@ -76,6 +77,9 @@ class Embedder(Protocol):
             ModelNotFoundError: If there is no model.
             EmbeddingError: If these texts cannot be embedded, or the worker died on them.
         """
+
+    async def asked(self, text: str) -> tuple[Vector, ModelIdentity] | None:
+        """A query's embedding and its model, at once; None if that takes more. Never raises."""
 
     @property
     def has_reranker(self) -> bool:
@@ -132,6 +136,7 @@ class WorkerEmbedder:
             remedy_of: What to do about a problem with the model or the worker.
         """
         self._model_name, self._reranker_name = _absolute(model_name), _absolute(reranker_name)
+        self._queries = Queries(self._model_name)
         self._device = device
         self._idle_seconds = idle_seconds
         self._patience_seconds = patience_seconds
@@ -169,7 +174,7 @@ class WorkerEmbedder:
                 tasks.cancel_scope.cancel()
 
     def start(self) -> None:
-        """Begin to load the model, if that has not happened yet. Returns at once."""
+        """See `Embedder`."""
         if self.state == "off" and self._tasks is not None:
             self._set_state("loading")
             self._tasks.start_soon(self._run_worker)
@@ -185,7 +190,8 @@ class WorkerEmbedder:
             await anyio.sleep(max(0.05, self._idle_seconds - idle if is_unused else 1.0))
 
     def retry(self) -> None:
-        """Forget that there was no model, so that the next need looks again."""
+        """See `Embedder`."""
+        self._queries.forget()
         if self.state == "unavailable":
             self._crashes = 0
             self._set_state("off")
@@ -206,6 +212,10 @@ class WorkerEmbedder:
         except (ModelNotFoundError, OSError):  # the worker will say so
             return None
         return model.identity if model is not None else None
+
+    async def asked(self, text: str) -> tuple[Vector, ModelIdentity] | None:
+        """See `Embedder`."""
+        return await self._queries.embed(text)
 
     @property
     def has_reranker(self) -> bool:
@@ -283,8 +293,7 @@ class WorkerEmbedder:
             )
         except OSError as error:  # no descriptors, no memory, no such interpreter any more
             reason = f"the embedding worker cannot be started ({error.strerror})"
-            self._give_up(Problem.WORKER_NOT_STARTED, reason)
-            return
+            return self._give_up(Problem.WORKER_NOT_STARTED, reason)
         self._process = process
         unavailable: tuple[Problem, str] | None = None
         try:

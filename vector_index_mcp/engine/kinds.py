@@ -2,6 +2,11 @@
 
 import re
 from functools import lru_cache
+from typing import Literal, TypeAlias, cast
+
+Kind: TypeAlias = Literal["code", "docs", "config", "tests"]
+"""What somebody may limit a search to; each file is of one kind."""
+_IN_ORDER: tuple[Kind, ...] = ("tests", "docs", "config")
 
 TEST = "test"
 EXAMPLE = "example"
@@ -48,6 +53,8 @@ _BY_LANGUAGE = {
         "json yaml toml ini xml csv diff other html css scss cmake make batch".split(), DATA
     ),
 }
+_DOCS_LANGUAGES = tuple(name for name, kind in _BY_LANGUAGE.items() if kind == DOCS)
+_CONFIG_LANGUAGES = ("json", "yaml", "toml", "ini", "xml", "cmake", "make", "dockerfile")
 _ASKED_BY = {
     TEST: "test tests tested testing testcase spec specs fixture fixtures mock mocks benchmark "
     "benchmarks",
@@ -71,6 +78,23 @@ def kinds_of(path: str, language: str) -> frozenset[str]:
     if language in _BY_LANGUAGE:
         kinds.add(_BY_LANGUAGE[language])
     return frozenset(kinds)
+
+
+def patterns_of(kind: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Which paths and languages a `Kind` has, as regular expressions and names: any of them.
+
+    Tests come before docs, these before configuration, and code is the rest.
+    """
+    if kind == "tests":
+        return (_BY_PATH[TEST].pattern,), ()
+    if kind == "docs":
+        return (f"(?i:{_BY_PATH[DOCS].pattern})",), _DOCS_LANGUAGES
+    return (), _CONFIG_LANGUAGES if kind == "config" else ()
+
+
+def before(kind: str) -> tuple[Kind, ...]:
+    """The kinds that a file must not be of to be of `kind`: it is of the first that it fits."""
+    return _IN_ORDER if kind == "code" else _IN_ORDER[: _IN_ORDER.index(cast("Kind", kind))]
 
 
 def kinds_asked_for(words: frozenset[str]) -> frozenset[str]:

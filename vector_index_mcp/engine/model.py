@@ -63,6 +63,21 @@ def model_at_hand(name: str) -> Model | None:
     return None
 
 
+def model_on_this_machine(name: str) -> Model | None:
+    """The model `name` if it need not be downloaded; None if it must.
+
+    Raises:
+        ModelNotFoundError: If it is a folder without a model.
+    """
+    found = model_at_hand(name)
+    if found is not None or looks_like_folder(name):
+        return found
+    try:
+        return _checked(name, _from_hub(full_name(name), local_files_only=True))
+    except (OSError, ValueError):
+        return None
+
+
 def full_name(name: str) -> str:
     """What the hub calls a model: its first owner need not be said."""
     return name if "/" in name else f"sentence-transformers/{name}"
@@ -88,31 +103,32 @@ def _offline_folder() -> Path | None:
 
 
 def _hub_folder(name: str) -> Path:
-    # Heavy, and needed only when the model is not at hand already.
-    from huggingface_hub import snapshot_download
-
-    def fetch(*, local_files_only: bool) -> Path:
-        folder = snapshot_download(
-            name,
-            local_files_only=local_files_only,
-            etag_timeout=_HUB_TIMEOUT_SECONDS,
-            allow_patterns=_PATTERNS,
-            ignore_patterns=_UNUSED,
-        )
-        return Path(folder)
-
     try:
-        return fetch(local_files_only=True)
+        return _from_hub(name, local_files_only=True)
     except (OSError, ValueError):  # not in the cache, or only in part
         pass
     try:
-        return fetch(local_files_only=False)
+        return _from_hub(name, local_files_only=False)
     except (OSError, ValueError, RuntimeError) as error:
         raise ModelNotFoundError(
             f"the embedding model {name} is not on this machine and could not be downloaded "
             f"({type(error).__name__})",
             Problem.MODEL_NOWHERE,
         ) from error
+
+
+def _from_hub(name: str, *, local_files_only: bool) -> Path:
+    # Heavy, and needed only when the model is not at hand already.
+    from huggingface_hub import snapshot_download
+
+    folder = snapshot_download(
+        name,
+        local_files_only=local_files_only,
+        etag_timeout=_HUB_TIMEOUT_SECONDS,
+        allow_patterns=_PATTERNS,
+        ignore_patterns=_UNUSED,
+    )
+    return Path(folder)
 
 
 def _checked(name: str, folder: Path) -> Model:

@@ -2,15 +2,25 @@
 
 from collections import Counter
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
+from vector_index_mcp.engine.likelihood import (
+    BY_MEANING,
+    BY_WORDS,
+    cosines_of,
+    evidence_of,
+    likelihood,
+)
 from vector_index_mcp.engine.query import Query
-from vector_index_mcp.engine.signals import SIGNALS, Weights, context
+from vector_index_mcp.engine.signals import SIGNALS, Context, Weights, context
 from vector_index_mcp.engine.types import Candidate, Hit, StoredChunk
 
 WEIGHTS = Weights()
 # A cosine this far below the best is worth nothing. The last candidate's takes its place where it
 # is lower; in a small project it is not, and all its chunks are candidates.
 _LEAST_SPAN = 0.3
+MOST_OTHERS = 6
+"""Of a file's chunks that are told of beside a hit; some may be hits themselves."""
 STEPS = frozenset({"support", "spread"})
 """What a ranking does beside applying SIGNALS; can be left out like these."""
 
@@ -37,6 +47,41 @@ def rank(
         replaced while the search ran, counts in its newest generation.
     """
     lexical, semantic = _newest(lexical, semantic)
+    return _ranked(query, lexical, semantic, weights, without)[0]
+
+
+def best(
+    query: Query, lexical: Sequence[Candidate], semantic: Sequence[Candidate], limit: int
+) -> list[Hit]:
+    """The first `limit` of a ranking, with how likely each is right and what else its file has.
+
+    A file that is right is often met by the chunk beside the one that was asked for: of 136
+    questions with labelled lines, those lines were among the first five hits for 74 %, and among
+    these and the next three of each one's file for 89 % (benchmarks/labels, six packages).
+    """
+    lexical, semantic = _newest(lexical, semantic)
+    hits, ctx = _ranked(query, lexical, semantic, WEIGHTS, ())
+    by_file: dict[str, list[StoredChunk]] = {}
+    for hit in hits:
+        by_file.setdefault(hit.chunk.key, []).append(hit.chunk)
+    cosines, likely = cosines_of(semantic), 1.0
+    weights = BY_MEANING if semantic else BY_WORDS
+    found = []
+    for hit in hits[:limit]:
+        evidence = evidence_of(ctx, hit.chunk, hit.score, cosines)
+        likely = min(likely, likelihood(evidence, weights))  # the order is the ranking's
+        others = [other for other in by_file[hit.chunk.key] if other is not hit.chunk]
+        found.append(replace(hit, likelihood=likely, also=tuple(others[:MOST_OTHERS])))
+    return found
+
+
+def _ranked(
+    query: Query,
+    lexical: Sequence[Candidate],
+    semantic: Sequence[Candidate],
+    weights: Weights,
+    without: Collection[str],
+) -> tuple[list[Hit], Context]:
     share = weights.semantic_for_symbols if query.is_symbol else weights.semantic
     scores = _fused(lexical, semantic, share)
     found = sorted((c.chunk for c in (*lexical, *semantic)), key=_place)
@@ -52,7 +97,7 @@ def rank(
         _spread(scores, chunks, weights.repeated)
     highest = max(scores.values(), default=0.0) or 1.0
     hits = [Hit(chunks[id_], score / highest) for id_, score in scores.items()]
-    return sorted(hits, key=lambda hit: (-hit.score, *_place(hit.chunk)))
+    return sorted(hits, key=lambda hit: (-hit.score, *_place(hit.chunk))), ctx
 
 
 def _place(chunk: StoredChunk) -> tuple[str, int]:

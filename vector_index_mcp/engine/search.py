@@ -8,7 +8,7 @@ import anyio
 import anyio.to_thread
 
 from vector_index_mcp.engine.query import Query
-from vector_index_mcp.engine.rank import rank
+from vector_index_mcp.engine.rank import best
 from vector_index_mcp.engine.store import Store
 from vector_index_mcp.engine.types import NO_FILTERS, Candidate, Filters, Hit, Vector
 
@@ -47,7 +47,7 @@ async def search(
     matched = partial(_worked_out, is_long, lambda: query.matched)
     lexical, semantic = await both_searches(store, matched, embed, candidates, filters)
     is_long = is_long or candidates > _FEW_CANDIDATES
-    return (await _worked_out(is_long, lambda: rank(query, lexical, semantic)))[:limit]
+    return await _worked_out(is_long, lambda: best(query, lexical, semantic, limit))
 
 
 async def both_searches(

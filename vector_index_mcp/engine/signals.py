@@ -109,6 +109,11 @@ def path(ctx: Context, chunk: StoredChunk) -> float:
     return 1 + ctx.weights.path * ctx.share(_stems(f"{folders}/{name.partition('.')[0]}"))
 
 
+def share_of_names(ctx: Context, chunk: StoredChunk) -> float:
+    """How much of the query stands in what a chunk is called: its path, scope and definitions."""
+    return ctx.share(_stems(f"{chunk.key} {' '.join(chunk.symbols)} {chunk.scope}"))
+
+
 def coverage(ctx: Context, chunk: StoredChunk) -> float:
     """It holds most of the query, not one word of it often."""
     covered = ctx.share(ctx.held[chunk])

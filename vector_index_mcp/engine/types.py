@@ -135,6 +135,8 @@ class Filters:
     """What the file's key begins with, before a slash."""
     files: tuple[str, ...] = ()
     """The keys of the files that count; a thousand of them cost a search 7 ms."""
+    kind: str = ""
+    """One of `kinds.Kind`."""
 
 
 NO_FILTERS = Filters()
@@ -155,7 +157,11 @@ class Hit:
 
     chunk: StoredChunk
     score: float
-    """Between 0 and 1; 1 when every ranking put it first."""
+    """Between 0 and 1, the best has 1: comparable within one answer."""
+    likelihood: float = 0.0
+    """About how often such a hit is the right one: the same from answer to answer."""
+    also: tuple[StoredChunk, ...] = ()
+    """The next best chunks of the same file."""
 
 
 @dataclass(frozen=True, slots=True)

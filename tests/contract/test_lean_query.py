@@ -1,0 +1,137 @@
+"""A query embedded here is what sentence-transformers makes of it; what is not known is left."""
+
+import json
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from vector_index_mcp.engine import lean_query
+from vector_index_mcp.engine.model import OFFLINE_MODEL, Model, model_at_hand
+from vector_index_mcp.engine.queries import Queries
+from vector_index_mcp.engine.types import ModelIdentity
+
+pytestmark = pytest.mark.anyio
+
+QUERIES = [
+    "where is the retry delay computed",
+    "HttpClient.send_request()",
+    "größenwahn naïve café 你好 🙂",
+    "a b c " * 400,  # more tokens than the model takes
+    "",
+    "x",
+    "  SHOUTED  ",
+]
+
+
+@pytest.fixture(scope="module")
+def model():
+    found = model_at_hand(OFFLINE_MODEL)
+    if found is None:
+        pytest.skip("the extra `offline` is not installed")
+    return found
+
+
+def as_model(folder):
+    return Model(ModelIdentity("tiny", "00", 16), folder)
+
+
+# In a process of its own: the library takes any folder called `datasets` for a library.
+MAKE = """
+import shutil, sys
+from pathlib import Path
+from sentence_transformers import SentenceTransformer, models
+from transformers import BertConfig, BertModel
+source, folder, pooling, prompt = sys.argv[1:]
+shape = dict(hidden_size=16, num_hidden_layers=2, num_attention_heads=4, intermediate_size=32)
+bert = BertModel(BertConfig(max_position_embeddings=40, **shape))
+bert.save_pretrained(f"{folder}/bert")
+for path in Path(source).glob("*"):
+    if path.name in ("tokenizer.json", "tokenizer_config.json", "vocab.txt"):
+        shutil.copy(path, f"{folder}/bert")
+words = models.Transformer(f"{folder}/bert", max_seq_length=32)
+parts = [words, models.Pooling(16, pooling_mode=pooling), models.Normalize()]
+prompts = {"query": prompt} if prompt else None
+SentenceTransformer(modules=parts, prompts=prompts, device="cpu").save(f"{folder}/model")
+"""
+EMBED = """
+import json, sys
+from sentence_transformers import SentenceTransformer
+model = SentenceTransformer(sys.argv[1], device="cpu", local_files_only=True)
+found = model.encode_query(json.load(sys.stdin), normalize_embeddings=True)
+print(json.dumps([[float(number) for number in vector] for vector in found]))
+"""
+
+
+def ran(code, *arguments, given=""):
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    done = subprocess.run(command, input=given, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def compared(folder):
+    encoder = lean_query.load(as_model(folder))
+    assert encoder is not None
+    expected = json.loads(ran(EMBED, folder, given=json.dumps(QUERIES)).splitlines()[-1])
+    for query, vector in zip(QUERIES, expected, strict=True):
+        np.testing.assert_allclose(encoder.encode(query), vector, atol=2e-6)
+
+
+def test_the_default_model_is_computed_as_its_library_does(model):
+    compared(model.folder)
+
+
+@pytest.mark.parametrize(("pooling", "prompt"), [("mean", ""), ("cls", ""), ("mean", "Question: ")])
+@pytest.mark.slow
+def test_its_family_is_too(model, tmp_path, pooling, prompt):
+    """A random BERT of two layers, with the tokenizer of the real one."""
+    ran(MAKE, model.folder, tmp_path, pooling, prompt)
+    compared(tmp_path / "model")
+
+
+@pytest.mark.parametrize(
+    ("file", "change"),
+    [
+        ("config.json", {"model_type": "roberta"}),
+        ("config.json", {"hidden_act": "relu"}),
+        ("config.json", {"position_embedding_type": "relative_key"}),
+        ("1_Pooling/config.json", {"pooling_mode_mean_tokens": False}),
+        ("1_Pooling/config.json", {"pooling_mode_max_tokens": True}),
+        ("1_Pooling/config.json", {"include_prompt": False}),
+        ("modules.json", None),
+        ("tokenizer.json", None),
+    ],
+)
+def test_what_is_not_known_is_left_to_the_worker(model, tmp_path, file, change):
+    folder = tmp_path / "model"
+    shutil.copytree(model.folder, folder)
+    assert lean_query.load(as_model(folder)) is not None
+    path = folder / file
+    if change is None:
+        path.write_text("{")
+    else:
+        path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    assert lean_query.load(as_model(folder)) is None
+
+
+@pytest.mark.parametrize("size", [0, 7, 100, 5_000_000])
+def test_weights_that_are_cut_off_are_left_to_the_worker(model, tmp_path, size):
+    folder = tmp_path / "model"
+    shutil.copytree(model.folder, folder)
+    weights = folder / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:size])
+    assert lean_query.load(as_model(folder)) is None
+
+
+async def test_a_model_that_comes_back_is_found_when_somebody_looks_again(model, tmp_path):
+    folder = tmp_path / "model"
+    queries = Queries(str(folder))
+    assert await queries.embed("x") is None
+    shutil.copytree(model.folder, folder)
+    assert await queries.embed("x") is None
+    queries.forget()
+    vector, identity = await queries.embed("x")
+    assert (vector.shape, identity.dimension) == ((384,), 384)

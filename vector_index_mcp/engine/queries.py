@@ -1,0 +1,56 @@
+"""Queries embedded in this process, if the model is on this machine and of a kind that is known."""
+
+import logging
+from dataclasses import dataclass
+
+import anyio
+import anyio.to_thread
+
+from vector_index_mcp.engine import lean_query
+from vector_index_mcp.engine.model import model_on_this_machine
+from vector_index_mcp.engine.types import ModelIdentity, Vector
+from vector_index_mcp.errors import ModelNotFoundError
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Loaded:
+    encoder: lean_query.QueryEncoder | None
+    identity: ModelIdentity | None
+
+
+class Queries:
+    """Embeds queries, one at a time."""
+
+    def __init__(self, model_name: str) -> None:
+        """Prepare; the model is looked for when it is first asked."""
+        self._model_name = model_name
+        self._loaded: _Loaded | None = None
+        self._asking = anyio.Lock()
+
+    def forget(self) -> None:
+        """Look for the model again when the next query comes."""
+        self._loaded = None
+
+    async def embed(self, text: str) -> tuple[Vector, ModelIdentity] | None:
+        """The embedding of a query, and by which model; None if only the worker can tell."""
+        async with self._asking:
+            if self._loaded is None:
+                self._loaded = await anyio.to_thread.run_sync(_load, self._model_name)
+            loaded = self._loaded
+            if loaded.encoder is None or loaded.identity is None:
+                return None
+            return await anyio.to_thread.run_sync(loaded.encoder.encode, text), loaded.identity
+
+
+def _load(model_name: str) -> _Loaded:
+    try:
+        model = model_on_this_machine(model_name)
+    except (ModelNotFoundError, OSError):  # the worker will say so
+        model = None
+    encoder = lean_query.load(model) if model is not None else None
+    if model is None or encoder is None:
+        _log.debug("queries are embedded by the worker")
+        return _Loaded(None, None)
+    return _Loaded(encoder, model.identity)
