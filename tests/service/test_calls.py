@@ -66,8 +66,8 @@ async def test_what_is_no_call_is_said_to_be_none(request_):
 
 
 async def test_a_set_without_calls_answers_none():
-    codebase = sets.named(sets.CODEBASE)
-    answer = await answered(codebase, Loaded(), {"call": "get", "arguments": {}}, tell)
+    notes = sets.named(sets.NOTES)
+    answer = await answered(notes, Loaded(), {"call": "get", "arguments": {}}, tell)
     assert answer["status"] == WRONG_USE
 
 

@@ -61,7 +61,7 @@ async def client(tmp_path_factory):
 
 async def hits(client, **arguments):
     """The hits of a search; nothing if it is refused."""
-    result = await client.call_tool("search_index", arguments)
+    result = await client.call_tool("search_index", {**arguments, "verbose": True})
     if result.is_error:
         assert REFUSALS.match(result.content[0].text), result.content
         return []

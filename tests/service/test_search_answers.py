@@ -136,10 +136,10 @@ async def test_what_is_quoted_comes_first(client):
     assert (await found(client, "cookie 'odd header'"))[0] == "it's [odd]/cookie.py"
 
 
-async def test_scores_go_down_from_one(client):
+async def test_scores_go_down(client):
     results = (await call(client, "search_index", query="parse cookie", top_k=50))["results"]
     scores = [hit["score"] for hit in results]
-    assert scores[0] == 1.0
+    assert 0.5 < scores[0] < 1
     assert scores == sorted(scores, reverse=True)
     assert scores[-1] >= 0
 
@@ -179,7 +179,7 @@ async def test_a_hit_tells_what_it_defines_and_what_it_lies_in(project):
 async def long_client(project):
     """A client of a project with long texts."""
     lines = "".join(f"banana number {number} of many\n" for number in range(40))
-    write(project, {f"fruit/{number}.txt": lines for number in range(16)})
+    write(project, {f"fruit/{number}.txt": lines for number in range(32)})
     async with serving(codebase_of(project, FakeEmbedder(), chunk_max_chars=2_000)) as client:
         await settled(client)
         yield client
@@ -188,13 +188,13 @@ async def long_client(project):
 async def test_a_long_answer_is_shortened_to_max_tokens_and_says_so(long_client):
     limits = {"path": "fruit/", "top_k": 5}
     whole = await call(long_client, "search_index", query="banana", max_tokens=100_000, **limits)
-    assert not any(hit["is_cut"] for hit in whole["results"])
+    assert not any(hit.get("is_cut") for hit in whole["results"])
     assert whole["note"] is None
 
-    arguments = {"query": "banana", "max_tokens": 2_000, **limits}
+    arguments = {"query": "banana", "max_tokens": 1_200, **limits}
     answer = await long_client.call_tool("search_index", arguments)
     short = answer.structured_content
-    assert all(hit["is_cut"] for hit in short["results"])
+    assert all(hit.get("is_cut") for hit in short["results"])
     assert "shortened to fit max_tokens; the files have the rest" in short["note"]
     for hit, full in zip(short["results"], whole["results"], strict=True):
         assert hit["file_path"] == full["file_path"]

@@ -82,7 +82,9 @@ async def test_the_schemas_are_those_of_the_contract(project, embedder):
     max_tokens = search["properties"]["max_tokens"]
     assert (max_tokens["type"], max_tokens["default"]) == ("integer", 8_000)
     assert (max_tokens["minimum"], max_tokens["maximum"]) == (500, 100_000)
-    assert set(search["properties"]) == {"query", "top_k", "path", "language", "max_tokens"}
+    assert {"path", "language", "kind", "similar_to", "detail", "offset", "verbose"} < set(
+        search["properties"]
+    )
     assert tools["search_index"].annotations.read_only_hint
     assert tools["get_status"].annotations.read_only_hint
     assert not tools["trigger_index"].annotations.read_only_hint
@@ -96,6 +98,9 @@ async def test_what_every_agent_reads_before_it_begins_is_short(project, embedde
     assert not any("  " in tool["description"] or "\n" in tool["description"] for tool in listed)
     said = [p for tool in listed for p in tool["inputSchema"]["properties"].values()]
     assert all(argument["description"] for argument in said)
+
+
+TAKEN = "query, top_k, path, language, max_tokens, kind, similar_to, detail, offset, verbose"
 
 
 @pytest.mark.parametrize(
@@ -112,13 +117,19 @@ async def test_what_every_agent_reads_before_it_begins_is_short(project, embedde
             "search_index",
             {"query": "q", "topK": 3},
             "there is no argument 'topK' (did you mean top_k?); "
-            "search_index takes query, top_k, path, language, max_tokens",
+            f"search_index takes {TAKEN}",
         ),
         (
             "search_index",
             {"limit": 3, "top_k": "many"},
             "query is missing; top_k must be a whole number from 1 to 100; there is no argument "
-            "'limit'; search_index takes query, top_k, path, language, max_tokens",
+            f"'limit'; search_index takes {TAKEN}",
+        ),
+        (
+            "search_index",
+            {"query": "q", "kind": "code!", "detail": "all", "offset": -1},
+            "kind must be one of code, docs, config, tests; detail must be one of full, snippets, "
+            "locations; offset must be a whole number from 0 to 400",
         ),
         ("get_status", {"x": 1}, "there is no argument 'x'; get_status takes no arguments"),
         ("trigger_index", {"force_reindex": "perhaps"}, "force_reindex must be true or false"),
@@ -133,7 +144,7 @@ async def test_wrong_arguments_are_named_in_a_sentence(project, embedder, tool, 
 async def test_a_hit_tells_where_its_text_stands(project, embedder):
     async with serving(codebase_of(project, embedder)) as client:
         await settled(client)
-        answer = await call(client, "search_index", query="ShoppingCart")
+        answer = await call(client, "search_index", query="ShoppingCart", verbose=True)
         hit = answer["results"][0]
         stored = (await contents(project / ".lancedb"))[0]["shop/cart.py::0"]
     text = FILES["shop/cart.py"]
@@ -149,6 +160,23 @@ async def test_a_hit_tells_where_its_text_stands(project, embedder):
     assert (hit["scope"], hit["symbols"]) == ("", ["ShoppingCart", "addItem"])
     assert 0 < hit["score"] <= 1
     assert "vector" not in hit
+
+
+async def test_an_agent_gets_what_it_acts_on_and_nothing_else(project, embedder):
+    async with serving(codebase_of(project, embedder)) as client:
+        await settled(client)
+        answer = await client.call_tool("search_index", {"query": "ShoppingCart"})
+    structured = answer.structured_content
+    assert set(structured) == {"results", "mode", "note"}
+    hit = structured["results"][0]
+    assert hit == {
+        "file_path": "shop/cart.py",
+        "start_line": 1,
+        "end_line": 3,
+        "score": hit["score"],
+        "symbols": ["ShoppingCart", "addItem"],
+        "extracted_text_chunk": FILES["shop/cart.py"],
+    }
 
 
 @pytest.mark.parametrize(

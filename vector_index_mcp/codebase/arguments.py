@@ -1,23 +1,29 @@
 """What the tools take, and what is said of wrong arguments, in a sentence. Pure."""
 
 import difflib
-from collections.abc import Callable
-from typing import Annotated, Any, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, WrapValidator
 
+from vector_index_mcp.codebase.hits import Detail
 from vector_index_mcp.codebase.limits import (
     DEFAULT_MAX_TOKENS,
     DEFAULT_TOP_K,
+    LARGEST_OFFSET,
     LONGEST_LANGUAGE_CHARS,
     LONGEST_PATH_CHARS,
     LONGEST_QUERY_CHARS,
     MAX_TOKENS,
     TOP_K,
 )
+from vector_index_mcp.engine.kinds import Kind
+from vector_index_mcp.errors import QueryError
 
 _T = TypeVar("_T")
+_Model = TypeVar("_Model", bound=BaseModel)
 _Validator = Callable[[object, Callable[[object], _T]], _T]
+KINDS, DETAILS = get_args(Kind), get_args(Detail)
 _LONGEST_SHOWN = 60  # characters of a name that is no argument
 _MOST_SHOWN = 5  # such names
 
@@ -40,6 +46,10 @@ def _in_range(name: str, lowest: int, highest: int) -> _Validator[int]:
 
 def _no_longer_than(name: str, most: int) -> _Validator[Any]:
     return _named(name, f"a text of at most {most:,} characters, in valid Unicode")
+
+
+def _one_of(names: Sequence[str]) -> str:
+    return f"one of {', '.join(names)}"
 
 
 class _Arguments(BaseModel):
@@ -91,6 +101,50 @@ class SearchArguments(_Arguments):
         WrapValidator(_in_range("max_tokens", *MAX_TOKENS)),
     ] = DEFAULT_MAX_TOKENS
 
+    kind: Annotated[
+        Kind | None,
+        Field(description="Only files of this kind"),
+        WrapValidator(_named("kind", _one_of(KINDS))),
+    ] = None
+    similar_to: Annotated[
+        str | None,
+        Field(
+            description='Find code like that at "path:line"; query may then be empty, or say '
+            "what it should have to do with",
+            max_length=LONGEST_PATH_CHARS,
+        ),
+        WrapValidator(_no_longer_than("similar_to", LONGEST_PATH_CHARS)),
+    ] = None
+    detail: Annotated[
+        Detail,
+        Field(
+            description="full: whole chunks; snippets: the lines of each that matter most; "
+            "locations: where they lie, without text"
+        ),
+        WrapValidator(_named("detail", _one_of(DETAILS))),
+    ] = "full"
+    offset: Annotated[
+        int,
+        Field(description="How many of the best results to pass over", ge=0, le=LARGEST_OFFSET),
+        WrapValidator(_in_range("offset", 0, LARGEST_OFFSET)),
+    ] = 0
+    verbose: Annotated[
+        bool,
+        Field(description="With all that is stored of a chunk: hashes, times, positions"),
+        WrapValidator(_named("verbose", "true or false")),
+    ] = False
+
+    @property
+    def limits(self) -> dict[str, Any]:
+        """Those that `Codebase.search` takes beside the query, by name: all but how it is shown."""
+        return {
+            "path": self.path or "",
+            "language": self.language or "",
+            "kind": self.kind or "",
+            "similar_to": self.similar_to or "",
+            "offset": self.offset,
+        }
+
 
 class StatusArguments(_Arguments):
     """Of `get_status`: none."""
@@ -121,7 +175,19 @@ def schema_of(model: type[BaseModel]) -> dict[str, Any]:
     return {**found, "required": schema["required"]} if "required" in schema else found
 
 
-def refusal(tool: str, model: type[BaseModel], error: ValidationError) -> str:
+def checked(tool: str, model: type[_Model], given: object) -> _Model:
+    """The arguments of a tool.
+
+    Raises:
+        QueryError: If any is wrong; says in sentences what is.
+    """
+    try:
+        return model.model_validate(given)
+    except ValidationError as error:
+        raise QueryError(_refusal(tool, model, error)) from None
+
+
+def _refusal(tool: str, model: type[BaseModel], error: ValidationError) -> str:
     """What is wrong with the arguments of a tool, in sentences."""
     known = [*model.model_fields]
     sentences, unknown = [], []

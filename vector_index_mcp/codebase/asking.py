@@ -1,9 +1,9 @@
 """What a search found, and what limits it: why something may be missing from an answer."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from vector_index_mcp.codebase.recent import Mode
+from vector_index_mcp.codebase.hits import Mode
 from vector_index_mcp.codebase.wanted import Wanted
 from vector_index_mcp.engine.types import Hit
 from vector_index_mcp.files import read
@@ -26,6 +26,10 @@ class Answer:
     stale: frozenset[str]
     """Files among the hits that changed since they were indexed; they are queued."""
     mode: Mode
+    masked: frozenset[str]
+    """Files among the hits in which credentials were masked."""
+    absent: tuple[str, ...]
+    """The identifiers of the query that no searched file contains."""
     note: str
     """What whoever asked should know about the answer; empty when there is nothing."""
     seconds: float
@@ -88,6 +92,11 @@ def _is_settled(indexer: Indexer, key: str) -> bool:
         return record.stamp == read.stamp_now(view.folder, key)
     path = view.folder.path_of(key)
     return path != "" and view.ignore.is_ignored(path, is_folder=False)
+
+
+def nowhere(words: Sequence[str]) -> str:
+    """That words of a question stand in no searched file; empty if all do."""
+    return f"No searched file contains {' or '.join(map(repr, words))}." if words else ""
 
 
 def note(lack: str, ledger: Ledger, backlog: Backlog, untrue: int = 0) -> str:

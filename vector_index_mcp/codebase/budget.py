@@ -1,51 +1,44 @@
 """How much of the found text fits into an answer. Pure.
 
 Clients reject or cut off long answers, each at a limit of its own. So texts are shortened first,
-the longest before the others, and only then are results left out.
+the longest before the others, and only then are results left out. What counts is the structured
+answer, which is the longer one: many clients give a model nothing else.
 """
 
+import json
 from collections.abc import Sequence
-from dataclasses import dataclass
-
-from vector_index_mcp.engine.types import Hit
 
 CHARS_PER_TOKEN = 3
 """Of code, on the cautious side: tokenizers of current models make 3 to 4 characters a token."""
-TOKENS_PER_HIT = 220
-"""What a hit costs beside its text, in the structured result: paths, lines, hashes, punctuation."""
 _SHORTEST_CHARS = 200  # less of a chunk says nothing
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """A hit, and how much of its text is shown."""
+def fit(texts: Sequence[str], frames: Sequence[int], most_chars: int) -> list[str]:
+    """As much as fits of the texts of hits, best first; one hit at least, however short.
 
-    hit: Hit
-    text: str
-    """The chunk's text or its first lines."""
+    Args:
+        texts: Of the hits.
+        frames: The characters that each hit takes beside its text.
+        most_chars: The length of all of them together, as JSON.
 
-    @property
-    def is_cut(self) -> bool:
-        """Whether lines are missing."""
-        return len(self.text) < len(self.hit.chunk.text)
-
-
-def fit(hits: Sequence[Hit], max_tokens: int) -> list[Shown]:
-    """The hits that fit into `max_tokens`, best first; one at least, however short."""
-    count = len(hits)
-    fewest = [min(len(hit.chunk.text), _SHORTEST_CHARS) for hit in hits]
-    while count > 1 and _chars_left(max_tokens, count) < sum(fewest[:count]):
+    Returns:
+        The texts, or whole lines of their beginnings; fewer, if not all have room.
+    """
+    lengths = [sent_chars(text) for text in texts]
+    left, count = most_chars - sum(frames), len(texts)
+    while count > 1 and left < sum(min(length, _SHORTEST_CHARS) for length in lengths[:count]):
         count -= 1
-    texts = [hit.chunk.text for hit in hits[:count]]
-    longest = _longest([len(text) for text in texts], _chars_left(max_tokens, count))
+        left += frames[count]
+    longest = max(_longest(lengths[:count], left), _SHORTEST_CHARS)
     return [
-        Shown(hit, _first_lines(text, max(longest, _SHORTEST_CHARS)))
-        for hit, text in zip(hits, texts, strict=False)
+        text if length <= longest else _first_lines(text, longest)
+        for text, length in zip(texts[:count], lengths, strict=False)
     ]
 
 
-def _chars_left(max_tokens: int, hits: int) -> int:
-    return (max_tokens - hits * TOKENS_PER_HIT) * CHARS_PER_TOKEN
+def sent_chars(text: str) -> int:
+    """The length of `text` as JSON, where a quote or the end of a line takes two characters."""
+    return len(json.dumps(text, ensure_ascii=False)) - 2
 
 
 def _longest(lengths: Sequence[int], budget: int) -> int:
@@ -60,8 +53,19 @@ def _longest(lengths: Sequence[int], budget: int) -> int:
 
 
 def _first_lines(text: str, chars: int) -> str:
-    """The whole lines within `chars`; a part of the first one if that alone is longer."""
-    if len(text) <= chars:
-        return text
-    end = text.rfind("\n", 0, chars) + 1
-    return text[: end or chars]
+    """The whole lines within `chars` as JSON; a part of the first one if that alone is longer."""
+    end, left = 0, chars
+    while after := text.find("\n", end) + 1:
+        left -= sent_chars(text[end:after])
+        if left < 0:
+            break
+        end = after
+    return text[:end] or _beginning(text, chars)
+
+
+def _beginning(text: str, chars: int) -> str:
+    """The characters at the beginning of `text` that take no more than `chars` as JSON."""
+    end = min(len(text), chars)
+    while sent_chars(text[:end]) > chars:
+        end -= max(1, (sent_chars(text[:end]) - chars) // 6)  # an escape takes six at the most
+    return text[:end]

@@ -9,3 +9,5 @@ LONGEST_QUERY_CHARS = 50_000
 LONGEST_PATH_CHARS = 4_096
 """Linux's PATH_MAX."""
 LONGEST_LANGUAGE_CHARS = 100
+LARGEST_OFFSET = 400
+"""Results that can be passed over: what lies further down is found sooner by another query."""

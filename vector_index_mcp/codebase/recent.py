@@ -1,20 +1,20 @@
 """The queries asked last, with what they found: in memory only, and few of them."""
 
-from collections import deque
+from collections import Counter, deque
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING
 
+from vector_index_mcp.codebase.hits import Mode
 from vector_index_mcp.engine.types import Hit
 
 if TYPE_CHECKING:  # the page needs the rest before LanceDB is imported
     from vector_index_mcp.codebase.asking import Answer
 
-Mode: TypeAlias = Literal["hybrid", "lexical"]
-"""How a query was answered: by words and by meaning, or by words only."""
-
-MOST_KEPT = 50
+MOST_KEPT = 200
+MOST_SHOWN = 50
 MOST_PLACES = 5
 MOST_QUERY_CHARS = 500
 _TYPING = timedelta(seconds=5)  # the longest pause after which somebody still writes the same query
@@ -54,6 +54,15 @@ class Asked:
     best: tuple[Place, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """A query that was asked once or more often, in the same files."""
+
+    last: Asked
+    times: Mapping[Asker, int]
+    """How often each has asked it; who asked it last comes first."""
+
+
 class RecentQueries:
     """The last queries, oldest first."""
 
@@ -78,12 +87,22 @@ class RecentQueries:
         """All that are kept."""
         return list(reversed(self._kept))
 
+    def repeated(self) -> list[Repeated]:
+        """Each different one with how often it was asked, by when that was last; not too many."""
+        last: dict[tuple[str, str, str], Asked] = {}
+        times: dict[tuple[str, str, str], Counter[Asker]] = {}
+        for each in reversed(self._kept):
+            what = each.query, each.path, each.language
+            last.setdefault(what, each)
+            times.setdefault(what, Counter())[each.asker] += 1
+        return [Repeated(last[what], times[what]) for what in last][:MOST_SHOWN]
+
 
 def asked(answer: "Answer", asker: Asker) -> Asked:
     """What is kept of a query that has just been answered."""
     wanted = answer.wanted
     return Asked(
-        query=wanted.query.text[:MOST_QUERY_CHARS],
+        query=(wanted.query.text or f"like {wanted.sample}")[:MOST_QUERY_CHARS],
         asker=asker,
         path=wanted.path[:MOST_QUERY_CHARS],
         language=wanted.language,
@@ -97,7 +116,7 @@ def asked(answer: "Answer", asker: Asker) -> Asked:
 
 def _place(hit: Hit) -> Place:
     chunk = hit.chunk
-    return Place(chunk.key, chunk.start_line, chunk.end_line, hit.score)
+    return Place(chunk.key, chunk.start_line, chunk.end_line, hit.likelihood)
 
 
 def _continues(later: Asked, earlier: Asked) -> bool:

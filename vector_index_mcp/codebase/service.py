@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from vector_index_mcp.codebase.asking import Answer, backlog_of, note
+from vector_index_mcp.codebase.asking import Answer, backlog_of, note, nowhere
 from vector_index_mcp.codebase.recent import Asker, RecentQueries, asked
-from vector_index_mcp.codebase.wanted import wanted
+from vector_index_mcp.codebase.wanted import Findings, wanted
 from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.engine.embed import Embedder
 from vector_index_mcp.engine.store import Store
@@ -20,6 +20,7 @@ from vector_index_mcp.files.folder import Folder
 from vector_index_mcp.indexing import place
 from vector_index_mcp.indexing.asking import Question, ask
 from vector_index_mcp.indexing.keeper import Options, Role
+from vector_index_mcp.indexing.ledger import Ledger
 from vector_index_mcp.indexing.preparing.crew import Crew
 from vector_index_mcp.indexing.service import LiveIndex
 
@@ -84,6 +85,9 @@ class Codebase:
         *,
         path: str = "",
         language: str = "",
+        kind: str = "",
+        similar_to: str = "",
+        offset: int = 0,
         wait_for_model: bool = False,
         asker: Asker = Asker.CLIENT,
     ) -> Answer:
@@ -94,6 +98,9 @@ class Codebase:
             limit: How many hits at most.
             path: The file or folder to search, or a glob that the hits' paths match; empty for all.
             language: The language they are written in; empty for all.
+            kind: What sort of files, one of `kinds.Kind`; empty for all.
+            similar_to: `path:line` of code that is to be found again elsewhere; empty for none.
+            offset: How many of the best to pass over.
             wait_for_model: Whether to wait until the model is loaded. Otherwise it is loaded in
                 the background and the full text alone must do meanwhile.
             asker: Who asks; kept with the query in `recent`.
@@ -102,30 +109,38 @@ class Codebase:
             QueryError: If the query is empty or too long, or a filter means nothing.
             StoreError: If there is no index that could be read.
         """
-        what = wanted(query, path, language)
-        began, why_none = time.monotonic(), ""
+        what = wanted(query, path, language, kind, similar_to)
+        began, found = time.monotonic(), Findings()
 
         async def find(store: Store, question: Question, most: int) -> list[Hit]:
-            nonlocal why_none
+            nonlocal found
             try:
-                hits, why_none = await what.find(
-                    store, question.ledger, self.root, question.embed, most
-                )
+                found = await what.find(store, question, self.root, most)
             except StoreError as error:
                 if not isinstance(error, StorageError | DamagedIndexError):
                     await what.raise_if_path_fails(store, question.embed, error)
                 raise
-            return hits
+            return found.hits
 
-        found = await ask(self.index, what.query.text, find, limit, wait_for_model=wait_for_model)
-        limits = note(found.lack, found.ledger, backlog_of(self.index), found.untrue)
+        most = limit + offset
+        asked_for = ask(self.index, what.query.text, find, most, wait_for_model=wait_for_model)
+        answered = await asked_for
+        ledger, hits = answered.ledger, answered.hits[offset:]
+        limits = note(answered.lack, ledger, backlog_of(self.index), answered.untrue)
         answer = Answer(
             wanted=what,
-            hits=found.hits,
-            stale=found.stale,
-            mode="lexical" if found.lack else "hybrid",
-            note=" ".join(filter(None, (why_none, limits))),
+            hits=hits,
+            stale=answered.stale,
+            mode="lexical" if answered.lack else "hybrid",
+            masked=frozenset(hit.chunk.key for hit in hits if _has_masked(ledger, hit)),
+            absent=found.names,
+            note=" ".join(filter(None, (found.why_none, nowhere(found.words), limits))),
             seconds=time.monotonic() - began,
         )
         self.recent.note(asked(answer, asker))
         return answer
+
+
+def _has_masked(ledger: Ledger, hit: Hit) -> bool:
+    record = ledger.get(hit.chunk.key)
+    return record is not None and record.masked > 0

@@ -1,42 +1,51 @@
 """The answers of the tools as a person or an agent reads them. Pure."""
 
-from vector_index_mcp.codebase.wire import (
-    IndexStatus,
-    RunReport,
-    SearchHit,
-    SearchResult,
-    TriggerResult,
-)
+from typing import TYPE_CHECKING
 
-_MOST_NAMES = 8  # of a hit
+from vector_index_mcp.codebase.hits import MOST_NAMES, SearchHit, SearchResult
+
+if TYPE_CHECKING:  # a command that searches need not wait for these
+    from vector_index_mcp.codebase.wire import IndexStatus, RunReport, TriggerResult
+
+_TO_FOLLOW = "a client that connects has changes followed; `index` brings it up to date once"
 
 
 def of_search(result: SearchResult) -> str:
     """Hits as `path:lines` with their text; the lines can be opened as they stand there."""
-    blocks = []
-    for number, hit in enumerate(result.results, start=1):
-        stale = ", changed since it was indexed" if hit.is_stale else ""
-        scope = f" in {hit.scope}" if hit.scope else ""
-        scope += _defined(hit)
-        cut = "\n…" if hit.is_cut else ""
-        fence = _fence(hit.extracted_text_chunk)
-        blocks.append(
-            f"{number}. {hit.file_path}:{hit.start_line}-{hit.end_line}{scope} "
-            f"(score {hit.score:.2f}{stale})\n"
-            f"{fence}{hit.language}\n{hit.extracted_text_chunk.rstrip()}{cut}\n{fence}"
-        )
-    if not blocks:
+    blocks = [miss(result)] if result.absent else []
+    blocks += [_of_hit(number, hit) for number, hit in enumerate(result.results, start=1)]
+    if not result.results:
         blocks.append(nothing_found(result))
     if result.note:
         blocks.append(f"Note: {result.note}")
-    return "\n\n".join(blocks)
+    return "\n\n".join(blocks) if _has_texts(result) else "\n".join(blocks)
 
 
-def _defined(hit: SearchHit) -> str:
-    """The names that a hit defines, but for those that it lies in."""
-    names = [name for name in hit.symbols if name not in hit.scope.split()]
-    more = ", …" if len(names) > _MOST_NAMES else ""
-    return f", defines {', '.join(names[:_MOST_NAMES])}{more}" if names else ""
+def _has_texts(result: SearchResult) -> bool:
+    return any(hit.extracted_text_chunk for hit in result.results)
+
+
+def _of_hit(number: int, hit: SearchHit) -> str:
+    scope = f" in {hit.scope}" if hit.scope else ""
+    names = hit.defines
+    more = ", …" if len(names) > MOST_NAMES else ""
+    defined = f", defines {', '.join(names[:MOST_NAMES])}{more}" if names else ""
+    stale = ", changed since it was indexed" if hit.is_stale else ""
+    masked = ", credentials masked" if hit.is_masked else ""
+    place = f"{number}. {hit.file_path}:{hit.start_line}-{hit.end_line}{scope}{defined}"
+    head = f"{place} (score {hit.score:.2f}{stale}{masked})"
+    also = f"\nalso in this file: {'; '.join(hit.also)}" if hit.also else ""
+    text = hit.extracted_text_chunk.rstrip()
+    if not text:
+        return head + also
+    fence, cut = _fence(text), "\n…" if hit.is_cut else ""
+    return f"{head}\n{fence}{hit.language}\n{text}{cut}\n{fence}{also}"
+
+
+def miss(result: SearchResult) -> str:
+    """What of a query stands nowhere: without that, the nearest looks like a hit."""
+    names = " or ".join(f"`{name}`" for name in result.absent)
+    return f"No searched file contains {names}" + ("; nearest:" if result.results else ".")
 
 
 def nothing_found(result: SearchResult) -> str:
@@ -46,7 +55,7 @@ def nothing_found(result: SearchResult) -> str:
     return "Nothing found. Try other words, or fewer."
 
 
-def of_run(run: RunReport) -> str:
+def of_run(run: "RunReport") -> str:
     """What a run has done, in one line."""
     parts = [f"{run.files_done} of {run.files_to_do} files to do"] if not run.finished else []
     parts += [
@@ -63,17 +72,19 @@ def of_run(run: RunReport) -> str:
     return f"{run.files_seen} files seen; " + (", ".join(parts) or "nothing had changed")
 
 
-def of_trigger(result: TriggerResult) -> str:
+def of_trigger(result: "TriggerResult") -> str:
     """The message and the counts."""
     return f"{result.message}\n{of_run(result.run)}; {_counts(result)}"
 
 
-def of_status(status: IndexStatus) -> str:
+def of_status(status: "IndexStatus") -> str:
     """The status as a few lines."""
-    lines = [f"{_state(status)}: {status.project_path}"]
+    lines = [f"{state_of(status)}: {status.project_path}"]
     if status.error_message:
         lines.append(f"error: {status.error_message}")
-    lines.append(f"index: {_counts(status)}{_size(status.index_bytes)}")
+    held = f"{status.indexed_chunk_count:,} chunks of {status.indexed_file_count:,} files"
+    parts = (f"index: {held}{_size(status.index_bytes)}", vectors_of(status))
+    lines.append("; ".join(filter(None, parts)))
     if status.index_problem:
         lines.append(f"index problem: {status.index_problem}; it lies in {status.index_location}")
     if status.current_run:
@@ -92,10 +103,10 @@ def of_status(status: IndexStatus) -> str:
         lines.append(f"changes are noticed by: {status.watcher.mode}")
     if status.watcher.problem:
         lines.append(f"watching problem: {status.watcher.problem}")
-    return "\n".join(lines + _lacking(status))
+    return "\n".join(lines + lacking(status))
 
 
-def _lacking(status: IndexStatus) -> list[str]:
+def lacking(status: "IndexStatus") -> list[str]:
     """What is not in the index, or not as it is in the files."""
     lines = []
     if status.skipped:
@@ -109,16 +120,33 @@ def _lacking(status: IndexStatus) -> list[str]:
     return lines
 
 
-def _state(status: IndexStatus) -> str:
+def state_of(status: "IndexStatus") -> str:
     """Its name, or what it means where nobody watches the project, or another process does."""
     if status.status == "INITIALIZING" and not status.is_writer:
-        return "not served (start a client, or run `index`)"
+        return f"not followed ({_TO_FOLLOW})"
     if status.status == "WATCHING" and status.watcher.mode == "off":
         return "up to date" if status.is_writer else "kept up to date by another process"
     return status.status
 
 
-def _counts(counts: IndexStatus | TriggerResult) -> str:
+def vectors_of(status: "IndexStatus") -> str:
+    """How many chunks lack vectors, and who goes on with them; empty if none does."""
+    total, done = status.indexed_chunk_count, status.embedded_chunk_count
+    if done >= total:
+        return ""
+    text = f"{done:,} of {total:,} chunks have vectors"
+    if status.model.state == "unavailable":
+        return f"{text}; the others wait for a model"
+    if status.is_writer:
+        return f"{text}; embedding goes on"
+    if status.status == "WATCHING":
+        return f"{text}; another process goes on with the others"
+    if status.status == "ERROR":
+        return text
+    return f"{text}; embedding goes on when a client connects or you run `index`"
+
+
+def _counts(counts: "TriggerResult") -> str:
     text = f"{counts.indexed_chunk_count} chunks of {counts.indexed_file_count} files"
     if counts.embedded_chunk_count < counts.indexed_chunk_count:
         text += f", {counts.embedded_chunk_count} with vectors so far"

@@ -12,12 +12,12 @@ import anyio
 from mcp import MCPError
 from mcp.server.mcpserver import MCPServer
 from mcp_types import INVALID_PARAMS
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from vector_index_mcp.codebase import arguments, text, wire
 from vector_index_mcp.codebase.arguments import SearchArguments, StatusArguments, TriggerArguments
 from vector_index_mcp.codebase.remedies import REMEDIES
-from vector_index_mcp.errors import VectorIndexError
+from vector_index_mcp.errors import QueryError, VectorIndexError
 from vector_index_mcp.indexing.run import Run
 from vector_index_mcp.protocol import CACHE, Result, enveloped, is_introduced
 
@@ -106,9 +106,9 @@ async def _called(get_service: GetService, params: Mapping[str, Any], report: _R
         return _error(f"Unknown tool: {name[:100]!a}; there are {', '.join(TOOLS)}")
     tool = TOOLS[name]
     try:
-        asked = tool.arguments.model_validate(given or {})
-    except ValidationError as error:
-        return _error(arguments.refusal(name, tool.arguments, error))
+        asked = arguments.checked(name, tool.arguments, given or {})
+    except QueryError as error:
+        return _error(str(error))
     try:
         return await tool.answer(await get_service(), asked, report)
     except VectorIndexError as error:
@@ -120,7 +120,10 @@ def _error(words: str) -> Result:
 
 
 def _answer(readable: str, result: BaseModel) -> Result:
-    structured = result.model_dump(mode="json")
+    return _structured(readable, result.model_dump(mode="json"))
+
+
+def _structured(readable: str, structured: Result) -> Result:
     return {"content": [_text(readable)], "structuredContent": structured}
 
 
@@ -132,10 +135,10 @@ def _text(words: str) -> Result:
 
 
 async def _search(codebase: "Codebase", asked: SearchArguments, _: _Report) -> Result:
-    path, language = asked.path or "", asked.language or ""
-    answer = await codebase.search(asked.query, asked.top_k, path=path, language=language)
-    result = wire.search_result(answer, asked.max_tokens)
-    return _answer(text.of_search(result), result)
+    answer = await codebase.search(asked.query, asked.top_k, **asked.limits)
+    result = wire.search_result(answer, asked.max_tokens, asked.detail)
+    structured = result.model_dump(mode="json") if asked.verbose else result.compact()
+    return _structured(text.of_search(result), structured)
 
 
 async def _status(codebase: "Codebase", _: StatusArguments, __: _Report) -> Result:

@@ -1,18 +1,13 @@
-"""What somebody wants searched: a query, and the files it is limited to.
+"""What somebody wants searched: a query or a sample of code, and the files it is limited to."""
 
-A path that exists is that path, whatever its names are made of: `pages/[id].tsx` is a file. Only
-what names nothing is read as a glob, and of the ways to read it the one that matches a file.
-"""
-
-import os
-import stat
-from collections.abc import Awaitable, Callable, Iterator
+import re
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-import anyio.to_thread
-
+from vector_index_mcp.codebase import absent
+from vector_index_mcp.codebase.filters import files_of, why_nothing
 from vector_index_mcp.codebase.limits import (
     LONGEST_LANGUAGE_CHARS,
     LONGEST_PATH_CHARS,
@@ -20,18 +15,15 @@ from vector_index_mcp.codebase.limits import (
 )
 from vector_index_mcp.engine.query import Query
 from vector_index_mcp.engine.search import search
-from vector_index_mcp.engine.spelling import composed
 from vector_index_mcp.engine.store import Store
-from vector_index_mcp.engine.types import Filters, Hit, Vector
+from vector_index_mcp.engine.types import Filters, Hit, StoredChunk, Vector
 from vector_index_mcp.engine.words import MAX_WORD_CHARS, has_words
 from vector_index_mcp.errors import QueryError, StoreError
-from vector_index_mcp.files import beneath
-from vector_index_mcp.files.glob import folder_of, keys_meant, regex_of, shown
+from vector_index_mcp.files.glob import shown
 from vector_index_mcp.files.language import languages_meant_by
-from vector_index_mcp.indexing.ledger import INDEXED, Ledger
+from vector_index_mcp.indexing.asking import Question
 
-# Which characters of a glob may be meant literally; frameworks name files with each of them.
-_READINGS = ("[]{}", "[]", "{}")
+_PLACE = re.compile(r"(?P<path>.+?):(?P<line>\d{1,9})(?:[:-]\d{1,9})*", re.DOTALL)
 
 
 def _checked_query(query: str) -> Query:
@@ -69,34 +61,126 @@ def _languages_of(language: str) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
+class Sample:
+    """A line of code that what is looked for resembles."""
+
+    path: str
+    """The file, as somebody wrote it."""
+    line: int
+
+    @classmethod
+    def of(cls, text: str) -> "Sample | None":
+        """The line that `path:line` names; None of an empty text.
+
+        Raises:
+            QueryError: If it names none.
+        """
+        if not text.strip():
+            return None
+        _check_length("similar_to", text, LONGEST_PATH_CHARS)
+        if not (found := _PLACE.fullmatch(text.strip())):
+            raise QueryError(f'similar_to names no line: {shown(text)}; write "src/app.py:120"')
+        return cls(found["path"], int(found["line"]))
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}"
+
+    async def chunk(
+        self, store: Store, question: Question, root: Path
+    ) -> tuple[StoredChunk, Vector | None]:
+        """The chunk that holds the line, and its vector if it has one.
+
+        Raises:
+            QueryError: If no indexed chunk does.
+            StoreError: If the index cannot be read.
+        """
+        place = str(self)
+        file = ""
+        with suppress(QueryError):  # of what could be no glob either
+            file = (await files_of(self.path, root, store, question.ledger)).file
+        rows = (await store.rows([file])).get(file, []) if file else []
+        if not rows:
+            raise QueryError(f"similar_to names no indexed file: {shown(place)}")
+        holding = [row for row in rows if row[0].start_line <= self.line <= row[0].end_line]
+        if not holding:
+            last = max(chunk.end_line for chunk, _ in rows)
+            raise QueryError(
+                f"similar_to names a line that no chunk holds: {shown(place)}; the file's text "
+                f"ends at line {last}"
+            )
+        return min(holding, key=lambda row: (-row[0].revision, row[0].end_line - row[0].start_line))
+
+
+@dataclass(slots=True)
+class Findings:
+    """The best chunks, and what of the query stands nowhere."""
+
+    hits: list[Hit] = field(default_factory=list)
+    why_none: str = ""
+    """Why there are no hits, as far as that is known."""
+    names: tuple[str, ...] = ()
+    """The identifiers of the query that no searched file contains."""
+    words: tuple[str, ...] = ()
+    """Its other words of which that is true."""
+
+
+@dataclass(frozen=True, slots=True)
 class Wanted:
     """What to look for and where; made by `wanted`."""
 
     query: Query
-    path: str
+    path: str = ""
     """The file, folder or glob that was asked for; empty for all."""
-    language: str
+    language: str = ""
     """As it was asked for; empty for all."""
-    languages: tuple[str, ...]
+    languages: tuple[str, ...] = ()
     """The languages that it means; empty for all."""
+    kind: str = ""
+    """One of `kinds.Kind`; empty for all."""
+    sample: Sample | None = None
+    """What is looked for is like this; `query` is then empty, or says more."""
 
-    async def find(
-        self,
-        store: Store,
-        ledger: Ledger,
-        root: Path,
-        embed: Callable[[], Awaitable[Vector | None]],
-        limit: int,
-    ) -> tuple[list[Hit], str]:
-        """The best `limit` chunks; if there are none, why, as far as that is known.
+    async def find(self, store: Store, question: Question, root: Path, limit: int) -> Findings:
+        """The best `limit` chunks.
 
         Raises:
-            QueryError: If the path names nothing, and as a glob it matches nothing by its form.
+            QueryError: If the path names nothing, and as a glob it matches nothing by its form, or
+                if there is no such sample.
             StoreError: If the index cannot be read.
         """
-        filters = replace(await _files_of(self.path, root, store, ledger), languages=self.languages)
-        hits = await search(store, self.query, embed, limit, filters)
-        return hits, "" if hits else await _why_nothing(filters, self.path, store, ledger)
+        files = await files_of(self.path, root, store, question.ledger)
+        filters = replace(files, languages=self.languages, kind=self.kind)
+        if self.sample is not None:
+            hits = await self._alike(store, question, root, limit, filters)
+            return Findings(hits, await self._why_none(hits, filters, store, question))
+        hits = await search(store, self.query, question.embed, limit, filters)
+        found = Findings(hits, await self._why_none(hits, filters, store, question))
+        if not found.why_none:
+            texts = [f"{hit.chunk.key} {hit.chunk.text}" for hit in hits]
+            found.names, found.words = await absent.absent(store, self.query, texts, filters)
+        return found
+
+    async def _alike(
+        self, store: Store, question: Question, root: Path, limit: int, filters: Filters
+    ) -> list[Hit]:
+        """The best chunks but the sample."""
+        assert self.sample is not None
+        chunk, vector = await self.sample.chunk(store, question, root)
+        if vector is None:
+            question.lack = "the code in similar_to has no vector yet"
+
+        async def embed() -> Vector | None:
+            return vector
+
+        query = self.query if self.query.text else Query(chunk.text)
+        hits = await search(store, query, embed, limit + 1, filters)
+        others = [hit for hit in hits if not _overlap(hit.chunk, chunk)]
+        return others[:limit]
+
+    async def _why_none(
+        self, hits: Sequence[Hit], filters: Filters, store: Store, question: Question
+    ) -> str:
+        return "" if hits else await why_nothing(filters, self.path, store, question.ledger)
 
     async def raise_if_path_fails(
         self, store: Store, embed: Callable[[], Awaitable[Vector | None]], error: StoreError
@@ -116,107 +200,28 @@ class Wanted:
             ) from error
 
 
-def wanted(query: str, path: str, language: str) -> Wanted:
+def _overlap(one: StoredChunk, other: StoredChunk) -> bool:
+    return (
+        one.key == other.key
+        and one.start_line <= other.end_line
+        and other.start_line <= one.end_line
+    )
+
+
+def wanted(
+    query: str, path: str = "", language: str = "", kind: str = "", similar_to: str = ""
+) -> Wanted:
     """What somebody asks for.
 
     Raises:
         QueryError: If there is nothing to look for, too much, or no such language.
     """
     _check_length("path", path, LONGEST_PATH_CHARS)
-    return Wanted(_checked_query(query), path, language, _languages_of(language))
-
-
-async def _files_of(path: str, root: Path, store: Store, ledger: Ledger) -> Filters:
-    """The files that somebody asked for.
-
-    Raises:
-        QueryError: If there is no such file or folder, and as a glob it matches nothing by its
-            form.
-        StoreError: If the index cannot be read.
-    """
-    if not path.strip():
-        return Filters()
-    known = await anyio.to_thread.run_sync(ledger.keys)
-    existing = await anyio.to_thread.run_sync(_existing, path, root, ledger, known)
-    if existing is not None:
-        return existing
-    for literal in _READINGS:
-        if all(char in path for char in literal) and _any_has(known, literal[0]):
-            read_so = Filters(await anyio.to_thread.run_sync(regex_of, path, literal))
-            if await store.holds(read_so):
-                return read_so
-    regex = await anyio.to_thread.run_sync(regex_of, path)
-    return Filters(regex, folder=folder_of(path))
-
-
-async def _why_nothing(filters: Filters, path: str, store: Store, ledger: Ledger) -> str:
-    """Why a search so limited can find nothing; empty if it could have."""
-    if filters.file:
-        record = ledger.get(filters.file)
-        if record is None:
-            return f"{filters.file!r} is not indexed: it is ignored, or no regular file."
-        if record.state != INDEXED:
-            return f"{filters.file!r} is not indexed: {record.reason}."
-    if filters == Filters() or await store.holds(filters):
-        return ""
-    of_any_language = Filters(filters.path, (), filters.file, filters.folder)
-    if filters.languages and (not path.strip() or await store.holds(of_any_language)):
-        among = f" that match path={shown(path)}" if path.strip() else ""
-        return f"No indexed files{among} are in the language asked for."
-    return f"No indexed file matches path={shown(path)}."
+    sample = Sample.of(similar_to)
+    asked = Query("") if sample is not None and not query.strip() else _checked_query(query)
+    return Wanted(asked, path, language, _languages_of(language), kind, sample)
 
 
 def _check_length(name: str, value: str, most: int) -> None:
     if len(value) > most:
         raise QueryError(f"{name} has {len(value):,} characters; {most:,} is the most")
-
-
-def _any_has(keys: list[str], char: str) -> bool:
-    return any(char in key for key in keys)
-
-
-def _existing(path: str, root: Path, ledger: Ledger, known: list[str]) -> Filters | None:
-    """The file or folder that `path` names, if there is one."""
-    for key in _keys_meant(path, str(root)):
-        if key == "":
-            return Filters()
-        if ledger.get(key) is not None:
-            return Filters(file=key)
-        mode = _mode(root, key)
-        if mode is not None:
-            return Filters(folder=key) if stat.S_ISDIR(mode) else Filters(file=key)
-        if (found := _known_as(key, known)) is not None:
-            return found
-    return None
-
-
-def _keys_meant(path: str, root: str) -> Iterator[str]:
-    yield from keys_meant(path, root)
-    if path.startswith("/"):
-        with suppress(ValueError):  # no path can be written so
-            yield from keys_meant(os.path.realpath(path), root)  # by a link, like /tmp on macOS
-
-
-def _mode(root: Path, key: str) -> int | None:
-    try:
-        return beneath.status(root, key).st_mode
-    except (OSError, ValueError):  # no such name can be
-        return None
-
-
-def _known_as(key: str, known: list[str]) -> Filters | None:
-    """What the index has under `key`: a folder out of reach, or a name composed otherwise."""
-    if "*" in key or "?" in key:  # seldom a name, and often asked for
-        return None
-    below = f"{key}/"
-    if any(other.startswith(below) for other in known):
-        return Filters(folder=key)
-    if key.isascii():
-        return None
-    wanted, depth = composed(key), key.count("/") + 1
-    for other in known:
-        if not other.isascii() and f"{composed(other)}/".startswith(f"{wanted}/"):
-            names = other.split("/")
-            is_file = len(names) == depth
-            return Filters(file=other) if is_file else Filters(folder="/".join(names[:depth]))
-    return None

@@ -3,6 +3,9 @@
 `vector-index-mcp search --json` and `status --json` print exactly these.
 """
 
+import json
+import re
+from collections.abc import Collection
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal
 
@@ -10,55 +13,19 @@ import psutil
 from pydantic import BaseModel, Field
 
 from vector_index_mcp.codebase import budget
-from vector_index_mcp.codebase.recent import Mode
+from vector_index_mcp.codebase.hits import Detail, FileMetadata, SearchHit, SearchResult
+from vector_index_mcp.codebase.lines import best_lines
 from vector_index_mcp.indexing.run import Run
 
 if TYPE_CHECKING:  # tools.py needs the models at once, and the service imports lancedb
     from vector_index_mcp.codebase.asking import Answer
     from vector_index_mcp.codebase.service import Codebase
+    from vector_index_mcp.engine.types import Hit, StoredChunk
 
-
-class FileMetadata(BaseModel):
-    """The file a chunk comes from."""
-
-    original_path: str = Field(description="Path relative to the project, as seen on disk")
-
-
-class SearchHit(BaseModel):
-    """One chunk that answers the query."""
-
-    file_path: str = Field(description="Path relative to the project, with forward slashes")
-    start_line: int = Field(description="First line of the chunk, 1-based")
-    end_line: int = Field(description="Last line of the chunk, inclusive")
-    score: float = Field(description="0 to 1; comparable within one answer only")
-    language: str
-    scope: str = Field(
-        description="The definitions or sections it lies in: class Foo › function bar"
-    )
-    symbols: list[str] = Field(description="The names this chunk defines")
-    is_stale: bool = Field(
-        description="Whether the file changed since it was indexed; it is being indexed anew"
-    )
-    is_cut: bool = Field(
-        description="Whether the text was shortened to fit max_tokens; the file has the rest"
-    )
-    extracted_text_chunk: str = Field(description="The chunk, exactly as in the file")
-    document_id: str
-    content_hash: str = Field(description="SHA-256 of the whole file when it was indexed")
-    last_modified_timestamp: float = Field(description="The file's mtime, Unix seconds")
-    chunk_index: int = Field(description="Zero-based position of the chunk in its file")
-    total_chunks: int
-    metadata: FileMetadata
-
-
-class SearchResult(BaseModel):
-    """The answer of `search_index`, best hit first."""
-
-    results: list[SearchHit]
-    mode: Mode = Field(description="hybrid: by words and by meaning; lexical: by words only")
-    note: str | None = Field(
-        None, description="What limits this answer, such as vectors that are not ready yet"
-    )
+MASKED = re.compile(r"\*{4}")
+"""How a masked credential begins; only in files that have one does it tell anything."""
+_MOST_OTHERS, _NAMES_OF_OTHER = 3, 2
+_AROUND_CHARS = 120  # of an answer without its hits: the names of its fields
 
 
 class RunReport(BaseModel):
@@ -169,35 +136,77 @@ class IndexStatus(BaseModel):
     worker_memory_bytes: int | None
 
 
-def search_result(answer: "Answer", max_tokens: int) -> SearchResult:
-    """The hits of `answer`, as they go out."""
-    shown = budget.fit(answer.hits, max_tokens)
+def search_result(answer: "Answer", max_tokens: int, detail: Detail = "full") -> SearchResult:
+    """The hits of `answer`, as they go out.
+
+    Args:
+        answer: What was found.
+        max_tokens: About how long it may be.
+        detail: How much of each hit is shown.
+    """
+    shown_ids = {hit.chunk.document_id for hit in answer.hits}
+    stated = [_hit(hit, answer, detail, shown_ids) for hit in answer.hits]
     notes = [answer.note] if answer.note else []
-    if any(one.is_cut for one in shown):
+    texts = [hit.extracted_text_chunk for hit in stated]
+    frames = [_frame(hit) for hit in stated]
+    taken = sum(map(len, (*notes, *answer.absent)))
+    shown = budget.fit(texts, frames, max_tokens * budget.CHARS_PER_TOKEN - taken - _AROUND_CHARS)
+    for hit, text in zip(stated, shown, strict=False):
+        if text != hit.extracted_text_chunk:
+            hit.is_cut, hit.extracted_text_chunk = True, text
+    if any(text != whole for text, whole in zip(shown, texts, strict=False)):
         notes.append("Texts were shortened to fit max_tokens; the files have the rest.")
-    if len(shown) < len(answer.hits):
-        left_out = len(answer.hits) - len(shown)
+    if len(shown) < len(stated):
+        left_out = len(stated) - len(shown)
         notes.append(f"{left_out} more results did not fit max_tokens.")
     return SearchResult(
-        results=[_hit(one, one.hit.chunk.key in answer.stale) for one in shown],
+        results=stated[: len(shown)],
         mode=answer.mode,
+        absent=list(answer.absent),
         note=" ".join(notes) or None,
     )
 
 
-def _hit(shown: budget.Shown, is_stale: bool) -> SearchHit:
-    chunk, hit = shown.hit.chunk, shown.hit
+def _frame(hit: SearchHit) -> int:
+    """The characters that a hit takes in an answer beside its text, as structure."""
+    framed = {**hit.compact(), "is_cut": True, "extracted_text_chunk": ""}
+    return len(json.dumps(framed, ensure_ascii=False)) + len(", ")
+
+
+def _also(hit: "Hit", shown_ids: Collection[str]) -> list[str]:
+    """The next best places of the file of a hit: lines, and what is defined there."""
+    others = [chunk for chunk in hit.also if chunk.document_id not in shown_ids]
+    return [_place(chunk) for chunk in others[:_MOST_OTHERS]]
+
+
+def _place(chunk: "StoredChunk") -> str:
+    around = chunk.scope.rpartition(" ")[2]
+    name = ", ".join(chunk.symbols[:_NAMES_OF_OTHER]) or around
+    return f"{chunk.start_line}-{chunk.end_line} {name}".rstrip()
+
+
+def _hit(hit: "Hit", answer: "Answer", detail: Detail, shown_ids: Collection[str]) -> SearchHit:
+    chunk = hit.chunk
+    start, end, text = chunk.start_line, chunk.end_line, chunk.text
+    if detail == "locations":
+        text = ""
+    elif detail == "snippets":
+        first, text = best_lines(text, answer.wanted.query, chunk.symbols)
+        start += first
+        end = start + text.rstrip("\n").count("\n")
     return SearchHit(
         file_path=chunk.key,
-        start_line=chunk.start_line,
-        end_line=chunk.end_line,
-        score=round(hit.score, 4),
+        start_line=start,
+        end_line=end,
+        score=round(hit.likelihood, 4),
         language=chunk.language,
         scope=chunk.scope,
         symbols=list(chunk.symbols),
-        is_stale=is_stale,
-        is_cut=shown.is_cut,
-        extracted_text_chunk=shown.text,
+        is_stale=chunk.key in answer.stale,
+        is_cut=detail == "snippets" and text != chunk.text,
+        is_masked=chunk.key in answer.masked and MASKED.search(text) is not None,
+        also=[] if chunk.key in answer.stale else _also(hit, shown_ids),
+        extracted_text_chunk=text,
         document_id=chunk.document_id,
         content_hash=chunk.content_hash,
         last_modified_timestamp=chunk.modified,

@@ -1,26 +1,24 @@
 """Answers keep to their length: texts are shortened before results are left out."""
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ranking import stored
 
-from vector_index_mcp.codebase.budget import CHARS_PER_TOKEN, TOKENS_PER_HIT, fit
-from vector_index_mcp.engine.types import Hit
+from vector_index_mcp.codebase.budget import fit, sent_chars
 
 SHORTEST = 200
+FRAME = 100
 
 
-def hits_of(texts):
-    return [
-        Hit(stored(f"{number}.py", text=text), 1 - number / 1000)
-        for number, text in enumerate(texts)
-    ]
+def fitted(texts, most_chars):
+    return fit(texts, [FRAME] * len(texts), most_chars)
 
 
-def estimate(texts):
-    """How many tokens an answer of these texts takes."""
-    return len(texts) * TOKENS_PER_HIT + sum(map(len, texts)) / CHARS_PER_TOKEN
+def length(texts):
+    """How long an answer of these texts is, as JSON."""
+    return sum(FRAME + len(json.dumps(text, ensure_ascii=False)) - 2 for text in texts)
 
 
 def lines(count, length=20):
@@ -29,89 +27,80 @@ def lines(count, length=20):
 
 texts = st.lists(
     st.one_of(
-        st.text("ab \n", max_size=1500),
+        st.text('ab \n"\\\x00é', max_size=1500),
         st.builds(lines, st.integers(0, 80), st.integers(1, 100)),
         st.integers(0, 3000).map(lambda length: "x" * length),
     ),
     max_size=20,
 )
-token_limits = st.integers(500, 20_000)
+limits = st.integers(1_500, 60_000)
 
 
-@given(texts, token_limits)
-def test_an_answer_keeps_to_its_length(found, max_tokens):
-    shown = fit(hits_of(found), max_tokens)
-    assert estimate([one.text for one in shown]) <= max_tokens
+@given(texts, limits)
+def test_an_answer_keeps_to_its_length(found, most_chars):
+    assert length(fitted(found, most_chars)) <= most_chars
 
 
-@given(texts, token_limits)
-def test_the_best_hits_stay_in_their_order_and_at_least_one(found, max_tokens):
-    hits = hits_of(found)
-    shown = fit(hits, max_tokens)
-    assert [one.hit for one in shown] == hits[: len(shown)]
-    assert shown or not hits
+@given(texts, limits)
+def test_at_least_one_hit_stays(found, most_chars):
+    assert bool(fitted(found, most_chars)) == bool(found)
 
 
-@given(texts, token_limits)
-def test_what_is_shown_of_a_text_are_its_first_whole_lines(found, max_tokens):
-    for one in fit(hits_of(found), max_tokens):
-        whole = one.hit.chunk.text
-        assert whole.startswith(one.text)
-        assert bool(one.text) == bool(whole)
-        assert one.is_cut == (one.text != whole)
-        assert not one.is_cut or one.text.endswith("\n") or "\n" not in one.text
+@given(texts, limits)
+def test_what_is_shown_of_a_text_are_its_first_whole_lines(found, most_chars):
+    for shown, whole in zip(fitted(found, most_chars), found, strict=False):
+        assert whole.startswith(shown)
+        assert bool(shown) == bool(whole)
+        assert shown == whole or shown.endswith("\n") or "\n" not in shown
 
 
-@given(texts, token_limits)
-def test_what_fits_is_shown_whole(found, max_tokens):
-    if estimate(found) <= max_tokens:
-        assert [one.text for one in fit(hits_of(found), max_tokens)] == found
+@given(texts, limits)
+def test_what_fits_is_shown_whole(found, most_chars):
+    if length(found) <= most_chars:
+        assert fitted(found, most_chars) == found
 
 
-@given(texts, token_limits)
-def test_results_are_left_out_only_when_texts_cannot_be_shorter(found, max_tokens):
-    shown = fit(hits_of(found), max_tokens)
+@given(texts, limits)
+def test_results_are_left_out_only_when_texts_cannot_be_shorter(found, most_chars):
+    shown = fitted(found, most_chars)
     if len(shown) < len(found):
-        shortest = [text[:SHORTEST] for text in found[: len(shown) + 1]]
-        assert estimate(shortest) > max_tokens
+        rest = [min(sent_chars(text), SHORTEST) for text in found[: len(shown) + 1]]
+        assert sum(rest) + FRAME * len(rest) > most_chars
 
 
-@given(texts, token_limits)
-def test_the_longest_texts_are_shortened_first(found, max_tokens):
-    shown = fit(hits_of(found), max_tokens)
-    cut = [len(one.text) for one in shown if one.is_cut and "\n" not in one.text]
-    whole = [len(one.text) for one in shown if not one.is_cut]
-    if cut and whole:
-        assert max(whole) <= min(cut)
+@given(texts, limits)
+def test_the_longest_texts_are_shortened_first(found, most_chars):
+    pairs = list(zip(fitted(found, most_chars), found, strict=False))
+    cut = [sent_chars(whole) for shown, whole in pairs if shown != whole]
+    uncut = [sent_chars(whole) for shown, whole in pairs if shown == whole]
+    if cut and uncut:
+        assert max(uncut) <= min(cut)
 
 
-@pytest.mark.parametrize("max_tokens", [500, 8_000])
-def test_no_hits_are_no_hits(max_tokens):
-    assert fit([], max_tokens) == []
+@pytest.mark.parametrize("most_chars", [1_500, 24_000])
+def test_no_hits_are_no_hits(most_chars):
+    assert fitted([], most_chars) == []
 
 
 def test_one_long_text_gets_the_room_that_short_ones_leave():
     found = [lines(2), lines(1000), lines(2)]
-    shown = fit(hits_of(found), 3_000)
-    assert [one.is_cut for one in shown] == [False, True, False]
-    # Not even one more line would fit.
-    assert estimate([one.text for one in shown]) + 20 / CHARS_PER_TOKEN > 3_000
+    shown = fitted(found, 9_000)
+    assert [one == whole for one, whole in zip(shown, found, strict=True)] == [True, False, True]
+    assert length(shown) + sent_chars(lines(1)) > 9_000  # not even one more line would fit
 
 
 def test_a_first_line_longer_than_the_room_is_cut_inside():
-    [shown] = fit(hits_of(["x" * 10_000 + "\nmore\n"]), 500)
-    assert shown.is_cut
-    assert set(shown.text) == {"x"}
+    [shown] = fitted(["x" * 10_000 + "\nmore\n"], 1_500)
+    assert set(shown) == {"x"}
 
 
 def test_short_texts_leave_room_for_more_results():
-    found = ["short\n"] * 10
-    assert len(fit(hits_of(found), 10 * TOKENS_PER_HIT + 100)) == 10
+    assert len(fitted(["short\n"] * 10, 10 * FRAME + 100)) == 10
 
 
 @given(st.integers(2, 100))
 def test_a_longer_answer_shows_no_less(count):
-    hits = hits_of([lines(60)] * count)
-    shorter, longer = fit(hits, 4_000), fit(hits, 8_000)
+    found = [lines(60)] * count
+    shorter, longer = fitted(found, 12_000), fitted(found, 24_000)
     assert len(shorter) <= len(longer)
-    assert sum(len(one.text) for one in shorter) <= sum(len(one.text) for one in longer)
+    assert sum(map(len, shorter)) <= sum(map(len, longer))

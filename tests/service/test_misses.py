@@ -1,0 +1,194 @@
+"""A miss does not look like a hit: what stands nowhere is named, and what a limit may mean."""
+
+import json
+
+import pytest
+from fakes import FakeEmbedder
+from serving import call, codebase_of, failing_call, serving, settled
+from writing import write
+
+pytestmark = pytest.mark.anyio
+
+FILES = {
+    "src/net/http_client.py": "def send_request(url):\n    return retry(url)\n",
+    "src/net/notes.txt": "How a request is sent, and what is done when it fails.\n",
+    "src/shop/cart.ts": "export function addItem(item) { return charge(item); }\n",
+    "tests/test_cart.py": "def test_charge():\n    charge(1)\n",
+    "tests/README.md": "# Tests\n\nHow to charge in tests.\n",
+    "docs/guide.md": "# Guide\n\nHow to charge a card.\n",
+    "settings.toml": "[charge]\nlimit = 3\n",
+    "deploy.yaml": "charge: 5\n",
+    "app/style.css": ".charge { color: red }\n",
+}
+
+
+@pytest.fixture
+def project(tmp_path):
+    root = tmp_path / "project"
+    root.mkdir()
+    write(root, FILES)
+    return root
+
+
+@pytest.fixture
+async def client(project):
+    async with serving(codebase_of(project, FakeEmbedder())) as client:
+        await settled(client)
+        yield client
+
+
+async def said(client, **arguments):
+    return (await client.call_tool("search_index", arguments)).content[0].text
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["nonexistent_thing_xyz", "where is nonexistent_thing_xyz defined", "Foo::zebraCrossing"],
+)
+async def test_an_identifier_that_stands_nowhere_is_named_before_the_nearest(client, query):
+    name = query.split()[2] if " " in query else query
+    text = await said(client, query=query)
+    assert text.startswith(f"No searched file contains `{name}`; nearest:\n")
+    assert (await call(client, "search_index", query=query))["absent"] == [name]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "send_request", "sendRequest", "send-request", "SEND_REQUEST",
+        "http_client",  # a file's name
+        "end_requ",  # a part of a name stands there, too
+        "charg",
+    ],
+)  # fmt: skip
+async def test_what_stands_there_in_any_spelling_is_not_missing(client, query):
+    answer = await call(client, "search_index", query=query)
+    assert "absent" not in answer
+    assert answer["note"] is None
+
+
+async def test_words_of_a_question_that_stand_nowhere_are_told(client):
+    answer = await call(client, "search_index", query="how is a zebra charged for its card")
+    assert answer["note"] == "No searched file contains 'zebra'."
+    assert "absent" not in answer
+
+
+async def test_what_stands_outside_of_the_searched_files_alone_is_missing(client):
+    assert "absent" not in await call(client, "search_index", query="addItem")
+    answer = await call(client, "search_index", query="addItem", path="docs")
+    assert answer["absent"] == ["addItem"]
+
+
+@pytest.mark.parametrize(
+    ("path", "hint"),
+    [
+        ("SRC/**", " Did you mean 'src/**'?"),
+        ("scr/net", " Did you mean 'src/net'?"),
+        ("src/nett/*.py", " Did you mean 'src/net/*.py'?"),
+        ("src/net/http_cleint.py", " Did you mean 'src/net/http_client.py'?"),
+        ("!tests/**", " A path cannot exclude; name what to search, or limit it by kind"),
+        ("zebra/**", ""),
+    ],
+)
+async def test_a_path_that_matches_nothing_is_told_with_what_may_be_meant(client, path, hint):
+    answer = await call(client, "search_index", query="charge", path=path)
+    assert answer["results"] == []
+    assert answer["note"].startswith(f"No indexed file matches path={path!r}.{hint}")
+
+
+async def test_an_absolute_glob_inside_of_the_project_is_understood(client, project):
+    answer = await call(client, "search_index", query="charge", path=f"{project}/src/**")
+    assert {hit["file_path"] for hit in answer["results"]} <= {
+        name for name in FILES if "src" in name
+    }
+    assert answer["results"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "files"),
+    [
+        ("code", {"src/net/http_client.py", "src/shop/cart.ts", "app/style.css"}),
+        ("docs", {"docs/guide.md", "src/net/notes.txt"}),
+        ("config", {"settings.toml", "deploy.yaml"}),
+        ("tests", {"tests/test_cart.py", "tests/README.md"}),
+    ],
+)
+async def test_each_file_is_of_one_kind(client, kind, files):
+    answer = await call(client, "search_index", query="charge request", kind=kind, top_k=100)
+    assert {hit["file_path"] for hit in answer["results"]} == files
+
+
+async def test_a_kind_of_which_there_is_nothing_is_told(client):
+    answer = await call(client, "search_index", query="charge", path="docs", kind="config")
+    assert answer["note"] == ("No indexed files that match path='docs' are of the kind asked for.")
+
+
+async def test_code_like_a_line_is_found_without_that_line(client):
+    answer = await call(client, "search_index", query="", similar_to="src/shop/cart.ts:1", top_k=20)
+    assert answer["results"]
+    assert "src/shop/cart.ts" not in {hit["file_path"] for hit in answer["results"]}
+    assert "tests/test_cart.py" in {hit["file_path"] for hit in answer["results"]}
+
+
+@pytest.mark.parametrize(
+    ("place", "words"),
+    [
+        ("src/shop/cart.ts", "similar_to names no line: 'src/shop/cart.ts'"),
+        ("src/shop/cart.ts:90", "similar_to names a line that no chunk holds"),
+        ("src/none.py:3", "similar_to names no indexed file"),
+        ("../../etc/passwd:1", "similar_to names no indexed file"),
+        ("src:1", "similar_to names no indexed file"),
+    ],
+)
+async def test_a_line_that_is_not_indexed_is_refused_with_a_sentence(client, place, words):
+    assert words in await failing_call(client, "search_index", query="", similar_to=place)
+
+
+async def test_without_a_sample_an_empty_query_is_refused(client):
+    assert "the query is empty" in await failing_call(client, "search_index", query=" ")
+
+
+async def test_an_offset_goes_on_where_an_answer_ended(client):
+    whole = await call(client, "search_index", query="charge", top_k=6)
+    rest = await call(client, "search_index", query="charge", top_k=3, offset=3)
+    assert rest["results"] == whole["results"][3:]
+
+
+async def test_locations_are_told_without_text(client):
+    answer = await call(client, "search_index", query="charge", detail="locations")
+    assert not any("extracted_text_chunk" in hit for hit in answer["results"])
+    text = await said(client, query="charge", detail="locations")
+    assert len(text.splitlines()) == len(answer["results"])
+
+
+async def test_the_lines_of_a_snippet_are_those_that_are_named(client, project):
+    text = "".join(f"x{number} = {number}\n" for number in range(30)) + "charge_twice = 2\n"
+    write(project, {"src/long.py": text})
+    await call(client, "trigger_index")
+    answer = await call(client, "search_index", query="charge_twice", detail="snippets")
+    hit = answer["results"][0]
+    lines = text.split("\n")[hit["start_line"] - 1 : hit["end_line"]]
+    assert hit["extracted_text_chunk"] == "".join(f"{line}\n" for line in lines)
+    assert "charge_twice" in hit["extracted_text_chunk"]
+    assert (len(lines), hit["is_cut"]) == (5, True)
+
+
+async def test_what_is_masked_is_said_where_it_is_shown(client, project):
+    key = "AKIA" + "Q3EGRTYUIO7ASDF2"
+    write(project, {"src/keys.py": f'ACCESS = "{key}"\n', "src/stars.py": "# **** ACCESS ****\n"})
+    await call(client, "trigger_index")
+    hits = (await call(client, "search_index", query="ACCESS"))["results"]
+    masked = {hit["file_path"]: hit.get("is_masked", False) for hit in hits}
+    assert (masked["src/keys.py"], masked["src/stars.py"]) == (True, False)
+    assert ", credentials masked)" in await said(client, query="ACCESS")
+
+
+@pytest.mark.parametrize("max_tokens", [500, 2_000])
+async def test_what_is_sent_keeps_to_max_tokens_in_both_forms(client, project, max_tokens):
+    write(project, {f"src/{n}.py": 'banana = "a" + "b"\n' * 50 for n in range(30)})
+    await call(client, "trigger_index")
+    arguments = {"query": "banana", "top_k": 30, "max_tokens": max_tokens}
+    answer = await client.call_tool("search_index", arguments)
+    most = max_tokens * 3
+    assert len(answer.content[0].text) <= most
+    assert len(json.dumps(answer.structured_content, ensure_ascii=False)) <= most * 1.1

@@ -1,0 +1,36 @@
+"""A snippet is the lines of a chunk that matter most to the query."""
+
+from vector_index_mcp.codebase.lines import best_line, best_lines
+from vector_index_mcp.engine.query import Query
+
+TEXT = "".join(f"line {number}\n" for number in range(10)) + "wait for the retry\n" + "end\n" * 5
+
+
+def test_the_line_with_most_words_of_the_query_is_shown_with_its_neighbours():
+    first, shown = best_lines(TEXT, Query("retry wait"), ())
+    assert (first, shown) == (8, "line 8\nline 9\nwait for the retry\nend\nend\n")
+
+
+def test_at_the_end_of_a_chunk_as_many_lines_are_shown():
+    first, shown = best_lines(TEXT, Query("end"), ())
+    assert (first, shown.count("\n")) == (9, 5)
+
+
+def test_a_short_text_is_shown_whole():
+    assert best_lines("a\nb\n", Query("b"), ()) == (0, "a\nb\n")
+
+
+def test_long_lines_are_left_out_before_the_best_one_is_cut():
+    long = "x" * 500 + "\n"
+    first, shown = best_lines(long * 3 + "retry\n" + long, Query("retry"), ())
+    assert "retry\n" in shown
+    assert len(shown) <= 600
+    assert (long * 3 + "retry\n" + long).split("\n")[first] == shown.split("\n")[0]
+
+
+def test_what_was_found_by_meaning_is_shown_from_its_definition_on():
+    assert best_line(["# no", "def charge():", "    pay()"], Query("zebra"), ["charge"]) == 1
+
+
+def test_where_nothing_tells_the_first_line_that_says_something_is_the_best():
+    assert best_line(["", "  ", "x = 1"], Query("zebra"), []) == 2

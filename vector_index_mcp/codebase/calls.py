@@ -1,0 +1,96 @@
+"""What commands ask of a codebase: values of JSON in, values of JSON out.
+
+A command that calls a service needs neither MCP nor LanceDB, and is done a second earlier.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from typing import Any, TypeAlias
+
+import anyio
+
+from vector_index_mcp.codebase import arguments, wire
+from vector_index_mcp.codebase.arguments import SearchArguments, TriggerArguments
+from vector_index_mcp.codebase.service import Codebase
+from vector_index_mcp.errors import QueryError
+from vector_index_mcp.indexing.following import Show, follow_text, follow_vectors
+
+Values: TypeAlias = dict[str, Any]
+Tell: TypeAlias = Callable[[Values], Awaitable[None]]
+"""Tells how far an answer is: `what` is done, how much is `done`, of what `total`."""
+
+
+async def answer(codebase: Codebase, name: str, given: Mapping[str, Any], tell: Tell) -> Values:
+    """The answer to one call.
+
+    Args:
+        codebase: It must be running.
+        name: Of the call, as `CALLS` has it.
+        given: Its arguments.
+        tell: Is told how far the answer is.
+
+    Raises:
+        QueryError: If there is no such call, or an argument is wrong.
+        VectorIndexError: What else is wrong.
+    """
+    if name not in CALLS:
+        raise QueryError(f"there is no call {name[:100]!r}; front end and service do not match")
+    return await CALLS[name](codebase, given, tell)
+
+
+async def _search(codebase: Codebase, given: Mapping[str, Any], tell: Tell) -> Values:
+    """Search what is there once the text is indexed, by meaning as well.
+
+    A person would rather wait for the model than read an answer by words alone.
+    """
+    asked = arguments.checked("search", SearchArguments, given)
+    if run := await codebase.index.catching_up():
+        async with _passed_on(tell) as show:
+            await follow_text(show, run)
+    found = await codebase.search(asked.query, asked.top_k, **asked.limits, wait_for_model=True)
+    return wire.search_result(found, asked.max_tokens, asked.detail).model_dump(mode="json")
+
+
+async def _status(codebase: Codebase, _: Mapping[str, Any], __: Tell) -> Values:
+    """What `get_status` answers."""
+    return (await wire.index_status(codebase)).model_dump(mode="json")
+
+
+async def _index(codebase: Codebase, given: Mapping[str, Any], tell: Tell) -> Values:
+    """Bring text and vectors up to date: the `run` that did so, and the `status` since."""
+    asked = arguments.checked("index", TriggerArguments, given)
+    run = await codebase.index.trigger(force_reindex=asked.force_reindex)
+    async with _passed_on(tell) as show:
+        await follow_text(show, run)
+        await follow_vectors(show, codebase.index)
+    status = await wire.index_status(codebase)
+    return {
+        "run": wire.run_report(run).model_dump(mode="json"),
+        "status": status.model_dump(mode="json"),
+    }
+
+
+@asynccontextmanager
+async def _passed_on(tell: Tell) -> AsyncIterator[Show]:
+    """A function that passes on how far something is; who is told slowly misses some of it."""
+    send, received = anyio.create_memory_object_stream[Values](1)
+
+    def show(what: str, done: int, total: int) -> None:
+        with suppress(anyio.WouldBlock):
+            send.send_nowait({"what": what, "done": done, "total": total})
+
+    async def pass_on() -> None:
+        async for progress in received:
+            await tell(progress)
+
+    async with received, anyio.create_task_group() as tasks:
+        tasks.start_soon(pass_on)
+        with send:  # closed, it ends what passes on
+            yield show
+
+
+CALLS: Mapping[str, Callable[[Codebase, Mapping[str, Any], Tell], Awaitable[Values]]] = {
+    "search": _search,
+    "status": _status,
+    "index": _index,
+}

@@ -1,0 +1,157 @@
+"""Which files somebody limits a search to, and why a limit lets nothing through.
+
+A path that exists is that path, whatever its names are made of: `pages/[id].tsx` is a file. Only
+what names nothing is read as a glob, and of the ways to read it the one that matches a file.
+"""
+
+import difflib
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import anyio.to_thread
+
+from vector_index_mcp.engine.spelling import composed
+from vector_index_mcp.engine.store import Store
+from vector_index_mcp.engine.types import NO_FILTERS, Filters
+from vector_index_mcp.files import beneath
+from vector_index_mcp.files.glob import folder_of, keys_meant, regex_of, shown
+from vector_index_mcp.indexing.ledger import INDEXED, Ledger
+
+# Which characters of a glob may be meant literally; frameworks name files with each of them.
+_READINGS = ("[]{}", "[]", "{}")
+_WILD = frozenset("*?[{")
+_MOST_KEYS, _MOST_NAMES = 20_000, 2_000  # looked through for what else may be meant; 0.1 s
+
+
+async def files_of(path: str, root: Path, store: Store, ledger: Ledger) -> Filters:
+    """The files that somebody asked for.
+
+    Raises:
+        QueryError: If there is no such file or folder, and as a glob it matches nothing by its
+            form.
+        StoreError: If the index cannot be read.
+    """
+    if not path.strip():
+        return Filters()
+    known = await anyio.to_thread.run_sync(ledger.keys)
+    existing = await anyio.to_thread.run_sync(_existing, path, root, ledger, known)
+    if existing is not None:
+        return existing
+    path = _below(path, root)
+    for literal in _READINGS:
+        if all(char in path for char in literal) and _any_has(known, literal[0]):
+            read_so = Filters(await anyio.to_thread.run_sync(regex_of, path, literal))
+            if await store.holds(read_so):
+                return read_so
+    regex = await anyio.to_thread.run_sync(regex_of, path)
+    return Filters(regex, folder=folder_of(path))
+
+
+async def why_nothing(filters: Filters, path: str, store: Store, ledger: Ledger) -> str:
+    """Why a search so limited can find nothing; empty if it could have."""
+    if filters.file:
+        record = ledger.get(filters.file)
+        if record is None:
+            return f"{filters.file!r} is not indexed: it is ignored, or no regular file."
+        if record.state != INDEXED:
+            return f"{filters.file!r} is not indexed: {record.reason}."
+    if filters == NO_FILTERS or await store.holds(filters):
+        return ""
+    any_kind = replace(filters, languages=(), kind="")
+    if any_kind != filters and (not path.strip() or await store.holds(any_kind)):
+        among = f" that match path={shown(path)}" if path.strip() else ""
+        what = "of the kind" if filters.kind else "in the language"
+        if filters.kind and filters.languages:
+            what = "of the kind and in the language"
+        return f"No indexed files{among} are {what} asked for."
+    hint = await anyio.to_thread.run_sync(_meant_instead, path, ledger.keys())
+    return f"No indexed file matches path={shown(path)}.{hint}"
+
+
+def _below(glob: str, root: Path) -> str:
+    """`glob` as it counts from the project, if it was written from the root of the disk on."""
+    inside = glob.strip().removeprefix(f"{root}/")
+    return inside if inside != glob.strip() else glob
+
+
+def _meant_instead(path: str, known: list[str]) -> str:
+    """What somebody may have meant by a path that matches nothing; empty if nobody can tell."""
+    written = path.strip().removeprefix("./")
+    if written.startswith("!"):
+        return ' A path cannot exclude; name what to search, or limit it by kind, as in "code".'
+    names = [name for name in written.replace("\\", "/").split("/") if name]
+    wild = next((at for at, name in enumerate(names) if _WILD & set(name)), len(names))
+    nearest = _nearest(names[:wild], known[:_MOST_KEYS])
+    if not nearest or nearest == names[:wild]:
+        return ""
+    meant = "/".join([*nearest, *names[wild:]])
+    return f" Did you mean {shown(meant)}?"
+
+
+def _nearest(names: list[str], known: list[str]) -> list[str]:
+    """The path that is most like `names`, name by name; empty if none is like it."""
+    found: list[str] = []
+    for depth, name in enumerate(names):
+        begin = "".join(f"{each}/" for each in found)
+        here = {key.split("/")[depth] for key in known if key.startswith(begin)}
+        alike = {each.casefold(): each for each in sorted(here)[:_MOST_NAMES]}
+        near = difflib.get_close_matches(name.casefold(), alike, 1)
+        if not near:
+            return []
+        found.append(name if name in here else alike[near[0]])
+    return found
+
+
+def _any_has(keys: list[str], char: str) -> bool:
+    return any(char in key for key in keys)
+
+
+def _existing(path: str, root: Path, ledger: Ledger, known: list[str]) -> Filters | None:
+    """The file or folder that `path` names, if there is one."""
+    for key in _keys_meant(path, str(root)):
+        if key == "":
+            return Filters()
+        if ledger.get(key) is not None:
+            return Filters(file=key)
+        mode = _mode(root, key)
+        if mode is not None:
+            return Filters(folder=key) if stat.S_ISDIR(mode) else Filters(file=key)
+        if (found := _known_as(key, known)) is not None:
+            return found
+    return None
+
+
+def _keys_meant(path: str, root: str) -> Iterator[str]:
+    yield from keys_meant(path, root)
+    if path.startswith("/"):
+        with suppress(ValueError):  # no path can be written so
+            yield from keys_meant(os.path.realpath(path), root)  # by a link, like /tmp on macOS
+
+
+def _mode(root: Path, key: str) -> int | None:
+    try:
+        return beneath.status(root, key).st_mode
+    except (OSError, ValueError):  # no such name can be
+        return None
+
+
+def _known_as(key: str, known: list[str]) -> Filters | None:
+    """What the index has under `key`: a folder out of reach, or a name composed otherwise."""
+    if "*" in key or "?" in key:  # seldom a name, and often asked for
+        return None
+    below = f"{key}/"
+    if any(other.startswith(below) for other in known):
+        return Filters(folder=key)
+    if key.isascii():
+        return None
+    wanted, depth = composed(key), key.count("/") + 1
+    for other in known:
+        if not other.isascii() and f"{composed(other)}/".startswith(f"{wanted}/"):
+            names = other.split("/")
+            is_file = len(names) == depth
+            return Filters(file=other) if is_file else Filters(folder="/".join(names[:depth]))
+    return None

@@ -1,0 +1,98 @@
+"""What `search_index` answers: the models on the wire. They import little: commands wait for them.
+
+`vector-index-mcp search --json` prints a SearchResult whole, as the tool does if it is `verbose`.
+"""
+
+from typing import Any, Literal, TypeAlias
+
+from pydantic import BaseModel, Field
+
+Mode: TypeAlias = Literal["hybrid", "lexical"]
+"""hybrid: by words and by meaning; lexical: by words only."""
+Detail: TypeAlias = Literal["full", "snippets", "locations"]
+"""How much of a hit is shown: its chunk, the lines that matter most in it, or where it lies."""
+MOST_NAMES = 8
+"""Of those that a hit defines."""
+
+
+class FileMetadata(BaseModel):
+    """The file a chunk comes from."""
+
+    original_path: str = Field(description="Path relative to the project, as seen on disk")
+
+
+class SearchHit(BaseModel):
+    """One chunk that answers the query."""
+
+    file_path: str = Field(description="Path relative to the project, with forward slashes")
+    start_line: int = Field(description="First line that is shown, 1-based")
+    end_line: int = Field(description="Last line of the chunk, or of a snippet of it, inclusive")
+    score: float = Field(description="0 to 1: about how often such a hit is the right one")
+    language: str
+    scope: str = Field(
+        description="The definitions or sections it lies in: class Foo › function bar"
+    )
+    symbols: list[str] = Field(description="The names this chunk defines")
+    is_stale: bool = Field(
+        description="Whether the file changed since it was indexed; it is being indexed anew"
+    )
+    is_cut: bool = Field(
+        description="Whether the text was shortened to fit max_tokens; the file has the rest"
+    )
+    is_masked: bool = Field(
+        False, description="Whether something in the text looked like a credential and was masked"
+    )
+    also: list[str] = Field(
+        [], description="Other lines of the file that answer the query, with what is defined there"
+    )
+    extracted_text_chunk: str = Field(
+        description="The chunk, exactly as in the file; empty if locations alone were asked for"
+    )
+    document_id: str
+    content_hash: str = Field(description="SHA-256 of the whole file when it was indexed")
+    last_modified_timestamp: float = Field(description="The file's mtime, Unix seconds")
+    chunk_index: int = Field(description="Zero-based position of the chunk in its file")
+    total_chunks: int
+    metadata: FileMetadata
+
+    @property
+    def defines(self) -> list[str]:
+        """The names it defines, but for those that it lies in."""
+        around = self.scope.split()
+        return [name for name in self.symbols if name not in around]
+
+    def compact(self) -> dict[str, Any]:
+        """What an agent acts on: no flag that is false, nothing that is empty."""
+        seen: dict[str, Any] = {
+            "file_path": self.file_path,
+            "start_line": self.start_line,
+            "end_line": self.end_line,
+            "score": round(self.score, 2),
+            "scope": self.scope,
+            "symbols": self.defines[:MOST_NAMES],
+            "is_stale": self.is_stale,
+            "is_cut": self.is_cut,
+            "is_masked": self.is_masked,
+            "also": self.also,
+            "extracted_text_chunk": self.extracted_text_chunk,
+        }
+        return {name: value for name, value in seen.items() if value not in ("", [], False)}
+
+
+class SearchResult(BaseModel):
+    """The answer of `search_index`, best hit first."""
+
+    results: list[SearchHit]
+    mode: Mode = Field(description="hybrid: by words and by meaning; lexical: by words only")
+    absent: list[str] = Field(
+        [], description="The identifiers of the query that no searched file contains"
+    )
+    note: str | None = Field(
+        None, description="What limits this answer, such as vectors that are not ready yet"
+    )
+
+    def compact(self) -> dict[str, Any]:
+        """What an agent acts on."""
+        absent = {"absent": self.absent} if self.absent else {}
+        hits = [hit.compact() for hit in self.results]
+        return {**absent, "results": hits, "mode": self.mode, "note": self.note}

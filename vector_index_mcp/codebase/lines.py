@@ -1,0 +1,41 @@
+"""Which lines of a chunk matter most to a query. Pure."""
+
+from collections.abc import Collection, Sequence
+
+from vector_index_mcp.engine.query import Query
+from vector_index_mcp.engine.words import words
+
+_AROUND = 2  # lines before and after the best one: what it is part of
+_MOST_CHARS = 600  # of a snippet: minified lines are long
+
+
+def best_line(lines: Sequence[str], query: Query, symbols: Collection[str]) -> int:
+    """The place of the line with most of the query's words; of several, the first.
+
+    Where none has any, since the chunk was found by meaning, it is the first that names one of
+    `symbols`, what the chunk defines, and then the first that is not blank.
+    """
+    asked = set(query.words)
+    scores = [len(asked.intersection(words(line))) for line in lines]
+    if not any(scores):
+        names = {word for symbol in symbols for word in words(symbol)}
+        scores = [int(not names.isdisjoint(words(line))) for line in lines]
+    if not any(scores):
+        scores = [int(bool(line.strip())) for line in lines]
+    return scores.index(max(scores))
+
+
+def best_lines(text: str, query: Query, symbols: Collection[str]) -> tuple[int, str]:
+    """The best line of `text` with those around it, and how many lines stand before them."""
+    lines = [f"{line}\n" for line in text.split("\n")]
+    if not lines[-1].strip() and len(lines) > 1:
+        lines.pop()
+    best = best_line(lines, query, symbols)
+    first = max(0, min(best - _AROUND, len(lines) - 2 * _AROUND - 1))
+    shown = lines[first : first + 2 * _AROUND + 1]
+    while len(shown) > 1 and sum(map(len, shown)) > _MOST_CHARS:
+        if first < best:
+            shown, first = shown[1:], first + 1
+        else:
+            shown = shown[:-1]
+    return first, "".join(shown)[:_MOST_CHARS]
