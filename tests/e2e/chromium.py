@@ -92,6 +92,8 @@ class Tab:
 
     async def press(self, key: str) -> None:
         text = {"text": key} if len(key) == 1 else {"text": "\r"} if key == "Enter" else {}
+        if key == "Tab":  # which the browser itself obeys, by its number
+            text = {"windowsVirtualKeyCode": 9}
         await self.send("Input.dispatchKeyEvent", type="keyDown", key=key, **text)
         await self.send("Input.dispatchKeyEvent", type="keyUp", key=key)
 

@@ -1,5 +1,6 @@
 """The page in a real Chromium: what somebody sees, with which keys, and that nothing leaves."""
 
+import itertools
 import json
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -31,16 +32,36 @@ HOSTILE_TEXT = (
     "# </code></script><script>hacked = 1</script><img src=x onerror=hacked=1>\n"
     "zebra = '\x1b]0;title\x07 \u202egnp.exe'\n"
 )
+ODD_NAME = 'odd/50% "of"\n#1?.py'
 PROJECT = {
     "src/load.py": "def parse_config(path):\n    # where it lies\n    return read('x', 1)\n",
     "src/deep/listen.py": "def accept_connections(port):\n    bind(port)\n",
     "README.md": "# Weather\n\nShows whether it rains.\n",
     "long.py": "".join(f"weather_{n} = {n}\n" for n in range(30)),
     "assets/id_rsa": "secret\n",
+    "far.py": "".join(f"line_{n} = {n}\n" for n in range(1, 400)) + "def giraffe():\n    pass\n",
     HOSTILE_NAME: HOSTILE_TEXT,
+    ODD_NAME: "giraffe = 'in an odd place'\n",
 }
 INDEXED = len(PROJECT) - 1
-WIDTHS = (360, 800, 1600)
+WIDTHS = (360, 800, 1400)
+WHERE_THE_GIRAFFE_IS = """
+(() => {
+  const text = document.querySelector("#file .text");
+  const walker = document.createTreeWalker(text, NodeFilter.SHOW_TEXT);
+  while (!walker.currentNode.data?.includes("giraffe")) walker.nextNode();
+  const range = document.createRange();
+  range.selectNode(walker.currentNode);
+  const { top, bottom } = range.getBoundingClientRect();
+  return [top, bottom];
+})()
+"""
+VIEWS = {  # by name, what is there once it is shown
+    "search": "document.querySelector('.result')",
+    "map": "document.querySelector('.tile')",
+    "activity": "document.querySelector('#facts dt')",
+    "file/far.py?lines=300-310": "document.querySelector('.band')",
+}
 LEAST_CONTRAST = 4.5  # WCAG 2.2, level AA
 # The lowest contrast of any text that is seen, with the text. Backgrounds are looked for upwards.
 LOWEST_CONTRAST = """
@@ -57,7 +78,9 @@ LOWEST_CONTRAST = """
       (c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
     return 0.2126 * r + 0.7152 * g + 0.0722 * b;
   };
+  const band = document.querySelector(".band");
   const ground = (element) => {
+    if (band && element.closest("#file .code")) return rgb(getComputedStyle(band).backgroundColor);
     for (let e = element; e; e = e.parentElement) {
       const color = rgb(getComputedStyle(e).backgroundColor);
       if (color[3] === 255) return color;
@@ -205,6 +228,32 @@ async def test_keys_walk_through_the_results(tab):
     assert await tab.value(f"{focused}.value") == "weather"
 
 
+async def test_only_what_was_asked_last_is_waited_for(tab):
+    """Of the function that all pages with a search share."""
+    told = await tab.value(
+        """
+        Promise.all([import("./typing.js"), import("./dom.js")]).then(async ([typing, dom]) => {
+          const told = [];
+          const newest = typing.whileTyping([], () => {}, (words) => told.push(words));
+          let isBrokenOff = false;
+          const slow = newest((signal) => new Promise((_, fail) => {
+            signal.addEventListener("abort", () => {
+              isBrokenOff = true;
+              fail(new dom.Refused("too late"));
+            });
+          }));
+          await newest(() => { throw new dom.Refused("no\\u202ething"); });
+          await slow;
+          const words = document.querySelector("#summary").textContent;
+          await newest(() => { throw new TypeError(); });
+          told.push(document.querySelector("#summary").textContent === words);
+          return [isBrokenOff, ...told, document.querySelector("#results").ariaBusy];
+        })
+        """
+    )
+    assert told == [True, r"no\u202ething", False, None]
+
+
 async def test_reloading_and_going_back_keep_what_was_asked(tab):
     await search(tab, "accept_connections")
     await tab.send("Page.reload")
@@ -219,11 +268,107 @@ async def test_filters_narrow_a_search_and_are_undone(tab):
     await tab.until(f"{text_of('#empty')}.includes('Nothing found')")
     await tab.value("document.querySelector('#empty button').click()")
     await tab.until("document.querySelector('.result')")
-    await tab.value("document.querySelector('#language').focus()")
-    await tab.type("klingon")
+    await tab.value("location.hash = '#/search?query=weather&language=klingon'")
     await tab.until(f"{text_of('#summary')}.includes('language is not known')")
     # The refusal is an answer with status 400, which the console notes.
     tab.complaints.clear()
+
+
+async def test_the_languages_that_there_are_can_be_chosen(tab, place):
+    options = "[...document.querySelectorAll('#language option')].map((each) => each.textContent)"
+    await tab.until(f"{options}.join() === 'any,markdown (1),python ({INDEXED - 1})'")
+    await search(tab, "weather")
+    await tab.value("document.querySelector('#language').focus()")
+    await tab.press("m")  # as somebody chooses with keys
+    await tab.until("location.hash.includes('language=markdown')")
+    await tab.until(f"!{text_of('#results')}.includes('long.py')")
+    assert "README.md" in await tab.value(text_of("#results"))
+    await tab.value("document.querySelector('#query').focus()")
+    new = place.project / "new.rs"
+    try:
+        write(place.project, {"new.rs": "fn brand_new() {}\n"})
+        await tab.until(f"{options}.includes('rust (1)')")
+        assert await tab.value("document.querySelector('#language').value") == "markdown"
+    finally:
+        new.unlink(missing_ok=True)
+    await tab.until(f"!{options}.includes('rust (1)')")
+
+
+# -- a whole file ----------------------------------------------------------------------------
+
+
+async def test_a_result_leads_to_its_file_with_its_lines_marked_and_back(tab):
+    await search(tab, "giraffe")
+    far = "[...document.querySelectorAll('.result')].find((r) => r.innerText.startsWith('far.py'))"
+    await tab.value(f"{far}.querySelector('.place a').click()")
+    await tab.until("document.querySelector('#file .band')")
+    assert await tab.value("document.querySelector('#search').hidden")
+    text = await tab.value("document.querySelector('#file .text').textContent")
+    assert text == PROJECT["far.py"].rstrip("\n")
+    assert "lines 400–401 are marked" in (found := await tab.value(text_of("#file"))), found
+    top, bottom = await tab.value(
+        "(({ top, bottom }) => [top, bottom])"
+        "(document.querySelector('#file .band').getBoundingClientRect())"
+    )
+    assert 100 < top < bottom < 900  # it is seen, and not behind the head
+    above, below = await tab.value(WHERE_THE_GIRAFFE_IS)
+    assert top <= above < below <= bottom, (top, above, below, bottom)
+    assert "null" not in await tab.value(text_of("#file"))
+    await tab.press("Escape")
+    await tab.until("!document.querySelector('#search').hidden")
+    assert await tab.value(f"document.activeElement === {far}")
+    assert await tab.value("document.querySelector('#query').value") == "giraffe"
+
+
+async def test_a_file_of_any_name_is_shown_and_opened(tab, place):
+    await search(tab, "giraffe")
+    odd = "[...document.querySelectorAll('.result')].find((r) => r.innerText.startsWith('odd/'))"
+    await tab.until(odd)
+    folder = place.project.as_posix()
+    link = f"vscode://file{folder}/odd/50%25%20%22of%22%0A%231%3F.py:1"
+    assert await tab.value(f"{odd}.querySelector('.editor').getAttribute('href')") == link
+    await tab.value(f"{odd}.querySelector('.place a').click()")
+    await tab.until(f"{text_of('#file')}.includes('in an odd place')")
+    assert '50% "of"\\n#1?.py' in await tab.value(text_of("#file h2"))
+    assert await tab.value("document.querySelector('#file .editor').getAttribute('href')") == link
+    before = await tab.value("location.href")
+    await tab.value("document.querySelector('#file .editor').click()")
+    await eventually(lambda: link in tab.requests)  # it is handed to the system
+    tab.requests.remove(link)
+    assert await tab.value("location.href") == before
+    await tab.send("Page.reload")
+    await tab.until(f"{text_of('#file')}.includes('in an odd place')")
+
+
+async def test_keys_lead_from_a_result_to_its_file(tab):
+    await search(tab, "accept_connections")
+    await tab.press("ArrowDown")
+    await tab.press("f")
+    await tab.until(f"{text_of('#file h2')}.includes('src/deep/listen.py')")
+    await tab.press("/")
+    await tab.until("document.activeElement.id === 'query'")
+    assert await tab.value("document.activeElement.value") == "accept_connections"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "assets/id_rsa",
+        "../secret.py",
+        "%2Fetc%2Fpasswd",
+        "src",
+        "nothing.py?lines=x-y",
+        "%",
+        "",
+        "%00",
+    ],
+)
+async def test_what_the_index_does_not_hold_is_not_shown(tab, place, path):
+    write(place.folder, {"secret.py": "outside = 1\n"})
+    await tab.value(f"location.hash = '#/file/{path}'")
+    await tab.until(f"{text_of('#file')}.includes('The index holds no file')")
+    assert await tab.value("document.querySelectorAll('#file .code').length") == 0
+    tab.complaints.clear()  # an answer with status 400
 
 
 # -- what is new -----------------------------------------------------------------------------
@@ -244,10 +389,27 @@ async def test_a_saved_file_is_counted_at_once_and_without_reloading(tab, place)
 
 async def test_what_clients_ask_is_seen(tab, place):
     await place.run("search", place.project, "accept_connections")
-    await tab.until(f"{text_of('#recent')}.includes('client, just now')")
+    first = text_of("#recent li")
+    await tab.until(f"{first}.startsWith('accept_connections') && {first}.includes('client,')")
+    assert "just now" in await tab.value(first)
     await tab.value("document.querySelector('#recent a').click()")
     await tab.until("document.querySelector('.result')")
     assert await tab.value("document.querySelector('#query').value") == "accept_connections"
+
+
+async def test_a_query_that_is_asked_again_is_one_line(tab, place):
+    for query in ["read config", "bind port", "read config"]:
+        await place.run("search", place.project, query)
+    first = "document.querySelector('#recent li')"
+    await tab.until(f"{first}.innerText.includes('client 2 times, last just now')")
+    lines = "[...document.querySelectorAll('#recent > li > a')].map((line) => line.textContent)"
+    assert (await tab.value(lines))[:2] == ["read config", "bind port"]
+    await tab.value(f"{first}.querySelector('summary').click()")
+    await place.run("search", place.project, "read config")
+    await tab.until(f"{first}.innerText.includes('client 3 times, last just now')")
+    assert await tab.value(f"{first}.querySelector('details').open")
+    await tab.value(f"{first}.querySelector('.places a').click()")
+    await tab.until("document.querySelector('#file .band')")
 
 
 async def test_the_map_is_walked_into_and_back(tab):
@@ -299,18 +461,70 @@ async def test_names_are_shown_as_a_terminal_shows_them(tab):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 async def test_text_can_be_read_and_nothing_juts_out(tab, scheme):
     await tab.use_scheme(scheme)
-    for view in ("search", "map", "activity"):
-        if view == "search":
-            await search(tab, "weather zebra parse_config")
-        await tab.value(f"location.hash = '#/{view}'")
-        if view == "map":
-            await tab.until("document.querySelector('.tile')")
+    for view in VIEWS:
+        await show(tab, view)
         for width in WIDTHS:
             await tab.resize(width)
             contrast, text = await tab.value(LOWEST_CONTRAST)
             assert contrast >= LEAST_CONTRAST, (view, width, contrast, text)
             jutting = await tab.value("document.documentElement.scrollWidth - innerWidth")
             assert jutting <= 0, (view, width)
+
+
+async def show(tab: Tab, view: str) -> None:
+    """Bring a view of the page about, with something in it."""
+    if view == "search":
+        await search(tab, "weather zebra parse_config")
+        return
+    await tab.value(f"location.hash = '#/{view}'")
+    await tab.until(VIEWS[view])
+
+
+async def test_headings_come_in_order_and_what_is_asked_for_has_a_name(tab):
+    for view in VIEWS:
+        await show(tab, view)
+        levels = await tab.value(
+            "[...document.querySelectorAll('h1, h2, h3, h4, h5, h6')]"
+            ".filter((each) => each.checkVisibility()).map((each) => Number(each.tagName[1]))"
+        )
+        assert levels[0] == 1
+        assert levels.count(1) == 1
+        assert all(b <= a + 1 for a, b in itertools.pairwise(levels)), (view, levels)
+        nameless = await tab.value(
+            "[...document.querySelectorAll('input, select, button, a')].filter((each) => "
+            "!(each.labels?.length || each.ariaLabel || each.textContent.trim())).length"
+        )
+        assert nameless == 0, view
+
+
+async def test_links_are_told_apart_by_more_than_colour(tab):
+    for view in VIEWS:
+        await show(tab, view)
+        alike = await tab.value(
+            "[...document.querySelectorAll('a')].filter((each) => each.checkVisibility() && "
+            "getComputedStyle(each).textDecorationLine !== 'underline' && "
+            "parseFloat(getComputedStyle(each).borderBottomWidth) === 0 && "
+            "each.ariaCurrent !== 'page').map((each) => each.outerHTML)"
+        )
+        assert alike == [], view
+
+
+async def test_the_focus_is_seen_wherever_it_is(tab):
+    await tab.resize(1400)
+    for view in VIEWS:
+        await show(tab, view)
+        await tab.value("document.activeElement.blur()")
+        on_body = 0
+        for _ in range(12):
+            await tab.press("Tab")
+            on_body += await tab.value("document.activeElement === document.body")
+            seen = await tab.value(
+                "(({ outlineStyle, outlineWidth }) => document.activeElement === document.body || "
+                "(outlineStyle !== 'none' && parseFloat(outlineWidth) >= 2))"
+                "(getComputedStyle(document.activeElement))"
+            )
+            assert seen, await tab.value("document.activeElement.outerHTML")
+        assert on_body < 6, view  # past the last one
 
 
 async def test_light_and_dark_differ(tab):

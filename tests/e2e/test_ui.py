@@ -14,6 +14,7 @@ from urllib.parse import unquote, urlsplit
 
 import anyio
 import pytest
+from chromium import browser, needs_chromium
 from processes import ANSWER_SECONDS, NO_MODEL, Place, place_of
 from waiting import eventually
 
@@ -236,3 +237,38 @@ async def test_the_log_holds_neither_links_nor_queries(place):
         "parse_config",
     ):
         assert secret not in log
+
+
+# -- the editor ------------------------------------------------------------------------------
+
+
+@needs_chromium
+@pytest.mark.parametrize(
+    ("setting", "expected"),
+    [
+        ("zed", ["zed://file{project}/load.py:1"]),
+        ("mine://at?{line}&{path}", ["mine://at?1&{project}/load.py"]),
+        ("none", []),
+    ],
+)
+async def test_results_are_opened_by_the_editor_of_the_setting(setting, expected):
+    with place_of(PROJECT, **NO_MODEL, **NO_SCREEN, VECTOR_INDEX_EDITOR=setting) as place:
+        link = await link_of(place, "--no-open")
+        async with browser() as chromium:
+            tab = await chromium.tab()
+            await tab.open(link)
+            await tab.until("document.querySelector('#facts dt')")
+            await tab.value("location.hash = '#/search?query=parse_config'")
+            await tab.until("document.querySelector('.result')")
+            links = "[...document.querySelectorAll('.editor')].map((a) => a.getAttribute('href'))"
+            project = place.project.as_posix()
+            assert await tab.value(links) == [each.format(project=project) for each in expected]
+
+
+@pytest.mark.parametrize("setting", ["javascript://%0aalert(1)//{path}{line}", "vim"])
+async def test_an_editor_that_is_none_is_refused(place, setting):
+    place.variables = {**place.variables, "VECTOR_INDEX_EDITOR": setting}
+    ran = await place.run("ui", place.project, "--no-open")
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert f"VECTOR_INDEX_EDITOR={setting!r}: " in ran.stderr
+    assert "Traceback" not in ran.stderr

@@ -3,19 +3,26 @@
 import re
 import socket
 from contextlib import asynccontextmanager
+from urllib.parse import urlencode
 
 import anyio
 import anyio.to_thread
 import psutil
 import pytest
 from fakes import FakeEmbedder
+from hypothesis import given
+from hypothesis import strategies as st
 from serving import codebase_of, converged
 from visitor import Visitor
 from waiting import PATIENCE_SECONDS, eventually
 from writing import replace_at_once, write
 
 from vector_index_mcp.codebase.wire import search_result
+from vector_index_mcp.editors import DEFAULT, KNOWN
+from vector_index_mcp.engine.types import FileRecord
+from vector_index_mcp.files.folder import Folder
 from vector_index_mcp.foreign import OBEYED
+from vector_index_mcp.page import whole
 from vector_index_mcp.page.handover import Handover
 from vector_index_mcp.page.project import ProjectPage
 from vector_index_mcp.serving.listener import Page
@@ -27,7 +34,11 @@ FILES = {
     "docs/<b>bold</b>.md": "# Markup\n\n<script>alert('cookie')</script>\n",
     "id_rsa": "cookie",
 }
-PATHS = ["", "page.js", "api/search?query=cookie", "api/map", "api/news"]
+PATHS = [
+    *("", "page.js", "api/search?query=cookie", "api/map", "api/news"),
+    *("api/file?path=src/jar.py", "api/languages"),
+]
+SECRET = "q7Rz9tWm4Kx2Lp8Vd5Bn3Hs6"
 
 
 def refuses(port, start):
@@ -49,13 +60,13 @@ def project(tmp_path):
 
 
 @asynccontextmanager
-async def shown(codebase, **options):
+async def shown(codebase, template=KNOWN[DEFAULT], **options):
     """The page of a running codebase."""
 
     async def get():
         return codebase
 
-    page = Page(ProjectPage(get), **options)
+    page = Page(ProjectPage(get, template), **options)
     async with codebase.running(), page.running():
         yield page
 
@@ -285,6 +296,7 @@ async def test_a_search_gives_what_the_tool_gives(project):
     found = expected_answer.model_dump(mode="json")["results"]
     for hit, expected in zip(answer["results"], found, strict=True):
         spans = hit.pop("spans")
+        assert hit.pop("editor").startswith("vscode://file/")
         assert hit.pop("matched") == [w for w in answer["words"] if w in str(expected).lower()]
         text = expected.pop("extracted_text_chunk")
         assert "".join(piece for _, piece, _ in spans) == text.rstrip()
@@ -409,3 +421,170 @@ async def test_a_page_that_is_looked_at_stays_open(project):
                 write(project, {f"{number}.py": f"number = {number}\n"})
                 await events.status_when(lambda s, n=number: s["indexed_file_count"] == 3 + n)
             assert (await visitor.see("")).status == 200
+
+
+# -- a whole file ----------------------------------------------------------------------------
+
+
+def text_of(found):
+    return "".join(piece for _, piece, _ in found["spans"])
+
+
+async def file_of(visitor, path, line=""):
+    got = await visitor.see(f"api/file?{urlencode({'path': path, 'line': line})}")
+    return got.status, got.values
+
+
+async def test_a_file_is_shown_as_it_is_now(project):
+    async with visiting(project) as visitor:
+        status, found = await file_of(visitor, "src/jar.py", 2)
+        assert status == 200
+        assert text_of(found) + "\n" == FILES["src/jar.py"]
+        assert (found["lines"], found["first_line"], found["last_line"]) == (3, 1, 3)
+        assert (found["language"], found["is_cut"], found["is_stale"]) == ("python", False, False)
+        assert found["editor"] == f"vscode://file{project.as_posix()}/src/jar.py:2"
+        replace_at_once(project / "src/jar.py", "changed = 1\r\n\x1b[2J = 2\n")
+        _, found = await file_of(visitor, "src/jar.py", 99)
+        assert text_of(found) == "changed = 1\n\\x1b[2J = 2"
+        assert found["editor"].endswith("/src/jar.py:2")
+
+
+async def test_a_file_that_the_index_knows_otherwise_says_so(project):
+    folder = Folder(project)
+    record = FileRecord("src/jar.py", (1, 1, 1), "another hash", 1, "indexed", "")
+    assert whole.shown(folder, record, 1)["is_stale"]
+
+
+async def test_credentials_in_a_file_stay_masked(project):
+    write(project, {"conf.py": f'one = 1\napi_key = "{SECRET}"\n'})
+    async with visiting(project) as visitor:
+        _, found = await file_of(visitor, "conf.py")
+    assert found["masked"] == 1
+    assert "api_key" in text_of(found)
+    assert SECRET not in str(found)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "id_rsa",
+        "ignored.py",
+        "link.py",
+        "folder/inside.py",
+        "../outside.py",
+        "src/../../outside.py",
+        "/etc/passwd",
+        "src",
+        "",
+        ".",
+        "src/jar.py/",
+        "src/jar.py\0",
+        "SRC/jar.py",
+        "x" * 10_000,
+        ".git/config",
+        ".lancedb/manifest.json",
+    ],
+)
+async def test_no_file_is_shown_that_is_not_indexed(barred, path):
+    status, found = await file_of(barred, path)
+    assert (status, found.keys()) == (400, {"error"})
+    assert "no file" in found["error"]
+
+
+@pytest.fixture(scope="module")
+async def barred(tmp_path_factory):
+    """A visitor of a project with files that nobody is to see."""
+    folder = tmp_path_factory.mktemp("barred")
+    project = folder / "project"
+    write(folder, {"outside.py": "outside = 1\n", "elsewhere/inside.py": "inside = 1\n"})
+    write(project, {**FILES, ".gitignore": "ignored.py\n", "ignored.py": "ignored = 1\n"})
+    write(project, {".git/config": "[core]\n"})
+    (project / "link.py").symlink_to(folder / "outside.py")
+    (project / "folder").symlink_to(folder / "elsewhere")
+    async with visiting(project) as visitor:
+        yield visitor
+
+
+async def test_what_has_become_a_link_or_ignored_is_not_shown(project):
+    write(project.parent, {"outside/jar.py": "outside = 1\n"})
+    async with visiting(project) as visitor:
+        (project / "src").rename(project / "was")
+        (project / "src").symlink_to(project.parent / "outside")
+        status, found = await file_of(visitor, "src/jar.py")
+        assert (status, found.keys()) == (400, {"error"})
+        write(project, {".gitignore": "/was\n/docs\n"})
+
+        async def is_refused():
+            return (await file_of(visitor, "docs/<b>bold</b>.md"))[0] == 400
+
+        await eventually(is_refused)
+
+
+@pytest.mark.parametrize("line", ["x", "-1", "1.5", "1e9", "٣", "9" * 5_000])
+async def test_a_line_is_a_number(visitor, line):
+    status, found = await file_of(visitor, "src/jar.py", line)
+    assert (status, found["error"]) == (400, "a line is a number")
+
+
+async def test_a_long_file_is_shown_around_its_line(project):
+    many = "".join(f"line_{n} = {n}\n" for n in range(1, 40_001))
+    broad = "# a sentence of many words, and so on\n" * 10 + "word " * 100_000 + "\n" + "end\n"
+    write(project, {"many.py": many, "broad.md": broad})
+    async with visiting(project) as visitor:
+        _, found = await file_of(visitor, "many.py", 20_000)
+        assert (found["lines"], found["is_cut"]) == (40_000, True)
+        shown_lines = text_of(found).split("\n")
+        assert len(shown_lines) == whole.MOST_LINES
+        assert shown_lines[20_000 - found["first_line"]] == "line_20000 = 20000"
+        assert found["last_line"] == found["first_line"] + whole.MOST_LINES - 1
+        for line, first in [(1, 1), (40_000, 40_000 - whole.MOST_LINES + 1)]:
+            assert (await file_of(visitor, "many.py", line))[1]["first_line"] == first
+        _, found = await file_of(visitor, "broad.md", 11)
+        assert (len(text_of(found)), found["first_line"]) == (whole.MOST_CHARS, 11)
+        assert (found["last_line"], found["is_cut"]) == (11, True)
+
+
+@given(lengths=st.lists(st.integers(0, 400), min_size=1, max_size=30), line=st.integers(-5, 40))
+def test_what_is_shown_are_lines_in_a_row_with_the_one_that_is_meant(lengths, line):
+    lines = ["x" * length for length in lengths]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(whole, "MOST_LINES", 12)
+        patch.setattr(whole, "MOST_CHARS", 1_000)
+        part = whole.around(lines, line)
+    assert part.lines == lines[part.first - 1 : part.first - 1 + len(part.lines)]
+    meant = min(max(line, 1), len(lines))
+    assert part.first <= meant < part.first + len(part.lines)
+    assert len(part.lines) <= 12
+    assert len("\n".join(part.lines)) <= 1_000
+    if len(lines) <= 12 and len("\n".join(lines)) < 1_000 - 1:
+        assert part.lines == lines
+
+
+@pytest.mark.parametrize(
+    ("template", "expected"),
+    [("", ""), ("x://{path}#{line}", "x://{project}/src/jar.py#1")],
+)
+async def test_the_editor_is_the_user_s(project, template, expected):
+    codebase = codebase_of(project, FakeEmbedder())
+    async with shown(codebase, template=template) as page:
+        await converged(codebase)
+        visitor = await Visitor(page).enter()
+        [hit, *_] = (await visitor.see("api/search?query=cookie+header")).values["results"]
+        assert hit["editor"] == expected.replace("{project}", project.as_posix())
+        assert (await file_of(visitor, "src/jar.py"))[1]["editor"] == hit["editor"]
+
+
+async def test_the_languages_that_there_are_are_told(project):
+    more = {"a.ts": "let a = 1\n", "b.tsx": "let b = 1\n", "empty.rs": "", "blob.go": "\0"}
+    write(project, more)
+    async with visiting(project) as visitor:
+        told = (await visitor.see("api/languages")).values
+        assert {name: told[name] for name in ("python", "markdown", "typescript", "tsx")} == {
+            "python": 1,
+            "markdown": 1,
+            "typescript": 2,
+            "tsx": 1,
+        }
+        assert "go" not in told
+        for language in told:
+            assert (await visitor.see(f"api/search?query=x&language={language}")).status == 200

@@ -13,22 +13,25 @@ Span = tuple[str, str, int]
 """(class, text, 1 if the query asked for it); the class is a letter of the style sheet, or empty.
 """
 
-_LONGEST_CHARS = 20_000  # as long as a chunk may be; longer texts stay plain
+_LONGEST_CHARS = 20_000  # as long as a chunk may be
 
 
-def spans(text: str, language: str, wanted: Set[str]) -> list[Span]:
+def spans(
+    text: str, language: str, wanted: Set[str], *, longest: int = _LONGEST_CHARS
+) -> list[Span]:
     """`text` in pieces.
 
     Args:
         text: Part of a file.
         language: The file's language, in the words of `files.language`.
         wanted: The words that were asked for, as `engine.words` makes them.
+        longest: A text with more characters stays plain.
     """
     marked = _characters_in(places(text, wanted)) if wanted else frozenset()
     position = 0
     found: list[Span] = []
     plain = [("", text)]
-    for name, piece in plain if len(text) > _LONGEST_CHARS else pieces(text, language):
+    for name, piece in plain if len(text) > longest else pieces(text, language):
         inside = range(position, position + len(piece))
         for is_marked, run in groupby(inside, marked.__contains__):
             indices = list(run)

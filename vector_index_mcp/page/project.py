@@ -1,18 +1,26 @@
-"""The page of a project: the answers of the tools, with colours and marks added."""
+"""The page of a project: the answers of the tools with colours and marks, and whole files."""
 
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import anyio
 import anyio.to_thread
 
+from vector_index_mcp import editors
 from vector_index_mcp.codebase import wire
+from vector_index_mcp.codebase.hits import SearchHit
 from vector_index_mcp.codebase.limits import MAX_TOKENS
-from vector_index_mcp.codebase.recent import Asked, Asker
+from vector_index_mcp.codebase.recent import Asker, Repeated
 from vector_index_mcp.codebase.remedies import REMEDIES
+from vector_index_mcp.engine.types import FileRecord
 from vector_index_mcp.engine.words import words
 from vector_index_mcp.errors import QueryError
+from vector_index_mcp.files.language import language_of, languages_meant_by
 from vector_index_mcp.foreign import visible
-from vector_index_mcp.page import folders, highlight
+from vector_index_mcp.indexing.ledger import INDEXED
+from vector_index_mcp.page import folders, highlight, whole
 from vector_index_mcp.page.content import NOTHING, Change, News
 
 if TYPE_CHECKING:  # the link is there before LanceDB is imported
@@ -23,6 +31,7 @@ GetService = Callable[[], Awaitable["Codebase"]]
 
 TOP_K = 20
 LONGEST_QUERY_CHARS = 2_000
+_MOST_DIGITS = 9
 
 
 class ProjectPage:
@@ -33,13 +42,86 @@ class ProjectPage:
     remedies = REMEDIES
     changes: Mapping[str, Change] = NOTHING
 
-    def __init__(self, get_service: GetService) -> None:
+    def __init__(
+        self, get_service: GetService, template: str = editors.KNOWN[editors.DEFAULT]
+    ) -> None:
+        """Make one.
+
+        Args:
+            get_service: Waits for the running service.
+            template: The address that opens a file in an editor, as `editors` makes it; empty for
+                none.
+        """
         self._get_service = get_service
-        self.answers = {"search": self._search, "map": self._map}
+        self._template = template
+        self._reading = anyio.CapacityLimiter(1)  # a long file keeps a processor for a while
+        self.answers = {
+            "search": self._search,
+            "file": self._file,
+            "languages": self._languages,
+            "map": self._map,
+        }
 
     async def _search(self, given: Mapping[str, str]) -> Any:
+        """The answer of `search_index`, with its texts as coloured spans.
+
+        Raises:
+            QueryError: If the query is empty or too long, or a filter means nothing.
+            StoreError: If there is no index that could be read.
+        """
         query, path, language = (given.get(name, "") for name in ("query", "path", "language"))
-        return await _of_search(await self._get_service(), query, path, language)
+        if len(query) > LONGEST_QUERY_CHARS:
+            raise QueryError(
+                f"the query is longer than {LONGEST_QUERY_CHARS:,} characters; ask for less at once"
+            )
+        codebase = await self._get_service()
+        answer = await codebase.search(query, TOP_K, path=path, language=language, asker=Asker.PAGE)
+        return await anyio.to_thread.run_sync(self._searched, answer, codebase.root)
+
+    def _searched(self, answer: "Answer", root: Path) -> dict[str, Any]:
+        subject = answer.wanted.query.subject
+        result = wire.search_result(answer, MAX_TOKENS[1])  # an eye has no budget
+        hits = [
+            _hit(hit, subject) | self._edited(root, hit.file_path, hit.start_line)
+            for hit in result.results
+        ]
+        values = result.model_dump(mode="json", include={"mode", "note"})
+        return values | {"seconds": answer.seconds, "words": subject, "results": hits}
+
+    async def _file(self, given: Mapping[str, str]) -> Any:
+        """A file of the index as it is now, around a line.
+
+        Raises:
+            QueryError: If the line is no number.
+            UnknownError: If the index holds no such file, or it may not be shown.
+            StoreError: If there is no index that could be read.
+        """
+        key, line = given.get("path", ""), given.get("line") or "1"
+        if not (line.isascii() and line.isdigit() and len(line) <= _MOST_DIGITS):
+            raise QueryError("a line is a number")
+        codebase = await self._get_service()
+        async with codebase.index.reading() as (_, ledger):
+            record = whole.record_of(ledger, key)
+        found = await anyio.to_thread.run_sync(
+            whole.shown, codebase.project, record, int(line), limiter=self._reading
+        )
+        return found | self._edited(codebase.root, key, max(1, min(int(line), found["lines"])))
+
+    def _edited(self, root: Path, key: str, line: int) -> dict[str, str]:
+        if not self._template:
+            return {"editor": ""}
+        return {"editor": editors.link(self._template, root / key, line)}
+
+    async def _languages(self, given: Mapping[str, str]) -> Any:
+        """The languages of the indexed files, with how many files a filter by each leaves.
+
+        Raises:
+            StoreError: If there is no index that could be read.
+        """
+        codebase = await self._get_service()
+        async with codebase.index.reading() as (_, ledger):
+            records = ledger.all()
+        return await anyio.to_thread.run_sync(_languages_in, [record for record, _ in records])
 
     async def _map(self, given: Mapping[str, str]) -> Any:
         return await _of_map(await self._get_service(), given.get("folder", ""))
@@ -52,7 +134,7 @@ class ProjectPage:
             return (await wire.index_status(codebase)).model_dump(mode="json")
 
         async def recent() -> Any:
-            return [_asked(asked) for asked in codebase.recent.newest_first()]
+            return [_asked(each) for each in codebase.recent.repeated()]
 
         return (
             News("status", lambda: codebase.index.progress, status, is_repeated=True),
@@ -60,30 +142,7 @@ class ProjectPage:
         )
 
 
-async def _of_search(codebase: "Codebase", query: str, path: str, language: str) -> dict[str, Any]:
-    """The answer of `search_index`, with its texts as coloured spans.
-
-    Raises:
-        QueryError: If the query is empty or too long, or a filter means nothing.
-        StoreError: If there is no index that could be read.
-    """
-    if len(query) > LONGEST_QUERY_CHARS:
-        raise QueryError(
-            f"the query is longer than {LONGEST_QUERY_CHARS:,} characters; ask for less at once"
-        )
-    answer = await codebase.search(query, TOP_K, path=path, language=language, asker=Asker.PAGE)
-    return await anyio.to_thread.run_sync(_searched, answer)
-
-
-def _searched(answer: "Answer") -> dict[str, Any]:
-    subject = answer.wanted.query.subject
-    result = wire.search_result(answer, MAX_TOKENS[1])  # an eye has no budget
-    hits = [_hit(hit, subject) for hit in result.results]
-    values = result.model_dump(mode="json", include={"mode", "note"})
-    return values | {"seconds": answer.seconds, "words": subject, "results": hits}
-
-
-def _hit(hit: wire.SearchHit, subject: list[str]) -> dict[str, Any]:
+def _hit(hit: SearchHit, subject: list[str]) -> dict[str, Any]:
     text = visible(hit.extracted_text_chunk, keep="\n\t").rstrip()
     seen = set(words(f"{hit.file_path} {hit.scope} {text}"))
     values = hit.model_dump(mode="json", exclude={"extracted_text_chunk"})
@@ -105,10 +164,20 @@ async def _of_map(codebase: "Codebase", folder: str) -> dict[str, Any]:
     return part.values() | {"folder": folder}
 
 
-def _asked(asked: Asked) -> dict[str, Any]:
+def _languages_in(records: Sequence[FileRecord]) -> dict[str, int]:
+    files = Counter(language_of(each.key) for each in records if each.state == INDEXED)
+    return {
+        language: sum(files[each] for each in languages_meant_by(language) or ())
+        for language in sorted(files)
+    }
+
+
+def _asked(repeated: Repeated) -> dict[str, Any]:
+    asked = repeated.last
     return {
         "query": asked.query,
         "asker": asked.asker.value,
+        "times": {asker.value: times for asker, times in repeated.times.items()},
         "path": asked.path,
         "language": asked.language,
         "at": asked.at.isoformat(),

@@ -1,6 +1,7 @@
 // What the index is doing, and what was asked of it last.
 
 import { byId, bytes, el, number, percent, plural } from "./dom.js";
+import { address as addressOfFile } from "./file.js";
 
 const STATES = {
   INITIALIZING: "opening the index",
@@ -86,20 +87,25 @@ function showRecent() {
     list.replaceChildren(el("li", { class: "muted" }, "None yet. What your agent asks appears here, with what it found."));
     return;
   }
-  const open = new Set([...list.querySelectorAll("details[open]")].map((details) => details.dataset.at));
-  list.replaceChildren(...queries.map((asked) => queryOf(asked, open.has(asked.at))));
+  const open = new Set([...list.querySelectorAll("details[open]")].map((details) => details.dataset.asked));
+  list.replaceChildren(...queries.map((asked) => queryOf(asked, open)));
 }
 
-function queryOf(asked, isOpen) {
+const WHO = { client: "client", page: "here" };
+
+function queryOf(asked, open) {
   const filters = [asked.path && `in ${asked.path}`, asked.language].filter(Boolean).join(", ");
   const address = `#/search?${new URLSearchParams({ query: asked.query, path: asked.path, language: asked.language })}`;
   const way = asked.mode === "hybrid" ? "" : ", by words only";
-  const facts = `${asked.asker === "page" ? "here" : "client"}, ${ago(asked.at)}, ${number(Math.ceil(asked.seconds * 1000))} ms${way}`;
-  const places = asked.best.map((place) => el("li", {}, el("bdi", {}, place.path), `:${place.start_line}–${place.end_line}`));
+  const who = Object.entries(asked.times).map(([asker, times]) => (times > 1 ? `${WHO[asker]} ${number(times)} times` : WHO[asker]));
+  const isRepeated = Object.values(asked.times).reduce((sum, times) => sum + times) > 1;
+  const facts = `${who.join(", ")}, ${isRepeated ? "last " : ""}${ago(asked.at)}, ${number(Math.ceil(asked.seconds * 1000))} ms${way}`;
+  const places = asked.best.map((place) => el("li", {},
+    el("a", { href: addressOfFile(place.path, place.start_line, place.end_line) }, el("bdi", {}, place.path), `:${place.start_line}–${place.end_line}`)));
   return el("li", {},
     el("a", { href: address, title: "Ask again" }, asked.query),
     filters && el("span", { class: "muted" }, ` ${filters}`),
-    el("details", { "data-at": asked.at, open: isOpen },
+    el("details", { "data-asked": address, open: open.has(address) },
       el("summary", { class: "muted" }, `${plural(asked.found, "result", "results")}, ${facts}`),
       el("ol", { class: "places" }, places)));
 }

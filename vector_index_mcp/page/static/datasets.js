@@ -4,15 +4,15 @@ import { Refused, ask, byId, el, number, percent, plural, tell, visible } from "
 import { listenForKeys } from "./keys.js";
 import { asParameters } from "./markup.js";
 import { listen } from "./news.js";
+import { whileTyping } from "./typing.js";
 
-const TYPING_MS = 250; // a pause after which somebody may want to see results
+const PAUSE_MS = 250; // another model may have to be asked
 const fields = { query: byId("query"), dataset: byId("dataset") };
 const [results, empty, summary, note] = ["results", "empty", "summary", "note"].map(byId);
 
+const newest = whileTyping(Object.values(fields), run, refuse, PAUSE_MS);
 let status = null;
 let isMaking = false;
-let pending = null; // aborts the question that is on its way
-let timer = 0;
 
 // -- a question ----------------------------------------------------------------------------------
 
@@ -30,33 +30,29 @@ function run() {
   answer();
 }
 
-async function answer() {
-  if (pending) pending.abort();
-  const mine = (pending = new AbortController());
-  if (!fields.query.value.trim()) return showStart();
-  results.setAttribute("aria-busy", "true");
+function answer() {
+  if (!fields.query.value.trim()) return newest(showStart);
   if (!results.children.length) summary.textContent = "asking …";
-  try {
-    const found = await ask("search", wanted(), mine.signal);
+  return newest(async (signal) => {
+    const found = await ask("search", wanted(), signal);
     clear();
     summary.textContent = `${plural(found.results.length, "text", "texts")}, ${number(found.milliseconds)} ms`;
     note.hidden = !found.note;
     note.textContent = visible(found.note);
     if (!found.results.length) empty.append(el("h2", {}, "Nothing found"), el("p", {}, "Try other words, or another dataset."));
     results.append(...found.results.map(resultOf));
-  } catch (error) {
-    if (mine.signal.aborted) return;
-    clear();
-    summary.textContent = error instanceof Refused ? visible(error.message) : "The service did not answer.";
-  } finally {
-    if (pending === mine) results.removeAttribute("aria-busy");
-  }
+  });
+}
+
+function refuse(words) {
+  clear();
+  summary.textContent = words;
 }
 
 function resultOf(hit) {
   return el("li", { class: "result", tabindex: "-1" },
     el("div", { class: "result-head" },
-      el("h3", { class: "title" }, hit.title),
+      el("h2", { class: "title" }, hit.title),
       el("span", { class: "meta muted" }, `${hit.dataset}  ${hit.score.toFixed(2)}`)),
     el("p", { class: "key muted" }, el("bdi", {}, hit.path)),
     el("p", { class: "snippet" }, hit.lines.flatMap((pieces, at) => [at ? el("br") : null, ...pieces.map(([piece, isMarked]) => (isMarked ? el("mark", {}, piece) : piece))])));
@@ -161,17 +157,6 @@ byId("make").addEventListener("submit", async (event) => {
   }
 });
 
-for (const field of Object.values(fields)) {
-  field.addEventListener("input", () => {
-    clearTimeout(timer);
-    timer = setTimeout(run, TYPING_MS);
-  });
-}
-byId("form").addEventListener("submit", (event) => {
-  event.preventDefault();
-  clearTimeout(timer);
-  run();
-});
 listenForKeys(fields.query, () => results.firstElementChild);
 addEventListener("hashchange", show);
 listen({ status: onStatus, jobs: onJobs }, () => "vector-index-mcp datasets ui");

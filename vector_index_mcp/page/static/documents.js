@@ -1,18 +1,17 @@
 // The page of documents: search, a document as people read it, and its links. The address says what
 // is shown, so that reloading and going back do what they should.
 
-import { Refused, ask, byId, bytes, el, number, percent, plural, visible } from "./dom.js";
+import { ask, byId, bytes, el, number, percent, plural, visible } from "./dom.js";
 import { listenForKeys } from "./keys.js";
 import { asParameters, built, goTo, withoutTitle } from "./markup.js";
 import { listen } from "./news.js";
+import { whileTyping } from "./typing.js";
 
-const TYPING_MS = 120; // a pause after which somebody may want to see results
 const fields = { query: byId("query"), collection: byId("collection"), mode: byId("mode") };
 const [results, empty, summary, note, article] = ["results", "empty", "summary", "note", "document"].map(byId);
 
+const shown = whileTyping(Object.values(fields), run, refuse);
 let status = null;
-let pending = null; // aborts the question that is on its way
-let timer = 0;
 
 // -- the address ---------------------------------------------------------------------------------
 
@@ -47,7 +46,7 @@ function run() {
 }
 
 function answer() {
-  if (!fields.query.value.trim()) return showStart();
+  if (!fields.query.value.trim()) return shown(showStart);
   return shown(async (signal) => {
     const found = await ask("search", wanted(), signal);
     clear();
@@ -62,7 +61,7 @@ function answer() {
 function resultOf(hit) {
   return el("li", { class: "result", tabindex: "-1" },
     el("div", { class: "result-head" },
-      el("h3", { class: "title" }, el("a", { href: addressOfDocument(hit.key, { line: hit.line }) }, hit.title)),
+      el("h2", { class: "title" }, el("a", { href: addressOfDocument(hit.key, { line: hit.line }) }, hit.title)),
       hit.is_stale ? el("span", { class: "badge" }, "changed since") : null,
       el("span", { class: "meta muted" }, `${hit.date}  ${hit.score.toFixed(2)}`)),
     el("p", { class: "key muted" }, el("bdi", {}, `${hit.key}:${hit.line}`)),
@@ -98,7 +97,7 @@ function showList(name) {
     summary.textContent = `${visible(name)}: ${count}`;
     results.append(...listed.documents.map((each) => el("li", { class: "result", tabindex: "-1" },
       el("div", { class: "result-head" },
-        el("h3", { class: "title" }, el("a", { href: addressOfDocument(each.key) }, each.title)),
+        el("h2", { class: "title" }, el("a", { href: addressOfDocument(each.key) }, each.title)),
         el("span", { class: "meta muted" }, each.date)),
       el("p", { class: "key muted" }, el("bdi", {}, each.key)), tagsOf(each))));
   });
@@ -146,19 +145,9 @@ function clear() {
   summary.textContent = "";
 }
 
-async function shown(work) {
-  if (pending) pending.abort();
-  const mine = (pending = new AbortController());
-  results.setAttribute("aria-busy", "true");
-  try {
-    await work(mine.signal);
-  } catch (error) {
-    if (mine.signal.aborted) return;
-    clear();
-    summary.textContent = error instanceof Refused ? visible(error.message) : "The service did not answer.";
-  } finally {
-    if (pending === mine) results.removeAttribute("aria-busy");
-  }
+function refuse(words) {
+  clear();
+  summary.textContent = words;
 }
 
 // -- the service ---------------------------------------------------------------------------------
@@ -215,17 +204,6 @@ function factsOf(news) {
   return facts;
 }
 
-for (const field of Object.values(fields)) {
-  field.addEventListener("input", () => {
-    clearTimeout(timer);
-    timer = setTimeout(run, TYPING_MS);
-  });
-}
-byId("form").addEventListener("submit", (event) => {
-  event.preventDefault();
-  clearTimeout(timer);
-  run();
-});
 listenForKeys(fields.query, () => results.firstElementChild);
 addEventListener("hashchange", show);
 listen({ status: onStatus }, () => "vector-index-mcp documents ui");

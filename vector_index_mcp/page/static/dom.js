@@ -32,6 +32,17 @@ export function el(tag, properties, ...children) {
   return element;
 }
 
+// A path in an address. A name whose bytes are no text cannot be written there.
+export const encodedPath = (path) => path.split("/").map((part) => encodeURIComponent(part.toWellFormed())).join("/");
+
+export function decodedPath(text) {
+  try {
+    return text.split("/").map(decodeURIComponent).join("/");
+  } catch {
+    return text; // somebody wrote it by hand
+  }
+}
+
 export const byId = (id) => document.getElementById(id);
 
 export const number = (value) => value.toLocaleString("en");

@@ -1,6 +1,6 @@
 // The map: a folder as areas, and the same as a table for those who rather read.
 
-import { Refused, ask, byId, el, number, percent, plural, visible } from "./dom.js";
+import { Refused, ask, byId, el, encodedPath, number, percent, plural, visible } from "./dom.js";
 
 const REFRESH_MS = 2000; // at most so often while the index changes
 const HEADER_PX = 22; // of a folder's name above what lies in it
@@ -58,7 +58,7 @@ export function onStatus(status, projectName) {
 const missing = (part) => Object.values(part.missing).reduce((sum, count) => sum + count, 0);
 const weight = (part) => part.chunks + missing(part);
 const join = (name) => (folder ? `${folder}/${name}` : name);
-export const address = (path) => `#/map/${path.split("/").map(encodeURIComponent).join("/")}`;
+export const address = (path) => `#/map/${encodedPath(path)}`;
 
 // -- areas ---------------------------------------------------------------------------------------
 

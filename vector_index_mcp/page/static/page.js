@@ -2,24 +2,29 @@
 // that reloading and going back do what they should.
 
 import * as activity from "./activity.js";
-import { byId, visible } from "./dom.js";
+import { byId, decodedPath, visible } from "./dom.js";
+import * as file from "./file.js";
 import * as map from "./map.js";
 import { listen } from "./news.js";
 import * as search from "./search.js";
 
-const VIEWS = ["search", "map", "activity"];
+const VIEWS = ["search", "map", "activity", "file"];
 
 function showView() {
   const [, view, rest] = location.hash.match(/^#\/(\w+)[/?]?(.*)$/) || [null, "search", ""];
   const wanted = VIEWS.includes(view) ? view : "search";
+  const before = document.body.dataset.view;
   document.body.dataset.view = wanted;
-  for (const name of ["search", "map"]) byId(name).hidden = name !== (wanted === "activity" ? "search" : wanted);
+  for (const name of ["search", "map", "file"]) byId(name).hidden = name !== (wanted === "activity" ? "search" : wanted);
   for (const link of document.querySelectorAll(".tabs a")) {
     if (link.dataset.view === wanted) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
-  if (wanted === "map") map.show(rest.split("/").filter(Boolean).map(decodeURIComponent).join("/"));
+  if (wanted === "map") map.show(decodedPath(rest).split("/").filter(Boolean).join("/"));
   else map.hide();
+  if (wanted === "file") file.show(rest);
+  else file.hide();
+  if (wanted === "search" && before === "file") search.resume();
   if (wanted === "search" && rest) search.take(Object.fromEntries(new URLSearchParams(rest)));
 }
 
@@ -43,6 +48,7 @@ function onStatus(status) {
 
 search.start(keepInAddress);
 map.start();
+file.start();
 activity.start();
 addEventListener("hashchange", showView);
 showView();

@@ -1,9 +1,12 @@
 // Search as you type: the form, the results and the keys that walk through them.
 
-import { Refused, ask, byId, el, lines, number, plural, visible } from "./dom.js";
+import { codeOf, pathOf, waysTo } from "./code.js";
+import { ask, byId, el, number, plural, visible } from "./dom.js";
+import { address } from "./file.js";
+import { whileTyping } from "./typing.js";
 
-const TYPING_MS = 120; // a pause after which somebody may want to see results
 const FOLDED_LINES = 14;
+const LANGUAGES_MS = 2000; // at most so often they are counted while the index changes
 
 const query = byId("query");
 const path = byId("path");
@@ -15,24 +18,17 @@ const empty = byId("empty");
 
 let status = null;
 let shown = null; // the answer on the screen
-let pending = null; // aborts the question that is on its way
+let left = null; // the result whose file somebody looks at
+let languages = {}; // how many files a filter by each leaves
+let indexed = ""; // differs when they may be others
 let timer = 0;
 let onAsked = () => {};
+const newest = whileTyping([query, path, language], run, clear);
 
 export function start(whenAsked) {
   onAsked = whenAsked;
-  for (const field of [query, path, language]) {
-    field.addEventListener("input", () => {
-      clearTimeout(timer);
-      timer = setTimeout(run, TYPING_MS);
-    });
-  }
-  byId("form").addEventListener("submit", (event) => {
-    event.preventDefault();
-    clearTimeout(timer);
-    run();
-  });
   document.addEventListener("keydown", onKey);
+  language.addEventListener("blur", () => fillLanguages());
   showEmpty();
 }
 
@@ -44,14 +40,27 @@ export function take(wanted) {
   const isSame = Object.keys(now).every((name) => now[name] === (wanted[name] || ""));
   query.value = wanted.query || "";
   path.value = wanted.path || "";
-  language.value = wanted.language || "";
+  fillLanguages(wanted.language || "");
   if (!isSame) run();
+}
+
+// Back to where somebody was before they looked at a file.
+export function resume() {
+  if (!left?.isConnected) return;
+  left.focus({ preventScroll: true });
+  left.scrollIntoView({ block: "center" });
 }
 
 export function onStatus(news) {
   const isReady = news.model.state === "ready" && status?.model.state !== "ready";
   const isIndexed = !news.current_run && status?.current_run;
   status = news;
+  const now = `${news.indexed_file_count} ${news.last_changes[0]?.time}`;
+  if (now !== indexed && !timer) {
+    timer = setTimeout(() => { timer = 0; }, LANGUAGES_MS);
+    indexed = now;
+    countLanguages();
+  }
   if (shown?.note && (isReady || isIndexed)) answer(values()); // what limited it is over
   else if (!query.value.trim()) showEmpty();
 }
@@ -62,28 +71,31 @@ function run() {
   answer(wanted);
 }
 
-async function answer(wanted) {
-  if (pending) pending.abort();
-  pending = null;
-  if (!wanted.query.trim()) {
-    shown = null;
-    showEmpty();
-    return;
-  }
-  const mine = (pending = new AbortController());
-  results.setAttribute("aria-busy", "true");
+function answer(wanted) {
+  return newest(async (signal) => {
+    if (!wanted.query.trim()) showEmpty();
+    else show(await ask("search", wanted, signal), wanted);
+  });
+}
+
+// -- languages -----------------------------------------------------------------------------------
+
+async function countLanguages() {
   try {
-    show(await ask("search", wanted, mine.signal), wanted);
-  } catch (error) {
-    if (mine.signal.aborted) return;
-    if (error instanceof Refused) {
-      clear(error.message);
-    } else {
-      summary.textContent = "The service did not answer.";
-    }
-  } finally {
-    if (pending === mine) results.removeAttribute("aria-busy");
+    languages = await ask("languages", {});
+  } catch {
+    return; // there is no index yet; it is asked again when there is
   }
+  if (document.activeElement !== language) fillLanguages(); // not while somebody chooses
+}
+
+function fillLanguages(chosen = language.value) {
+  const names = Object.keys(languages);
+  if (chosen && !names.includes(chosen)) names.push(chosen);
+  language.replaceChildren(
+    el("option", { value: "" }, "any"),
+    ...names.map((name) => el("option", { value: name }, name in languages ? `${name} (${number(languages[name])})` : name)));
+  language.value = chosen;
 }
 
 // -- what is shown -------------------------------------------------------------------------------
@@ -122,6 +134,8 @@ function showEmpty() {
       el("li", {}, key("/"), " to the search field"),
       el("li", {}, key("↑"), key("↓"), " from result to result"),
       el("li", {}, key("Enter"), " to unfold one"),
+      el("li", {}, key("f"), " to look at the whole file"),
+      el("li", {}, key("e"), " to open it in the editor"),
       el("li", {}, key("c"), " to copy its path and lines")),
   );
 }
@@ -147,20 +161,19 @@ function showNothingFound(wanted, isLimited) {
 
 function resultOf(hit, wanted) {
   const place = `${hit.file_path}:${hit.start_line}-${hit.end_line}`;
-  const slash = hit.file_path.lastIndexOf("/") + 1;
-  const copy = el("button", { type: "button", class: "plain copy", title: `Copy ${place}`, "aria-label": `Copy ${place}`, onclick: () => copyPlace(copy, place) }, "Copy");
-  const code = codeOf(hit);
-  return el("li", { class: "result", tabindex: "-1", "aria-label": place },
+  const numbers = `:${hit.start_line}–${hit.end_line}`;
+  const link = el("a", { href: address(hit.file_path, hit.start_line, hit.end_line), title: "Look at the whole file" },
+    pathOf(hit.file_path), el("span", { class: "lines" }, numbers));
+  const item = el("li", { class: "result", tabindex: "-1", "aria-label": place, onclick: (event) => { if (event.target.closest(".place a")) left = item; } },
     el("div", { class: "result-head" },
-      el("h3", { class: "place" },
-        el("bdi", {}, hit.file_path.slice(0, slash), el("b", {}, hit.file_path.slice(slash))),
-        el("span", { class: "lines" }, `:${hit.start_line}–${hit.end_line}`)),
+      el("h2", { class: "place" }, link),
       hit.is_stale && el("span", { class: "badge", title: "The file has changed since; it is being indexed anew" }, "changed"),
       el("span", { class: "meta muted" }, `${hit.language}  ${hit.score.toFixed(2)}`),
-      copy),
+      waysTo(place, hit.editor)),
     hit.scope && el("p", { class: "scope muted" }, hit.scope),
-    code,
+    foldedCodeOf(hit),
     matchesOf(hit, wanted));
+  return item;
 }
 
 function matchesOf(hit, wanted) {
@@ -170,16 +183,8 @@ function matchesOf(hit, wanted) {
   return el("p", { class: "matches muted" }, hit.matched.map((word) => el("mark", {}, word)), rest);
 }
 
-function codeOf(hit) {
-  const text = el("code", {}, hit.spans.map(([kind, piece, isMarked]) => {
-    const span = kind ? el("span", { class: `t-${kind}` }, lines(piece)) : lines(piece);
-    return isMarked ? el("mark", {}, span) : span;
-  }));
-  const count = text.textContent.split("\n").length;
-  const numbers = Array.from({ length: count }, (_, index) => hit.start_line + index).join("\n");
-  const body = el("div", { class: "code" },
-    el("pre", { class: "numbers", "aria-hidden": "true" }, lines(numbers)),
-    el("pre", { class: "text", tabindex: "-1" }, text));
+function foldedCodeOf(hit) {
+  const [body, count] = codeOf(hit.spans, hit.start_line);
   if (count <= FOLDED_LINES) return body;
   body.classList.add("folded");
   const unfold = el("button", { type: "button", class: "plain unfold", "aria-expanded": "false", onclick: () => {
@@ -190,22 +195,14 @@ function codeOf(hit) {
   return el("div", {}, body, unfold);
 }
 
-async function copyPlace(button, place) {
-  await navigator.clipboard.writeText(place);
-  button.textContent = "Copied";
-  setTimeout(() => { button.textContent = "Copy"; }, 1200);
-}
-
 // -- keys ----------------------------------------------------------------------------------------
 
 function onKey(event) {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
-  const isWriting = event.target.closest("input") !== null;
+  const isWriting = event.target.closest("input, select") !== null;
   const current = event.target.closest(".result");
   if (event.key === "/" && !isWriting) {
-    location.hash = "#/search";
-    query.focus();
-    query.select();
+    toQuery();
   } else if (event.key === "Escape" && current) {
     query.focus();
   } else if (event.key === "ArrowDown" && (event.target === query || current)) {
@@ -217,10 +214,24 @@ function onKey(event) {
     current.querySelector(".unfold")?.click();
   } else if (event.key === "c" && event.target === current && current) {
     current.querySelector(".copy").click();
+  } else if (event.key === "f" && event.target === current && current) {
+    current.querySelector(".place a")?.click();
+  } else if (event.key === "e" && event.target === current && current) {
+    current.querySelector(".editor")?.click();
   } else {
     return;
   }
   event.preventDefault();
+}
+
+function toQuery() {
+  const focus = () => {
+    query.focus();
+    query.select();
+  };
+  if (query.checkVisibility()) return focus();
+  addEventListener("hashchange", focus, { once: true }); // the page's own listener comes first
+  location.hash = document.querySelector('.tabs a[data-view="search"]').hash;
 }
 
 function focusResult(item) {
