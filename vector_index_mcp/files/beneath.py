@@ -137,6 +137,18 @@ class Folder:
         """Remove an empty folder."""
         os.rmdir(self._way(name), dir_fd=self.at)
 
+    @contextmanager
+    def below(self, name: str) -> "Iterator[Folder]":
+        """A folder in this one, held open."""
+        if self.at is None:
+            yield Folder(_checked(self.path, name), None)
+            return
+        at = os.open(name, _STEP, dir_fd=self.at)
+        try:
+            yield Folder(self.path / name, at)
+        finally:
+            os.close(at)
+
     def sync(self) -> None:
         """Have the disk keep which entries there are, whatever happens to the machine."""
         if self.at is None:

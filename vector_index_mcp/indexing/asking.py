@@ -63,6 +63,9 @@ class Question:
         embedder, model = self._embedder, self._index.manifest.model
         if model is None or self.ledger.unembedded_count >= self.ledger.chunk_count:
             return None, embedder.reason or "no chunk has been embedded yet"
+        at_once = await embedder.asked(self.text)
+        if at_once is not None and at_once[1].digest == model.digest:
+            return at_once[0], ""
         if embedder.state != "ready" and not self._wait_for_model:
             embedder.start()
             return None, embedder.reason or "the embedding model is still loading"

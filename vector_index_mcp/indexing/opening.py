@@ -9,7 +9,8 @@ import hashlib
 import logging
 import os
 import shutil
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +21,7 @@ import filelock
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.store.index import Manifest, discard, is_local
 from vector_index_mcp.errors import (
+    BusyError,
     DamagedIndexError,
     ForeignIndexError,
     LostIndexError,
@@ -43,8 +45,8 @@ from vector_index_mcp.indexing.remedies import Remedies
 
 _log = logging.getLogger(__name__)
 
-_PLACES = "places"  # of indexes that cannot lie in their projects, below the state folder
-_LOCKS = "locks"
+PLACES = "places"  # of indexes that cannot lie in their projects, below the state folder
+LOCKS = "locks"
 _SECONDS_BETWEEN_TRIES = 0.2
 
 
@@ -88,7 +90,7 @@ class Opener:
         self._records = Records(state_folder)
         self._remedies = remedies
         # The system drops the locks when the process dies, however it dies.
-        self._outer = _lock(state_folder / _LOCKS / f"{_name_of(place.uri)}.lock")
+        self._outer = _lock(lock_of(place.uri, state_folder))
         self._inner: filelock.BaseFileLock | None = None
         self._claim: Claim | None = None
         self._is_open = False
@@ -193,22 +195,22 @@ class Opener:
         self.displaced = (
             f"{configured} {why}, so it is left alone; delete it to have the index there"
         )
-        self.uri = str(self._substitute)
-        standing = self._records.standing(self._substitute)
+        self.uri = str(self.substitute)
+        standing = self._records.standing(self.substitute)
         if standing is Standing.FOREIGN:
-            raise foreign(self._substitute)
+            raise foreign(self.substitute)
         return standing
 
     def _tidy(self) -> None:
         """Drop what earlier starts needed: an index in place of a foreign one, old records."""
         self._records.forget_unused()
         if not self.displaced:
-            shutil.rmtree(self._substitute, ignore_errors=True)
+            shutil.rmtree(self.substitute, ignore_errors=True)
 
     @property
-    def _substitute(self) -> Path:
+    def substitute(self) -> Path:
         """Where the index lies if it cannot lie in the project."""
-        return self._state_folder / _PLACES / _name_of(self._place.owner)
+        return self._state_folder / PLACES / _name_of(self._place.owner)
 
     def _unusable(self, error: OSError) -> StoreError:
         return StorageError(
@@ -231,7 +233,7 @@ class Opener:
         if is_copy:
             _log.info("the index at %s is a copy and becomes this project's own", self.uri)
             await anyio.to_thread.run_sync(claim.renew_mark)
-        await anyio.to_thread.run_sync(claim.open)
+        await anyio.to_thread.run_sync(claim.open, self._place.owner)
         self._is_open = True
         await anyio.to_thread.run_sync(self._tidy)
         if not is_intact:
@@ -304,14 +306,39 @@ class Opener:
         if owner == self._place.owner:
             return
         is_own = is_copy or (home is not None and Path(self.uri).is_relative_to(home))
-        if not is_own and await anyio.to_thread.run_sync(_may_exist, owner):
+        if not is_own and await anyio.to_thread.run_sync(may_exist, owner):
             raise ForeignIndexError(
                 f"the index at {self.uri} belongs to {owner}", Problem.INDEX_OF_ANOTHER
             )
         await index.adopt(self._place.owner)
 
 
-def _may_exist(owner: str) -> bool:
+def lock_of(uri: str, state_folder: Path) -> Path:
+    """The lock that the writer of an index holds outside of its folder."""
+    return state_folder / LOCKS / f"{_name_of(uri)}.lock"
+
+
+@contextmanager
+def held(lock: Path, seconds: float = 0) -> Iterator[None]:
+    """The time in which no other process holds a lock.
+
+    Args:
+        lock: Its file, made if it is not there; what is no file of our own is replaced.
+        seconds: How long to wait for it.
+
+    Raises:
+        BusyError: If another process holds it.
+        OSError: If it cannot be made.
+    """
+    _make_sound(lock)
+    try:
+        with _lock(lock).acquire(timeout=seconds):
+            yield
+    except filelock.Timeout:
+        raise BusyError("another process uses it; end that, and try again") from None
+
+
+def may_exist(owner: str) -> bool:
     """Whether there may be somebody who needs an index; of a project that is gone there is not."""
     return not Path(owner).is_absolute() or os.path.isdir(owner)
 

@@ -11,13 +11,10 @@ ended. So a folder is
   copied, restored or synchronised;
 - foreign in all other cases, and then left alone.
 
-LanceDB never changes a file it has written, but for a hint at the newest version; so the record
-also shows whether anything was changed while no process wrote the index: damage, a restored backup,
-files that a pull brought.
+The record also shows whether anything was changed while no process wrote the index (`stamps`).
 """
 
 import contextlib
-import hashlib
 import json
 import os
 import re
@@ -32,15 +29,14 @@ from typing import Any
 
 from vector_index_mcp.engine.store.index import is_table, prepare_folder
 from vector_index_mcp.errors import ForeignIndexError, Problem, StorageError
+from vector_index_mcp.indexing.stamps import HINT, Stamp, digest_of, files_below, stamps_in
 
 MARK = "index.mark"
 LOCK = "index.lock"
 _NUMBER = re.compile(r"[0-9a-f]{32}")
 _LONGEST_MARK_BYTES = 100
-_RECORDS = "indexes"
-_HINT = "/_versions/latest_version_hint.json"  # the only file that LanceDB writes anew
+RECORDS = "indexes"
 _RECORD_KEPT_SECONDS = 180 * 24 * 3600  # of a folder that is gone: its disk may be unplugged
-_HASHED_AT_ONCE_BYTES = 1 << 20
 # Hashing takes 0.7 s for a gigabyte, and a service has 4 s to end. What is not hashed costs a
 # later copy of the index its texts, not its vectors, which the embedding cache has as well.
 _MOST_HASHED_BYTES = 1_000_000_000
@@ -58,31 +54,21 @@ class Standing(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class _File:
-    """A file of an index at the end of its last writer."""
+class Known:
+    """What a record says of an index."""
 
-    size: int
-    mtime_ns: int
-    ctime_ns: int
-    digest: str
-    """SHA-256 of its content; empty if there was no time for it."""
-
-    def is_like(self, path: str, status: os.stat_result) -> bool:
-        """Whether `path` still has the content that this was."""
-        if (status.st_size, status.st_mtime_ns, status.st_ctime_ns) == self._stamp:
-            return True
-        return status.st_size == self.size and bool(self.digest) and _digest(path) == self.digest
-
-    @property
-    def _stamp(self) -> tuple[int, int, int]:
-        return self.size, self.mtime_ns, self.ctime_ns
+    number: str
+    folder: Path | None
+    """Where it lay when it was last written; None if the record is damaged."""
+    owner: str
+    """Whose it is; empty if that was not noted."""
 
 
 class Records:
     """What this user's state folder knows of indexes."""
 
     def __init__(self, state_folder: Path) -> None:
-        self._folder = state_folder / _RECORDS
+        self._folder = state_folder / RECORDS
 
     def standing(self, folder: Path) -> Standing:
         """Whose the index in `folder` is. Follows no link and changes nothing.
@@ -113,7 +99,8 @@ class Records:
         if found is None:
             raise foreign(folder)
         number, record = found
-        return Claim(self, folder, number, _files_in(record), is_closed=bool(record.get("closed")))
+        files, is_closed = stamps_in(record), bool(record.get("closed"))
+        return Claim(self, folder, number, files, _owner_in(record), is_closed=is_closed)
 
     def _record_of(self, folder: Path) -> tuple[str, dict[str, Any]] | None:
         """The number of the index in `folder`, and what is recorded of it; None if nothing is.
@@ -132,6 +119,25 @@ class Records:
                 return path.stem, record | {"mark": None}
         return None
 
+    def all(self) -> Iterator[Known]:
+        """Every index that there is a record of."""
+        for path in sorted(self._folder.glob("*.json")):
+            if _NUMBER.fullmatch(path.stem) and (record := self._read(path.stem)) is not None:
+                folder = Path(str(record.get("folder") or ""))
+                is_damaged = not folder.is_absolute()
+                yield Known(path.stem, None if is_damaged else folder, _owner_in(record))
+
+    def of(self, folder: Path) -> Known | None:
+        """What is recorded of the index in `folder`; None if it is not ours."""
+        if (found := self._record_of(folder)) is None:
+            return None
+        return Known(found[0], folder, _owner_in(found[1]))
+
+    def forget(self, number: str) -> None:
+        """Drop the record of an index that is no more."""
+        with contextlib.suppress(FileNotFoundError):
+            (self._folder / f"{number}.json").unlink()
+
     def make(self, folder: Path) -> "Claim":
         """Make `folder` the place of an index of ours, empty until somebody fills it.
 
@@ -142,7 +148,7 @@ class Records:
         if self.standing(folder) is Standing.FOREIGN:
             raise foreign(folder)
         prepare_folder(folder, own_names={MARK, LOCK})
-        claim = Claim(self, folder, secrets.token_hex(16), {}, is_closed=False)
+        claim = Claim(self, folder, secrets.token_hex(16), {}, "", is_closed=False)
         claim.renew_mark()
         return claim
 
@@ -190,7 +196,8 @@ class Claim:
         records: Records,
         folder: Path,
         number: str,
-        files: dict[str, _File],
+        files: dict[str, Stamp],
+        owner: str,
         *,
         is_closed: bool,
     ) -> None:
@@ -198,6 +205,7 @@ class Claim:
         self._records = records
         self._number = number
         self._files = files
+        self._owner = owner
         self._is_closed = is_closed
         self._place = _place_of(folder / MARK)
 
@@ -235,37 +243,37 @@ class Claim:
         """
         may_be_newer = not (self._is_closed or is_copy)
         found: set[str] = set()
-        for name, path, status in _files_below(self.folder):
+        for name, path, status in files_below(self.folder):
             if not stat.S_ISREG(status.st_mode):
                 return False
             known = self._files.get(name)
             if known is None and not may_be_newer:
                 return False
-            is_hint = may_be_newer and name.endswith(_HINT)
+            is_hint = may_be_newer and name.endswith(HINT)
             if known is not None and not is_hint and not known.is_like(path, status):
                 return False
             found.add(name)
         return may_be_newer or found == self._files.keys()
 
-    def open(self) -> None:
-        """Note that the index is being written from now on."""
-        self._is_closed = False
+    def open(self, owner: str) -> None:
+        """Note that the index is being written from now on, and whose it is."""
+        self._is_closed, self._owner = False, owner
         self._note()
 
     def close(self) -> None:
         """Note what every file is like now, because nobody writes any more."""
         if not self.holds:
             return
-        files: dict[str, _File] = {}
+        files: dict[str, Stamp] = {}
         left = _MOST_HASHED_BYTES
-        for name, path, status in _files_below(self.folder):
+        for name, path, status in files_below(self.folder):
             known = self._files.get(name)
             stamp = status.st_size, status.st_mtime_ns, status.st_ctime_ns
             digest = known.digest if known and known.is_like(path, status) else ""
             if not digest and left > 0:
                 left -= status.st_size
-                digest = _digest(path)
-            files[name] = _File(*stamp, digest)
+                digest = digest_of(path)
+            files[name] = Stamp(*stamp, digest)
         self._files, self._is_closed = files, True
         self._note()
 
@@ -276,11 +284,17 @@ class Claim:
         }
         record = {
             "folder": str(self.folder),
+            "owner": self._owner,
             "mark": list(self._place or ()),
             "closed": self._is_closed,
             "files": files,
         }
         self._records.write(self._number, record)
+
+
+def _owner_in(record: dict[str, Any]) -> str:
+    owner = record.get("owner")
+    return owner if isinstance(owner, str) else ""
 
 
 def foreign(folder: Path) -> ForeignIndexError:
@@ -322,14 +336,6 @@ def _place_in(record: dict[str, Any]) -> _Place | None:
     return None
 
 
-def _files_in(record: dict[str, Any]) -> dict[str, _File]:
-    files = record.get("files")
-    try:
-        return {str(name): _File(*values) for name, values in dict(files or {}).items()}
-    except (TypeError, ValueError):
-        return {}
-
-
 def _number_in(folder: Path) -> str | None:
     """The number in the mark of `folder`; None if there is no sound mark."""
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
@@ -350,36 +356,6 @@ def _number_in(folder: Path) -> str | None:
 
 def _names_in(folder: Path) -> list[str]:
     return [entry.name for entry in folder.iterdir()]
-
-
-def _files_below(folder: Path) -> Iterator[tuple[str, str, os.stat_result]]:
-    """Everything in the tables in `folder` that is no folder: name, path and status."""
-    pending = [str(folder)]
-    while pending:
-        here = pending.pop()
-        try:
-            with os.scandir(here) as entries:
-                for entry in entries:
-                    name = entry.path[len(str(folder)) + 1 :]
-                    if not is_table(name.partition(os.sep)[0]):
-                        continue
-                    if entry.is_dir(follow_symlinks=False):
-                        pending.append(entry.path)
-                    else:
-                        yield name, entry.path, entry.stat(follow_symlinks=False)
-        except OSError:  # it has gone meanwhile
-            continue
-
-
-def _digest(path: str) -> str:
-    found = hashlib.sha256()
-    try:
-        with open(path, "rb") as file:  # noqa: PTH123 - there are thousands
-            while data := file.read(_HASHED_AT_ONCE_BYTES):
-                found.update(data)
-    except OSError:
-        return ""
-    return found.hexdigest()
 
 
 def _replace(path: Path, text: str) -> None:

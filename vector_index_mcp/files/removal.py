@@ -1,0 +1,90 @@
+"""Removes what lies in a folder, and tells what could not be removed. No link is followed."""
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from vector_index_mcp.files import beneath
+
+_DEEPEST = 200  # folders in each other; each is held open
+_TOO_DEEP = "there are too many folders in each other"
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What was not removed, or is not to be."""
+
+    path: str
+    """Where it lies."""
+    why: str
+
+
+def left_by(path: Path, error: OSError) -> Left:
+    """What the system does not let us remove."""
+    return Left(str(path), error.strerror or str(error))
+
+
+@contextmanager
+def reached(folder: Path) -> Iterator[beneath.Folder]:
+    """A folder, by an absolute path with no link on it.
+
+    Raises:
+        OSError: If there is none.
+    """
+    way = folder.relative_to(folder.anchor).as_posix()
+    with beneath.opened(Path(folder.anchor), "" if way == "." else way) as found:
+        yield found
+
+
+def remove(folder: beneath.Folder, name: str, depth: int = 0) -> list[Left]:
+    """Remove an entry of a folder, with all that is in it; returns what could not be removed."""
+    path = folder.path / name
+    try:
+        if not stat.S_ISDIR(folder.status(name).st_mode):
+            folder.remove(name)
+            return []
+        if depth == _DEEPEST:
+            return [Left(str(path), _TOO_DEEP)]
+        with folder.below(name) as inside:
+            left = [each for inner in inside.names() for each in remove(inside, inner, depth + 1)]
+        if not left:
+            folder.remove_folder(name)
+    except FileNotFoundError:  # somebody else has removed it
+        return []
+    except OSError as error:
+        return [left_by(path, error)]
+    return left
+
+
+def remove_at(path: Path) -> list[Left]:
+    """Remove what lies at an absolute path; returns what could not be removed."""
+    try:
+        with reached(path.parent) as folder:
+            return remove(folder, path.name)
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        return [left_by(path, error)]
+
+
+def remove_if_empty(path: Path) -> None:
+    """Remove a folder that nothing lies in."""
+    with suppress(OSError), reached(path.parent) as folder:
+        folder.remove_folder(path.name)
+
+
+def size_of(path: Path) -> int:
+    """The bytes of a file, or of all files in a folder; 0 for what cannot be looked at."""
+    with suppress(OSError):
+        status = path.lstat()
+        if not stat.S_ISDIR(status.st_mode):
+            return status.st_size
+    total = 0
+    for here, _, names in os.walk(path):
+        for name in names:
+            with suppress(OSError):
+                total += os.lstat(os.path.join(here, name)).st_size  # noqa: PTH118
+    return total

@@ -1,0 +1,148 @@
+"""Removes an index of ours, and leaves alone what else lies in its folder.
+
+The tables go first, then the mark that says whose they are, and our record last. So what a kill
+leaves is still known as ours: the next start builds the index anew, the next removal goes on.
+"""
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from vector_index_mcp.engine.store.index import is_table
+from vector_index_mcp.errors import BusyError
+from vector_index_mcp.files import beneath
+from vector_index_mcp.files.removal import (
+    Left,
+    left_by,
+    reached,
+    remove,
+    remove_at,
+    remove_if_empty,
+)
+from vector_index_mcp.indexing.opening import held, lock_of
+from vector_index_mcp.indexing.ownership import LOCK, MARK, Known, Records, Standing
+
+_HIDES = ".gitignore"
+_HIDES_ALL = b"*\n"  # as it is made
+_PART = re.compile(rf"{re.escape(MARK)}\.[0-9a-f]{{8}}")  # of a mark that was being written
+_PATIENCE_SECONDS = 5.0  # for a writer that is ending, or another one who removes it
+_NOT_OURS = "this program did not write it for you on this machine"
+_LINKED = "a link leads there, and none is followed"
+_MOVED = "it was replaced just now; try again"
+
+
+def fault_of(folder: Path, records: Records) -> str:
+    """Why the index in `folder` must not be removed; empty if it may be, or there is none.
+
+    Raises:
+        OSError: If it cannot be looked at.
+    """
+    if os.path.lexists(folder) and os.path.realpath(folder) != str(folder):
+        return _LINKED
+    return _NOT_OURS if records.standing(folder) is Standing.FOREIGN else ""
+
+
+def others_in(folder: Path) -> list[str]:
+    """What lies in the folder of an index and is no part of it."""
+    with suppress(OSError), reached(folder) as opened:
+        is_hidden = _is_hidden_by_us(opened)
+        names = opened.names()
+        return sorted(n for n in names if not (_is_part(n) or (n == _HIDES and is_hidden)))
+    return []
+
+
+def remove_index(folder: Path, records: Records, state_folder: Path) -> list[Left]:
+    """Remove the index in `folder`; returns what could not be removed.
+
+    Args:
+        folder: An absolute path.
+        records: Of indexes.
+        state_folder: Where locks of indexes lie.
+    """
+    lock = lock_of(str(folder), state_folder)
+    try:
+        lock.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with held(lock, _PATIENCE_SECONDS):
+            return _removed(folder, records) or remove_at(lock)
+    except BusyError as error:
+        return [Left(str(folder), str(error))]
+    except OSError as error:
+        is_done = isinstance(error, FileNotFoundError) and not os.path.lexists(folder)
+        return [] if is_done else [left_by(folder, error)]  # by somebody else
+
+
+def _removed(folder: Path, records: Records) -> list[Left]:
+    known = [each for each in records.all() if each.folder == folder]
+    if fault := fault_of(folder, records):
+        return [Left(str(folder), fault)]
+    with suppress(FileNotFoundError), reached(folder) as opened:
+        found = records.of(folder)
+        if found is not None:
+            if left := _emptied(opened):
+                return left
+            known.append(found)
+        elif known and not others_in(folder):  # a removal was broken off here
+            remove(opened, _HIDES)
+    remove_if_empty(folder)
+    for each in known:
+        _forget(each, folder, records)
+    return []
+
+
+def _forget(known: Known, folder: Path, records: Records) -> None:
+    """Drop a record, unless it is that of the index that the one in `folder` was a copy of."""
+    recorded = next((each for each in records.all() if each.number == known.number), None)
+    if recorded is None or recorded.folder is None:
+        return
+    if recorded.folder == folder or not os.path.lexists(recorded.folder / MARK):
+        records.forget(known.number)
+
+
+def _emptied(folder: beneath.Folder) -> list[Left]:
+    """Remove all parts of an index; returns what could not be removed."""
+    if not _is_same(folder):
+        return [Left(str(folder.path), _MOVED)]
+    with _alone_in(folder):
+        left = [each for n in folder.names() if is_table(n) for each in remove(folder, n)]
+    parts = [LOCK, *(name for name in folder.names() if _PART.fullmatch(name))]
+    if not others_in(folder.path):
+        parts.append(_HIDES)
+    for name in [*parts, MARK]:
+        left = left or remove(folder, name)
+    return left
+
+
+@contextmanager
+def _alone_in(folder: beneath.Folder) -> Iterator[None]:
+    """The time in which nobody is the writer by the lock in the index's folder."""
+    if LOCK not in folder.names():
+        yield
+        return
+    with held(folder.path / LOCK, _PATIENCE_SECONDS):
+        yield
+
+
+def _is_same(folder: beneath.Folder) -> bool:
+    """Whether the folder that is held open is still the one that its path leads to."""
+    there, here = (folder.path / MARK).lstat(), folder.status(MARK)
+    return (there.st_dev, there.st_ino) == (here.st_dev, here.st_ino)
+
+
+def _is_part(name: str) -> bool:
+    return is_table(name) or name in {MARK, LOCK} or _PART.fullmatch(name) is not None
+
+
+def _is_hidden_by_us(folder: beneath.Folder) -> bool:
+    """Whether the folder's ignore file is the one that is made with an index."""
+    try:
+        descriptor = folder.open(_HIDES, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    except OSError:
+        return False
+    try:
+        return os.read(descriptor, len(_HIDES_ALL) + 1) == _HIDES_ALL
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
