@@ -55,7 +55,7 @@ def run(arguments: Sequence[str], closed: Collection[str] = ()) -> int:
         arguments: The command line's.
         closed: Which standard streams we were started without.
     """
-    parsed = parse(arguments, COMMANDS)
+    parsed = parse(arguments, COMMANDS, _clients(arguments))
     run_command: Run = parsed.run
     try:
         if parsed.speaks_mcp:
@@ -179,7 +179,7 @@ def _search(parsed: argparse.Namespace) -> int:
     project, configured = _project_and_settings(parsed)
     from vector_index_mcp.console import commands
 
-    return commands.search(project, configured, Search.of(parsed))
+    return commands.search(project, configured, Search.of(parsed), _host_options(parsed))
 
 
 def _status(parsed: argparse.Namespace) -> int:
@@ -200,14 +200,28 @@ def _verify(parsed: argparse.Namespace) -> int:
     return commands.verify(project, configured, repair=parsed.repair)
 
 
+def _clear(parsed: argparse.Namespace) -> int:
+    if parsed.all and parsed.path is not None:
+        raise SettingsError("say what shall be removed: give either a PATH, or --all")
+    how = {"is_agreed": parsed.yes, "is_shown_only": parsed.dry_run}
+    if parsed.all:
+        configured = _settings(parsed)
+        from vector_index_mcp.console import clear
+
+        return clear.of_user(configured, **how)
+    project, configured = _project_and_settings(parsed)
+    from vector_index_mcp.console import clear
+
+    return clear.of_project(project, configured, **how)
+
+
 def _doctor(parsed: argparse.Namespace) -> int:
     project, configured = _project_and_settings(parsed)
-    from vector_index_mcp import settings
     from vector_index_mcp.doctor import examine
     from vector_index_mcp.doctor.subject import Project
 
-    origins = settings.origins(_env_file(parsed))
-    return examine.run(Project(project, configured), configured, origins, as_json=parsed.json)
+    subject = Project(project, configured)
+    return examine.run(subject, configured, _env_file(parsed), as_json=parsed.json)
 
 
 def _ps(_: argparse.Namespace) -> int:
@@ -290,14 +304,13 @@ def _datasets(parsed: argparse.Namespace) -> int:
 
 def _examine_documents(parsed: argparse.Namespace, home: "Home", *, as_json: bool) -> int:
     configured = _settings(parsed)
-    from vector_index_mcp import settings
     from vector_index_mcp.doctor import examine
     from vector_index_mcp.doctor.subject import Documents
 
     return examine.run(
         Documents(home, configured),
         configured,
-        settings.origins(_env_file(parsed)),
+        _env_file(parsed),
         as_json=as_json,
         checks=examine.CHECKS_OF_DOCUMENTS,
     )
@@ -309,6 +322,7 @@ COMMANDS: Mapping[str, Run] = {
     "search": _search,
     "status": _status,
     "verify": _verify,
+    "clear": _clear,
     "doctor": _doctor,
     "ui": _ui,
     "ps": _ps,
@@ -322,6 +336,15 @@ COMMANDS: Mapping[str, Run] = {
     "uninstall": _uninstall,
 }
 """What runs each command."""
+
+
+def _clients(arguments: Sequence[str]) -> list[str]:
+    """The names of the MCP clients, if a command needs them."""
+    if not {"install", "uninstall"} & {*arguments}:
+        return []
+    from vector_index_mcp.clients.catalog import CLIENTS
+
+    return [client.name for client in CLIENTS]
 
 
 def _env_file(parsed: argparse.Namespace) -> str | None:

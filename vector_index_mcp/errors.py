@@ -124,6 +124,10 @@ class BackgroundError(VectorIndexError):
     """Raised when the project's background service cannot be started or reached."""
 
 
+class NoServiceError(BackgroundError):
+    """Raised when no background service can be started."""
+
+
 class ServiceEndedError(BackgroundError):
     """Raised when the background service ends before it has answered."""
 

@@ -8,18 +8,13 @@ change where its index goes or which model is loaded.
 import difflib
 import json
 import os
-from collections.abc import Collection
-from typing import Annotated, Literal
+from collections.abc import Collection, Mapping
+from typing import Literal
 
-from pydantic import Field, ValidationError, field_validator
-from pydantic_settings import (
-    BaseSettings,
-    DotEnvSettingsSource,
-    EnvSettingsSource,
-    NoDecode,
-    SettingsConfigDict,
-)
+from dotenv import dotenv_values
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from vector_index_mcp import editors
 from vector_index_mcp.errors import SettingsError
 
 PREFIX = "VECTOR_INDEX_"
@@ -31,10 +26,10 @@ _OTHERS = frozenset({"ENV_FILE", "RUNTIME_DIR"})
 _MOST = 1_000_000_000  # for numbers that nothing else limits; no clock or file goes further
 
 
-class Settings(BaseSettings):
+class Settings(BaseModel):
     """The settings of one process. The environment variable is the field's name with the prefix."""
 
-    model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, extra="ignore")
 
     lancedb_uri: str = Field(
         ".lancedb",
@@ -74,7 +69,7 @@ class Settings(BaseSettings):
         le=_MOST,
         description="Size at which the embedding cache drops its oldest vectors, in MB",
     )
-    ignore_patterns: Annotated[tuple[str, ...], NoDecode] = Field(
+    ignore_patterns: tuple[str, ...] = Field(
         (),
         description="More patterns to ignore, in .gitignore syntax; comma-separated or JSON",
     )
@@ -111,6 +106,11 @@ class Settings(BaseSettings):
         max_length=1_000,
         description="The token that requests over HTTP to the documents must show; empty: none",
     )
+    editor: str = Field(
+        editors.DEFAULT,
+        description="What opens a file from the page: vscode, cursor, zed, idea and others; an "
+        "address with {path} and {line}; or none",
+    )
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"] = Field(
         "WARNING", description="How much is logged to stderr"
     )
@@ -127,6 +127,12 @@ class Settings(BaseSettings):
                 raise ValueError(f"starts with [ but is not a JSON list ({error})") from None
         return [part.strip() for part in value.split(",") if part.strip()]
 
+    @field_validator("editor")
+    @classmethod
+    def _an_editor(cls, value: str) -> str:
+        editors.template_of(value)
+        return value
+
     @field_validator("log_level", mode="before")
     @classmethod
     def _any_case(cls, value: object) -> object:
@@ -142,7 +148,7 @@ def load(env_file: str | None = None) -> Settings:
     if env_file is not None and not os.path.isfile(env_file):
         raise SettingsError(f"the env file {env_file} is not a file; give the path of a .env file")
     try:
-        return Settings(_env_file=env_file, _env_file_encoding="utf-8")  # type: ignore[call-arg]
+        return Settings.model_validate({**_given(_lines_of(env_file)), **_given(os.environ)})
     except ValidationError as error:
         raise SettingsError(_explain(error)) from None
     except (OSError, UnicodeDecodeError) as error:
@@ -153,19 +159,29 @@ def load(env_file: str | None = None) -> Settings:
 
 def origins(env_file: str | None = None) -> dict[str, str]:
     """Where each setting that is not at its default comes from, by field."""
-    variables = EnvSettingsSource(Settings)()
-    lines = DotEnvSettingsSource(Settings, env_file, "utf-8")() if env_file else {}
+    lines, variables = _given(_lines_of(env_file)), _given(os.environ)
     found = {**dict.fromkeys(lines, f"{env_file}"), **dict.fromkeys(variables, "environment")}
     return {field: found[field] for field in Settings.model_fields if field in found}
 
 
 def mistyped(env_file: str | None = None) -> list[str]:
     """A sentence for each variable that is named as a setting is, and is none."""
-    lines = DotEnvSettingsSource(Settings, env_file, "utf-8").env_vars if env_file else {}
-    names = {name.upper() for name in (*os.environ, *lines)}
+    names = {name.upper() for name in (*os.environ, *_lines_of(env_file))}
     known = {field.upper() for field in Settings.model_fields} | _OTHERS
     ours = {name.removeprefix(PREFIX) for name in names if name.startswith(PREFIX)}
     return [_hint(name, known) for name in sorted(ours - known)]
+
+
+def _lines_of(env_file: str | None) -> Mapping[str, str | None]:
+    """The variables that `env_file` sets; a name alone sets none."""
+    return dotenv_values(env_file, encoding="utf-8") if env_file else {}
+
+
+def _given(variables: Mapping[str, str | None]) -> dict[str, str]:
+    """The values of settings among `variables`, by field; names count in any case."""
+    named = {name.upper(): value for name, value in variables.items() if value is not None}
+    fields = {field: f"{PREFIX}{field.upper()}" for field in Settings.model_fields}
+    return {field: named[name] for field, name in fields.items() if name in named}
 
 
 def _hint(name: str, known: Collection[str]) -> str:

@@ -218,7 +218,7 @@ async def test_what_a_killed_writer_has_committed_is_ours_and_what_it_had_not_wr
 ):
     await all_of_it(codebase_of(project, FakeEmbedder()))
     place, records = project / ".lancedb", Records(tmp_path / "state")
-    records.claim(place).open()
+    records.claim(place).open(str(project))
     index = await Index.open(str(place))
     known = await index.store.records()
     await index.store.delete([known[0].key])  # a commit, after which nobody closes the index

@@ -191,7 +191,7 @@ def untruth(project: Path, hit: dict) -> str:
     lines = re.split(r"\r\n|\n|\r", text)[hit["start_line"] - 1 : hit["end_line"]]
     here = "\n".join(lines) + "\n"
     shown = re.split(r"\r\n|\n|\r", hit["extracted_text_chunk"])
-    if hit["is_stale"] or "***" in hit["extracted_text_chunk"]:
+    if hit.get("is_stale") or "***" in hit["extracted_text_chunk"]:
         return ""
     missing = [line for line in shown if line not in here]
     return f"{missing[:3]} does not stand there" if missing else ""

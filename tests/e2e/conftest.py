@@ -3,7 +3,15 @@
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
-from processes import NO_MODEL, Place, place_of
+from processes import NO_MODEL, Place, place_of, processes_below, reaped
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _no_service_outlives_its_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A search starts a service, wherever it is made."""
+    yield
+    while left := processes_below(tmp_path_factory.getbasetemp()):
+        reaped(left)
 
 
 @pytest.fixture

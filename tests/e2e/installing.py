@@ -7,7 +7,15 @@ from pathlib import Path
 from processes import environment, run, with_import_hook
 from writing import write
 
-VARIABLES_OF_CLIENTS = ("APPDATA", "CLAUDE_CONFIG_DIR", "CODEX_HOME")
+VARIABLES_OF_CLIENTS = (
+    "APPDATA",
+    "CLAUDE_CONFIG_DIR",
+    "CLINE_DATA_DIR",
+    "CLINE_DIR",
+    "CODEX_HOME",
+    "COPILOT_HOME",
+    "QWEN_HOME",
+)
 # Ends the program when it writes anywhere but below the folder that is put in.
 GUARD = """
 import os, sys

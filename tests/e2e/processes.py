@@ -31,9 +31,12 @@ from writing import write
 from vector_index_mcp.background import contact, greeting
 from vector_index_mcp.background.endpoint import Endpoint
 from vector_index_mcp.codebase import wire
+from vector_index_mcp.codebase.hits import SearchResult
 from vector_index_mcp.engine.model import OFFLINE_PACKAGE
 
 COMMAND = (sys.executable, "-m", "vector_index_mcp")
+SEARCH = ("search", "--no-service")
+"""Of a test that is not about services: what it finds does not depend on one."""
 CHANGE_SECONDS = 5.0  # for a change on disk to be searchable
 ANSWER_SECONDS = 60.0  # for the process to start and answer, on a machine that does much else
 MODEL_SECONDS = 100.0  # for the model to be loaded as well
@@ -149,10 +152,10 @@ class Session:
         """What the tool answers, be it an error."""
         return await self.client.call_tool(tool, arguments)
 
-    async def search(self, query: str, top_k: int = 100) -> wire.SearchResult:
-        result = await self.call("search_index", query=query, top_k=top_k)
+    async def search(self, query: str, top_k: int = 100) -> SearchResult:
+        result = await self.call("search_index", query=query, top_k=top_k, verbose=True)
         assert not result.is_error, result.content
-        return wire.SearchResult.model_validate(result.structured_content)
+        return SearchResult.model_validate(result.structured_content)
 
     async def status(self) -> wire.IndexStatus:
         result = await self.call("get_status")
@@ -375,16 +378,29 @@ class Place:
 
     def processes(self) -> list[psutil.Process]:
         """Everything that was started with our variables and is still there, but us."""
-        found = []
-        for process in psutil.process_iter():
-            try:
-                variables = process.environ()
-                is_ours = variables.get("VECTOR_INDEX_RUNTIME_DIR") == str(self.runtime)
-                if is_ours and process.status() != psutil.STATUS_ZOMBIE:
-                    found.append(process)
-            except psutil.Error:  # somebody else's, or it has just ended
-                continue
-        return found
+        return processes_below(self.runtime)
+
+
+def processes_below(folder: Path) -> list[psutil.Process]:
+    """Everything whose runtime folder is `folder` or lies in it and is still there, but us."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            runtime = process.environ().get("VECTOR_INDEX_RUNTIME_DIR", "")
+            is_ours = f"{runtime}/".startswith(f"{folder}/")
+            if is_ours and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+        except psutil.Error:  # somebody else's, or it has just ended
+            continue
+    return found
+
+
+def reaped(processes: Sequence[psutil.Process]) -> None:
+    """Kill `processes` and wait for their ends."""
+    for process in processes:
+        with suppress(psutil.Error):
+            process.kill()
+    psutil.wait_procs(processes, timeout=_REAPING_SECONDS)
 
 
 @contextmanager
@@ -398,7 +414,4 @@ def place_of(files: dict[str, str], **settings: str) -> Iterator[Place]:
             yield place
         finally:
             while left := place.processes():
-                for process in left:
-                    with suppress(psutil.Error):
-                        process.kill()
-                psutil.wait_procs(left, timeout=_REAPING_SECONDS)
+                reaped(left)

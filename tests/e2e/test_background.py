@@ -17,6 +17,7 @@ import pytest
 from processes import (
     ANOTHER_VERSION,
     ANSWER_SECONDS,
+    CHANGE_SECONDS,
     COMMAND,
     FAKE_WORKER,
     MODEL_SECONDS,
@@ -51,6 +52,16 @@ PROJECT = {
 CLIENTS = 8
 MANY_FILES = 1_500
 SHORT_MINUTES = 0.02
+# A system on which no service can be started.
+NO_HOST = """
+import subprocess
+start = subprocess.Popen.__init__
+def refuse(self, args, *others, **options):
+    if "host" in args:
+        raise OSError(11, "Resource temporarily unavailable")
+    start(self, args, *others, **options)
+subprocess.Popen.__init__ = refuse
+"""
 # What a front end has imported when its client has left it.
 TELL_MODULES = """
 import sys
@@ -352,14 +363,16 @@ async def test_commands_ask_the_running_service(served):
             for command in commands:
                 tasks.start_soon(run, command)
         assert {c: r.returncode for c, r in ran.items()} == dict.fromkeys(commands, 0), ran
-        tool = await client.call("search_index", query="bind port", top_k=2, **limits)
+        tool = await client.call("search_index", query="bind port", top_k=2, verbose=True, **limits)
         # Notes may differ: `index`, which runs beside, has the service look for a model again.
         assert json.loads(ran["search"].stdout) | {"note": ""} == tool | {"note": ""}
         status, printed = await client.call("get_status"), json.loads(ran["status"].stdout)
         assert printed["is_writer"]  # so it is the service's own word
         assert list(printed) == list(status)
         assert printed["indexed_chunk_count"] == status["indexed_chunk_count"] == 3
-        assert ran["index"].stdout.startswith("3 files seen; nothing had changed in ")
+        assert ran["index"].stdout.startswith("3 files seen; nothing had changed\n")
+        assert ran["index"].stdout.endswith("the background service keeps it up to date\n")
+        assert ran["index"].stdout.endswith("the background service keeps it up to date\n")
         assert status["last_run"]["kind"] == "request"
 
 
@@ -369,12 +382,44 @@ async def test_what_the_service_refuses_is_told_by_the_command(served):
     assert ran.stderr.startswith("vector-index-mcp: the query has no word")
 
 
-async def test_commands_start_no_service(place):
-    ran = await place.run("search", place.project, "parse_config")
-    assert ran.returncode == 0, ran.stderr
-    assert ran.stdout.startswith(f"1. {place.project}/load.py:1-2 ")
+@pytest.mark.parametrize(
+    "command", [["search", "--no-service", "parse_config"], ["status"], ["index"], ["verify"]]
+)
+async def test_other_commands_start_no_service(place, command):
+    ran = await place.run(
+        *command,
+        "-C" if "search" in command else place.project,
+        *([place.project] if "search" in command else []),
+    )
+    assert ran.returncode in {0, 1}, ran.stderr
     assert not list(place.runtime.glob("*.lock"))
     assert place.processes() == []
+
+
+async def test_a_search_starts_a_service_that_answers_the_next(place):
+    first = await place.run("search", place.project, "parse_config")
+    assert first.returncode == 0, first.stderr
+    assert first.stdout.startswith(f"1. {place.project}/load.py:1-2 ")
+    assert "started a background service, which keeps the index up to date" in first.stderr
+    [record] = place.runtime.glob("*.json")
+    before = json.loads(record.read_text())["pid"]
+    (place.project / "new.py").write_text("zebra_crossing = 1\n")
+
+    async def is_found():
+        again = await place.run("search", place.project, "zebra_crossing")
+        assert "started" not in again.stderr
+        return again.stdout.startswith(f"1. {place.project}/new.py:1-1 ")
+
+    await eventually(is_found, CHANGE_SECONDS)
+    assert json.loads(record.read_text())["pid"] == before
+
+
+async def test_where_no_service_can_be_started_a_search_answers_by_itself(place):
+    variables = with_import_hook(place.folder / "hook", NO_HOST, place.variables)
+    ran = await place.run("search", place.project, "parse_config", **variables)
+    assert (ran.returncode, ran.stdout[:2]) == (0, "1."), ran.stderr
+    assert "no background service can be started" in ran.stderr
+    assert "; searching without one" in ran.stderr
 
 
 async def test_a_server_in_the_foreground_starts_no_service(place):

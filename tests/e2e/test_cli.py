@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import subprocess
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from processes import (
     ANSWER_SECONDS,
     COMMAND,
     NO_MODEL,
+    SEARCH,
     environment,
     foreground,
     needs_model,
@@ -29,6 +31,7 @@ from writing import write
 
 from vector_index_mcp import __version__
 from vector_index_mcp.codebase import wire
+from vector_index_mcp.codebase.hits import SearchResult
 
 PROJECT = {
     "load.py": "def parse_config(path):\n    return read_settings(path)\n",
@@ -76,7 +79,7 @@ def indexed(tmp_path_factory) -> Indexed:
 
 def test_a_command_is_about_the_project_that_you_stand_in(indexed):
     below = indexed.project / "server"
-    found = indexed.run("search", "accept_connections", "--format", "grep", cwd=below)
+    found = indexed.run(*SEARCH, "accept_connections", "--format", "grep", cwd=below)
     assert found.stdout.startswith("../server/listen.py:1:"), found.stderr
     assert (found.returncode, found.stderr) == (0, "")
     assert "3 chunks of 3 files" in indexed.run("status", cwd=below).stdout
@@ -84,7 +87,7 @@ def test_a_command_is_about_the_project_that_you_stand_in(indexed):
 
 
 def test_a_folder_of_an_indexed_project_gets_no_index_of_its_own(indexed):
-    found = indexed.run("search", "project/server", "def", "--format", "grep")
+    found = indexed.run(*SEARCH, "project/server", "def", "--format", "grep")
     assert [line.partition(":")[0] for line in found.stdout.splitlines()] == [
         "project/server/listen.py"
     ]
@@ -105,9 +108,21 @@ def test_a_mistyped_setting_is_told_by_any_command(indexed):
 
 def test_index_tells_what_it_did_on_stdout(indexed):
     assert indexed.first.returncode == 0
-    assert "3 files seen; 3 indexed in " in indexed.first.stdout
-    assert "3 chunks of 3 files" in indexed.first.stdout
-    assert "no-such-model" in indexed.first.stdout  # and so there are no vectors
+    did, holds, *rest = indexed.first.stdout.splitlines()
+    assert did == "3 files seen; 3 indexed"
+    assert re.fullmatch(r"3 files, 3 chunks, none with vectors, in \d+\.\d s", holds)
+    assert "no-such-model" in "".join(rest)  # and so there are no vectors
+    assert rest[-1].startswith("nobody follows changes now; an MCP client that connects does")
+
+
+@needs_model
+def test_index_tells_how_long_it_took_with_the_vectors(place):
+    began = time.monotonic()
+    done = run("index", "project", cwd=place.folder, variables=environment(place.folder))
+    took = time.monotonic() - began
+    told = re.search(r"^3 files, 3 chunks, all with vectors, in (\d+\.\d) s$", done.stdout, re.M)
+    assert told, done.stdout
+    assert took / 2 < float(told[1]) < took  # the rest is Python's own start
 
 
 def test_index_without_a_terminal_shows_its_progress_in_plain_lines(indexed):
@@ -150,10 +165,10 @@ def everything_shown(terminal: int) -> str:
 def test_index_reads_what_changed_and_with_force_everything(indexed):
     again = indexed.run("index", "project")
     assert again.returncode == 0
-    assert again.stdout.startswith("3 files seen; nothing had changed in ")
+    assert again.stdout.startswith("3 files seen; nothing had changed\n")
     forced = indexed.run("index", "--force", "project")
     assert forced.returncode == 0
-    assert forced.stdout.startswith("3 files seen; 3 indexed in ")
+    assert forced.stdout.startswith("3 files seen; 3 indexed\n")
 
 
 @posix_only
@@ -201,7 +216,7 @@ async def test_index_ends_at_ctrl_c_and_leaves_no_process(place):
 
 
 def test_search_prints_places_and_their_text(indexed):
-    ran = indexed.run("search", "project", "parseConfig readSettings bind", "--top-k", "1")
+    ran = indexed.run(*SEARCH, "project", "parseConfig readSettings bind", "--top-k", "1")
     assert ran.returncode == 0
     assert ran.stdout.startswith("1. project/load.py:1-2 (score ")
     assert "    return read_settings(path)" in ran.stdout
@@ -210,9 +225,9 @@ def test_search_prints_places_and_their_text(indexed):
 
 
 def test_search_indexes_what_changed_before_it_answers(place):
-    ran = place.run("search", "project", "accept connections", "--json")
+    ran = place.run(*SEARCH, "project", "accept connections", "--json")
     assert ran.returncode == 0
-    result = wire.SearchResult.model_validate_json(ran.stdout)
+    result = SearchResult.model_validate_json(ran.stdout)
     assert [hit.file_path for hit in result.results] == ["server/listen.py"]
     assert result.mode == "lexical"
     assert "indexing files: 3 of 3" in ran.stderr.splitlines()
@@ -254,7 +269,7 @@ def test_verify_tells_which_files_are_not_as_the_index_says_and_repairs_them(pla
 def test_verify_of_a_project_without_an_index_says_so(place):
     ran = place.run("verify", "project")
     assert ran.returncode == 1
-    assert "nothing is indexed yet" in ran.stderr
+    assert f"{place.project} is not indexed; " in ran.stderr
 
 
 @posix_only
@@ -275,15 +290,27 @@ def test_output_that_nobody_reads_is_no_accident(indexed):
 
 
 def test_status_of_a_project_without_an_index_changes_nothing(place):
+    before = everything_below(place.folder)
     ran = place.run("status", "project")
-    assert ran.returncode == 0
-    assert "nothing is indexed yet" in ran.stdout
-    assert not (place.project / ".lancedb").exists()
+    assert (ran.returncode, ran.stdout) == (1, "")
+    assert ran.stderr == (
+        f"vector-index-mcp: {place.project} is not indexed; `vector-index-mcp index "
+        f"{place.project}` indexes it, and so does an MCP client that connects\n"
+    )
+    listed = place.run("status", "project", "--json")
+    assert (listed.returncode, listed.stderr) == (1, "")
+    assert json.loads(listed.stdout)["indexed_chunk_count"] == 0
+    assert place.run("status", "project", "--skipped").stderr == ran.stderr
+    assert everything_below(place.folder) - before <= {place.folder / "home", place.folder / "run"}
+
+
+def everything_below(folder: Path) -> set[Path]:
+    return set(folder.rglob("*"))
 
 
 def test_what_is_printed_survives_a_terminal_that_lacks_its_characters(place):
     write(place.project, {"naïve.py": "größenword = '✓'\n"})
-    ran = place.run("search", "project", "größenword", PYTHONIOENCODING="ascii")
+    ran = place.run(*SEARCH, "project", "größenword", PYTHONIOENCODING="ascii")
     assert ran.returncode == 0
     assert "na\\xefve.py" in ran.stdout
 
@@ -298,9 +325,9 @@ def test_what_is_printed_survives_a_terminal_that_lacks_its_characters(place):
     ],
 )
 def test_search_is_limited_to_the_files_asked_for(indexed, option, expected):
-    ran = indexed.run("search", "project", "config connections rains", *option, "--json")
+    ran = indexed.run(*SEARCH, "project", "config connections rains", *option, "--json")
     assert ran.returncode == 0
-    result = wire.SearchResult.model_validate_json(ran.stdout)
+    result = SearchResult.model_validate_json(ran.stdout)
     assert sorted(hit.file_path for hit in result.results) == expected
 
 
@@ -312,27 +339,27 @@ def test_search_is_limited_to_the_files_asked_for(indexed, option, expected):
     ],
 )
 def test_a_filter_that_means_nothing_is_refused_with_the_remedy(indexed, option, message):
-    ran = indexed.run("search", "project", "config", *option)
+    ran = indexed.run(*SEARCH, "project", "config", *option)
     assert (ran.returncode, ran.stdout) == (1, "")
     assert ran.stderr.startswith(f"vector-index-mcp: {message}")
 
 
 @pytest.mark.parametrize("count", ["499", "100001", "x"])
 def test_a_length_of_the_answer_out_of_range_is_refused(place, count):
-    ran = place.run("search", "project", "query", "--max-tokens", count)
+    ran = place.run(*SEARCH, "project", "query", "--max-tokens", count)
     assert ran.returncode == 2
     assert f"--max-tokens: {count!r} is not a number from 500 to 100000" in ran.stderr
 
 
 @pytest.mark.parametrize("count", ["0", "101", "x", "-1"])
 def test_a_number_of_results_out_of_range_is_refused(place, count):
-    ran = place.run("search", "project", "query", "--top-k", count)
+    ran = place.run(*SEARCH, "project", "query", "--top-k", count)
     assert ran.returncode == 2
     assert f"--top-k: {count!r} is not a number from 1 to 100" in ran.stderr
 
 
 def test_an_empty_query_is_refused_before_anything_is_indexed(place):
-    ran = place.run("search", "project", " ")
+    ran = place.run(*SEARCH, "project", " ")
     assert (ran.returncode, ran.stdout) == (2, "")
     assert "the query is empty; say what to look for" in ran.stderr
     assert not (place.project / ".lancedb").exists()
@@ -372,7 +399,7 @@ def test_every_command_refuses_a_path_that_does_not_exist(place, arguments):
 
 def test_a_home_folder_is_a_project_if_that_is_meant(place):
     ran = place.run("status", "~", "--json", VECTOR_INDEX_ALLOW_BROAD_PATH="true")
-    assert ran.returncode == 0
+    assert (ran.returncode, ran.stderr) == (1, "")  # it has no index
     assert json.loads(ran.stdout)["project_path"] == str(place.folder / "home")
 
 
@@ -508,7 +535,7 @@ def test_the_environment_comes_before_the_env_file(place):
 def test_the_projects_own_env_file_is_never_read(place):
     write(place.project, {".env": "VECTOR_INDEX_LANCEDB_URI=/elsewhere\nVECTOR_INDEX_LOG_LEVEL=x"})
     ran = place.run("status", ".", "--json", cwd=place.project)
-    assert ran.returncode == 0, ran.stderr
+    assert (ran.returncode, ran.stderr) == (1, "")  # it has no index
     status = wire.IndexStatus.model_validate_json(ran.stdout)
     assert status.index_location == str(place.project / ".lancedb")
 

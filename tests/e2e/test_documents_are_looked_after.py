@@ -8,7 +8,7 @@ import threading
 
 import pytest
 from commanding import Qmd
-from processes import COMMAND, place_of
+from processes import COMMAND, needs_model, place_of
 from waiting import PATIENCE_SECONDS
 from writing import write
 
@@ -50,6 +50,16 @@ def test_the_doctor_asks_a_running_service(qmd):
         found = checks(qmd)
         assert "1 clients" in found["service"]["words"]
         assert "of the service" in found["first answer"]["words"]
+
+
+@needs_model
+def test_a_model_that_a_service_has_loaded_is_not_loaded_by_the_doctor_as_well(qmd):
+    with qmd.served():
+        assert qmd.succeeds("embed").startswith("✓ Done!")
+        told = checks(qmd)["model"]
+        assert told["verdict"] == "ok"
+        assert told["words"].startswith("all-MiniLM-L6-v2, 384 numbers a vector, ")
+        assert "the service has loaded it, and it is not loaded here" in told["words"]
 
 
 def test_a_collection_that_is_gone_is_told_by_the_doctor_and_by_status(qmd):

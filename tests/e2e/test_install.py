@@ -14,6 +14,7 @@ from processes import COMMAND, MODEL_SECONDS, NO_MODEL, place_of, posix_only, ru
 from writing import write
 
 from vector_index_mcp.clients.catalog import CLIENTS
+from vector_index_mcp.clients.client import PROJECT
 
 NAMES = [client.name for client in CLIENTS]
 
@@ -32,6 +33,14 @@ def servers(path: Path) -> dict:
     return json.loads(path.read_text(encoding="utf-8"))["mcpServers"]
 
 
+def on_the_path(user: User) -> None:
+    """Let the user's shell find the program by its name."""
+    program = user.folder / "bin" / "vector-index-mcp"
+    program.parent.mkdir(exist_ok=True)
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+
+
 # -- install ---------------------------------------------------------------------------------
 
 
@@ -41,12 +50,22 @@ def test_every_client_at_once_and_nothing_else_is_touched(user):
     assert (first.returncode, first.stderr) == (0, "")
     installed = user.files()
     assert sorted(installed.keys() - before.keys()) == [
-        "home/.codeium/windsurf/mcp_config.json",
+        "home/.cline/data/settings/cline_mcp_settings.json",
         "home/.config/Claude/claude_desktop_config.json",
+        "home/.config/devin/config.json",
+        "home/.config/devin/mcp_config.json",
+        "home/.lmstudio/mcp.json",
+        "web/.agents/mcp_config.json",
+        "web/.amp/settings.json",
         "web/.codex/config.toml",
         "web/.cursor/mcp.json",
         "web/.gemini/settings.json",
+        "web/.github/mcp.json",
+        "web/.junie/mcp/mcp.json",
+        "web/.kilo/kilo.jsonc",
+        "web/.kiro/settings/mcp.json",
         "web/.mcp.json",
+        "web/.qwen/settings.json",
         "web/.vscode/mcp.json",
         "web/.zed/settings.json",
         "web/opencode.json",
@@ -77,7 +96,7 @@ def test_the_change_is_shown_and_without_a_terminal_it_needs_a_yes(user):
     assert shown.returncode == 2
     assert "give --yes" in shown.stderr
     assert '-  "mcpServers": {}' in shown.stdout
-    assert f'+      "args": ["{user.project}"]' in shown.stdout
+    assert '+      "args": ["${CLAUDE_PROJECT_DIR:-.}"]' in shown.stdout
     assert user.files() == before
 
 
@@ -93,11 +112,13 @@ def test_nothing_is_written_without_a_yes(user, keys):
 
 @posix_only
 def test_the_clients_found_are_offered(user):
-    user.has(".cursor", ".codex", ".gemini")
+    user.has(".cursor", ".codex")
+    write(user.home, {".gemini/settings.json": "{}\n"})
     chosen = user.type("4\n1, gemini\n\n", "install")
     assert chosen.returncode == 0
     assert "  1  Cursor (cursor)\n  2  Codex (codex)\n  3  Gemini CLI (gemini)\n" in chosen.stdout
     assert sorted(user.files()) == [
+        "home/.gemini/settings.json",
         "web/.cursor/mcp.json",
         "web/.gemini/settings.json",
         "web/app.py",
@@ -115,7 +136,7 @@ def test_with_a_yes_every_client_found_is_taken(user):
     user.has(".cursor", ".codeium/windsurf")
     assert user.run("install", "--yes").returncode == 0
     assert sorted(user.files()) == [
-        "home/.codeium/windsurf/mcp_config.json",
+        "home/.config/devin/mcp_config.json",
         "web/.cursor/mcp.json",
         "web/app.py",
     ]
@@ -134,12 +155,88 @@ def test_an_unknown_client_is_answered_with_those_known(user, command):
     assert failed.returncode == 2
     assert "'emacs' is not a client this program knows" in failed.stderr
     assert all(name in failed.stderr for name in NAMES)
+    assert failed.stderr.endswith(f"; clients: {' '.join(NAMES)}\n")
+
+
+@pytest.mark.parametrize("command", ["install", "uninstall"])
+def test_the_help_names_every_client_on_two_lines(user, command):
+    shown = user.run(command, "--help").stdout.splitlines()
+    last = " ".join(shown[-2:])
+    assert last == f"clients: {' '.join(NAMES)}"
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"), [("claud-code", "claude-code"), ("Zed", "zed"), ("windsrf", "windsurf")]
+)
+def test_the_nearest_client_is_suggested(user, name, meant):
+    failed = user.run("install", "--client", name, "--yes")
+    assert failed.returncode == 2
+    assert f"{name!r} is not a client this program knows; did you mean {meant}?" in failed.stderr
 
 
 def test_a_scope_that_a_client_lacks_is_told(user):
     failed = user.run("install", "--client", "windsurf", "--scope", "project", "--yes")
     assert failed.returncode == 2
-    assert "Windsurf has no configuration for --scope project" in failed.stderr
+    assert "(Windsurf) has no configuration for --scope project" in failed.stderr
+    failed = user.run("install", "--client", "cursor", "--scope", "private", "--yes")
+    assert failed.returncode == 2
+    assert "Cursor has no configuration for --scope private" in failed.stderr
+
+
+def test_a_client_goes_by_its_former_name_as_well(user):
+    assert user.run("install", "--client", "windsurf,devin", "--yes").returncode == 0
+    assert sorted(user.files()) == ["home/.config/devin/mcp_config.json", "web/app.py"]
+
+
+def test_where_windsurf_is_installed_its_file_is_used_and_cleared(user):
+    old = ".codeium/windsurf/mcp_config.json"
+    write(user.home, {old: '{"mcpServers": {}}\n'})
+    before = user.files()
+    assert user.run("install", "--yes").returncode == 0
+    assert list(servers(user.home / old)) == ["web"]
+    write(user.home, {".config/devin/mcp_config.json": "{}\n"})  # as its successor makes it
+    assert "already there" in user.run("install", "--client", "devin", "--yes").stdout
+    assert user.run("uninstall", "--yes").returncode == 0
+    (user.home / ".config/devin/mcp_config.json").unlink()
+    assert user.files() == before
+
+
+def test_the_private_scope_is_claude_codes_entry_for_this_project(user):
+    user.has(".cursor", ".claude")
+    config = user.home / ".claude.json"
+    write(user.home, {".claude.json": '{"numStartups": 3}\n'})
+    before = user.files()
+    assert user.run("install", "--scope", "private", "--yes").returncode == 0
+    said = json.loads(config.read_text(encoding="utf-8"))
+    entry = said["projects"][str(user.project)]["mcpServers"]["web"]
+    assert entry["args"] == [str(user.project)]
+    assert set(user.files()) - set(before) == {"home/.claude.json.bak"}
+    assert "already there" in user.run("install", "--client", "claude-code", "--yes").stdout
+    nothing = user.run("uninstall", "--scope", "user", "--yes")
+    assert nothing.stdout == "no client has an entry for this project\n"
+    assert user.run("uninstall", "--scope", "private", "--yes").returncode == 0
+    assert user.files() == before
+
+
+def test_what_a_team_shares_names_no_path_of_this_machine(user):
+    on_the_path(user)
+    names = [client.name for client in CLIENTS if client.folder]
+    written = user.run("install", "--client", *names, "--yes")
+    assert (written.returncode, "warning" in written.stdout) == (0, False)
+    for path in user.project.rglob("*"):
+        assert path.is_dir() or str(user.folder) not in path.read_text(encoding="utf-8")
+    assert user.run("uninstall", "--yes").returncode == 0
+    assert not (user.project / ".mcp.json").exists()
+
+
+def test_a_path_of_this_machine_in_a_team_s_file_is_told_with_the_change(user):
+    names = [client.name for client in CLIENTS if PROJECT in client.files]
+    shown = user.run("install", "--client", *names)
+    assert shown.stdout.count("warning: th") == len(names)
+    assert "of this machine: " in shown.stdout
+    assert (
+        "of this machine" not in user.run("install", "--client", "cursor", "--scope", "user").stdout
+    )
 
 
 @pytest.mark.parametrize(
@@ -188,7 +285,8 @@ def test_a_project_whose_name_no_file_can_hold_is_told(user):
         os.mkdir(folder)  # noqa: PTH102 - its name is bytes
     except OSError:
         pytest.skip("this file system has names in UTF-8 only")
-    failed = user.run("install", os.fsdecode(folder), "--client", "cursor", "zed", "--yes")
+    chosen = ("--client", "cursor", "zed", "--scope", "user", "--yes")
+    failed = user.run("install", os.fsdecode(folder), *chosen)
     assert failed.returncode == 1
     assert failed.stderr.count("not UTF-8; rename") == 2
     assert sorted(user.files()) == ["web/app.py"]
@@ -198,7 +296,8 @@ def test_an_env_file_goes_into_the_entry(user):
     write(user.project, {"settings": ""})
     user.run("--env-file", "settings", "install", "--client", "claude-code", "--yes")
     entry = servers(user.project / ".mcp.json")["web"]
-    assert entry["args"][-3:] == ["--env-file", str(user.project / "settings"), str(user.project)]
+    folder = "${CLAUDE_PROJECT_DIR:-.}"
+    assert entry["args"][-3:] == ["--env-file", f"{folder}/settings", folder]
 
 
 def test_a_home_folder_is_refused(user):
@@ -215,7 +314,7 @@ def test_other_projects_keep_their_entries(user):
     other = write(user.folder / "other" / "web", {"a.py": ""})
     for project in (user.project, other):
         assert user.run("install", project, "--client", "windsurf", "--yes").returncode == 0
-    config = user.home / ".codeium" / "windsurf" / "mcp_config.json"
+    config = user.home / ".config" / "devin" / "mcp_config.json"
     assert list(servers(config)) == ["web", "web-2"]
     assert user.run("uninstall", user.project, "--yes").returncode == 0
     assert list(servers(config)) == ["web-2"]
@@ -247,6 +346,12 @@ def test_where_nothing_is_there_is_nothing_to_take_out(user):
         ({"CLAUDE.md": "# Us\n"}, "claude-code cursor", ["AGENTS.md", "CLAUDE.md"]),
         ({"CLAUDE.md": "@AGENTS.md\n", "AGENTS.md": "# Us"}, "claude-code", ["AGENTS.md"]),
         ({"GEMINI.md": "# Us\n", "CLAUDE.md": "# Us\n"}, "gemini", ["GEMINI.md"]),
+        ({"GEMINI.md": "# Us\n"}, "antigravity", ["GEMINI.md"]),
+        ({}, "gemini", ["GEMINI.md"]),
+        ({"AGENTS.md": "# Us\n"}, "gemini", ["GEMINI.md"]),
+        ({"GEMINI.md": "@./AGENTS.md\n", "AGENTS.md": "# Us\n"}, "gemini", ["AGENTS.md"]),
+        ({}, "antigravity qwen copilot", ["AGENTS.md"]),
+        ({"QWEN.md": "# Us\n"}, "qwen", ["QWEN.md"]),
         ({"CLAUDE.md": "# Us\n"}, "claude-desktop", []),
     ],
 )
@@ -396,9 +501,9 @@ async def test_a_client_gets_its_tools_from_the_entry_as_it_is_written(chosen, t
         arguments = ("install", place.project, *chosen, "--client", "claude-code", *scope, "--yes")
         assert (await place.run(*arguments)).returncode == 0
         [entry] = servers(place.project / ".mcp.json").values()
-        assert Path(entry["command"]).is_absolute()
-        parameters = StdioServerParameters(
-            command=entry["command"], args=entry["args"], env=place.variables, cwd="/"
+        words = [word.replace("${CLAUDE_PROJECT_DIR:-.}", ".") for word in entry["args"]]
+        parameters = StdioServerParameters(  # started in the project's folder, as Claude Code does
+            command=entry["command"], args=words, env=place.variables, cwd=place.project
         )
         with (place.folder / "stderr.txt").open("w", encoding="utf-8") as stderr:
             transport = stdio_client(parameters, errlog=stderr)

@@ -15,7 +15,9 @@ from processes import (
     ANOTHER_VERSION,
     ANSWER_SECONDS,
     COMMAND,
+    FAKE_WORKER,
     NO_MODEL,
+    SEARCH,
     environment,
     needs_model,
     obey_file_modes,
@@ -132,7 +134,7 @@ def plain(text):
 
 
 def test_on_a_terminal_results_are_painted(folder, variables):
-    with terminal("search", "project", "parse_config", cwd=folder, variables=variables) as screen:
+    with terminal(*SEARCH, "project", "parse_config", cwd=folder, variables=variables) as screen:
         assert screen.end() == 0
     assert "\x1b[35mreturn\x1b[0m" in screen.shown
     assert "   4  def parse_config(path):\n   5      return read_settings(path)" in plain(
@@ -146,7 +148,13 @@ def test_on_a_terminal_results_are_painted(folder, variables):
 )
 def test_on_a_terminal_without_colours_results_are_plain(folder, variables, option, more):
     with terminal(
-        "search", "project", "parse_config", *option, cwd=folder, variables=variables | more
+        "search",
+        "--no-service",
+        "project",
+        "parse_config",
+        *option,
+        cwd=folder,
+        variables=variables | more,
     ) as screen:
         assert screen.end() == 0
     assert "\x1b" not in screen.shown
@@ -154,23 +162,23 @@ def test_on_a_terminal_without_colours_results_are_plain(folder, variables, opti
 
 
 def test_a_narrow_terminal_loses_nothing(folder, variables):
-    arguments = ("search", "project", "parse_config")
+    arguments = (*SEARCH, "project", "parse_config")
     with terminal(*arguments, cwd=folder, variables=variables, columns=20) as screen:
         assert screen.end() == 0
     assert "return read_settings(path)" in plain(screen.shown)  # the terminal wraps, not we
 
 
 def test_in_a_pipe_results_are_plain_unless_painted_on_demand(folder, variables):
-    ran = run("search", "project", "parse_config", cwd=folder, variables=variables)
+    ran = run(*SEARCH, "project", "parse_config", cwd=folder, variables=variables)
     assert "\x1b" not in ran.stdout
-    always = ("search", "project", "parse_config", "--color", "always")
+    always = (*SEARCH, "project", "parse_config", "--color", "always")
     painted = run(*always, cwd=folder, variables=variables)
     assert "\x1b[35m" in painted.stdout
     assert plain(painted.stdout) == ran.stdout
 
 
 def test_a_reader_that_has_seen_enough_is_no_accident(folder, variables):
-    command = " ".join([*COMMAND, "search", "project", "config", "--color", "always"])
+    command = " ".join([*COMMAND, *SEARCH, "project", "config", "--color", "always"])
     ran = subprocess.run(
         ["bash", "-c", f"{command} 2>errors | head -1; echo ${{PIPESTATUS[0]}}"],
         cwd=folder,
@@ -189,7 +197,7 @@ def test_a_reader_that_has_seen_enough_is_no_accident(folder, variables):
 
 
 def grep(folder, variables, *arguments):
-    ran = run("search", *arguments, "--format", "grep", cwd=folder, variables=variables)
+    ran = run(*SEARCH, *arguments, "--format", "grep", cwd=folder, variables=variables)
     assert ran.returncode == 0
     return ran.stdout
 
@@ -239,8 +247,8 @@ def test_no_name_reaches_the_terminal_as_it_is(tmp_path):
         return ran.stdout + ran.stderr
 
     told("index", "project")
-    assert f"project/{shown}.py:1-" in told("search", "project", "telling")
-    assert f"project/{shown}.py:1:" in told("search", "project", "telling", "--format", "grep")
+    assert f"project/{shown}.py:1-" in told(*SEARCH, "project", "telling")
+    assert f"project/{shown}.py:1:" in told(*SEARCH, "project", "telling", "--format", "grep")
     assert f"{shown}.bin: binary" in told("status", "project", "--skipped")
     told("status", "project")
     (project / f"{HOSTILE}.py").write_text("other = 1\n")
@@ -335,6 +343,26 @@ async def test_a_service_of_another_version_is_told_of(place):
 
 
 # -- doctor ----------------------------------------------------------------------------------
+
+
+@pytest.mark.anyio
+async def test_a_model_that_the_service_has_loaded_is_not_loaded_again(place):
+    fake = with_import_hook(place.folder / "fake", FAKE_WORKER, place.variables)
+    async with wired(place.project, cwd=place.folder, variables=fake) as client:
+        await client.initialize()
+        await client.complete()
+        found = await place.run("doctor", place.project)  # which would find no model
+    said = "fake, 32 numbers a vector, float32; the service has loaded it, and it is not loaded"
+    assert f"ok       model: {said} here as well\n" in found.stdout
+    assert "(default)" not in found.stdout
+    assert "settings: 2 set; all others are default\n" in found.stdout
+
+
+@pytest.mark.anyio
+async def test_the_doctor_names_a_setting_that_there_is_not(place):
+    found = await place.run("doctor", place.project, VECTOR_INDEX_RESCAN_SECOND="9")
+    said = "there is no setting VECTOR_INDEX_RESCAN_SECOND, which is not used; did you mean "
+    assert f"{said}VECTOR_INDEX_RESCAN_SECONDS?" in found.stdout
 
 
 def test_the_doctor_finds_what_is_wrong_and_says_what_to_do(folder, variables):

@@ -18,6 +18,7 @@ from processes import (
     CHANGE_SECONDS,
     MODEL_SECONDS,
     NO_MODEL,
+    SEARCH,
     Session,
     environment,
     foreground,
@@ -35,6 +36,7 @@ from waiting import eventually
 from writing import write
 
 from vector_index_mcp.codebase import wire
+from vector_index_mcp.codebase.hits import SearchResult
 
 pytestmark = pytest.mark.anyio
 
@@ -135,7 +137,7 @@ async def test_tools_are_listed_before_anything_heavy_is_imported(tmp_path, mode
 async def test_a_start_on_an_unchanged_project_reads_and_embeds_nothing(indexed):
     command = indexed.command
     assert command.returncode == 0, command.stderr
-    assert command.stdout.startswith("4 files seen; 4 indexed in ")
+    assert command.stdout.startswith("4 files seen; 4 indexed\n")
     assert command.stderr.splitlines()[-1] == "embedding chunks: 4 of 4"
     status = await indexed.session.status_when(lambda status: status.last_run is not None)
     assert (status.last_run.kind, status.last_run.error) == ("start", None)
@@ -201,7 +203,7 @@ async def test_a_question_in_plain_words_finds_the_file_that_answers_it(shared):
     assert (await shared.trigger()).complete  # so the model is loaded
     found = await shared.search("how are network retries with exponential delay done", 3)
     assert found.mode == "hybrid"
-    assert found.note is None
+    assert found.note.startswith("No searched file contains ")  # most of these words
     assert found.results[0].file_path == "net/backoff.py"
     assert (await shared.search("calculate what the customer has to pay")).results[
         0
@@ -215,14 +217,14 @@ async def test_the_commands_print_the_structured_results_of_the_tools(indexed):
     write(shared.project, {"printed.py": "printed = True\n"})
     assert (await shared.trigger()).complete
     query = "guide to set up the program"
-    tool = await shared.call("search_index", query=query, top_k=2)
-    printed = await printed_by(indexed, "search", shared.project, query, "--top-k", "2", "--json")
+    tool = await shared.call("search_index", query=query, top_k=2, verbose=True)
+    printed = await printed_by(indexed, *SEARCH, shared.project, query, "--top-k", "2", "--json")
     answers = json.loads(printed), tool.structured_content
     # Each model is loaded in the precision that was the faster at that moment: bfloat16 or not.
     scores = [[hit.pop("score") for hit in answer["results"]] for answer in answers]
     assert scores[0] == pytest.approx(scores[1], abs=0.02)
     assert answers[0] == answers[1]
-    result = wire.SearchResult.model_validate_json(printed)
+    result = SearchResult.model_validate_json(printed)
     assert (result.mode, result.results[0].file_path) == ("hybrid", "docs/install.md")
     tool = await shared.call("get_status")
     printed = await printed_by(indexed, "status", shared.project, "--json")

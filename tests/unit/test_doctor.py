@@ -218,15 +218,25 @@ def test_settings_are_told_with_where_they_come_from(case, tmp_path, monkeypatch
     assert found == {"max_file_bytes": "environment", "rescan_seconds": str(file)}
     settings = Settings(max_file_bytes=5, rescan_seconds=60, ignore_patterns=("a", "b"))
     finding = places.settings(replace(case, settings=settings, origins=found))
-    assert finding.words == f"2 of {len(Settings.model_fields)} set, the rest are defaults"
-    assert "VECTOR_INDEX_MAX_FILE_BYTES=5 (environment)" in finding.details
-    assert f"VECTOR_INDEX_RESCAN_SECONDS=60 ({file})" in finding.details
-    assert "VECTOR_INDEX_CHUNK_MAX_CHARS=1200 (default)" in finding.details
+    assert finding == ok(
+        "2 set; all others are default",
+        "VECTOR_INDEX_MAX_FILE_BYTES=5 (environment)",
+        f"VECTOR_INDEX_RESCAN_SECONDS=60 ({file})",
+    )
+    assert places.settings(case) == ok("all are default")
+
+
+def test_a_setting_that_there_is_not_is_told(case):
+    wrong = "there is no setting VECTOR_INDEX_RESCAN_SECOND, which is not used"
+    finding = places.settings(replace(case, mistyped=(wrong,)))
+    assert (finding.verdict, finding.words) == (WARNING, f"all are default; {wrong}")
+    assert finding.remedy == "correct the name, or unset it"
 
 
 def test_a_password_in_a_setting_is_not_told(tmp_path):
     uri = "s3://user:hunter2hunter2@host/bucket"
     case = make_case(tmp_path, tmp_path, lancedb_uri=uri)
+    case = replace(case, origins={"lancedb_uri": "environment"})
     for finding in (places.settings(case), places.index_folder(case)):
         assert "hunter2" not in " ".join([finding.words, *finding.details])
         assert "@host/bucket" in " ".join([finding.words, *finding.details])
@@ -234,9 +244,9 @@ def test_a_password_in_a_setting_is_not_told(tmp_path):
 
 def test_a_token_is_not_told(case):
     settings = Settings(http_token="correct-horse", llm_key="battery staple")
-    finding = places.settings(replace(case, settings=settings))
-    lines = [line for line in finding.details if "TOKEN" in line or "KEY" in line]
-    assert [line.partition("=")[2] for line in lines] == ["*** (default)", "*** (default)"]
+    given = dict.fromkeys(("http_token", "llm_key"), "environment")
+    finding = places.settings(replace(case, settings=settings, origins=given))
+    assert [line.partition("=")[2] for line in finding.details] == ["*** (environment)"] * 2
 
 
 # -- model -----------------------------------------------------------------------------------
@@ -370,7 +380,7 @@ def test_what_a_terminal_would_obey_is_shown(capsys):
 
 def test_what_is_found_can_be_read_by_programs(case, capsys):
     checks = (("a", lambda _: ok("fine", "more"), 5.0), ("b", lambda _: failed("bad", "do"), 5.0))
-    assert examine.run(case.subject, case.settings, {}, as_json=True, checks=checks) == 1
+    assert examine.run(case.subject, case.settings, None, as_json=True, checks=checks) == 1
     assert json.loads(capsys.readouterr().out) == {
         "ok": False,
         "checks": [

@@ -130,6 +130,21 @@ FIELDS = {
         {"s3cret/+=": "s3cret/+="},
         {"two words": "match pattern", "ü": "match pattern", "x" * 1_001: "at most 1000"},
     ),
+    "editor": Case(
+        "vscode",
+        {
+            "Zed": "Zed",
+            "none": "none",
+            "nvim://open?file={path}&line={line}": "nvim://open?file={path}&line={line}",
+        },
+        {
+            "vim": "no such editor is known; there are vscode,",
+            "": "no such editor is known",
+            "javascript://x/{path}/{line}": "a browser follows javascript: itself",
+            "https://example.org/{path}:{line}": "a browser follows https: itself",
+            "nvim://{path}": "{path} and {line} once each",
+        },
+    ),
     "log_level": Case(
         "WARNING",
         {"DEBUG": "DEBUG", "info": "INFO", "Error": "ERROR", "critical": "CRITICAL"},

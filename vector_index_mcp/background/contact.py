@@ -22,6 +22,7 @@ from vector_index_mcp.background import greeting
 from vector_index_mcp.background.endpoint import ENDED, Endpoint, birth_of
 from vector_index_mcp.errors import (
     BackgroundError,
+    NoServiceError,
     QueryError,
     ServiceEndedError,
     SettingsError,
@@ -84,28 +85,10 @@ def granted(
             return connection, answer
         connection.close()
         stop(endpoint)
-    raise BackgroundError(
+    raise NoServiceError(
         f"the background service of {endpoint.place} does not answer; look at {endpoint.log}, "
         "and end it with `vector-index-mcp stop`"
     )
-
-
-def joined(endpoint: Endpoint) -> socket.socket | None:
-    """A session with the service that runs; None if there is none. Starts nothing.
-
-    Raises:
-        BackgroundError: If it is of another version.
-    """
-    try:
-        connection, answer = _ask(endpoint, greeting.MCP)
-    except OSError:
-        return None
-    try:
-        _check_version(answer)
-    except BackgroundError:
-        connection.close()
-        raise
-    return connection
 
 
 def ask(
@@ -121,18 +104,24 @@ def ask(
 
 
 def call(
-    endpoint: Endpoint, name: str, arguments: dict[str, Any], on_progress: OnProgress
+    endpoint: Endpoint,
+    name: str,
+    arguments: dict[str, Any],
+    on_progress: OnProgress,
+    host_arguments: Sequence[str] | None = None,
 ) -> Any | None:
-    """What the service that runs answers to a call; None if there is none. Starts nothing.
+    """What a service answers to a call; None if there is none, and none is to be started.
 
     Args:
         endpoint: Where it is met.
         name: Of the call.
         arguments: What JSON can hold.
         on_progress: Called with what the service says meanwhile.
+        host_arguments: What a service is started with, also in place of one of another version;
+            None starts none.
 
     Raises:
-        BackgroundError: If it is of another version, or answers with an error.
+        BackgroundError: If it is of another version, cannot be started, or answers with an error.
         QueryError: If the call is too long.
         ServiceEndedError: If it ends before it has answered; it may have done what was asked.
         SettingsError: If it answers that something asked for makes no sense.
@@ -141,7 +130,10 @@ def call(
     if len(request) > greeting.LONGEST_CALL_BYTES:
         raise QueryError(f"{len(request):,} bytes are too much to ask at once; ask for less")
     try:
-        connection, answer = _ask(endpoint, greeting.CALL)
+        if host_arguments is None:
+            connection, answer = _ask(endpoint, greeting.CALL)
+        else:
+            connection, answer = granted(endpoint, host_arguments, greeting.CALL)
     except OSError:
         return None
     with connection:
@@ -256,14 +248,15 @@ def start(endpoint: Endpoint, host_arguments: Sequence[str]) -> None:
     at once.
 
     Raises:
-        BackgroundError: If it failed; with its own words.
+        NoServiceError: If it failed; with its own words.
+        SettingsError: If a setting is wrong.
     """
     said: queue.SimpleQueue[str] = queue.SimpleQueue()
     try:
         logged = endpoint.log.stat().st_size if endpoint.log.exists() else 0
         process = _spawn(endpoint, host_arguments)
     except OSError as error:
-        raise BackgroundError(f"no background service can be started: {sentence(error)}") from error
+        raise NoServiceError(f"no background service can be started: {sentence(error)}") from error
     in_background(_listen, process, said)
     try:
         words = said.get(timeout=_START_SECONDS)
@@ -275,9 +268,7 @@ def start(endpoint: Endpoint, host_arguments: Sequence[str]) -> None:
         status, _, message = words.removeprefix("error ").partition(": ")
         if status == "2":
             raise SettingsError(message)
-        raise BackgroundError(
-            f"the background service of {endpoint.place} did not start: {message}"
-        )
+        raise NoServiceError(f"the background service of {endpoint.place} did not start: {message}")
 
 
 def _spawn(endpoint: Endpoint, host_arguments: Sequence[str]) -> subprocess.Popen[bytes]:
@@ -375,5 +366,8 @@ _HOST_ENVIRONMENT = {
     "MALLOC_ARENA_MAX": "2",
     "MALLOC_MMAP_THRESHOLD_": "131072",
     "MALLOC_TRIM_THRESHOLD_": "131072",
+    # A query is embedded by numpy, whose threads wait for each other on a busy machine: 23 ms by
+    # one, 82 ms by two, with a process on either core (measured).
+    "OPENBLAS_NUM_THREADS": "1",
     "ARROW_DEFAULT_MEMORY_POOL": "system",
 }

@@ -31,6 +31,7 @@ Keeps a software project indexed and searchable by meaning and by identifier.
   vector-index-mcp search [PATH] QUERY   search from the terminal
   vector-index-mcp status [PATH]         show what the index holds
   vector-index-mcp verify [PATH]         compare the index with the files, one by one
+  vector-index-mcp clear [PATH] | --all  remove the project's index, or all that was written
   vector-index-mcp doctor [PATH]         examine the machine, the model and the index
   vector-index-mcp ui [PATH]             search, progress and a map in a browser
   vector-index-mcp ps                    list the background services that run
@@ -51,22 +52,25 @@ per project; `install` writes it, or you do:
 """
 _EPILOG = """\
 Settings are environment variables (VECTOR_INDEX_...), or lines of the file given by --env-file or
-VECTOR_INDEX_ENV_FILE; the project's own .env is never read. The README lists them all.
+VECTOR_INDEX_ENV_FILE; the project's own .env is never read. docs/settings.md lists them all.
 """
 
 
-def parse(arguments: Sequence[str], runs: Mapping[str, Run]) -> argparse.Namespace:
+def parse(
+    arguments: Sequence[str], runs: Mapping[str, Run], clients: Sequence[str] = ()
+) -> argparse.Namespace:
     """The options of a command; exits with status 2 and a usage line if they make no sense.
 
     Args:
         arguments: The command line's.
         runs: What runs each command, by the command's name.
+        clients: The names of the MCP clients, for the help of those commands that take one.
 
     Returns:
         Besides the options, `run`, which runs the command; `speaks_mcp`: whether standard input and
         output belong to an MCP client; and `rest`: what is for a command with its own grammar.
     """
-    parser = _parser(runs)
+    parser = _parser(runs, clients)
     if arguments[:1] == [_HELP]:
         arguments = [*arguments[1:2], "--help"]
     if unknown := _misspelt(arguments, runs):
@@ -118,7 +122,7 @@ def _with_command(arguments: Sequence[str], commands: Mapping[str, Run]) -> list
     return list(arguments)
 
 
-def _parser(runs: Mapping[str, Run]) -> argparse.ArgumentParser:
+def _parser(runs: Mapping[str, Run], clients: Sequence[str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="vector-index-mcp",
         usage="vector-index-mcp [--env-file FILE] [COMMAND] PATH ...",
@@ -140,8 +144,9 @@ def _parser(runs: Mapping[str, Run]) -> argparse.ArgumentParser:
         return command
 
     _add_commands_of_the_index(add)
+    _add_clear(add)
     _add_commands_of_services(add)
-    _add_commands_of_clients(add)
+    _add_commands_of_clients(add, clients)
     add(
         _DOCUMENTS,
         help="search and read collections of documents; `documents --help` lists what it can",
@@ -185,7 +190,9 @@ def _add_commands_of_the_index(add: _Add) -> None:
         description="Bring the index up to date and search it, by words and by meaning.",
     )
     status = add(
-        "status", help="show what the index holds", description="Show what the index holds."
+        "status",
+        help="show what the index holds",
+        description="Show what the index holds. Status 1 when there is none.",
     )
     kinds = status.add_mutually_exclusive_group()
     kinds.add_argument("--watch", action="store_true", help="show it live, until Ctrl+C")
@@ -212,6 +219,25 @@ def _add_commands_of_the_index(add: _Add) -> None:
     for command in (index, status, verify, doctor):
         _add_path(command)
     searching.add_options(search)
+
+
+def _add_clear(add: _Add) -> None:
+    clear = add(
+        "clear",
+        help="remove the project's index, or all that this program has written",
+        description="Show what there is to remove, ask, end the background service that uses it, "
+        "and remove it. What this program did not write for you on this machine is left alone, and "
+        "no link is followed. Status 1 when something could not be removed, or you said no.",
+    )
+    clear.add_argument(
+        "--all",
+        action="store_true",
+        help="every index, cache, log, lock and socket of yours; not your notes, your datasets and "
+        "what you have configured",
+    )
+    clear.add_argument("--yes", action="store_true", help="remove without asking")
+    clear.add_argument("--dry-run", action="store_true", help="only show what there is to remove")
+    _add_path(clear)
 
 
 def _add_path(command: argparse.ArgumentParser) -> None:
@@ -254,18 +280,21 @@ def _add_commands_of_services(add: _Add) -> None:
     host.add_argument("path", metavar="PATH", help="the project's folder")
 
 
-def _add_commands_of_clients(add: _Add) -> None:
+def _add_commands_of_clients(add: _Add, clients: Sequence[str]) -> None:
+    names = "clients: " + " ".join(clients)
     install = add(
         "install",
         help="add the project to your MCP clients",
         description="Add an entry that serves the project to the configuration of MCP clients, "
         "after showing the change and asking.",
+        epilog=names,
     )
     uninstall = add(
         "uninstall",
         help="take the project out of your MCP clients",
         description="Take the project's entry out of the configuration of MCP clients, after "
         "showing the change and asking. The index stays.",
+        epilog=names,
     )
     for command, which in ((install, "those found; asks"), (uninstall, "all that have it")):
         command.add_argument(
@@ -298,16 +327,16 @@ def _add_commands_of_clients(add: _Add) -> None:
             nargs="+",
             action="extend",
             default=[],
-            help=f"which clients: claude-code, cursor, … ({which})",
+            help=f"which clients, from those below ({which})",
         )
         command.add_argument(
             "--scope",
-            choices=("project", "user"),
-            help="in a file of the project, or in one of yours for all projects",
+            choices=("project", "user", "private"),
+            help="a file that a team shares, one of yours, or yours for this project alone",
         )
         command.add_argument("--yes", action="store_true", help="write without asking")
         command.add_argument(
             "--agents-md",
             action="store_true",
-            help="also change the section of AGENTS.md or CLAUDE.md that says when to search",
+            help="also change the section of AGENTS.md or the like that says when to search",
         )

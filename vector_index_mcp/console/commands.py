@@ -4,23 +4,33 @@ The project's background service answers if there is one; otherwise the index is
 reads the whole index opens it here in any case.
 """
 
-import socket
-from collections.abc import Awaitable, Callable
+import sys
+import time
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
-import anyio
-
-from vector_index_mcp.background import contact, greeting
+from vector_index_mcp.background import contact
 from vector_index_mcp.background.endpoint import endpoint_of
+from vector_index_mcp.codebase.hits import SearchResult
+from vector_index_mcp.console import progress
 from vector_index_mcp.console.searching import Search
+from vector_index_mcp.console.terminal import write
+from vector_index_mcp.engine.query import Query
+from vector_index_mcp.errors import NoServiceError
+from vector_index_mcp.foreign import visible
 from vector_index_mcp.serving.sets import CODEBASE
 from vector_index_mcp.settings import Settings
 
 Result = TypeVar("Result")
 
-# The imports stand in the functions: `local` imports LanceDB, half a second, and `remote` MCP.
+_STARTED = (
+    "started a background service, which keeps the index up to date for the next search; it ends "
+    "by itself when nobody uses it, or by `vector-index-mcp stop PATH`"
+)
+
+# The imports stand in the functions: `local` imports LanceDB, half a second.
 
 
 def index(project: Path, settings: Settings, *, force: bool) -> int:
@@ -31,35 +41,58 @@ def index(project: Path, settings: Settings, *, force: bool) -> int:
         settings: How the index is opened if no service runs.
         force: Read every file again.
     """
-    if connection := _connection(project):
-        from vector_index_mcp.console import remote
+    began = time.monotonic()
+    answer = _answer_of_service(project, "index", {"force_reindex": force})
+    if answer is None:
+        from vector_index_mcp.console import local
 
-        return awaited(partial(remote.index, connection, force=force))
-    from vector_index_mcp.console import local
+        return awaited(partial(local.index, project, settings, began, force=force))
+    from vector_index_mcp.codebase.wire import IndexStatus, RunReport
+    from vector_index_mcp.console import output
 
-    return awaited(partial(local.index, project, settings, force=force))
+    run, now = RunReport(**answer["run"]), IndexStatus.model_validate(answer["status"])
+    return output.of_index(run, now, time.monotonic() - began, is_followed=True)
 
 
-def search(project: Path, settings: Settings, wanted: Search) -> int:
-    """Search and print what is found; returns the exit status."""
-    if connection := _connection(project):
-        from vector_index_mcp.console import remote
+def search(project: Path, settings: Settings, wanted: Search, host_arguments: Sequence[str]) -> int:
+    """Search and print what is found; returns the exit status.
 
-        return awaited(partial(remote.search, connection, wanted))
-    from vector_index_mcp.console import local
+    Args:
+        project: The project's folder.
+        settings: How the index is opened if no service can be started.
+        wanted: What to look for.
+        host_arguments: What a service is started with, if none runs: the next search then need not
+            load the model, and finds an index that is up to date.
+    """
+    starts = None if wanted.starts_none else host_arguments
+    is_new = starts is not None and endpoint_of(CODEBASE, project).keeper is None
+    try:
+        answer = _answer_of_service(project, "search", wanted.arguments, starts)
+        if is_new:
+            write(_STARTED, sys.stderr)
+    except NoServiceError as error:
+        write(f"{visible(str(error))}; searching without one", sys.stderr)
+        answer = None
+    if answer is None:
+        from vector_index_mcp.console import local
 
-    return awaited(partial(local.search, project, settings, wanted))
+        return awaited(partial(local.search, project, settings, wanted))
+    from vector_index_mcp.console import output
+
+    return output.of_search(SearchResult.model_validate(answer), Query(wanted.query), wanted)
 
 
 def status(project: Path, settings: Settings, *, as_json: bool) -> int:
     """Print what the index holds; returns the exit status."""
-    if connection := _connection(project):
-        from vector_index_mcp.console import remote
+    answer = _answer_of_service(project, "status", {})
+    if answer is None:
+        from vector_index_mcp.console import local
 
-        return awaited(partial(remote.show_status, connection, as_json=as_json))
-    from vector_index_mcp.console import local
+        return awaited(partial(local.status, project, settings, as_json=as_json))
+    from vector_index_mcp.codebase.wire import IndexStatus
+    from vector_index_mcp.console import output
 
-    return awaited(partial(local.status, project, settings, as_json=as_json))
+    return output.of_status(IndexStatus.model_validate(answer), as_json=as_json)
 
 
 def watch(project: Path) -> int:
@@ -94,15 +127,25 @@ def verify(project: Path, settings: Settings, *, repair: bool) -> int:
     return awaited(compare)
 
 
-def _connection(project: Path) -> socket.socket | None:
-    """A session with the project's background service; None if none runs."""
-    if contact.ask(endpoint_of(CODEBASE, project), greeting.REPORT) is None:
-        return None
-    return contact.connected(endpoint_of(CODEBASE, project), ())
+def _answer_of_service(
+    project: Path,
+    call: str,
+    given: dict[str, Any],
+    host_arguments: Sequence[str] | None = None,
+) -> Any | None:
+    """What the project's service answers; None if there is none, and none is to be started."""
+    with progress.shown() as show:
+
+        def told(said: dict[str, Any]) -> None:
+            show(str(said.get("what")), int(said.get("done", 0)), int(said.get("total", 0)))
+
+        return contact.call(endpoint_of(CODEBASE, project), call, given, told, host_arguments)
 
 
 def awaited(ask: Callable[[], Awaitable[Result]]) -> Result:
     """Run `ask` to its end; its error comes without the groups that task groups put around it."""
+    import anyio  # 0.04 s that a command which asks a service need not wait for
+
     try:
         return anyio.run(ask)
     except ExceptionGroup as group:

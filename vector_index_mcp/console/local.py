@@ -1,5 +1,7 @@
 """A command about one index that this process opens itself."""
 
+import shlex
+import time
 from pathlib import Path
 
 import anyio
@@ -8,6 +10,8 @@ from vector_index_mcp.codebase import wire
 from vector_index_mcp.codebase.service import Codebase
 from vector_index_mcp.console import output, progress
 from vector_index_mcp.console.searching import Search
+from vector_index_mcp.engine.query import Query
+from vector_index_mcp.errors import Problem, StoreError
 from vector_index_mcp.indexing import following
 from vector_index_mcp.indexing.keeper import Role
 from vector_index_mcp.indexing.ledger import FAILED, SKIPPED
@@ -18,8 +22,15 @@ from vector_index_mcp.settings import Settings
 _CHANGES_ARE_INDEXED_SECONDS = 3.0
 
 
-async def index(project: Path, settings: Settings, *, force: bool) -> int:
-    """Bring the index up to date; returns the exit status."""
+async def index(project: Path, settings: Settings, began: float, *, force: bool) -> int:
+    """Bring the index up to date; returns the exit status.
+
+    Args:
+        project: The project's folder.
+        settings: How the index is opened.
+        began: When the command did, by the monotonic clock.
+        force: Read every file again.
+    """
     codebase = await open_codebase(project, settings, is_about_to_index=True)
     async with codebase.running(Role.VISITOR):
         indexing = await codebase.index.trigger(force_reindex=force)
@@ -27,7 +38,8 @@ async def index(project: Path, settings: Settings, *, force: bool) -> int:
             await following.follow_text(bar, indexing)
             await following.follow_vectors(bar, codebase.index)
         current = await wire.index_status(codebase)
-    return output.of_index(wire.run_report(indexing), current)
+    report, seconds = wire.run_report(indexing), time.monotonic() - began
+    return output.of_index(report, current, seconds, is_followed=False)
 
 
 async def search(project: Path, settings: Settings, wanted: Search) -> int:
@@ -42,30 +54,62 @@ async def search(project: Path, settings: Settings, wanted: Search) -> int:
             wanted.top_k,
             path=wanted.glob,
             language=wanted.language,
+            kind=wanted.kind,
+            similar_to=wanted.similar_to,
             wait_for_model=True,
         )
     result = wire.search_result(answer, wanted.max_tokens)
-    return output.of_search(result, answer.wanted.query, wanted)
+    return output.of_search(result, Query(wanted.query), wanted)
 
 
 async def status(project: Path, settings: Settings, *, as_json: bool) -> int:
-    """Print what the index holds; returns the exit status."""
+    """Print what the index holds; returns the exit status: 1 if there is none.
+
+    Raises:
+        StoreError: If there is none, unless it is printed as JSON.
+    """
     codebase = await open_codebase(project, settings)
     async with codebase.running(Role.READER):
-        return output.of_status(await wire.index_status(codebase), as_json=as_json)
+        current = await wire.index_status(codebase)
+        is_there = not current.error_message or await _is_there(codebase)
+    if not is_there and not as_json:
+        raise _not_indexed(project)
+    output.of_status(current, as_json=as_json)
+    return 0 if is_there else 1
+
+
+async def _is_there(codebase: Codebase) -> bool:
+    """Whether there is an index, be it that it cannot be read."""
+    try:
+        async with codebase.index.reading():
+            return True
+    except StoreError as error:
+        return error.problem is not Problem.INDEX_MISSING
+
+
+def _not_indexed(project: Path) -> StoreError:
+    return StoreError(
+        f"{project} is not indexed; `vector-index-mcp index {shlex.quote(str(project))}` indexes "
+        "it, and so does an MCP client that connects"
+    )
 
 
 async def skipped(project: Path, settings: Settings) -> int:
     """Print which files are not indexed, and why; returns the exit status."""
     codebase = await open_codebase(project, settings)
-    async with codebase.running(Role.READER), codebase.index.reading() as (_, ledger):
-        return output.of_skipped([*ledger.with_state(SKIPPED), *ledger.with_state(FAILED)])
+    async with codebase.running(Role.READER):
+        if not await _is_there(codebase):
+            raise _not_indexed(project)
+        async with codebase.index.reading() as (_, ledger):
+            return output.of_skipped([*ledger.with_state(SKIPPED), *ledger.with_state(FAILED)])
 
 
 async def verify(project: Path, settings: Settings) -> int:
     """Compare the index with the files; returns the exit status."""
     codebase = await open_codebase(project, settings)
     async with codebase.running(Role.READER):
+        if not await _is_there(codebase):
+            raise _not_indexed(project)
         report = await codebase.index.verify()
         if report.faults:
             report = await _lasting_faults(codebase, report)

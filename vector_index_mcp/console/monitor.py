@@ -3,11 +3,10 @@
 It starts no service: it waits for one, and when that has ended, for the next.
 """
 
-import socket
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import anyio
@@ -16,9 +15,9 @@ from rich.console import Console
 from rich.live import Live
 
 from vector_index_mcp.background import contact
-from vector_index_mcp.background.endpoint import endpoint_of
+from vector_index_mcp.background.endpoint import Endpoint, endpoint_of
 from vector_index_mcp.codebase.wire import IndexStatus
-from vector_index_mcp.console import remote, view
+from vector_index_mcp.console import view
 from vector_index_mcp.console.output import visible_status
 from vector_index_mcp.console.terminal import prepared, write
 from vector_index_mcp.errors import ServiceEndedError
@@ -37,23 +36,17 @@ async def run(project: Path) -> int:
     endpoint = endpoint_of(CODEBASE, project)
     with _shown(project) as show:
         while True:
-            connection = await anyio.to_thread.run_sync(contact.joined, endpoint)
-            if connection is not None:
-                await _follow(connection, show)
-            show(None)
-            await anyio.sleep(_IDLE_SECONDS)
+            status = await anyio.to_thread.run_sync(_status, endpoint)
+            show(status)
+            await anyio.sleep(_BUSY_SECONDS if status and _is_busy(status) else _IDLE_SECONDS)
 
 
-async def _follow(connection: socket.socket, show: Show) -> None:
-    """Show the status until the service ends."""
-    try:
-        async with remote.session(connection) as client:
-            while True:
-                status = visible_status(await remote.status(client))
-                show(status)
-                await anyio.sleep(_BUSY_SECONDS if _is_busy(status) else _IDLE_SECONDS)
-    except* ServiceEndedError:
-        pass
+def _status(endpoint: Endpoint) -> IndexStatus | None:
+    """What the service says of its index; None if there is none, or it has just ended."""
+    with suppress(ServiceEndedError):
+        if (said := contact.call(endpoint, "status", {}, lambda _: None)) is not None:
+            return visible_status(IndexStatus.model_validate(said))
+    return None
 
 
 def _is_busy(status: IndexStatus) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from vector_index_mcp.codebase import text
-from vector_index_mcp.codebase.wire import IndexStatus, RunReport, SearchResult
+from vector_index_mcp.codebase.hits import SearchResult
 from vector_index_mcp.console import results
 from vector_index_mcp.console.searching import Search
 from vector_index_mcp.console.terminal import write
@@ -12,7 +12,12 @@ from vector_index_mcp.engine.query import Query
 from vector_index_mcp.engine.types import FileRecord
 from vector_index_mcp.foreign import visible, visible_values
 
-if TYPE_CHECKING:  # a command that asks a running service needs no LanceDB
+_SECONDS_PER_MINUTE = 60
+_FOLLOWED = "the background service keeps it up to date"
+_NOT_FOLLOWED = "nobody follows changes now; an MCP client that connects does, or `serve PATH`"
+
+if TYPE_CHECKING:  # a command that asks a running service needs no LanceDB, a search no status
+    from vector_index_mcp.codebase.wire import IndexStatus, RunReport
     from vector_index_mcp.indexing.verify import Report
 
 
@@ -27,25 +32,65 @@ def of_search(result: SearchResult, query: Query, wanted: Search) -> int:
     if wanted.format == "json":
         write(result.model_dump_json(indent=2))
     elif wanted.format == "text":
-        console = results.console_for(wanted.color)
-        write(results.readable(result, wanted.folder, console))
+        rows = None if wanted.is_full else results.rows_of_terminal()
+        paint = results.paint_for(wanted.color)
+        write(results.readable(result, query, wanted.folder, paint, rows))
     else:
         for line in results.grep_lines(result, query, wanted.folder):
             write(line)
     return 0
 
 
-def of_status(status: IndexStatus, *, as_json: bool) -> int:
+def of_status(status: "IndexStatus", *, as_json: bool) -> int:
     """Print the state of an index."""
-    write(status.model_dump_json(indent=2) if as_json else _readable(status))
+    readable = text.of_status(visible_status(status))
+    write(status.model_dump_json(indent=2) if as_json else readable)
     return 0
 
 
-def of_index(report: RunReport, status: IndexStatus) -> int:
-    """Print what a run did and what the index holds now; 1 if something failed."""
-    write(f"{text.of_run(report)} in {report.seconds:.1f} s")
-    write(_readable(status))
+def of_index(
+    report: "RunReport", status: "IndexStatus", seconds: float, *, is_followed: bool
+) -> int:
+    """Print what a run did, what the index holds now and who keeps it; 1 if something failed.
+
+    Args:
+        report: Of the run.
+        status: Of the index after it.
+        seconds: How long all took, vectors included.
+        is_followed: Whether a service follows the changes from now on.
+    """
+    status = visible_status(status)
+    write(text.of_run(report))
+    if status.error_message:
+        write(f"error: {status.error_message}")
+    write(f"{_held(status)}, in {_duration(seconds)}")
+    model = status.model
+    write(f"model: {model.name or 'none used yet'}, {model.state}")
+    if model.reason:
+        write(f"model problem: {model.reason}")
+    if status.index_problem:
+        write(f"index problem: {status.index_problem}; it lies in {status.index_location}")
+    for line in text.lacking(status):
+        write(line)
+    write(_FOLLOWED if is_followed else _NOT_FOLLOWED)
     return 1 if report.error or status.failed or status.unreadable_folders else 0
+
+
+def _held(status: "IndexStatus") -> str:
+    files, chunks = status.indexed_file_count, status.indexed_chunk_count
+    done = status.embedded_chunk_count
+    if done >= chunks:
+        vectors = "all with vectors" if chunks else "none yet"
+    else:
+        vectors = f"{done:,} with vectors" if done else "none with vectors"
+    return f"{files:,} files, {chunks:,} chunks, {vectors}"
+
+
+def _duration(seconds: float) -> str:
+    if seconds < _SECONDS_PER_MINUTE:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), _SECONDS_PER_MINUTE)
+    return f"{minutes:,} min {rest} s"
 
 
 def of_skipped(records: Sequence[FileRecord]) -> int:
@@ -68,10 +113,6 @@ def of_verify(report: "Report") -> int:
     return 0
 
 
-def visible_status(status: IndexStatus) -> IndexStatus:
+def visible_status(status: "IndexStatus") -> "IndexStatus":
     """`status` with all names and messages fit for a terminal."""
-    return IndexStatus.model_validate(visible_values(status.model_dump()))
-
-
-def _readable(status: IndexStatus) -> str:
-    return text.of_status(visible_status(status))
+    return type(status).model_validate(visible_values(status.model_dump()))

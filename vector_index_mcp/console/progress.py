@@ -3,39 +3,58 @@
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+if TYPE_CHECKING:  # 0.1 s that most commands are faster than
+    from rich.progress import Progress
 
-from vector_index_mcp.indexing.following import Show
+    from vector_index_mcp.indexing.following import Show
 
 _SECONDS_BETWEEN_LINES = 2.0
 
 
 @contextmanager
-def shown() -> Iterator[Show]:
+def shown() -> Iterator["Show"]:
     """A function that shows progress, until the context ends."""
-    if sys.stderr.isatty():
-        yield from _bar()
-    else:
+    if not sys.stderr.isatty():
         yield _lines()
+        return
+    with ExitStack() as stack:
+        yield _bar(stack)
 
 
-def _bar() -> Iterator[Show]:
+def _bar(stack: ExitStack) -> "Show":
+    """A bar, which is there from the first progress on."""
+    bar: Progress | None = None
+    tasks: dict[str, Any] = {}
+
+    def show(what: str, done: int, total: int) -> None:
+        nonlocal bar
+        if bar is None:
+            bar = stack.enter_context(_drawn())
+        if what not in tasks:
+            tasks[what] = bar.add_task(what)
+        bar.update(tasks[what], completed=done, total=total)
+
+    return show
+
+
+def _drawn() -> "Progress":
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True)) as bar:
-        tasks = {}
-
-        def show(what: str, done: int, total: int) -> None:
-            if what not in tasks:
-                tasks[what] = bar.add_task(what)
-            bar.update(tasks[what], completed=done, total=total)
-
-        yield show
+    return Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True))
 
 
-def _lines() -> Show:
+def _lines() -> "Show":
     last_shown, last_line = 0.0, ""
 
     def show(what: str, done: int, total: int) -> None:

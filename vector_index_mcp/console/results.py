@@ -1,73 +1,100 @@
-"""Search results as a person reads them in a terminal, and as an editor does. Pure."""
+"""Search results as a person reads them in a terminal, and as an editor does. Pure.
 
-from collections.abc import Iterable
+Painted without a library: importing one takes as long as the answer.
+"""
+
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import PurePath
-
-from rich.console import Console
-from rich.style import Style
-from rich.text import Text
+from typing import TypeAlias
 
 from vector_index_mcp.codebase import colours
-from vector_index_mcp.codebase.recent import Mode
-from vector_index_mcp.codebase.text import nothing_found
-from vector_index_mcp.codebase.wire import SearchHit, SearchResult
+from vector_index_mcp.codebase.hits import Mode, SearchHit, SearchResult
+from vector_index_mcp.codebase.lines import best_line
+from vector_index_mcp.codebase.text import miss, nothing_found
 from vector_index_mcp.engine.query import Query
-from vector_index_mcp.engine.words import words
 from vector_index_mcp.foreign import visible
 
 _TAB_COLUMNS = 4
 _MODES: dict[Mode, str] = {"hybrid": "by words and by meaning", "lexical": "by words only"}
+_BOLD, _DIM, _RED, _GREEN, _MAGENTA, _CYAN = 1, 2, 31, 32, 35, 36
 # Only what reads on a dark and on a light background: no yellow, no blue, no bright colour.
 _STYLES = {
-    colours.COMMENT: Style(dim=True),
-    colours.STRING: Style(color="green"),
-    colours.NUMBER: Style(color="cyan"),
-    colours.KEYWORD: Style(color="magenta"),
-    colours.NAME: Style(bold=True),
-    colours.ATTRIBUTE: Style(color="magenta"),
-    colours.BUILTIN: Style(color="cyan"),
+    colours.COMMENT: _DIM,
+    colours.STRING: _GREEN,
+    colours.NUMBER: _CYAN,
+    colours.KEYWORD: _MAGENTA,
+    colours.NAME: _BOLD,
+    colours.ATTRIBUTE: _MAGENTA,
+    colours.BUILTIN: _CYAN,
 }
+_AROUND_ROWS = 4  # below the results: what was searched and how, and the next prompt
+_OF_HIT_ROWS = 2  # its header, and the line after it
+
+Paint: TypeAlias = Callable[[str, int], str]
+"""Gives a text the style of a code of ECMA-48 (SGR)."""
 
 
-def console_for(color: str) -> Console | None:
-    """What colours the text for standard output; None if it is to be plain.
+def plain(text: str, _: int) -> str:
+    """No style at all."""
+    return text
+
+
+def painted(text: str, code: int) -> str:
+    """The style, and the end of it."""
+    return f"\x1b[{code}m{text}\x1b[0m" if text else ""
+
+
+def paint_for(color: str) -> Paint:
+    """What paints standard output.
 
     Args:
         color: `always`, `never`, or `auto`: on a terminal that knows colours, unless NO_COLOR is
             set.
     """
-    if color == "never":
-        return None
-    if color == "always":
-        return Console(
-            force_terminal=True, color_system="standard", no_color=False, legacy_windows=False
-        )
-    console = Console()
-    paints = console.is_terminal and console.color_system and not console.no_color
-    return console if paints else None
+    knows = os.environ.get("TERM", "") != "dumb" and not os.environ.get("NO_COLOR")
+    is_wanted = color == "always" or (color == "auto" and sys.stdout.isatty() and knows)
+    return painted if is_wanted else plain
 
 
-def readable(result: SearchResult, folder: str, console: Console | None) -> str:
+def rows_of_terminal() -> int | None:
+    """How many lines a person sees at once; None if nobody looks at standard output."""
+    return shutil.get_terminal_size().lines if sys.stdout.isatty() else None
+
+
+def readable(
+    result: SearchResult,
+    query: Query,
+    folder: str,
+    paint: Paint = plain,
+    rows: int | None = None,
+) -> str:
     """The results with numbered lines, and below them what was searched and how.
 
     Args:
         result: What was found.
+        query: What was looked for.
         folder: The project's folder as it was typed; printed paths begin with it.
-        console: What colours it; None for plain text.
+        paint: Gives styles.
+        rows: How many lines all of it should take, so that the best hit does not scroll away: then
+            of each hit the lines that matter most are shown, of the best most of them. A pager
+            would have to be left, and the best hit at the end would be read last.
     """
-    blocks = []
-    for number, hit in enumerate(result.results, start=1):
-        header = _header(number, hit, _place(hit, folder))
-        code = _text(hit) if console is None else _painted(hit)
-        blocks.append(Text("\n").join([header, *_numbered(hit, code)]))
-    blocks.append(Text(_footer(result), style="dim"))
+    blocks = [paint(visible(miss(result)), _RED)] if result.absent else []
+    shares, is_cut = _shares(result.results, rows), False
+    for number, (hit, share) in enumerate(zip(result.results, shares, strict=True), start=1):
+        lines = _lines(hit, paint)
+        shown = lines if share is None else _window(lines, hit, query, share)
+        is_cut = is_cut or len(shown) < len(lines)
+        also = [paint(f"also {visible('; '.join(hit.also))}", _DIM)] if hit.also else []
+        blocks.append("\n".join([_header(number, hit, _place(hit, folder), paint), *shown, *also]))
+    footer = _footer(result) + ("; --full shows all lines" if is_cut else "")
+    blocks.append(paint(footer, _DIM))
     if result.note:
-        blocks.append(Text(f"Note: {visible(result.note)}"))
-    if console is None:
-        return "\n\n".join(block.plain for block in blocks)
-    with console.capture() as capture:
-        console.print(Text("\n\n").join(blocks), soft_wrap=True, highlight=False, end="")
-    return capture.get()
+        blocks.append(f"Note: {visible(result.note)}")
+    return "\n\n".join(blocks)
 
 
 def grep_lines(result: SearchResult, query: Query, folder: str) -> list[str]:
@@ -75,57 +102,84 @@ def grep_lines(result: SearchResult, query: Query, folder: str) -> list[str]:
 
     It is the line of the result with most words of the query; of several, the first.
     """
-    asked = set(query.words)
-    return [_grep_line(hit, asked, folder) for hit in result.results]
+    return [_grep_line(hit, query, folder) for hit in result.results]
 
 
-def _grep_line(hit: SearchHit, asked: set[str], folder: str) -> str:
+def _grep_line(hit: SearchHit, query: Query, folder: str) -> str:
     lines = visible(hit.extracted_text_chunk, keep="\n\t").split("\n")
-    scores = [len(asked.intersection(words(line))) for line in lines]
-    names = {word for symbol in hit.symbols for word in words(symbol)}
-    if not any(scores):  # found by meaning
-        scores = [bool(names.intersection(words(line))) for line in lines]
-    if not any(scores):
-        scores = [bool(line.strip()) for line in lines]
-    best = scores.index(max(scores))
+    best = best_line(lines, query, hit.symbols)
     return f"{_place(hit, folder)}:{hit.start_line + best}:{lines[best].rstrip()}"
+
+
+def _shares(hits: Sequence[SearchHit], rows: int | None) -> Sequence[int | None]:
+    """How many lines of its text each hit shows; None for all of them."""
+    count = len(hits)
+    if rows is None or not count:
+        return [None] * count
+    left = rows - _AROUND_ROWS - sum(_OF_HIT_ROWS + bool(hit.also) for hit in hits)
+    other = max(1, left // (count + 1))
+    return [max(2, left - other * (count - 1)), *[other] * (count - 1)]
+
+
+def _window(lines: list[str], hit: SearchHit, query: Query, most: int) -> list[str]:
+    """The line that matters most, with those around it: one in three of them before it."""
+    if len(lines) <= most:
+        return lines
+    text = visible(hit.extracted_text_chunk, keep="\n\t").split("\n")
+    first = min(best_line(text, query, hit.symbols) - most // 3, len(lines) - most)
+    first = max(0, first)
+    return lines[first : first + most]
 
 
 def _place(hit: SearchHit, folder: str) -> str:
     return visible(str(PurePath(folder) / hit.file_path))
 
 
-def _header(number: int, hit: SearchHit, place: str) -> Text:
-    header = Text.assemble(
-        (f"{number}. ", "dim"), (place, "bold"), f":{hit.start_line}-{hit.end_line}"
+def _header(number: int, hit: SearchHit, place: str, paint: Paint) -> str:
+    scope = f" in {visible(hit.scope)}" if hit.scope else ""
+    warnings = [", changed since it was indexed"] if hit.is_stale else []
+    warnings += [", credentials masked"] if hit.is_masked else []
+    return "".join(
+        [
+            paint(f"{number}. ", _DIM),
+            paint(place, _BOLD),
+            f":{hit.start_line}-{hit.end_line}{scope}",
+            paint(f" (score {hit.score:.2f}", _DIM),
+            *[paint(warning, _RED) for warning in warnings],
+            paint(")", _DIM),
+        ]
     )
-    if hit.scope:
-        header.append(f" in {visible(hit.scope)}")
-    header.append(f" (score {hit.score:.2f}", "dim")
-    if hit.is_stale:
-        header.append(", changed since it was indexed", "red")
-    return header.append(")", "dim")
 
 
-def _text(hit: SearchHit) -> Text:
-    text = visible(hit.extracted_text_chunk, keep="\n\t").rstrip("\n")
-    return Text(text.expandtabs(_TAB_COLUMNS))
-
-
-def _painted(hit: SearchHit) -> Text:
-    painted = Text()
-    for name, piece in colours.pieces(_text(hit).plain, hit.language):
-        painted.append(piece, _STYLES.get(name))
-    return painted
-
-
-def _numbered(hit: SearchHit, code: Text) -> Iterable[Text]:
+def _lines(hit: SearchHit, paint: Paint) -> list[str]:
+    """The lines of a hit with their numbers."""
+    text = visible(hit.extracted_text_chunk, keep="\n\t").rstrip("\n").expandtabs(_TAB_COLUMNS)
     width = max(len(str(hit.end_line)), 4)
-    for number, line in enumerate(code.split("\n", allow_blank=True), start=hit.start_line):
-        gap = "  " if line.plain else ""
-        yield Text.assemble((f"{number:>{width}}{gap}", "dim"), line)
-    if hit.is_cut:
-        yield Text(f"{'...':>{width}}", "dim")
+    shown = []
+    for number, line in enumerate(_painted_lines(text, hit.language, paint), hit.start_line):
+        gap = "  " if line else ""
+        shown.append(paint(f"{number:>{width}}{gap}", _DIM) + line)
+    return [*shown, paint(f"{'...':>{width}}", _DIM)] if hit.is_cut else shown
+
+
+def _painted_lines(text: str, language: str, paint: Paint) -> Iterator[str]:
+    """The lines of `text`, each painted by itself: a style must not reach into its number."""
+    if paint is plain:
+        yield from text.split("\n")
+        return
+    line = ""
+    for name, piece in colours.pieces(text, language):
+        first, *others = piece.split("\n")
+        line += _styled(first, name, paint)
+        for other in others:
+            yield line
+            line = _styled(other, name, paint)
+    yield line
+
+
+def _styled(text: str, name: str, paint: Paint) -> str:
+    code = _STYLES.get(name)
+    return text if code is None or not text.strip() else paint(text, code)
 
 
 def _footer(result: SearchResult) -> str:

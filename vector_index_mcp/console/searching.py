@@ -3,6 +3,7 @@
 import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from vector_index_mcp.codebase.limits import (
     DEFAULT_MAX_TOKENS,
@@ -30,6 +31,12 @@ class Search:
     """`text`, `json` or `grep`."""
     color: str
     """`auto`, `always` or `never`."""
+    kind: str = ""
+    similar_to: str = ""
+    is_full: bool = False
+    """Whether a terminal shows all lines of each hit."""
+    starts_none: bool = False
+    """Whether no service is started."""
 
     @classmethod
     def of(cls, parsed: argparse.Namespace) -> "Search":
@@ -43,7 +50,24 @@ class Search:
             folder=parsed.path,
             format=parsed.format,
             color=parsed.color,
+            kind=parsed.kind,
+            similar_to=parsed.similar_to,
+            is_full=parsed.full,
+            starts_none=parsed.no_service,
         )
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Those of `codebase.arguments.SearchArguments`."""
+        return {
+            "query": self.query,
+            "top_k": self.top_k,
+            "path": self.glob,
+            "language": self.language,
+            "max_tokens": self.max_tokens,
+            "kind": self.kind or None,
+            "similar_to": self.similar_to,
+        }
 
 
 def add_options(search: argparse.ArgumentParser) -> None:
@@ -51,7 +75,7 @@ def add_options(search: argparse.ArgumentParser) -> None:
     search.add_argument(
         "words",
         type=_text(LONGEST_QUERY_CHARS),
-        nargs="+",
+        nargs="*",
         metavar="QUERY",
         help="a question, an identifier, or both; before it the project's folder, if it is not "
         "the one you are in",
@@ -66,20 +90,7 @@ def add_options(search: argparse.ArgumentParser) -> None:
         metavar="N",
         help="how many results, 1 to 100 (5)",
     )
-    search.add_argument(
-        "--glob",
-        type=_text(LONGEST_PATH_CHARS),
-        default="",
-        metavar="GLOB",
-        help='only this file or folder, or files that match it: "src", "src/**", "*.py"',
-    )
-    search.add_argument(
-        "--language",
-        type=_text(LONGEST_LANGUAGE_CHARS),
-        default="",
-        metavar="NAME",
-        help="only files in this language: python",
-    )
+    _add_limits(search)
     search.add_argument(
         "--max-tokens",
         type=_number(*MAX_TOKENS),
@@ -103,16 +114,57 @@ def add_options(search: argparse.ArgumentParser) -> None:
         default="auto",
         help="auto (the default): on a terminal, unless NO_COLOR is set",
     )
+    search.add_argument(
+        "--full",
+        action="store_true",
+        help="on a terminal, show all lines of each result, also if the first scroll away",
+    )
+    search.add_argument(
+        "--no-service",
+        action="store_true",
+        help="start no background service: search in this process, which loads the model each time",
+    )
+
+
+def _add_limits(search: argparse.ArgumentParser) -> None:
+    """Add what limits a search to some of the project."""
+    search.add_argument(
+        "--glob",
+        type=_text(LONGEST_PATH_CHARS),
+        default="",
+        metavar="GLOB",
+        help='only this file or folder, or files that match it: "src", "src/**", "*.py"',
+    )
+    search.add_argument(
+        "--language",
+        type=_text(LONGEST_LANGUAGE_CHARS),
+        default="",
+        metavar="NAME",
+        help="only files in this language: python",
+    )
+    search.add_argument(
+        "--kind",
+        choices=("code", "docs", "config", "tests"),
+        default="",
+        help="only files of this kind",
+    )
+    search.add_argument(
+        "--similar-to",
+        type=_text(LONGEST_PATH_CHARS),
+        default="",
+        metavar="PATH:LINE",
+        help="code like that in this line; then without a query, or with one that says more",
+    )
 
 
 def part_words(parser: argparse.ArgumentParser, parsed: argparse.Namespace) -> None:
     """Tell the query of a search from the project's folder, which may stand before it."""
-    *path, query = parsed.words
+    *path, query = parsed.words or [""]
     if len(path) > 1:
         parser.error(f"a query is one argument: search {' '.join(parsed.words)!a}")
     if path and parsed.path is not None:
         parser.error("the project is named twice: leave out PATH, or --project")
-    if not query.strip():
+    if not query.strip() and not parsed.similar_to.strip():
         parser.error("the query is empty; say what to look for")
     parsed.query, parsed.path = query, path[0] if path else parsed.path
 

@@ -12,6 +12,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from vector_index_mcp.codebase import text
 from vector_index_mcp.codebase.wire import FileChange, IndexStatus, RunReport
 
 _STATES = {"WATCHING": "green", "SCANNING": "cyan", "INITIALIZING": "cyan", "ERROR": "bold red"}
@@ -73,7 +74,7 @@ class Picture:
             yield "state", NO_SERVICE
             yield "", _TO_START_ONE
             return
-        yield "state", Text(status.status, style=_STATES[status.status])
+        yield "state", Text(text.state_of(status), style=_STATES[status.status])
         if status.error_message:
             yield "error", Text(status.error_message, style="red")
         for stall in status.waiting_for:
@@ -103,7 +104,8 @@ def _progress(
     if not lacking:
         yield "vectors", "all" if total else "none yet"
         return
-    yield "vectors", f"{done:,} of {total:,}{_pace(vectors_per_second, lacking)}"
+    pace = _pace(vectors_per_second, lacking)
+    yield "vectors", f"{done:,} of {total:,}{pace}" if pace else text.vectors_of(status)
     yield "", _bar(done, total, room)
 
 
@@ -141,7 +143,10 @@ def _workings(status: IndexStatus) -> Iterator[tuple[str, RenderableType]]:
     if model.reason:
         yield "", Text(model.reason, style="red")
     mode = status.watcher.mode
-    yield "watching", "not yet" if mode == "off" else f"by {mode}"
+    if mode == "off":
+        yield "watching", "not yet" if status.is_writer else "another process does"
+    else:
+        yield "watching", f"by {mode}"
     if status.watcher.problem:
         yield "", Text(status.watcher.problem, style="red")
     asked = status.queries
@@ -193,7 +198,7 @@ def summary(status: IndexStatus) -> str:
         parts.append(f"{len(status.failed)} failed")
     parts += [f"model {status.model.state}", f"{status.queries.answered} queries"]
     error = f": {status.error_message}" if status.error_message else ""
-    return f"{status.status}: {', '.join(parts)}{error}"
+    return f"{text.state_of(status)}: {', '.join(parts)}{error}"
 
 
 def change_lines(before: IndexStatus | None, after: IndexStatus) -> list[str]:

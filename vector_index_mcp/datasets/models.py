@@ -108,6 +108,8 @@ async def _run(other: _Other) -> None:
 
 
 async def _embedded(embedder: Embedder, query: str) -> tuple[Vector, str]:
+    if (at_once := await embedder.asked(query)) is not None:
+        return at_once[0], at_once[1].digest
     [vector] = await embedder.embed([query], urgent=True)
     return vector, (await embedder.identity()).digest
 

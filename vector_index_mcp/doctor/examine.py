@@ -21,7 +21,7 @@ from vector_index_mcp.doctor.subject import Subject
 from vector_index_mcp.errors import VectorIndexError
 from vector_index_mcp.foreign import visible_values
 from vector_index_mcp.serving.loading import cache_folder, state_folder
-from vector_index_mcp.settings import Settings
+from vector_index_mcp.settings import Settings, mistyped, origins
 
 Check = Callable[[Case], Finding]
 Checks = Sequence[tuple[str, Check, float]]
@@ -60,13 +60,28 @@ _MARK_COLUMNS = 9
 def run(
     subject: Subject,
     settings: Settings,
-    origins: dict[str, str],
+    env_file: str | None,
     *,
     as_json: bool,
     checks: Checks = CHECKS,
 ) -> int:
-    """Examine `subject` and the machine, and print what was found; 1 if a check failed."""
-    case = Case(subject, settings, origins, cache_folder(settings), state_folder())
+    """Examine `subject` and the machine, and print what was found; 1 if a check failed.
+
+    Args:
+        subject: An index, and how it is asked.
+        settings: As they were read.
+        env_file: The file that they were read from besides the environment, if any.
+        as_json: Whether to print JSON.
+        checks: Which ones.
+    """
+    case = Case(
+        subject,
+        settings,
+        origins(env_file),
+        cache_folder(settings),
+        state_folder(),
+        tuple(mistyped(env_file)),
+    )
     found: dict[str, Finding] = {}
     console = Console(file=prepared(sys.stdout), highlight=False)
     for name, finding in findings(case, checks):

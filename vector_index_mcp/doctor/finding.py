@@ -29,6 +29,8 @@ class Case:
     """Where each setting that is not at its default comes from, by field."""
     cache_folder: Path
     state_folder: Path
+    mistyped: tuple[str, ...] = ()
+    """A sentence for each variable that is named as a setting is, and is none."""
 
     @property
     def index_folder(self) -> Path | None:

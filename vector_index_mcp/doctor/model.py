@@ -1,4 +1,7 @@
-"""Checks the embedding model in a worker of its own: like texts must get like vectors."""
+"""Checks the embedding model in a worker of its own: like texts must get like vectors.
+
+Where a running service has loaded it, it is not loaded once more: it takes a gigabyte.
+"""
 
 import time
 
@@ -10,7 +13,7 @@ from vector_index_mcp.doctor.finding import Case, Finding, failed, failed_by, ok
 from vector_index_mcp.engine.embed import WorkerEmbedder
 from vector_index_mcp.engine.model import find_model
 from vector_index_mcp.engine.types import Vectors
-from vector_index_mcp.errors import EmbeddingError
+from vector_index_mcp.errors import BackgroundError, EmbeddingError, ProjectError
 from vector_index_mcp.indexing.remedies import Remedies
 from vector_index_mcp.processes import children
 
@@ -29,6 +32,11 @@ _REMEDY = (
 
 def model(case: Case) -> Finding:
     """Whether there is a model, and its vectors make sense."""
+    try:
+        if told := case.subject.loaded_model():
+            return ok(told)
+    except (BackgroundError, ProjectError):
+        pass  # that is for other checks
     settings = case.settings
     return anyio.run(
         _model, settings.embedding_model, settings.embedding_device, case.subject.remedies

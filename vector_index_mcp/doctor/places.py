@@ -2,6 +2,7 @@
 
 import os
 import stat
+from dataclasses import replace
 from pathlib import Path
 
 from vector_index_mcp.doctor.finding import Case, Finding, failed, failed_by, ok, warning
@@ -82,14 +83,17 @@ def runtime_folder(case: Case) -> Finding:
 
 
 def settings(case: Case) -> Finding:
-    """The settings, and where each comes from. This check never fails."""
+    """The settings that somebody has made, where each comes from, and names that are none."""
     lines = []
-    for field in Settings.model_fields:
+    for field in (field for field in Settings.model_fields if field in case.origins):
         value = getattr(case.settings, field)
         shown = ",".join(value) if isinstance(value, tuple) else str(value)
         if field in SECRETS and value:
             shown = _HIDDEN
         line, _ = masked(f"{PREFIX}{field.upper()}={shown}")  # people paste this into reports
-        lines.append(f"{line} ({case.origins.get(field, 'default')})")
-    count = len(case.origins)
-    return ok(f"{count or 'none'} of {len(lines)} set, the rest are defaults", *lines)
+        lines.append(f"{line} ({case.origins[field]})")
+    words = f"{len(lines)} set; all others are default" if lines else "all are default"
+    if case.mistyped:
+        told = "; ".join((words, *case.mistyped))
+        return replace(warning(told, "correct the name, or unset it"), details=tuple(lines))
+    return ok(words, *lines)

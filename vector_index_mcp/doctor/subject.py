@@ -1,7 +1,7 @@
 """What the doctor examines besides the machine: the index of a project, or of documents."""
 
 import shlex
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
@@ -12,8 +12,6 @@ from vector_index_mcp.background import contact
 from vector_index_mcp.background.endpoint import Endpoint, endpoint_of
 from vector_index_mcp.codebase.limits import DEFAULT_TOP_K
 from vector_index_mcp.codebase.remedies import REMEDIES as OF_CODEBASE
-from vector_index_mcp.console import remote
-from vector_index_mcp.console.commands import awaited
 from vector_index_mcp.documents import configuration
 from vector_index_mcp.documents.folders import folder_of as folder_of_collection
 from vector_index_mcp.documents.home import DEFAULT_NAME, Home
@@ -70,6 +68,13 @@ class Subject(Protocol):
             BackgroundError: If it does not answer.
         """
 
+    def loaded_model(self) -> str:
+        """What the running service says of the model that it has loaded; empty if it has none.
+
+        Raises:
+            BackgroundError: If it does not answer, or there is none.
+        """
+
     async def ask_service(self) -> None:
         """Have the running service answer a query.
 
@@ -108,13 +113,17 @@ class Project:
         return (folder_of(self.project, self._settings),)
 
     def complaints(self) -> tuple[str, str]:
-        """What `get_status` says."""
-        status = awaited(partial(_asked, self.endpoint(), remote.status))
-        return status.error_message or "", status.watcher.problem or ""
+        """What `status` says."""
+        status = _called(self.endpoint(), "status")
+        return status["error_message"] or "", status["watcher"]["problem"] or ""
+
+    def loaded_model(self) -> str:
+        """What `status` says."""
+        return _loaded(_called(self.endpoint(), "status")["model"])
 
     async def ask_service(self) -> None:
-        """By `search_index`."""
-        await _asked(self.endpoint(), _searched)
+        """By `search`."""
+        await anyio.to_thread.run_sync(partial(_called, self.endpoint(), "search", query=_QUERY))
 
     async def open(self) -> Any:
         """The codebase."""
@@ -125,21 +134,27 @@ class Project:
         await opened.search(_QUERY, DEFAULT_TOP_K)
 
 
-async def _searched(client: Any) -> None:
-    await remote.call(client, "search_index", {"query": _QUERY})
+def _loaded(model: Mapping[str, Any]) -> str:
+    """What a service says of its model, in words; empty if it has not loaded it."""
+    if model["state"] == "loading":
+        return "the service is loading it; it is not loaded here as well"
+    if model["state"] != "ready":
+        return ""
+    parts = (model["name"], model["dimension"] and f"{model['dimension']} numbers a vector")
+    words = ", ".join(filter(None, (*parts, model["precision"])))
+    return f"{words}; the service has loaded it, and it is not loaded here as well"
 
 
-async def _asked(endpoint: Endpoint, ask: Callable[[Any], Awaitable[Any]]) -> Any:
-    """What `ask` gets out of a session with the service.
+def _called(endpoint: Endpoint, name: str, **given: Any) -> Mapping[str, Any]:
+    """What the running service answers to a call.
 
     Raises:
         BackgroundError: If there is none any more.
     """
-    connection = await anyio.to_thread.run_sync(contact.joined, endpoint)
-    if connection is None:
+    answer = contact.call(endpoint, name, given, lambda _: None)
+    if answer is None:
         raise BackgroundError(_ENDED)
-    async with remote.session(connection) as client:
-        return await ask(client)
+    return dict(answer)
 
 
 class Documents:
@@ -165,19 +180,19 @@ class Documents:
 
     def complaints(self) -> tuple[str, str]:
         """What `status` says."""
-        status = self._called("status")
+        status = _called(self.endpoint(), "status")
         poor = [each for each in status["collections"] if each["problem"]]
         return status["problem"], "; ".join(f"{each['name']}: {each['problem']}" for each in poor)
 
+    def loaded_model(self) -> str:
+        """What `status` says."""
+        return _loaded(_called(self.endpoint(), "status")["model"])
+
     async def ask_service(self) -> None:
         """By words: whether there are vectors is for another check."""
-        await anyio.to_thread.run_sync(partial(self._called, "search", query=_QUERY, limit=1))
-
-    def _called(self, name: str, **given: Any) -> Mapping[str, Any]:
-        answer = contact.call(self.endpoint(), name, given, lambda _: None)
-        if answer is None:
-            raise BackgroundError(_ENDED)
-        return dict(answer)
+        await anyio.to_thread.run_sync(
+            partial(_called, self.endpoint(), "search", query=_QUERY, limit=1)
+        )
 
     async def open(self) -> Any:
         """The documents."""

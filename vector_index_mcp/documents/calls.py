@@ -209,6 +209,7 @@ async def _status(documents: Documents, _: Given, __: Tell) -> Values:
         "failed": [*state.failed],
         "operations": [operation.name for operation in documents.operations.listed],
         "work": _work(documents),
+        "model": dict(state.model),
     }
 
 

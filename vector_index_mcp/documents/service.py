@@ -68,6 +68,8 @@ class State:
     """Files that are not indexed on purpose, by reason."""
     failed: tuple[str, ...]
     """Files that could not be read, and why."""
+    model: Mapping[str, object]
+    """Its `state`, `name`, `dimension` and `precision`."""
 
 
 class Documents:
@@ -373,6 +375,12 @@ class Documents:
             size_bytes=status.size_bytes,
             skipped=status.skipped,
             failed=tuple(f"{record.key}: {record.reason}" for record in status.failed),
+            model={
+                "state": status.progress.embedder_state,
+                "name": status.model.name if status.model else None,
+                "dimension": status.model.dimension if status.model else None,
+                "precision": status.precision,
+            },
         )
 
 

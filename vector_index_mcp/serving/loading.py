@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from vector_index_mcp.indexing.service import LiveIndex
     from vector_index_mcp.notes.service import Notes
 
+NOTES_STATE, TABLES, MAKING = "notes", "datasets", "making"
+"""Our folders for what belongs to notes, for tables of datasets, and for datasets in the making."""
 _FOLDER = "vector-index-mcp"  # in the user's folders for caches and for state
 _SECONDS_PER_MINUTE = 60
 _HASH_CHARS = 16
@@ -182,7 +184,7 @@ def index_of_notes(home: Path, settings: Settings) -> "LiveIndex":
 
 def _folder_of_notes(home: Path) -> Path:
     name = _name_of(os.fsencode(home))
-    return state_folder() / "notes" / name
+    return state_folder() / NOTES_STATE / name
 
 
 def _index_of_notes(home: Path, folder: Path, settings: Settings) -> "LiveIndex":
@@ -222,7 +224,7 @@ def load_datasets(root: Path, settings: Settings) -> "Datasets":
     from vector_index_mcp.datasets.workshop import Workshop
 
     name = _name_of(os.fsencode(root))
-    cache = cache_folder(settings) / "datasets" / name
+    cache = cache_folder(settings) / TABLES / name
     registry = Registry(root, root.parent, cache, prepare)
 
     def other(model: str) -> "WorkerEmbedder":
@@ -258,7 +260,7 @@ def index_of_texts(order: "Order", root: Path, settings: Settings) -> "LiveIndex
     left_out = (f"/{root.relative_to(order.source).as_posix()}/",) if is_among else ()
     known = repr((order.source, endings, left_out, *changed.values()))
     name = _name_of(known.encode("utf-8", "replace"))
-    place = Place(str(cache_folder(settings) / "making" / name), owner=str(order.source))
+    place = Place(str(cache_folder(settings) / MAKING / name), owner=str(order.source))
     mask = f"**/*.{{{','.join(endings)}}}" if len(endings) > 1 else f"**/*.{endings[0]}"
     reading = Reading(_LARGEST_TEXT_BYTES, skips_minified=False, converts=True)
     folder = Folder(order.source, selection=Selection(left_out, mask=mask), reading=reading)

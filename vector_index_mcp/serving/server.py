@@ -98,7 +98,7 @@ async def host(
 
     async def load_page() -> "Page":
         assert tool_set.load_page is not None  # asked for only if there is one
-        return await anyio.to_thread.run_sync(tool_set.load_page, service.get, handover)
+        return await anyio.to_thread.run_sync(tool_set.load_page, service.get, handover, settings)
 
     page = Lazily(load_page)
     server = build_server(tool_set, service)

@@ -64,7 +64,7 @@ class ToolSet:
     """Makes the service of a place, not yet running."""
     register: "Callable[[MCPServer[Any], Get], None]"
     """Offers the tools on a server."""
-    load_page: "Callable[[Get, Handover], Page] | None"
+    load_page: "Callable[[Get, Handover, Settings], Page] | None"
     """Makes the page that shows the service in a browser; None if there is none."""
     answer: "Callable[[Any, str, Mapping[str, Any], Tell], Awaitable[Any]] | None" = None
     """Answers the call of a command, by its name and arguments; None if there are none."""
@@ -79,11 +79,17 @@ def _codebase() -> ToolSet:
     from vector_index_mcp.codebase.remedies import REMEDIES
     from vector_index_mcp.serving.loading import open_codebase
 
-    def load_page(get_service: Get, handover: "Handover") -> "Page":
+    async def answer(codebase: Any, name: str, given: Mapping[str, Any], tell: "Tell") -> Any:
+        from vector_index_mcp.codebase import calls  # LanceDB, which the service has by now
+
+        return await calls.answer(codebase, name, given, tell)
+
+    def load_page(get_service: Get, handover: "Handover", settings: "Settings") -> "Page":
+        from vector_index_mcp.editors import template_of
         from vector_index_mcp.page.project import ProjectPage
         from vector_index_mcp.serving.listener import Page  # 2 MB that few services need
 
-        return Page(ProjectPage(get_service), handover)
+        return Page(ProjectPage(get_service, template_of(settings.editor)), handover)
 
     return ToolSet(
         name=CODEBASE,
@@ -96,6 +102,7 @@ def _codebase() -> ToolSet:
         load=open_codebase,
         register=tools.register,
         load_page=load_page,
+        answer=answer,
     )
 
 
@@ -114,7 +121,7 @@ def _documents() -> ToolSet:
 
         return rest.application(get_service, has_token=has_token)
 
-    def load_page(get_service: Get, handover: "Handover") -> "Page":
+    def load_page(get_service: Get, handover: "Handover", _: "Settings") -> "Page":
         from vector_index_mcp.page.documents import DocumentsPage
         from vector_index_mcp.serving.listener import Page
 
@@ -141,7 +148,7 @@ def _notes() -> ToolSet:
     from vector_index_mcp.notes.remedies import REMEDIES
     from vector_index_mcp.serving.loading import open_notes
 
-    def load_page(get_service: Get, handover: "Handover") -> "Page":
+    def load_page(get_service: Get, handover: "Handover", _: "Settings") -> "Page":
         from vector_index_mcp.page.notes import NotesPage
         from vector_index_mcp.serving.listener import Page
 
@@ -172,7 +179,7 @@ def _datasets() -> ToolSet:
 
         return rest.application(get_service)
 
-    def load_page(get_service: Get, handover: "Handover") -> "Page":
+    def load_page(get_service: Get, handover: "Handover", _: "Settings") -> "Page":
         from vector_index_mcp.page.datasets import DatasetsPage
         from vector_index_mcp.serving.listener import Page
 

@@ -1,33 +1,17 @@
-"""The bytes that carry MCP: lines, the standard streams, and a client's side of a socket."""
+"""The bytes that carry MCP: lines, and the standard streams."""
 
 import contextlib
 import os
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
-from typing import Any
 
 import anyio
 import anyio.abc
 import anyio.to_thread
-from mcp.server.stdio import stdio_server
 
 from vector_index_mcp.processes import streams
 
 _READ_BYTES = 65_536
-_LONGEST_ANSWER_BYTES = 64_000_000  # of our own service, which bounds what a client may ask for
-
-
-@asynccontextmanager
-async def client_over(stream: anyio.abc.ByteStream) -> AsyncIterator[Any]:
-    """MCP's message streams over `stream` for a client, who ends the session."""
-    # Despite its name it takes any pair of streams, and leaves the standard ones alone then.
-    texts = _texts(lines_of(stream.receive, _LONGEST_ANSWER_BYTES))
-    async with stdio_server(texts, _Output(stream)) as messages:  # type: ignore[arg-type]
-        try:
-            yield messages
-        finally:
-            await stream.aclose()
 
 
 async def lines_of(
@@ -63,12 +47,6 @@ async def lines_of(
             buffer.clear()
 
 
-async def _texts(lines: AsyncIterator[bytes | None]) -> AsyncIterator[str]:
-    async for line in lines:
-        if line is not None:
-            yield line.decode("utf-8", "replace")
-
-
 def sending(stream: anyio.abc.ByteStream) -> Callable[[bytes], Awaitable[None]]:
     """Sends on `stream`; what a peer that is gone does not get is dropped."""
 
@@ -77,19 +55,6 @@ def sending(stream: anyio.abc.ByteStream) -> Callable[[bytes], Awaitable[None]]:
             await stream.send(data)
 
     return send
-
-
-class _Output:
-    """A stream as what `stdio_server` writes to."""
-
-    def __init__(self, stream: anyio.abc.ByteStream) -> None:
-        self._send = sending(stream)
-
-    async def write(self, text: str) -> None:
-        await self._send(text.encode())
-
-    async def flush(self) -> None:
-        pass
 
 
 class StandardStreams:

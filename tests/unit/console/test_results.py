@@ -5,8 +5,8 @@ import re
 import pytest
 from rich.ansi import AnsiDecoder
 
-from vector_index_mcp.codebase.wire import FileMetadata, SearchHit, SearchResult
-from vector_index_mcp.console.results import console_for, grep_lines, readable
+from vector_index_mcp.codebase.hits import FileMetadata, SearchHit, SearchResult
+from vector_index_mcp.console.results import grep_lines, paint_for, plain, readable
 from vector_index_mcp.engine.query import Query
 
 LOADER = 'class Loader:\n\n    # reads\n    def parse_config(self):\n\treturn "x" * 42\n'
@@ -39,11 +39,11 @@ def result(*hits, mode="hybrid", note=None):
 
 
 def painted(found):
-    return readable(found, ".", console_for("always"))
+    return readable(found, Query("x"), ".", paint_for("always"))
 
 
 def test_lines_are_numbered_as_in_the_file():
-    assert readable(result(hit()), ".", None).splitlines() == [
+    assert readable(result(hit()), Query("x"), ".").splitlines() == [
         "1. src/load.py:10-14 (score 0.88)",
         "  10  class Loader:",
         "  11",
@@ -57,7 +57,7 @@ def test_lines_are_numbered_as_in_the_file():
 
 def test_a_header_tells_the_definitions_around_and_whether_it_is_stale():
     found = result(hit(scope="class Loader › function parse", is_stale=True))
-    header = readable(found, ".", None).splitlines()[0]
+    header = readable(found, Query("x"), ".").splitlines()[0]
     assert header == (
         "1. src/load.py:10-14 in class Loader › function parse "
         "(score 0.88, changed since it was indexed)"
@@ -66,27 +66,29 @@ def test_a_header_tells_the_definitions_around_and_whether_it_is_stale():
 
 def test_places_are_told_from_where_the_project_was_called():
     for folder, place in [("../p", "../p/src/load.py"), ("/p", "/p/src/load.py")]:
-        assert readable(result(hit()), folder, None).startswith(f"1. {place}:10-14 ")
+        assert readable(result(hit()), Query("x"), folder).startswith(f"1. {place}:10-14 ")
         assert grep_lines(result(hit()), Query("x"), folder)[0].startswith(f"{place}:")
 
 
 def test_the_last_lines_tell_how_many_there_are_and_what_limits_them():
     found = result(hit(), hit(), mode="lexical", note="No vectors.")
-    assert readable(found, ".", None).endswith("\n\n2 results, by words only\n\nNote: No vectors.")
+    assert readable(found, Query("x"), ".").endswith(
+        "\n\n2 results, by words only\n\nNote: No vectors."
+    )
 
 
 def test_nothing_found_is_told():
-    assert readable(result(), ".", None) == "Nothing found. Try other words, or fewer."
+    assert readable(result(), Query("x"), ".") == "Nothing found. Try other words, or fewer."
 
 
 def test_a_text_that_was_cut_ends_so():
-    assert "\n ...\n" in readable(result(hit(is_cut=True)), ".", None)
+    assert "\n ...\n" in readable(result(hit(is_cut=True)), Query("x"), ".")
 
 
 def test_painted_and_plain_are_the_same_words():
     found = result(hit(), hit("func main() {}", "b.go", language="go", scope="x › y"))
     lines = [line.plain for line in AnsiDecoder().decode(painted(found))]
-    assert lines == readable(found, ".", None).splitlines()
+    assert lines == readable(found, Query("x"), ".").splitlines()
 
 
 @pytest.mark.parametrize(("language", "path"), [("python", "x"), ("notebook", "a.ipynb")])
@@ -112,17 +114,17 @@ HOSTILE = "\x1b]52;c;aGk=\x07\x9b2J\r\u202e"
 
 def test_what_a_terminal_would_obey_is_shown_wherever_it_stands():
     found = result(hit(f"a = '{HOSTILE}'\n", f"e{HOSTILE}\n.py", scope=HOSTILE), note=HOSTILE)
-    plain = readable(found, ".", None) + "\n".join(grep_lines(found, Query(HOSTILE), "."))
-    assert plain.count("\\x1b]52;c;aGk=\\x07\\x9b2J\\r\\u202e") == 6
-    assert "e\\x1b]52;c;aGk=\\x07\\x9b2J\\r\\u202e\\n.py:10" in plain
+    shown = readable(found, Query("x"), ".") + "\n".join(grep_lines(found, Query(HOSTILE), "."))
+    assert shown.count("\\x1b]52;c;aGk=\\x07\\x9b2J\\r\\u202e") == 6
+    assert "e\\x1b]52;c;aGk=\\x07\\x9b2J\\r\\u202e\\n.py:10" in shown
     colours = re.sub(r"\x1b\[[\d;]*m", "", painted(found))
-    for text in (plain, colours):
+    for text in (shown, colours):
         assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", text)
 
 
 @pytest.mark.parametrize("color", ["never", "auto"])
 def test_nothing_is_painted_unless_on_a_terminal_or_wanted(color, capsys):
-    assert console_for(color) is None  # pytest captures the output: it is no terminal
+    assert paint_for(color) is plain  # pytest captures the output: it is no terminal
 
 
 @pytest.mark.parametrize(
@@ -140,3 +142,30 @@ def test_nothing_is_painted_unless_on_a_terminal_or_wanted(color, capsys):
 def test_an_editor_is_led_to_the_most_telling_line(text, symbols, query, line):
     [told] = grep_lines(result(hit(text, symbols=symbols)), Query(query), ".")
     assert told == f"src/load.py:{line}"
+
+
+LONG = "".join(f"line {number}\n" for number in range(1, 31))
+
+
+@pytest.mark.parametrize(("rows", "first", "other"), [(24, 6, 1), (50, 12, 6), (10, 2, 1)])
+def test_on_a_terminal_the_best_hit_stays_in_sight(rows, first, other):
+    hits = [hit(LONG, f"{name}.py", start_line=1, end_line=30) for name in "abcde"]
+    shown = readable(result(*hits), Query("line 20"), ".", rows=rows)
+    blocks = shown.split("\n\n")
+    assert [len(block.splitlines()) - 1 for block in blocks[:5]] == [first, *[other] * 4]
+    assert all("  20  line 20" in block for block in blocks[:5])
+    assert blocks[5].endswith("; --full shows all lines")
+    assert rows < 24 or len(shown.splitlines()) < rows
+
+
+def test_what_fits_a_terminal_is_shown_whole():
+    assert readable(result(hit()), Query("x"), ".", rows=24) == readable(
+        result(hit()), Query("x"), "."
+    )
+
+
+def test_what_stands_nowhere_is_told_first():
+    found = SearchResult(results=[hit()], mode="hybrid", absent=["zebra"])
+    assert readable(found, Query("zebra"), ".").startswith(
+        "No searched file contains `zebra`; nearest:\n\n1. "
+    )

@@ -125,7 +125,19 @@ def test_a_run_shows_how_far_it_is_how_fast_and_how_long_it_takes_yet():
 
 
 def test_without_a_rate_nothing_is_foretold():
-    assert re.search(r"vectors +1,000 of 3,000 *$", shown(FULL), re.MULTILINE)
+    words = "1,000 of 3,000 chunks have vectors; the others wait for a model"
+    assert re.search(rf"vectors +{words} *$", shown(FULL, 100), re.MULTILINE)
+
+
+def test_who_does_not_watch_is_not_called_watching():
+    off = WatcherStatus(mode="off")
+    text = " ".join(shown(status(watcher=off)).split())
+    assert "state up to date" in text
+    assert "watching not yet" in text
+    assert "WATCHING" not in text + summary(status(watcher=off))
+    other = " ".join(shown(status(watcher=off, is_writer=False)).split())
+    assert "state kept up to date by another process" in other
+    assert "watching another process does" in other
 
 
 def test_everything_that_is_wrong_is_told():

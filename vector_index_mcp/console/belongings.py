@@ -1,0 +1,316 @@
+"""What this program has written for its user, and which of it may be removed.
+
+An index is ours by its mark and our record of it (`indexing.ownership`); what lies in our own
+folders is ours by its name there, since a setting may have chosen a folder that holds other things.
+"""
+
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from vector_index_mcp.background import contact, greeting
+from vector_index_mcp.background.endpoint import Endpoint, all_endpoints, endpoint_of
+from vector_index_mcp.codebase.remedies import REMEDIES
+from vector_index_mcp.engine.store.index import is_local
+from vector_index_mcp.errors import BusyError, ForeignIndexError
+from vector_index_mcp.files.removal import (
+    Left,
+    left_by,
+    remove_at,
+    remove_if_empty,
+    size_of,
+)
+from vector_index_mcp.files.secrets import masked
+from vector_index_mcp.indexing.opening import LOCKS, PLACES, Opener, held, may_exist
+from vector_index_mcp.indexing.ownership import RECORDS, Records, Standing
+from vector_index_mcp.indexing.place import Place
+from vector_index_mcp.indexing.removal import fault_of, others_in, remove_index
+from vector_index_mcp.page.handover import folders_for
+from vector_index_mcp.serving.loading import MAKING, NOTES_STATE, TABLES, cache_folder, state_folder
+from vector_index_mcp.serving.sets import CODEBASE
+from vector_index_mcp.settings import Settings
+
+Remove = Callable[[], list[Left]]
+"""Removes something; returns what could not be removed."""
+
+_USUAL = ".lancedb"  # where a project's index lies unless a setting says otherwise
+_ASK_SECONDS = 3.0
+_HASH = r"[0-9a-f]{16}"
+_OF_A_SERVICE = re.compile(rf"({_HASH})\.(?:sock|lock|json|log|log\.1|[0-9]+)")
+_HASHED, _LOCK = re.compile(_HASH), re.compile(rf"{_HASH}\.lock")
+_RECORD = re.compile(r"[0-9a-f]{32}\.json(?:\.[0-9a-f]{8})?")
+_BEING_MADE = re.compile(rf"{_HASH}(?:\.[0-9]+\.part|\.lock)?")
+_VECTORS = re.compile(r"embeddings-[0-9]+\.sqlite3(?:-wal|-shm|-journal|\.lock)?")
+_LINK_TO_PAGE = re.compile(rf"vector-index-mcp-{_HASH}-{_HASH}\.html")
+_OWN_NAME = "vector-index-mcp"  # of our folders, unless a setting names others
+_FOREIGN = "this program gives nothing such a name"
+_LINK = "it is a link, and none is followed"
+_NOT_OF_AN_INDEX = "it is no part of the index that it lies beside"
+
+
+@dataclass(frozen=True, slots=True)
+class Thing:
+    """Something of ours that can be removed."""
+
+    path: Path
+    what: str
+    remove: Remove
+    size: int = 0
+
+
+@dataclass(slots=True)
+class Belongings:
+    """What there is to remove, and what is left alone."""
+
+    services: list[Endpoint] = field(default_factory=list)
+    """That run, and use it."""
+    things: list[Thing] = field(default_factory=list)
+    """In the order in which they are removed."""
+    left: list[Left] = field(default_factory=list)
+    folders: list[Path] = field(default_factory=list)
+    """That go with the last thing in them; the innermost first."""
+
+    def tidy(self) -> None:
+        """Remove the folders that nothing is left in."""
+        for folder in self.folders:
+            remove_if_empty(folder)
+
+
+def of_project(project: Path, settings: Settings) -> Belongings:
+    """The indexes of one project, wherever they lie. Changes nothing."""
+    found = Belongings(services=_running([endpoint_of(CODEBASE, project)]))
+    state = state_folder()
+    records = Records(state)
+    for folder in _folders_of(project, settings.lancedb_uri, records, found):
+        known = records.of(folder)
+        owner = known.owner if known is not None else str(project)
+        is_inside = folder.is_relative_to(project)
+        if folder == project / _USUAL:
+            owner = str(project)  # whoever had it before
+        if not owner and not is_inside:
+            found.left.append(Left(str(folder), "whose index it is was not noted"))
+        elif owner in {"", str(project)} or not may_exist(owner):
+            _add_index(found, folder, f"index of {project}", records, state)
+        elif is_inside and records.standing(folder) is Standing.COPY:
+            _add_index(found, folder, f"index of {project}, copied", records, state)
+        else:
+            found.left.append(Left(str(folder), f"it is the index of {owner}"))
+    return found
+
+
+def _folders_of(project: Path, uri: str, records: Records, found: Belongings) -> Sequence[Path]:
+    """Where indexes of a project may lie."""
+    opener = Opener(Place.in_project(project, uri), "", state_folder(), REMEDIES)
+    folders = [opener.substitute, project / _USUAL]
+    configured = opener.uri
+    if not is_local(configured):
+        why = "it does not lie on this machine; remove its tables there"
+        found.left.append(Left(masked(configured)[0], why))
+    else:
+        try:
+            opener.locate()
+            folders.append(Path(opener.uri))
+            is_foreign = bool(opener.displaced)
+        except ForeignIndexError:
+            is_foreign = True
+        if is_foreign and Path(configured) not in folders:
+            folders.append(Path(configured))
+    folders += [k.folder for k in records.all() if k.folder and k.owner == str(project)]
+    return [*dict.fromkeys(folders)]
+
+
+def _add_index(found: Belongings, folder: Path, what: str, records: Records, state: Path) -> None:
+    """Find out whether there is an index in `folder`, and whether it may be removed."""
+    try:
+        fault = fault_of(folder, records)
+        is_ours = records.of(folder) is not None
+    except OSError as error:
+        found.left.append(left_by(folder, error))
+        return
+    if fault:
+        found.left.append(Left(str(folder), fault))
+        return
+    is_begun = any(known.folder == folder for known in records.all())  # a removal, perhaps
+    if is_ours or (is_begun and not others_in(folder)):
+        remove = partial(remove_index, folder, records, state)
+        found.things.append(Thing(folder, what, remove, size_of(folder)))
+        found.left += [Left(str(folder / name), _NOT_OF_AN_INDEX) for name in others_in(folder)]
+
+
+def of_user(settings: Settings) -> Belongings:
+    """All that we know of. Changes nothing."""
+    services = [*all_endpoints()]
+    found = Belongings(services=_running(services))
+    state, cache = state_folder(), cache_folder(settings)
+    records = Records(state)
+    own = [folder for folder in (state, cache) if _is_plain(folder, found)]
+    for known in records.all():
+        folder = known.folder
+        if folder is None or not os.path.lexists(folder):
+            continue  # its record goes with the others
+        if not any(map(folder.is_relative_to, (state, cache))):
+            what = f"index of {known.owner}" if known.owner else "index"
+            _add_index(found, folder, what, records, state)
+    if cache in own:
+        _add_cache(found, cache, records, state)
+    if state in own:
+        _add_state(found, state, records)
+    runtime = endpoint_of(CODEBASE, Path()).folder
+    _add_runtime(found, runtime)
+    return found
+
+
+def _running(endpoints: Sequence[Endpoint]) -> list[Endpoint]:
+    return [
+        each
+        for each in endpoints
+        if each.keeper is not None or contact.ask(each, greeting.REPORT, _ASK_SECONDS)
+    ]
+
+
+def _is_plain(folder: Path, found: Belongings) -> bool:
+    """Whether one of our folders is there and no link; what is one is left alone."""
+    if folder.is_symlink():
+        found.left.append(Left(str(folder), _LINK))
+    return folder.is_dir() and not folder.is_symlink()
+
+
+# -- our own folders -------------------------------------------------------------------------
+
+
+def _add_cache(found: Belongings, cache: Path, records: Records, state: Path) -> None:
+    for path in _named(cache, _VECTORS):
+        found.things.append(_file(path, "embedding cache"))
+    for path in _named(cache / MAKING, _BEING_MADE, found):
+        found.things.append(_tree(path, "texts of a dataset that was not finished", records, state))
+    for path in _named(cache / TABLES, _HASHED, found):
+        found.things.append(_tree(path, "tables made of datasets", records, state))
+    found.folders += [cache / MAKING, cache / TABLES]
+    if cache.name == _OWN_NAME:  # and no folder that somebody has chosen
+        known = {*found.folders, *(thing.path for thing in found.things)}
+        _leave_others(found, cache, known)
+        found.folders.append(cache)
+
+
+def _add_state(found: Belongings, state: Path, records: Records) -> None:
+    owners = {known.folder: known.owner for known in records.all()}
+    for path in _named(state / PLACES, _HASHED, found):
+        owner = owners.get(path) or "a project"
+        found.things.append(_tree(path, f"index of {owner}", records, state))
+    for path in _named(state / NOTES_STATE, _HASHED, found):
+        what = "index of notes, and settings of git for them"
+        found.things.append(_tree(path, what, records, state))
+    if paths := [*_named(state / RECORDS, _RECORD, found)]:
+        remove = partial(_remove_records, paths, records)
+        what = f"records of {len(paths)} indexes" if len(paths) > 1 else "record of an index"
+        found.things.append(_all(state / RECORDS, what, paths, remove))
+    if paths := [*_named(state / LOCKS, _LOCK, found)]:
+        remove = partial(_remove_locks, paths)
+        found.things.append(_all(state / LOCKS, "locks of indexes", paths, remove))
+    found.folders += [state / name for name in (PLACES, NOTES_STATE, RECORDS, LOCKS)]
+    _leave_others(found, state, set(found.folders))
+    found.folders.append(state)
+
+
+def _add_runtime(found: Belongings, runtime: Path) -> None:
+    paths = [*_named(runtime, _OF_A_SERVICE)]
+    links = [path for folder in folders_for(runtime) for path in _named(folder, _LINK_TO_PAGE)]
+    if paths or links:
+        remove = partial(_remove_runtime, runtime, links)
+        what = "sockets, locks, records and logs of services"
+        found.things.append(_all(runtime, what, [*paths, *links], remove))
+    if runtime.name.startswith(_OWN_NAME):
+        _leave_others(found, runtime, {*paths, *links})
+        found.folders.append(runtime)
+
+
+def _leave_others(found: Belongings, folder: Path, ours: set[Path]) -> None:
+    found.left += [Left(str(path), _FOREIGN) for path in _entries(folder) if path not in ours]
+
+
+def _entries(folder: Path) -> list[Path]:
+    try:
+        return sorted(folder.iterdir())
+    except OSError:
+        return []
+
+
+def _named(
+    folder: Path, pattern: re.Pattern[str], found: Belongings | None = None
+) -> Iterator[Path]:
+    """The entries of a folder that have names of ours; if `found`, others are left alone there."""
+    if folder.is_symlink():
+        if found is not None:
+            found.left.append(Left(str(folder), _LINK))
+        return
+    for path in _entries(folder):
+        if pattern.fullmatch(path.name):
+            yield path
+        elif found is not None:
+            found.left.append(Left(str(path), _FOREIGN))
+
+
+def _file(path: Path, what: str) -> Thing:
+    return Thing(path, what, partial(remove_at, path), size_of(path))
+
+
+def _all(folder: Path, what: str, paths: Sequence[Path], remove: Remove) -> Thing:
+    return Thing(folder, what, remove, sum(map(size_of, paths)))
+
+
+def _tree(path: Path, what: str, records: Records, state: Path) -> Thing:
+    return Thing(path, what, partial(_remove_tree, path, records, state), size_of(path))
+
+
+def _remove_tree(path: Path, records: Records, state: Path) -> list[Left]:
+    """Remove a folder of ours, after the indexes in it, which must not be written meanwhile."""
+    folders = [known.folder for known in records.all() if known.folder is not None]
+    inside = [folder for folder in folders if folder.is_relative_to(path)]
+    left = [each for folder in inside for each in remove_index(folder, records, state)]
+    return left or remove_at(path)
+
+
+def _remove_records(paths: Sequence[Path], records: Records) -> list[Left]:
+    """Remove the records of indexes that are no more; those of others are needed."""
+    needed = set()
+    for known in records.all():
+        try:
+            is_there = known.folder is not None and records.of(known.folder) is not None
+        except OSError:  # out of reach, for now
+            is_there = True
+        if is_there:
+            needed.add(known.number)
+    gone = (path for path in paths if path.name.partition(".")[0] not in needed)
+    return [each for path in gone for each in remove_at(path)]
+
+
+def _remove_locks(paths: Sequence[Path]) -> list[Left]:
+    return [each for path in paths for each in _remove_locked(path, [path])]
+
+
+def _remove_runtime(runtime: Path, links: Sequence[Path]) -> list[Left]:
+    """Remove the files of services that have ended."""
+    left = [each for link in links for each in remove_at(link)]
+    by_service: dict[str, list[Path]] = {}
+    for path in _named(runtime, _OF_A_SERVICE):
+        by_service.setdefault(path.name.partition(".")[0], []).append(path)
+    for name, paths in by_service.items():
+        left += _remove_locked(runtime / f"{name}.lock", paths)
+    return left
+
+
+def _remove_locked(lock: Path, paths: Sequence[Path]) -> list[Left]:
+    """Remove files, the lock itself last, unless another process holds it."""
+    try:
+        with held(lock):
+            first = [path for path in paths if path != lock]
+            return [each for path in [*first, lock] for each in remove_at(path)]
+    except BusyError as error:
+        return [Left(str(lock), str(error))]
+    except FileNotFoundError:  # somebody else has removed the folder
+        return []
+    except OSError as error:
+        return [left_by(lock, error)]

@@ -1,0 +1,113 @@
+"""The command `clear`: shows what there is to remove, asks, ends the services, and removes it."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from vector_index_mcp.background import contact
+from vector_index_mcp.background.endpoint import Endpoint
+from vector_index_mcp.console import belongings
+from vector_index_mcp.console.belongings import Belongings
+from vector_index_mcp.console.terminal import write
+from vector_index_mcp.errors import BackgroundError, SettingsError
+from vector_index_mcp.files.removal import Left
+from vector_index_mcp.foreign import visible
+from vector_index_mcp.settings import Settings
+
+_MEGABYTE = 1_000_000
+_KEPT = """\
+Not touched: notes (~/.knowledge-mcp), the configuration of collections (~/.config/qmd), datasets,
+the entries of MCP clients, which `vector-index-mcp uninstall` removes, and what libraries have
+cached (models, grammars)."""
+
+
+def of_project(project: Path, settings: Settings, *, is_agreed: bool, is_shown_only: bool) -> int:
+    """Remove the index of a project; returns the exit status.
+
+    Args:
+        project: Its folder.
+        settings: Where the index lies.
+        is_agreed: Whether nobody needs to be asked.
+        is_shown_only: Whether to show what there is, and no more.
+
+    Raises:
+        SettingsError: If nobody can be asked.
+    """
+    found = belongings.of_project(project, settings)
+    _show(found, f"{project} has no index of ours")
+    return _clear(found, is_agreed=is_agreed, is_shown_only=is_shown_only)
+
+
+def of_user(settings: Settings, *, is_agreed: bool, is_shown_only: bool) -> int:
+    """Remove all that we have ever written; as above."""
+    found = belongings.of_user(settings)
+    _show(found, "there is nothing of ours")
+    write(_KEPT)
+    return _clear(found, is_agreed=is_agreed, is_shown_only=is_shown_only)
+
+
+def _show(found: Belongings, nothing: str) -> None:
+    for endpoint in found.services:
+        write(f"ends    the background service of {visible(_name_of(endpoint))}")
+    for thing in found.things:
+        what = f"{visible(thing.what)}, {_bytes(thing.size)}"
+        write(f"removes {visible(str(thing.path))} ({what})")
+    for left in found.left:
+        write(f"leaves  {visible(left.path)}: {visible(left.why)}")
+    if not found.things:
+        write(f"nothing to remove: {visible(nothing)}")
+
+
+def _clear(found: Belongings, *, is_agreed: bool, is_shown_only: bool) -> int:
+    if is_shown_only or not found.things:
+        return 0
+    if not is_agreed and not _is_wanted(found):
+        write("nothing was removed")
+        return 1
+    failed = [left for endpoint in found.services for left in _ended(endpoint)]
+    removed = 0
+    for thing in found.things:
+        left = thing.remove()
+        removed += 0 if left else thing.size
+        failed += left
+    found.tidy()
+    for each in failed:
+        write(
+            f"vector-index-mcp: not removed: {visible(each.path)}: {visible(each.why)}", sys.stderr
+        )
+    write(f"removed {_bytes(removed)}" + (f"; {_some(failed)} left" if failed else ""))
+    return 1 if failed else 0
+
+
+def _bytes(size: int) -> str:
+    return f"{size / 1e6:,.1f} MB" if size >= _MEGABYTE else f"{size / 1e3:,.1f} KB"
+
+
+def _some(failed: Sequence[Left]) -> str:
+    return "1 thing is" if len(failed) == 1 else f"{len(failed)} things are"
+
+
+def _is_wanted(found: Belongings) -> bool:
+    """Whether the person says yes.
+
+    Raises:
+        SettingsError: If nobody can be asked.
+    """
+    if not sys.stdin.isatty():
+        raise SettingsError("nothing was removed; give --yes to remove it without being asked")
+    total = sum(thing.size for thing in found.things)
+    write(f"Remove this ({_bytes(total)})? [y/N] ", end="")
+    return sys.stdin.readline().strip().lower() in {"y", "yes"}
+
+
+def _ended(endpoint: Endpoint) -> list[Left]:
+    """End a service; returns why it does not end."""
+    try:
+        contact.stop(endpoint)
+    except BackgroundError as error:
+        return [Left(_name_of(endpoint), str(error))]
+    return []
+
+
+def _name_of(endpoint: Endpoint) -> str:
+    return str(endpoint.read_record().get("project", endpoint.place))
