@@ -11,14 +11,17 @@ PYTEST := $(BIN)/python -m pytest --numprocesses $(TESTERS) --dist loadfile --no
 PROGRAM := $(abspath $(BIN)/vector-index-mcp)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test soak rules lint screenshot quality latency questions background speed scale load limits documents documents-speed documents-peer notes datasets bench clean
+.PHONY: help demo check test soak rules lint screenshot quality likelihood answers latency questions background speed scale load limits documents documents-speed documents-peer notes datasets bench clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
 
+# Its searches start a service, which ends with it, unless one has been there before.
 demo: $(VENV)/installed ## install, index PROJECT (this repository by default), search it, print the client entry
 	$(PROGRAM) index "$(PROJECT)"
-	@for query in "how are changed files noticed" "where is the search ranking computed" "parse_config"; do \
+	@$(PROGRAM) ps | grep -qF "$(realpath $(PROJECT))" || \
+	    trap '$(PROGRAM) stop "$(PROJECT)" >/dev/null 2>&1' EXIT; \
+	for query in "how are changed files noticed" "where are search results ranked" "SearchHit"; do \
 	    printf '\n--- %s\n' "$$query"; \
 	    $(PROGRAM) search "$(PROJECT)" "$$query" --top-k 2 || exit 1; \
 	done
@@ -54,11 +57,17 @@ lint: $(VENV)/installed-dev ## lint, format and type-check, and mend what can be
 	$(BIN)/ruff format .
 	$(BIN)/mypy
 
-screenshot: $(VENV)/installed-dev ## show the page of PROJECT to Chromium and keep docs/page.png
-	PYTHONPATH=tests/e2e $(BIN)/python docs/screenshot.py "$(PROJECT)" docs/page.png
+screenshot: $(VENV)/installed-dev ## show PROJECT to Chromium: docs/page.png and docs/terminal.png
+	PYTHONPATH=tests:tests/e2e $(BIN)/python docs/screenshot.py "$(PROJECT)" docs
 
 quality: $(VENV)/installed-dev ## is the right file found? 531 labelled queries; SEMBLE=PYTHON to compare
 	$(BIN)/python benchmarks/quality.py --folder "$(BENCHMARKS)" --keep $(if $(SEMBLE),--semble $(SEMBLE))
+
+likelihood: $(VENV)/installed-dev ## how true are the scores? fits and judges them; needs what quality has kept
+	$(BIN)/python benchmarks/likelihood.py --folder "$(BENCHMARKS)" --keep
+
+answers: $(VENV)/installed-dev ## how long are answers, and do they hold the place? needs what quality has kept
+	$(BIN)/python benchmarks/answers.py --folder "$(BENCHMARKS)" --keep
 
 latency: $(VENV)/installed-dev ## how long does a query take? needs what quality has kept
 	$(BIN)/python benchmarks/latency.py --folder "$(BENCHMARKS)" --keep
@@ -99,7 +108,7 @@ documents-peer: $(VENV)/installed-dev ## documents beside qmd: PEER="COMMAND" CO
 	$(BIN)/python benchmarks/documents_peer.py --folder "$(BENCHMARKS)" --keep \
 		--peer "$(PEER)" $(COLLECTIONS)
 
-bench: quality latency questions background speed scale load limits ## measure everything
+bench: quality likelihood answers latency questions background speed scale load limits ## measure everything
 
 clean: ## remove the virtual environment
 	rm -rf $(VENV)

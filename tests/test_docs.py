@@ -8,15 +8,25 @@ from pathlib import Path
 import pytest
 
 from vector_index_mcp.cli import COMMANDS
+from vector_index_mcp.clients.catalog import CLIENTS
+from vector_index_mcp.codebase.arguments import SearchArguments
+from vector_index_mcp.codebase.hits import SearchHit, SearchResult
 from vector_index_mcp.codebase.tools import TOOLS
 from vector_index_mcp.console.arguments import parse
 from vector_index_mcp.settings import PREFIX, Settings
 
 ROOT = Path(__file__).parent.parent
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-BENCHMARKS = (ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8")
-PROMISES = (ROOT / "tests" / "README.md").read_text(encoding="utf-8")
-ARCHITECTURE = (ROOT / "vector_index_mcp" / "ARCHITECTURE.md").read_text(encoding="utf-8")
+PAGES = [
+    *("README.md", "CHANGELOG.md", "benchmarks/README.md", "tests/README.md"),
+    "vector_index_mcp/ARCHITECTURE.md",
+    *sorted(f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md")),
+]
+TEXTS = {page: (ROOT / page).read_text(encoding="utf-8") for page in PAGES}
+README, BENCHMARKS = TEXTS["README.md"], TEXTS["benchmarks/README.md"]
+PROMISES, ARCHITECTURE = TEXTS["tests/README.md"], TEXTS["vector_index_mcp/ARCHITECTURE.md"]
+TOOLS_PAGE, SETTINGS_PAGE = TEXTS["docs/tools.md"], TEXTS["docs/settings.md"]
+FOR_USERS = [text for page, text in TEXTS.items() if page == "README.md" or page.startswith("docs")]
+LINK = re.compile(r"\]\(([^)\s]+)\)")
 SETTINGS = {PREFIX + name.upper(): field for name, field in Settings.model_fields.items()}
 
 
@@ -25,11 +35,12 @@ def shown(default: object) -> str:
 
 
 def code_blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+    block = re.compile(rf"^```{language}\n(.*?)^```", re.MULTILINE | re.DOTALL)
+    return [found for text in FOR_USERS for found in block.findall(text)]
 
 
-def test_the_readme_has_every_setting_with_its_default_and_no_other():
-    rows = re.findall(rf"^\| `({PREFIX}\w+)` \| (.+?) \| (.+?) \|$", README, re.MULTILINE)
+def test_the_settings_page_has_every_setting_with_its_default_and_no_other():
+    rows = re.findall(rf"^\| `({PREFIX}\w+)` \| (.+?) \| (.+?) \|$", SETTINGS_PAGE, re.MULTILINE)
     expected = [
         (name, f"`{shown(field.default)}`" if shown(field.default) else "empty", field.description)
         for name, field in SETTINGS.items()
@@ -48,11 +59,11 @@ def test_the_env_example_can_be_used_as_it_is():
 
 
 @pytest.mark.parametrize("block", code_blocks("json"))
-def test_json_in_the_readme_parses(block):
+def test_json_in_the_documents_parses(block):
     json.loads(block)
 
 
-def readme_commands() -> list[str]:
+def commands() -> list[str]:
     return [
         line
         for block in code_blocks("sh")
@@ -61,27 +72,97 @@ def readme_commands() -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("line", readme_commands())
-def test_commands_in_the_readme_are_understood(line):
-    arguments = shlex.split(line)[1:]
+@pytest.mark.parametrize("line", commands())
+def test_commands_in_the_documents_are_understood(line):
+    arguments = shlex.split(line, comments=True)[1:]
     assert parse(arguments, COMMANDS).run is COMMANDS[arguments[0]]
 
 
-def test_make_targets_in_the_readme_exist():
+def mentioned() -> list[str]:
+    """The commands in the middle of a sentence, where a word may stand for any path."""
+    found = [
+        span for text in FOR_USERS for span in re.findall(r"`(vector-index-mcp\s[^`]+)`", text)
+    ]
+    return [" ".join(span.split()) for span in found]
+
+
+@pytest.mark.parametrize("words", mentioned())
+def test_commands_in_sentences_exist(words):
+    assert words.split()[1] in COMMANDS
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_to_what_there_is(page):
+    targets = [target.partition("#")[0] for target in LINK.findall(TEXTS[page])]
+    places = [(ROOT / page).parent / target for target in targets if "://" not in target]
+    assert [place for place in places if not place.exists()] == []
+
+
+def test_the_readme_leads_to_every_other_page():
+    assert {*PAGES} - {"README.md"} <= {*LINK.findall(README)}
+
+
+def test_make_targets_in_the_documents_exist():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    wanted = set(re.findall(r"\bmake ([a-z]+)", README))
-    assert wanted >= {"demo", "test", "help", "bench"}
-    assert wanted <= set(re.findall(r"^(\w+):.*##", makefile, re.MULTILINE))
+    there = set(re.findall(r"^([\w-]+):.*##", makefile, re.MULTILINE))
+    wanted = {
+        page: set(re.findall(r"(?:^|`)make ([a-z-]+)", text, re.MULTILINE))
+        for page, text in TEXTS.items()
+    }
+    assert wanted["README.md"] == {"demo", "test", "help"}
+    assert wanted["benchmarks/README.md"] > {"bench"}
+    assert set.union(*wanted.values()) <= there
 
 
-def test_every_tool_is_in_the_readme():
+def rows_of(page: str, head: str) -> list[str]:
+    """The names in the first column of the table that begins with `head`."""
+    table = page.partition(f"\n| {head} |")[2].partition("\n\n")[0]
+    names = [line.split("|")[1] for line in table.splitlines()[2:]]
+    return [name for cell in names for name in re.findall(r"`(\w+)`", cell)]
+
+
+@pytest.mark.parametrize("page", [README, TOOLS_PAGE], ids=["README", "tools"])
+def test_every_tool_is_told_of(page):
     assert len(TOOLS) == 3
-    for name in TOOLS:
-        assert f"| `{name}` |" in README
+    assert rows_of(page, "tool") == [*TOOLS]
+
+
+def test_the_tools_page_has_every_argument_of_a_search_and_its_default():
+    fields = SearchArguments.model_fields
+    assert sorted(rows_of(TOOLS_PAGE, "argument")) == sorted(fields)
+    for name, field in fields.items():
+        [said] = re.findall(rf"^\| `{name}` \| `?(\w+)`? \|", TOOLS_PAGE, re.MULTILINE)
+        default = "none" if field.default is None else shown(field.default)
+        assert said == ("required" if field.is_required() else default or str(field.default))
+
+
+def test_the_tools_page_has_every_field_of_a_compact_answer():
+    filled = {
+        name: {int: 1, float: 0.5, bool: True, list[str]: ["f"]}.get(field.annotation, "text")
+        for name, field in SearchHit.model_fields.items()
+    } | {"metadata": {"original_path": "text"}}
+    hit = SearchHit.model_validate(filled)
+    assert rows_of(TOOLS_PAGE, "field of a result") == [*hit.compact()]
+    answer = SearchResult(results=[hit], mode="hybrid", absent=["name"])
+    beside = re.findall(r"^- `(\w+)`:", TOOLS_PAGE, re.MULTILINE)
+    assert {*beside, "results"} == {*answer.compact()}
+
+
+def test_the_example_on_the_tools_page_is_an_answer():
+    [example] = [json.loads(block) for block in code_blocks("json") if "results" in block]
+    assert {*example} <= {*SearchResult.model_fields}
+    assert all({*hit} <= {*SearchHit.model_fields} for hit in example["results"])
+
+
+def test_the_readme_counts_the_clients():
+    said = re.search(r"clients \((.+) and twelve others;", " ".join(README.split()))
+    named, titles = said[1].split(", "), [client.title for client in CLIENTS]
+    assert {*named} <= {*titles}
+    assert len(named) + 12 == len(titles)
 
 
 def test_documents_keep_to_their_length():
-    assert len(README.splitlines()) <= 320
+    assert len(README.split()) <= 1000
     assert len(ARCHITECTURE.splitlines()) <= 220
 
 
@@ -98,44 +179,72 @@ def newest_result(name: str) -> tuple[str, dict]:
     return newest.name, json.loads(newest.read_text(encoding="utf-8"))
 
 
-def test_the_quality_in_the_readme_is_that_of_a_kept_result():
+def test_the_quality_that_is_published_is_that_of_a_kept_result():
     _, result = newest_result("quality")
     for system in ("hybrid", "full text with ranking", "semble 0.7.0", "grep"):
         values = result["systems"][system]
         columns = ("all", "sentence", "architecture", "symbol", "recall@5")
         figures = " | ".join(f"{values[column]:.3f}" for column in columns)
-        assert f"| {system} | {figures} |" in README
+        assert f"| {system} | {figures} |" in BENCHMARKS
     first = result["first"]["hybrid"]
     for kind in ("symbol", "file name", "quotation"):
-        assert first[kind] in README
+        assert first[kind] in BENCHMARKS
 
 
-def test_the_latencies_in_the_readme_are_those_of_a_kept_result():
+def test_the_latencies_that_are_published_are_those_of_a_kept_result():
     _, result = newest_result("latency")
     for mode in ("hybrid", "lexical"):
-        assert f"{result[mode]['median_ms']} ms, {result[mode]['p95_ms']} ms" in README
+        assert f"{result[mode]['median_ms']} ms, {result[mode]['p95_ms']} ms" in BENCHMARKS
 
 
-def test_the_costs_in_the_readme_are_those_of_a_kept_result():
+def test_the_costs_that_are_published_are_those_of_a_kept_result():
     _, result = newest_result("background")
     for what, figure in result["table"]:
-        assert f"| {what} | {figure} |" in README
+        assert f"| {what} | {figure} |" in BENCHMARKS
 
 
 @pytest.mark.parametrize("what", ["speed", "scale"])
-def test_the_speeds_in_the_readme_are_those_of_a_kept_result(what):
+def test_the_speeds_that_are_published_are_those_of_a_kept_result(what):
     file, result = newest_result(what)
-    assert file in README
+    assert file in BENCHMARKS
     for what, figure in result["table"]:
-        assert f"| {what} | {figure} |" in README
+        assert f"| {what} | {figure} |" in BENCHMARKS
 
 
 def test_what_half_an_hour_did_is_that_of_a_kept_result():
     _, result = newest_result("load")
     assert (result["minutes"], result["errors"]) == (30, 0)
     what, figure = result["table"][0]
-    assert f"| {what} | {figure} |" in README
+    assert f"| {what} | {figure} |" in BENCHMARKS
     assert figure in PROMISES
+
+
+def test_the_figures_in_the_readme_are_those_of_kept_results():
+    table = dict(newest_result("speed")[1]["table"])
+    seconds = float(table["from a save to its text; its vector, p95, 1,402 chunks"].split()[0])
+    assert f"(p95 {seconds:.2f} s, 1,402 chunks)" in README
+    seconds = float(table["first right answers in 1,000 new files"].split()[0])
+    assert f"1,000 files gives right answers after {seconds:.0f} s" in README
+    systems = newest_result("quality")[1]["systems"]
+    ours, semble, grep = (f"{systems[n]['all']:.3f}" for n in ("hybrid", "semble 0.7.0", "grep"))
+    told = f"(NDCG@10, 1 is best): {ours}; semble {semble}, grep {grep}."
+    assert told in " ".join(README.split())
+
+
+def test_the_lengths_of_answers_are_those_of_a_kept_result():
+    _, result = newest_result("answers")
+    for count, values in result["answers"].items():
+        tokens = " | ".join(str(values[form]) for form in ("text", "structured", "verbose"))
+        places = f"{values['place in 5']} | {values['place in 5 with also']}"
+        assert f"| {count} | {tokens} | {places} |" in BENCHMARKS
+
+
+def test_how_true_the_scores_are_is_that_of_a_kept_result():
+    _, result = newest_result("likelihood")
+    for row in result["by meaning"]["told and true"]:
+        assert f"| {' | '.join(map(str, row))} |" in BENCHMARKS
+    for way in ("by meaning", "by words"):
+        assert str(result[way]["AUC of first hits"]) in BENCHMARKS
 
 
 def test_where_the_time_goes_is_that_of_a_kept_result():

@@ -220,7 +220,7 @@ def is_odd(hit: dict[str, Any]) -> bool:
     """Whether a hit cannot be true of any file of the project."""
     is_inside = hit["file_path"].split("/")[0] in {*TOPS, ".gitignore"}
     lines = len(hit["extracted_text_chunk"].splitlines())
-    has_its_lines = hit["is_cut"] or lines == hit["end_line"] - hit["start_line"] + 1
+    has_its_lines = hit.get("is_cut") or lines == hit["end_line"] - hit["start_line"] + 1
     return not (is_inside and has_its_lines and hit["start_line"] >= 1)
 
 

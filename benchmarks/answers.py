@@ -1,0 +1,123 @@
+"""How long is an answer, and does it hold the place that was asked for?
+
+Asks the labelled questions that name lines, as an agent does, and measures the answer in the forms
+in which clients pass it on: text, structured, and structured with all that is stored (`verbose`,
+which was the only structured form once). A place counts as shown if a hit, or with `also` one of
+the other places of its file, overlaps the labelled lines.
+
+    python benchmarks/answers.py --folder DIR [--only flask,httpx] [--keep]
+
+DIR is that of quality.py, which says how long a first run takes.
+"""
+
+import argparse
+import json
+import statistics
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import anyio
+from corpora import CORPORA, Corpus, labels_of
+from kept import keep
+from quality import fetch, indexed
+
+from vector_index_mcp.codebase import text, wire
+from vector_index_mcp.codebase.budget import CHARS_PER_TOKEN
+from vector_index_mcp.codebase.hits import SearchHit, SearchResult
+from vector_index_mcp.codebase.limits import DEFAULT_MAX_TOKENS
+from vector_index_mcp.indexing.keeper import Role
+from vector_index_mcp.serving.loading import load_codebase
+from vector_index_mcp.settings import Settings
+
+COUNTS = (5, 20)
+Lines = Mapping[str, Sequence[int]]
+
+
+def lengths(result: SearchResult) -> dict[str, float]:
+    """Characters and shares of one answer."""
+    compact = json.dumps(result.compact(), ensure_ascii=False, separators=(",", ":"))
+    return {
+        "text": len(text.of_search(result)),
+        "structured": len(compact),
+        "verbose": len(result.model_dump_json()),
+        "cut": sum(hit.is_cut for hit in result.results),
+        "left out": 0.0,
+    }
+
+
+def holds(hit: SearchHit, lines: Lines, *, with_others: bool) -> bool:
+    """Whether a hit shows what was asked for."""
+    if hit.file_path not in lines:
+        return False
+    first, last = lines[hit.file_path]
+    spans = [(hit.start_line, hit.end_line)]
+    if with_others:
+        spans += [tuple(map(int, place.split(" ")[0].split("-"))) for place in hit.also]
+    return any(start <= last and first <= end for start, end in spans)
+
+
+async def measure(corpora: list[Corpus], folder: Path) -> dict[int, dict[str, list[float]]]:
+    found: dict[int, dict[str, list[float]]] = {count: {} for count in COUNTS}
+    for corpus in corpora:
+        project = fetch(corpus, folder / "sources")
+        settings = Settings(
+            lancedb_uri=str(folder / "indexes" / corpus.name),
+            embedding_cache_dir=str(folder / "embeddings"),
+        )
+        codebase = load_codebase(project, settings)
+        async with codebase.running(Role.VISITOR):
+            await indexed(codebase)
+            for label in labels_of(corpus):
+                if not label.get("lines"):
+                    continue
+                for count in COUNTS:
+                    answer = await codebase.search(label["query"], count, wait_for_model=True)
+                    result = wire.search_result(answer, DEFAULT_MAX_TOKENS)
+                    values = lengths(result)
+                    values["left out"] = len(answer.hits) - len(result.results)
+                    for name, is_wide in (("place", False), ("place with also", True)):
+                        hits = result.results[:5]
+                        values[name] = any(
+                            holds(h, label["lines"], with_others=is_wide) for h in hits
+                        )
+                    for name, value in values.items():
+                        found[count].setdefault(name, []).append(float(value))
+        print(corpus.name, file=sys.stderr, flush=True)
+    return found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--folder", type=Path, required=True, help="where everything is kept")
+    parser.add_argument("--only", default="", help="names of packages, with commas; all if empty")
+    parser.add_argument("--keep", action="store_true", help="write the results to results/")
+    arguments = parser.parse_args()
+    folder, names = arguments.folder.resolve(), arguments.only.split(",")
+    (folder / "sources").mkdir(parents=True, exist_ok=True)
+    corpora = [each for each in CORPORA if not arguments.only or each.name in names]
+    found = anyio.run(measure, corpora, folder)
+    print("| top_k | text | structured | verbose | texts cut | place in 5 | with `also` |")
+    print("|---|---|---|---|---|---|---|")
+    kept = {}
+    for count, values in found.items():
+        means = {name: statistics.fmean(each) for name, each in values.items()}
+        tokens = {n: round(means[n] / CHARS_PER_TOKEN) for n in ("text", "structured", "verbose")}
+        kept[str(count)] = tokens | {
+            "questions": len(values["text"]),
+            "texts cut": round(means["cut"], 2),
+            "hits left out": round(means["left out"], 2),
+            "place in 5": round(means["place"], 3),
+            "place in 5 with also": round(means["place with also"], 3),
+        }
+        row = [*tokens.values(), *list(kept[str(count)].values())[4:5]]
+        row += [kept[str(count)]["place in 5"], kept[str(count)]["place in 5 with also"]]
+        print(f"| {count} | {' | '.join(map(str, row))} |")
+    if arguments.keep:
+        result = {"packages": [corpus.name for corpus in corpora], "answers": kept}
+        print(f"kept in {keep('answers', result).name}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

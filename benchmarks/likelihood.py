@@ -1,0 +1,173 @@
+"""How true are the scores? Fits `engine/likelihood` on the labels, and judges it by whole packages.
+
+Right hits come from the labelled questions; wrong ones from the same, and from questions that were
+asked of other packages, which nothing answers. Each package is judged by weights that were fitted
+without it; the weights that are printed are fitted on all of them.
+
+    python benchmarks/likelihood.py --folder DIR [--only flask,httpx] [--keep]
+
+DIR is that of quality.py, which says how long a first run takes.
+"""
+
+import argparse
+import random
+import sys
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass
+from pathlib import Path
+from typing import Any
+
+import anyio
+import numpy as np
+from corpora import CORPORA, Corpus, labels_of
+from kept import keep
+from quality import candidates, fetch, indexed
+
+from vector_index_mcp.engine.likelihood import Evidence, cosines_of, evidence_of
+from vector_index_mcp.engine.query import Query
+from vector_index_mcp.engine.rank import rank
+from vector_index_mcp.engine.signals import Weights, context
+from vector_index_mcp.engine.types import Candidate
+from vector_index_mcp.indexing.keeper import Role
+from vector_index_mcp.serving.loading import load_codebase
+from vector_index_mcp.settings import Settings
+
+HITS = 5
+FOREIGN_QUESTIONS = 40  # of other packages, asked of each
+STEPS = 60
+STRENGTH = 1.0  # of the pull towards 0 (L2)
+BINS = (0.0, 0.2, 0.4, 0.6, 0.8)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A hit: what shows that it is right, and whether it is."""
+
+    package: str
+    place: int
+    evidence: tuple[float, ...]
+    is_right: bool
+
+
+def shown(
+    package: str,
+    query: Query,
+    files: Sequence[str],
+    lexical: list[Candidate],
+    semantic: list[Candidate],
+) -> list[Shown]:
+    """The first hits for one question."""
+    found = sorted(
+        (candidate.chunk for candidate in (*lexical, *semantic)),
+        key=lambda chunk: (chunk.key, chunk.chunk_index),
+    )
+    chunks = {chunk.document_id: chunk for chunk in found}
+    ctx, cosines = context(query, Weights(), list(chunks.values())), cosines_of(semantic)
+    hits = rank(query, lexical, semantic)[:HITS]
+    return [
+        Shown(
+            package,
+            place,
+            astuple(evidence_of(ctx, hit.chunk, hit.score, cosines)),
+            hit.chunk.key in files,
+        )
+        for place, hit in enumerate(hits)
+    ]
+
+
+async def measure(corpora: list[Corpus], folder: Path) -> dict[str, list[Shown]]:
+    """The hits of all questions, with vectors and without."""
+    chosen = random.Random(5)
+    found: dict[str, list[Shown]] = {"by meaning": [], "by words": []}
+    for corpus in corpora:
+        project = fetch(corpus, folder / "sources")
+        settings = Settings(
+            lancedb_uri=str(folder / "indexes" / corpus.name),
+            embedding_cache_dir=str(folder / "embeddings"),
+        )
+        foreign = [label for other in CORPORA if other != corpus for label in labels_of(other)]
+        asked = [(label["query"], label["files"]) for label in labels_of(corpus)]
+        asked += [(label["query"], []) for label in chosen.sample(foreign, FOREIGN_QUESTIONS)]
+        codebase = load_codebase(project, settings)
+        async with codebase.running(Role.VISITOR):
+            await indexed(codebase)
+            for text, files in asked:
+                lexical, semantic = await candidates(codebase, text)
+                query = Query(text)
+                found["by meaning"] += shown(corpus.name, query, files, lexical, semantic)
+                found["by words"] += shown(corpus.name, query, files, lexical, [])
+        print(corpus.name, file=sys.stderr, flush=True)
+    return found
+
+
+def fitted(evidence: Any, is_right: Any) -> Any:
+    """The weights of a logistic regression, by Newton's method; the first is the base."""
+    weights = np.zeros(evidence.shape[1])
+    pull = STRENGTH * np.r_[0, np.ones(len(weights) - 1)]
+    for _ in range(STEPS):
+        likely = 1 / (1 + np.exp(-evidence @ weights))
+        slope = evidence.T @ (likely - is_right) + pull * weights
+        bend = (evidence * (likely * (1 - likely))[:, None]).T @ evidence + np.diag(pull + 1e-9)
+        weights -= np.linalg.solve(bend, slope)
+    return weights
+
+
+def judged(hits: list[Shown]) -> dict[str, Any]:
+    """How true the likelihoods are, and the weights."""
+    evidence = np.array([(1.0, *hit.evidence) for hit in hits])
+    is_right = np.array([hit.is_right for hit in hits], float)
+    packages, places = (np.array([getattr(h, n) for h in hits]) for n in ("package", "place"))
+    likely = np.zeros(len(hits))
+    for package in set(packages.tolist()):
+        others = packages != package
+        weights = fitted(evidence[others], is_right[others])
+        likely[~others] = 1 / (1 + np.exp(-evidence[~others] @ weights))
+    first = places == 0
+    table = []
+    for low in BINS:
+        chosen = (likely >= low) & (likely < low + 0.2)
+        if chosen.any():
+            means = likely[chosen].mean(), is_right[chosen].mean()
+            table.append([f"{low:.1f}", *(round(float(m), 2) for m in means), int(chosen.sum())])
+    return {
+        "hits": len(hits),
+        "AUC of first hits": round(auc(likely[first], is_right[first]), 3),
+        "told and true": table,
+        "weights": [round(float(weight), 2) for weight in fitted(evidence, is_right)],
+    }
+
+
+def auc(likely: Any, is_right: Any) -> float:
+    """How often a right hit has a higher likelihood than a wrong one."""
+    order = np.empty(len(likely))
+    order[np.argsort(likely)] = np.arange(len(likely))
+    right = is_right.sum()
+    below = order[is_right == 1].sum() - right * (right - 1) / 2
+    return float(below / (right * (len(likely) - right)))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--folder", type=Path, required=True, help="where everything is kept")
+    parser.add_argument("--only", default="", help="names of packages, with commas; all if empty")
+    parser.add_argument("--keep", action="store_true", help="write the results to results/")
+    arguments = parser.parse_args()
+    folder, names = arguments.folder.resolve(), arguments.only.split(",")
+    (folder / "sources").mkdir(parents=True, exist_ok=True)
+    corpora = [each for each in CORPORA if not arguments.only or each.name in names]
+    found = {way: judged(hits) for way, hits in anyio.run(measure, corpora, folder).items()}
+    fields = ("base", *Evidence.__slots__)
+    for way, values in found.items():
+        print(f"\n{way}: {values['hits']} hits, AUC of the first {values['AUC of first hits']}")
+        print("| from | told | true | hits |\n|---|---|---|---|")
+        for row in values["told and true"]:
+            print(f"| {' | '.join(map(str, row))} |")
+        print(", ".join(f"{n}={v}" for n, v in zip(fields, values["weights"], strict=True)))
+    if arguments.keep:
+        result = {"packages": [corpus.name for corpus in corpora], **found}
+        print(f"kept in {keep('likelihood', result).name}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
