@@ -14,6 +14,7 @@ import anyio.to_thread
 import pytest
 from fakes import FakeEmbedder
 from serving import codebase_of, contents, converged, fresh_contents
+from waiting import eventually
 from writing import write
 
 from vector_index_mcp.engine.cache import EmbeddingCache
@@ -158,10 +159,18 @@ def stamp(project):
 async def recovered(project, **options):
     """Start again and wait until all is done; returns what the index holds, and the embedder."""
     embedder = FakeEmbedder()
-    codebase = codebase_of(project, embedder, **options)
-    async with codebase.running(Role.VISITOR):
-        await converged(codebase)
-    assert codebase.index.state.error is None
+
+    async def is_ours():
+        # A child that was being started when its parent died holds the lock until it has begun.
+        codebase = codebase_of(project, embedder, **options)
+        async with codebase.running(Role.VISITOR):
+            if await codebase.index.is_kept_elsewhere():
+                return False
+            await converged(codebase)
+        assert codebase.index.state.error is None
+        return True
+
+    await eventually(is_ours)
     return await contents(project / ".lancedb"), embedder
 
 

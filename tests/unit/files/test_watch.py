@@ -196,11 +196,12 @@ def test_a_deleted_folder_is_told(project: Path, watch: Watch, recorder: Recorde
 def test_a_folder_made_again_is_watched_again(
     project: Path, watch: Watch, recorder: Recorder
 ) -> None:
-    for _ in range(3):
+    for turn in range(3):
         shutil.rmtree(project / "x")
         put(project, "x/y/a.py")
-        put(project, "then.py")
-        recorder.wait_for("x", "then.py")
+        # Of another name each time: what is told late of the last one says nothing of this `x`.
+        put(project, f"then{turn}.py")
+        recorder.wait_for("x", f"then{turn}.py")
         recorder.forget()
     put(project, "x/y/last.py")
     recorder.wait_for("x/y/last.py")
