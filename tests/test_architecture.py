@@ -196,6 +196,7 @@ READS_ENVIRONMENT = {
     "settings.py",  # for variables that are no settings
     "console/ui.py",  # whether there is a screen
     "console/results.py",  # whether its user wants colours
+    "console/colours.py",  # likewise
     "cli.py",  # where the settings file lies
     "console/datasets/making.py",  # where what is exported lies: documents, notes
     "serving/loading.py",  # where a user's documents and their index lie

@@ -31,7 +31,6 @@ from vector_index_mcp.processes import streams
 
 if TYPE_CHECKING:  # imports pydantic
     from vector_index_mcp.background.endpoint import Endpoint
-    from vector_index_mcp.documents.home import Home
     from vector_index_mcp.settings import Settings
 
 _log = logging.getLogger(__name__)
@@ -90,6 +89,8 @@ def _require_streams(closed: Collection[str]) -> None:
 
 def _serve(parsed: argparse.Namespace) -> int:
     """Be the front end of the project's background service, or the server itself."""
+    if parsed.others:
+        return _serve_workspace(parsed)
     if parsed.foreground:
         return _serve_in_foreground(parsed)
     from vector_index_mcp.background import relay
@@ -109,6 +110,20 @@ def _serve_in_foreground(parsed: argparse.Namespace) -> int:
     tool_set = sets.named(sets.CODEBASE)
     streams_of_client = transport.StandardStreams()
     anyio.run(server.serve_stdio, tool_set, project, configured, streams_of_client, head_start)
+    return 0
+
+
+def _serve_workspace(parsed: argparse.Namespace) -> int:
+    """Serve several projects as one, each searched by its own background service."""
+    if parsed.foreground:
+        raise SettingsError("several projects are searched by their services: no --foreground")
+    configured = _settings(parsed)
+    from vector_index_mcp.codebase.project import resolve_project
+    from vector_index_mcp.serving import several
+
+    paths, broad = (parsed.path, *parsed.others), configured.allow_broad_path
+    projects = [resolve_project(path, allow_broad=broad) for path in paths]
+    several.serve(projects, configured, _host_options(parsed))
     return 0
 
 
@@ -263,16 +278,16 @@ def _documents(parsed: argparse.Namespace) -> int:
     from vector_index_mcp.documents import home
 
     def desk_of(index: str) -> desk.Desk:
-        is_coloured = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
         found = home.home_of(index, os.environ, Path.cwd())
-        return desk.Desk(
-            found,
-            lambda: _settings(parsed),
-            _host_options(parsed),
-            Path.cwd(),
-            lambda as_json: _examine_documents(parsed, found, as_json=as_json),
-            colours.ON_TERMINAL if is_coloured else colours.PLAIN,
-        )
+
+        def examined(as_json: bool) -> int:
+            from vector_index_mcp.doctor import examine
+
+            configured, file = _settings(parsed), _env_file(parsed)
+            return examine.run_for_documents(found, configured, file, as_json=as_json)
+
+        shown, options = colours.of_output(), _host_options(parsed)
+        return desk.Desk(found, lambda: _settings(parsed), options, Path.cwd(), examined, shown)
 
     return commands.run(parsed.rest, desk_of)
 
@@ -286,10 +301,8 @@ def _notes(parsed: argparse.Namespace) -> int:
     from vector_index_mcp.console.notes import commands, desk
     from vector_index_mcp.notes.home import home_of
 
-    is_coloured = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
     home = home_of(line.home, os.environ, Path.cwd())
-    shown = colours.ON_TERMINAL if is_coloured else colours.PLAIN
-    return commands.run(line, desk.Desk(home, _host_options(parsed), shown))
+    return commands.run(line, desk.Desk(home, _host_options(parsed), colours.of_output()))
 
 
 def _datasets(parsed: argparse.Namespace) -> int:
@@ -300,20 +313,6 @@ def _datasets(parsed: argparse.Namespace) -> int:
     from vector_index_mcp.console.datasets import commands
 
     return commands.run(line, _host_options(parsed), lambda: _settings(parsed))
-
-
-def _examine_documents(parsed: argparse.Namespace, home: "Home", *, as_json: bool) -> int:
-    configured = _settings(parsed)
-    from vector_index_mcp.doctor import examine
-    from vector_index_mcp.doctor.subject import Documents
-
-    return examine.run(
-        Documents(home, configured),
-        configured,
-        _env_file(parsed),
-        as_json=as_json,
-        checks=examine.CHECKS_OF_DOCUMENTS,
-    )
 
 
 COMMANDS: Mapping[str, Run] = {

@@ -159,7 +159,10 @@ def _served(parsed: argparse.Namespace, path: str, *, allow_broad: bool) -> Serv
         SettingsError: If the options do not go together.
     """
     if parsed.set == CODEBASE:
-        return Project(resolve_project(path, allow_broad=allow_broad))
+        first, *others = [resolve_project(p, allow_broad=allow_broad) for p in (path, *parsed.also)]
+        return Project(first, tuple(other for other in dict.fromkeys(others) if other != first))
+    if parsed.also:
+        raise SettingsError(f"--also names projects; --set {parsed.set} serves none")
     if parsed.agents_md:
         raise SettingsError(
             f"--agents-md tells agents to search this project; --set {parsed.set} has nothing to "

@@ -83,6 +83,17 @@ def serves(words: Sequence[str], served: Served, project: Path | None) -> bool:
     return program > 0 and served.is_served_by(words[program:], project)
 
 
+def lacking(words: Sequence[str], served: Served, project: Path | None) -> tuple[str, ...]:
+    """The words that a command line lacks which serves `served`, but not all that goes with it.
+
+    Args:
+        words: The command line.
+        served: What it serves.
+        project: As above.
+    """
+    return served.lacking(words[_program_length(words) :], project)
+
+
 def can_start(words: Sequence[str]) -> bool:
     """Whether the program of a command line is there."""
     return bool(words) and shutil.which(words[0]) is not None
@@ -143,6 +154,8 @@ def name_for(wanted: str, taken: Collection[str]) -> str:
 def _program_length(words: Sequence[str]) -> int:
     """How many of the first words are the program; 0 if it is not ours."""
     for position, word in enumerate(words):
+        if position and words[position - 1] == "--from":  # where uvx takes the program from
+            continue
         if _OUR_WORD.fullmatch(re.split(r"[\\/]", word)[-1]):
             return position + 1
     return 0

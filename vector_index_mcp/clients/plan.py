@@ -98,7 +98,7 @@ class _Config:
         return [
             entry
             for entry in self.entries
-            if launch.serves(entry.words, served, None if entry.scope == USER else self.project)
+            if launch.serves(entry.words, served, _project_of(entry, self))
         ]
 
     def adding(self, keys: Keys, value: dict[str, Any]) -> Edit:
@@ -243,14 +243,23 @@ def _different(paths: Iterable[Path]) -> list[Path]:
 def _kept_or_mended(config: _Config, entry: _Entry, wanted: Launch) -> Step:
     """What becomes of an entry of ours that is there already."""
     client, there = config.client, f"already there, as `{entry.name}` in {config.path}"
-    if launch.can_start(entry.words):
+    lacking = launch.lacking(entry.words, wanted.served, _project_of(entry, config))
+    if launch.can_start(entry.words) and not lacking:
         return Step(client.title, said=there)
     if entry.scope == PROJECT and launch.is_by_name(entry.words):
         missing = f"but `{entry.words[0]}` is not on your PATH; install it permanently"
         return Step(client.title, said=f"{there}, {missing}")
-    mended = launch.with_program(entry.words, wanted.program)
+    if launch.can_start(entry.words):
+        mended = [*entry.words, *lacking]
+    else:
+        mended = [*launch.with_program(entry.words, wanted.program), *lacking]
     words = _words(client, entry.scope, config.project, mended)
     return config.step(entry.scope, words, config.mending(entry, words))
+
+
+def _project_of(entry: _Entry, config: _Config) -> Path | None:
+    """Where relative paths of an entry begin, if it stands in a file of a project."""
+    return None if entry.scope == USER else config.project
 
 
 def _words(client: Client, scope: Scope, project: Path, words: Sequence[str]) -> list[str]:

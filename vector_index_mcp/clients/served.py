@@ -27,6 +27,14 @@ class Served(Protocol):
     def words(self) -> tuple[str, ...]:
         """What follows the program and its options on the command line."""
 
+    def lacking(self, words: Sequence[str], project: Path | None) -> tuple[str, ...]:
+        """The words that a command line lacks which serves it, but not all that goes with it.
+
+        Args:
+            words: What follows the program.
+            project: Where relative paths begin, if the entry stands in a file of a project.
+        """
+
     def is_served_by(self, words: Sequence[str], project: Path | None) -> bool:
         """Whether it is what a command line of ours serves.
 
@@ -38,10 +46,12 @@ class Served(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """A software project."""
+    """A software project, and those that are searched with it."""
 
     folder: Path
     """With links resolved."""
+    others: tuple[Path, ...] = ()
+    """Likewise."""
 
     @property
     def name(self) -> str:
@@ -50,14 +60,21 @@ class Project:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The folder."""
-        return (str(self.folder),)
+        """The folders."""
+        return (str(self.folder), *map(str, self.others))
+
+    def lacking(self, words: Sequence[str], project: Path | None) -> tuple[str, ...]:
+        """The other folders to which none of the words leads."""
+        others = [o for o in self.others if not any(_leads_to(word, o, project) for word in words)]
+        return tuple(map(str, others))
 
     def is_served_by(self, words: Sequence[str], project: Path | None) -> bool:
-        """Whether one of the words leads to the folder."""
-        if _without_env_file(words)[:1] in ([DOCUMENTS], [NOTES], [DATASETS]):
+        """Whether the first path among the words leads to the folder."""
+        left = _without_env_file(words)
+        if left[:1] in ([DOCUMENTS], [NOTES], [DATASETS]):
             return False
-        return any(_leads_to(word, self.folder, project) for word in words)
+        paths = [word for word in left if word != _SERVE and not word.startswith("-")]
+        return bool(paths) and _leads_to(paths[0], self.folder, project)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +94,10 @@ class Collections:
         """The command that serves them."""
         chosen = () if self.index == DEFAULT_NAME else ("--index", self.index)
         return (DOCUMENTS, "mcp", *chosen)
+
+    def lacking(self, words: Sequence[str], project: Path | None) -> tuple[str, ...]:
+        """Nothing: a command line that serves it has all."""
+        return ()
 
     def is_served_by(self, words: Sequence[str], project: Path | None) -> bool:
         """Whether the command serves the same collections."""
@@ -108,6 +129,10 @@ class Store:
         chosen = () if self.home is None else (_HOME, str(self.home))
         return (NOTES, _SERVE, *chosen)
 
+    def lacking(self, words: Sequence[str], project: Path | None) -> tuple[str, ...]:
+        """Nothing: a command line that serves it has all."""
+        return ()
+
     def is_served_by(self, words: Sequence[str], project: Path | None) -> bool:
         """Whether the command serves the notes in the same folder."""
         name, *rest = _without_env_file(words) or [""]
@@ -138,6 +163,10 @@ class Shelf:
     def words(self) -> tuple[str, ...]:
         """The command that serves them."""
         return (DATASETS, _SERVE, str(self.folder))
+
+    def lacking(self, words: Sequence[str], project: Path | None) -> tuple[str, ...]:
+        """Nothing: a command line that serves it has all."""
+        return ()
 
     def is_served_by(self, words: Sequence[str], project: Path | None) -> bool:
         """Whether the command serves the datasets in the same folder."""

@@ -146,6 +146,19 @@ class SearchArguments(_Arguments):
         }
 
 
+class WorkspaceArguments(SearchArguments):
+    """Of `search_index` where it searches several projects."""
+
+    project: Annotated[
+        str | None,
+        Field(
+            description="Only this one of the projects: the name or path of its folder",
+            max_length=LONGEST_PATH_CHARS,
+        ),
+        WrapValidator(_no_longer_than("project", LONGEST_PATH_CHARS)),
+    ] = None
+
+
 class StatusArguments(_Arguments):
     """Of `get_status`: none."""
 

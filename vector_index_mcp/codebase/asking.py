@@ -1,6 +1,6 @@
 """What a search found, and what limits it: why something may be missing from an answer."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from vector_index_mcp.codebase.hits import Mode
@@ -30,8 +30,12 @@ class Answer:
     """Files among the hits in which credentials were masked."""
     absent: tuple[str, ...]
     """The identifiers of the query that no searched file contains."""
+    missing: tuple[str, ...]
+    """Its other words of which that is true."""
+    why_none: str
+    """Why there are no hits, as far as that is known."""
     note: str
-    """What whoever asked should know about the answer; empty when there is nothing."""
+    """What limits the answer; empty when nothing does."""
     seconds: float
     """How long the search took."""
 
@@ -92,11 +96,6 @@ def _is_settled(indexer: Indexer, key: str) -> bool:
         return record.stamp == read.stamp_now(view.folder, key)
     path = view.folder.path_of(key)
     return path != "" and view.ignore.is_ignored(path, is_folder=False)
-
-
-def nowhere(words: Sequence[str]) -> str:
-    """That words of a question stand in no searched file; empty if all do."""
-    return f"No searched file contains {' or '.join(map(repr, words))}." if words else ""
 
 
 def note(lack: str, ledger: Ledger, backlog: Backlog, untrue: int = 0) -> str:

@@ -51,6 +51,31 @@ async def _search(codebase: Codebase, given: Mapping[str, Any], tell: Tell) -> V
     return wire.search_result(found, asked.max_tokens, asked.detail).model_dump(mode="json")
 
 
+async def _find(codebase: Codebase, given: Mapping[str, Any], _: Tell) -> Values:
+    """Search what is there now, as the tool does; `refused` says what makes no sense of it."""
+    try:
+        asked = arguments.checked("search", SearchArguments, given)
+        found = await codebase.search(asked.query, asked.top_k, **asked.limits)
+    except QueryError as error:
+        return {"refused": str(error)}
+    return wire.search_result(found, asked.max_tokens, asked.detail).model_dump(mode="json")
+
+
+async def _sample(codebase: Codebase, given: Mapping[str, Any], _: Tell) -> Values:
+    """The `text` of the code at `similar_to`; nothing if it names none here."""
+    try:
+        return {"text": await codebase.sample(str(given.get("similar_to", "")))}
+    except QueryError:
+        return {}
+
+
+async def _trigger(codebase: Codebase, given: Mapping[str, Any], _: Tell) -> Values:
+    """Have text and vectors brought up to date; waits for nothing."""
+    asked = arguments.checked("trigger", TriggerArguments, given)
+    run = await codebase.index.trigger(force_reindex=asked.force_reindex)
+    return wire.run_report(run).model_dump(mode="json")
+
+
 async def _status(codebase: Codebase, _: Mapping[str, Any], __: Tell) -> Values:
     """What `get_status` answers."""
     return (await wire.index_status(codebase)).model_dump(mode="json")
@@ -91,6 +116,9 @@ async def _passed_on(tell: Tell) -> AsyncIterator[Show]:
 
 CALLS: Mapping[str, Callable[[Codebase, Mapping[str, Any], Tell], Awaitable[Values]]] = {
     "search": _search,
+    "find": _find,
+    "sample": _sample,
+    "trigger": _trigger,
     "status": _status,
     "index": _index,
 }

@@ -76,7 +76,11 @@ class SearchHit(BaseModel):
             "also": self.also,
             "extracted_text_chunk": self.extracted_text_chunk,
         }
-        return {name: value for name, value in seen.items() if value not in ("", [], False)}
+        return {name: value for name, value in seen.items() if not _says_nothing(value)}
+
+
+def _says_nothing(value: object) -> bool:
+    return value is False or value in ("", [])  # 0.0 equals False, and is a score
 
 
 class SearchResult(BaseModel):
@@ -87,12 +91,25 @@ class SearchResult(BaseModel):
     absent: list[str] = Field(
         [], description="The identifiers of the query that no searched file contains"
     )
+    missing: list[str] = Field(
+        [], description="Other words of the query that no searched file contains"
+    )
+    why_none: str | None = Field(
+        None, description="Why nothing is found, such as a filter that no file matches"
+    )
     note: str | None = Field(
         None, description="What limits this answer, such as vectors that are not ready yet"
     )
+
+    @property
+    def told(self) -> str:
+        """In sentences, what to know of the answer beside its hits; empty if that is nothing."""
+        words = " or ".join(map(repr, self.missing))
+        nowhere = f"No searched file contains {words}." if words else ""
+        return " ".join(filter(None, (self.why_none, nowhere, self.note)))
 
     def compact(self) -> dict[str, Any]:
         """What an agent acts on."""
         absent = {"absent": self.absent} if self.absent else {}
         hits = [hit.compact() for hit in self.results]
-        return {**absent, "results": hits, "mode": self.mode, "note": self.note}
+        return {**absent, "results": hits, "mode": self.mode, "note": self.told or None}

@@ -8,14 +8,14 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from vector_index_mcp.codebase.asking import Answer, backlog_of, note, nowhere
+from vector_index_mcp.codebase.asking import Answer, backlog_of, note
 from vector_index_mcp.codebase.recent import Asker, RecentQueries, asked
-from vector_index_mcp.codebase.wanted import Findings, wanted
+from vector_index_mcp.codebase.wanted import Findings, Sample, wanted
 from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.engine.embed import Embedder
 from vector_index_mcp.engine.store import Store
 from vector_index_mcp.engine.types import Hit
-from vector_index_mcp.errors import DamagedIndexError, StorageError, StoreError
+from vector_index_mcp.errors import DamagedIndexError, QueryError, StorageError, StoreError
 from vector_index_mcp.files.folder import Folder
 from vector_index_mcp.indexing import place
 from vector_index_mcp.indexing.asking import Question, ask
@@ -126,7 +126,6 @@ class Codebase:
         asked_for = ask(self.index, what.query.text, find, most, wait_for_model=wait_for_model)
         answered = await asked_for
         ledger, hits = answered.ledger, answered.hits[offset:]
-        limits = note(answered.lack, ledger, backlog_of(self.index), answered.untrue)
         answer = Answer(
             wanted=what,
             hits=hits,
@@ -134,11 +133,27 @@ class Codebase:
             mode="lexical" if answered.lack else "hybrid",
             masked=frozenset(hit.chunk.key for hit in hits if _has_masked(ledger, hit)),
             absent=found.names,
-            note=" ".join(filter(None, (found.why_none, nowhere(found.words), limits))),
+            missing=found.words,
+            why_none=found.why_none,
+            note=note(answered.lack, ledger, backlog_of(self.index), answered.untrue),
             seconds=time.monotonic() - began,
         )
         self.recent.note(asked(answer, asker))
         return answer
+
+    async def sample(self, similar_to: str) -> str:
+        """The text of the chunk at `path:line`.
+
+        Raises:
+            QueryError: If no indexed chunk lies there.
+            StoreError: If there is no index that could be read.
+        """
+        sample = Sample.of(similar_to)
+        if sample is None:
+            raise QueryError("similar_to is empty")
+        async with self.index.reading() as (index, ledger):
+            chunk, _ = await sample.chunk(index.store, ledger, self.root)
+        return chunk.text
 
 
 def _has_masked(ledger: Ledger, hit: Hit) -> bool:

@@ -1,11 +1,18 @@
 """The answers of the tools as a person or an agent reads them. Pure."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from vector_index_mcp.codebase.hits import MOST_NAMES, SearchHit, SearchResult
+from vector_index_mcp.errors import sentence
 
 if TYPE_CHECKING:  # a command that searches need not wait for these
-    from vector_index_mcp.codebase.wire import IndexStatus, RunReport, TriggerResult
+    from vector_index_mcp.codebase.wire import (
+        IndexStatus,
+        ProjectTriggered,
+        RunReport,
+        TriggerResult,
+    )
 
 _TO_FOLLOW = "a client that connects has changes followed; `index` brings it up to date once"
 
@@ -16,8 +23,8 @@ def of_search(result: SearchResult) -> str:
     blocks += [_of_hit(number, hit) for number, hit in enumerate(result.results, start=1)]
     if not result.results:
         blocks.append(nothing_found(result))
-    if result.note:
-        blocks.append(f"Note: {result.note}")
+    if told := result.told:
+        blocks.append(f"Note: {told}")
     return "\n\n".join(blocks) if _has_texts(result) else "\n".join(blocks)
 
 
@@ -50,7 +57,7 @@ def miss(result: SearchResult) -> str:
 
 def nothing_found(result: SearchResult) -> str:
     """What to say instead of hits; not that there are none where something is not searched yet."""
-    if result.note:
+    if result.told:
         return "Nothing found in what could be searched."
     return "Nothing found. Try other words, or fewer."
 
@@ -106,6 +113,26 @@ def of_status(status: "IndexStatus") -> str:
     return "\n".join(lines + lacking(status))
 
 
+def of_projects(said: "Mapping[str, IndexStatus | Exception]") -> str:
+    """The status of several projects."""
+    return "\n\n".join(
+        f"{name} cannot be asked: {sentence(told)}"
+        if isinstance(told, Exception)
+        else of_status(told)
+        for name, told in said.items()
+    )
+
+
+def of_triggered(said: "Mapping[str, ProjectTriggered | Exception]") -> str:
+    """How far several projects are, a line each."""
+    return "\n".join(
+        f"{name}: {sentence(told)}"
+        if isinstance(told, Exception)
+        else f"{told.project_path}: {told.message}; {_counts(told)}"
+        for name, told in said.items()
+    )
+
+
 def lacking(status: "IndexStatus") -> list[str]:
     """What is not in the index, or not as it is in the files."""
     lines = []
@@ -146,7 +173,7 @@ def vectors_of(status: "IndexStatus") -> str:
     return f"{text}; embedding goes on when a client connects or you run `index`"
 
 
-def _counts(counts: "TriggerResult") -> str:
+def _counts(counts: "TriggerResult | ProjectTriggered") -> str:
     text = f"{counts.indexed_chunk_count} chunks of {counts.indexed_file_count} files"
     if counts.embedded_chunk_count < counts.indexed_chunk_count:
         text += f", {counts.embedded_chunk_count} with vectors so far"

@@ -4,8 +4,8 @@ Calls are answered before the protocol's library looks at their arguments, which
 wrong with them for programmers, and pass over those that it does not know.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -15,25 +15,31 @@ from mcp_types import INVALID_PARAMS
 from pydantic import BaseModel
 
 from vector_index_mcp.codebase import arguments, text, wire
-from vector_index_mcp.codebase.arguments import SearchArguments, StatusArguments, TriggerArguments
+from vector_index_mcp.codebase.arguments import (
+    SearchArguments,
+    StatusArguments,
+    TriggerArguments,
+    WorkspaceArguments,
+)
+from vector_index_mcp.codebase.hits import SearchResult
 from vector_index_mcp.codebase.remedies import REMEDIES
-from vector_index_mcp.errors import QueryError, VectorIndexError
+from vector_index_mcp.errors import QueryError, VectorIndexError, sentence
 from vector_index_mcp.indexing.run import Run
 from vector_index_mcp.protocol import CACHE, Result, enveloped, is_introduced
 
 if TYPE_CHECKING:  # the service imports lancedb, which takes a second
     from vector_index_mcp.codebase.service import Codebase
+    from vector_index_mcp.codebase.workspace import Workspace
     from vector_index_mcp.indexing.service import LiveIndex
     from vector_index_mcp.indexing.status import Status
 
-GetService = Callable[[], Awaitable["Codebase"]]
+GetService = Callable[[], Awaitable[Any]]
+"""Waits for what answers: a codebase, or a workspace."""
 _Report = Callable[[float, float, str], Awaitable[None]]
 """Tells a client how much of what is done."""
-_Answer = Callable[["Codebase", Any, _Report], Awaitable[Result]]
+_Answer = Callable[[Any, Any, _Report], Awaitable[Result]]
 
-INSTRUCTIONS = """\
-This server keeps one software project indexed: every saved file is searchable within a second.
-
+_USE = """\
 search_index: your first step to find code, configuration or documentation in this project. Ask \
 for what the code does ("where are retries with backoff handled"), or name an identifier in any \
 spelling ("get_user_name", "HttpClient"), or both. It finds by meaning and by word at once, so it \
@@ -42,6 +48,10 @@ get_status: how far the index is, and why something is not found (skipped files,
 trigger_index: rarely needed, since changes are followed by themselves. Call it when get_status \
 shows an error, or with force_reindex=true to build the index anew.\
 """
+INSTRUCTIONS = f"""\
+This server keeps one software project indexed: every saved file is searchable within a second.
+
+{_USE}"""
 
 # Clients give up on a call after 60 s unless configured otherwise; the run goes on without us.
 _TRIGGER_PATIENCE_SECONDS = 45.0
@@ -59,30 +69,43 @@ class _Tool:
     answer: _Answer
 
 
-def register(server: MCPServer[Any], get_service: GetService) -> None:
+def instructions_for(projects: Sequence[str]) -> str:
+    """What agents are told of a server that searches several projects."""
+    return (
+        f"This server keeps {len(projects)} software projects indexed and searches them as one: "
+        f"{', '.join(projects)}. Every saved file is searchable within a second. The paths of "
+        f"results are absolute; project limits a search to one of them.\n\n{_USE}"
+    )
+
+
+def register(
+    server: MCPServer[Any], get_service: GetService, tools: "Mapping[str, _Tool] | None" = None
+) -> None:
     """Offer the tools on `server`.
 
     Args:
         server: Where to register.
         get_service: Waits for the running service. It is loaded after the first answer, so the
             tools are listed before it exists.
+        tools: `TOOLS`, or those `OF_WORKSPACE`.
     """
+    offered = TOOLS if tools is None else tools
 
     async def answer(ctx: Any, call_next: Callable[[Any], Awaitable[Any]]) -> Any:
         params = ctx.params or {}
         if not is_introduced(ctx):
             return await call_next(ctx)
         if ctx.method == "tools/list":
-            return enveloped(ctx, CACHE | {"tools": _listed()})
+            return enveloped(ctx, CACHE | {"tools": _listed(offered)})
         if ctx.method == "tools/call":
-            result = await _called(get_service, params, ctx.session.report_progress)
+            result = await _called(offered, get_service, params, ctx.session.report_progress)
             return enveloped(ctx, result)
         return await call_next(ctx)
 
     server.middleware.append(answer)
 
 
-def _listed() -> list[Result]:
+def _listed(tools: Mapping[str, _Tool]) -> list[Result]:
     return [
         {
             "name": name,
@@ -91,20 +114,22 @@ def _listed() -> list[Result]:
             "inputSchema": arguments.schema_of(tool.arguments),
             "annotations": tool.annotations,
         }
-        for name, tool in TOOLS.items()
+        for name, tool in tools.items()
     ]
 
 
-async def _called(get_service: GetService, params: Mapping[str, Any], report: _Report) -> Result:
+async def _called(
+    tools: Mapping[str, _Tool], get_service: GetService, params: Mapping[str, Any], report: _Report
+) -> Result:
     """The answer to the call of a tool; what is wrong with it is a result of its own."""
     name, given = params.get("name"), params.get("arguments")
     if not isinstance(name, str):
         raise MCPError(INVALID_PARAMS, "the name of a tool is missing")
     if given is not None and not isinstance(given, dict):
         raise MCPError(INVALID_PARAMS, "arguments are an object")
-    if name not in TOOLS:
-        return _error(f"Unknown tool: {name[:100]!a}; there are {', '.join(TOOLS)}")
-    tool = TOOLS[name]
+    if name not in tools:
+        return _error(f"Unknown tool: {name[:100]!a}; there are {', '.join(tools)}")
+    tool = tools[name]
     try:
         asked = arguments.checked(name, tool.arguments, given or {})
     except QueryError as error:
@@ -131,12 +156,42 @@ def _text(words: str) -> Result:
     return {"type": "text", "text": words.encode("utf-8", "replace").decode()}
 
 
+# -- the tools of several projects --------------------------------------------------------------
+
+
+async def _search_all(workspace: "Workspace", asked: WorkspaceArguments, _: _Report) -> Result:
+    return _found(await workspace.search(asked), asked)
+
+
+async def _status_of_all(workspace: "Workspace", asked: StatusArguments, _: _Report) -> Result:
+    said = await workspace.status(asked)
+    return _structured(text.of_projects(said), _each(workspace, said))
+
+
+async def _trigger_all(workspace: "Workspace", asked: TriggerArguments, _: _Report) -> Result:
+    said = await workspace.trigger(asked)
+    return _structured(text.of_triggered(said), _each(workspace, said))
+
+
+def _each(workspace: "Workspace", said: Mapping[str, BaseModel | Exception]) -> Result:
+    projects = [
+        {"project_path": str(workspace.projects[name]), "error_message": sentence(told)}
+        if isinstance(told, Exception)
+        else told.model_dump(mode="json")
+        for name, told in said.items()
+    ]
+    return {"projects": projects}
+
+
 # -- the tools -------------------------------------------------------------------------------
 
 
 async def _search(codebase: "Codebase", asked: SearchArguments, _: _Report) -> Result:
     answer = await codebase.search(asked.query, asked.top_k, **asked.limits)
-    result = wire.search_result(answer, asked.max_tokens, asked.detail)
+    return _found(wire.search_result(answer, asked.max_tokens, asked.detail), asked)
+
+
+def _found(result: SearchResult, asked: SearchArguments) -> Result:
     structured = result.model_dump(mode="json") if asked.verbose else result.compact()
     return _structured(text.of_search(result), structured)
 
@@ -231,3 +286,17 @@ TOOLS: Mapping[str, _Tool] = {
     ),
 }
 """By its name, in the order in which agents read them."""
+OF_WORKSPACE: Mapping[str, _Tool] = {
+    "search_index": replace(
+        TOOLS["search_index"],
+        title="Search the projects",
+        description=TOOLS["search_index"].description.replace("this project", "these projects"),
+        arguments=WorkspaceArguments,
+        answer=_search_all,
+    ),
+    "get_status": replace(TOOLS["get_status"], answer=_status_of_all),
+    "trigger_index": replace(
+        TOOLS["trigger_index"], title="Bring the indexes up to date", answer=_trigger_all
+    ),
+}
+"""The same where several projects are served."""

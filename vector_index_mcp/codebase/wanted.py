@@ -22,6 +22,7 @@ from vector_index_mcp.errors import QueryError, StoreError
 from vector_index_mcp.files.glob import shown
 from vector_index_mcp.files.language import languages_meant_by
 from vector_index_mcp.indexing.asking import Question
+from vector_index_mcp.indexing.ledger import Ledger
 
 _PLACE = re.compile(r"(?P<path>.+?):(?P<line>\d{1,9})(?:[:-]\d{1,9})*", re.DOTALL)
 
@@ -86,7 +87,7 @@ class Sample:
         return f"{self.path}:{self.line}"
 
     async def chunk(
-        self, store: Store, question: Question, root: Path
+        self, store: Store, ledger: Ledger, root: Path
     ) -> tuple[StoredChunk, Vector | None]:
         """The chunk that holds the line, and its vector if it has one.
 
@@ -97,7 +98,7 @@ class Sample:
         place = str(self)
         file = ""
         with suppress(QueryError):  # of what could be no glob either
-            file = (await files_of(self.path, root, store, question.ledger)).file
+            file = (await files_of(self.path, root, store, ledger)).file
         rows = (await store.rows([file])).get(file, []) if file else []
         if not rows:
             raise QueryError(f"similar_to names no indexed file: {shown(place)}")
@@ -165,7 +166,7 @@ class Wanted:
     ) -> list[Hit]:
         """The best chunks but the sample."""
         assert self.sample is not None
-        chunk, vector = await self.sample.chunk(store, question, root)
+        chunk, vector = await self.sample.chunk(store, question.ledger, root)
         if vector is None:
             question.lack = "the code in similar_to has no vector yet"
 

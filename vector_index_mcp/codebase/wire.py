@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Collection
 from datetime import datetime
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import psutil
 from pydantic import BaseModel, Field
@@ -136,6 +136,17 @@ class IndexStatus(BaseModel):
     worker_memory_bytes: int | None
 
 
+class ProjectTriggered(BaseModel):
+    """How far one project is after `trigger_index`."""
+
+    project_path: str
+    complete: bool = Field(description="Whether all is indexed, vectors included")
+    message: str
+    indexed_file_count: int
+    indexed_chunk_count: int
+    embedded_chunk_count: int
+
+
 def search_result(answer: "Answer", max_tokens: int, detail: Detail = "full") -> SearchResult:
     """The hits of `answer`, as they go out.
 
@@ -145,26 +156,42 @@ def search_result(answer: "Answer", max_tokens: int, detail: Detail = "full") ->
         detail: How much of each hit is shown.
     """
     shown_ids = {hit.chunk.document_id for hit in answer.hits}
-    stated = [_hit(hit, answer, detail, shown_ids) for hit in answer.hits]
-    notes = [answer.note] if answer.note else []
-    texts = [hit.extracted_text_chunk for hit in stated]
-    frames = [_frame(hit) for hit in stated]
-    taken = sum(map(len, (*notes, *answer.absent)))
-    shown = budget.fit(texts, frames, max_tokens * budget.CHARS_PER_TOKEN - taken - _AROUND_CHARS)
-    for hit, text in zip(stated, shown, strict=False):
-        if text != hit.extracted_text_chunk:
-            hit.is_cut, hit.extracted_text_chunk = True, text
-    if any(text != whole for text, whole in zip(shown, texts, strict=False)):
-        notes.append("Texts were shortened to fit max_tokens; the files have the rest.")
-    if len(shown) < len(stated):
-        left_out = len(stated) - len(shown)
-        notes.append(f"{left_out} more results did not fit max_tokens.")
-    return SearchResult(
-        results=stated[: len(shown)],
+    result = SearchResult(
+        results=[_hit(hit, answer, detail, shown_ids) for hit in answer.hits],
         mode=answer.mode,
         absent=list(answer.absent),
-        note=" ".join(notes) or None,
+        missing=list(answer.missing),
+        why_none=answer.why_none or None,
+        note=answer.note or None,
     )
+    return fitted(result, max_tokens)
+
+
+def fitted(result: SearchResult, max_tokens: int) -> SearchResult:
+    """As much of `result` as fits: texts are shortened before hits are left out.
+
+    Args:
+        result: What is to go out.
+        max_tokens: About how long it may be.
+    """
+    hits, notes = result.results, [result.note] if result.note else []
+    texts = [hit.extracted_text_chunk for hit in hits]
+    taken = sum(map(len, (result.told, *result.absent))) + _AROUND_CHARS
+    most = max_tokens * budget.CHARS_PER_TOKEN - taken
+    shown = budget.fit(texts, [_frame(hit) for hit in hits], most)
+    kept = [
+        hit if text == whole else hit.model_copy(update=_cut(text))
+        for hit, text, whole in zip(hits, shown, texts, strict=False)
+    ]
+    if any(text != whole for text, whole in zip(shown, texts, strict=False)):
+        notes.append("Texts were shortened to fit max_tokens; the files have the rest.")
+    if len(kept) < len(hits):
+        notes.append(f"{len(hits) - len(kept)} more results did not fit max_tokens.")
+    return result.model_copy(update={"results": kept, "note": " ".join(notes) or None})
+
+
+def _cut(text: str) -> dict[str, Any]:
+    return {"is_cut": True, "extracted_text_chunk": text}
 
 
 def _frame(hit: SearchHit) -> int:

@@ -24,7 +24,7 @@ _NEAR = 0.75  # of 1, in difflib's measure
 _DESCRIPTION = """\
 Keeps a software project indexed and searchable by meaning and by identifier.
 
-  vector-index-mcp PATH                  MCP server on stdio: what an MCP client runs
+  vector-index-mcp PATH [PATH ...]       MCP server on stdio: what an MCP client runs
   vector-index-mcp install [PATH]        add the project to your MCP clients
   vector-index-mcp uninstall [PATH]      take the project out of them again
   vector-index-mcp index [PATH]          index the project once
@@ -216,6 +216,9 @@ def _add_commands_of_the_index(add: _Add) -> None:
     )
     doctor.add_argument("--json", action="store_true", help="print what was found as JSON")
     serve.add_argument("path", metavar="PATH", help="the project's folder")
+    serve.add_argument(
+        "others", metavar="PATH", nargs="*", help="more projects, which are searched with it as one"
+    )
     for command in (index, status, verify, doctor):
         _add_path(command)
     searching.add_options(search)
@@ -296,6 +299,7 @@ def _add_commands_of_clients(add: _Add, clients: Sequence[str]) -> None:
         "showing the change and asking. The index stays.",
         epilog=names,
     )
+    _add_others(install)
     for command, which in ((install, "those found; asks"), (uninstall, "all that have it")):
         command.add_argument(
             "path",
@@ -303,24 +307,7 @@ def _add_commands_of_clients(add: _Add, clients: Sequence[str]) -> None:
             nargs="?",
             help="the folder of the project, or of the datasets (.)",
         )
-        command.add_argument(
-            "--set",
-            choices=("codebase", _DOCUMENTS, _NOTES, _DATASETS),
-            default="codebase",
-            help="what to serve: the project (codebase), your documents, your notes, or datasets",
-        )
-        command.add_argument(
-            "--home",
-            metavar="DIR",
-            default="",
-            help="with --set notes: where they lie, if not in the usual folder",
-        )
-        command.add_argument(
-            "--index",
-            metavar="NAME",
-            default=DEFAULT_NAME,
-            help="with --set documents: which set of collections",
-        )
+        _add_what_is_served(command)
         command.add_argument(
             "--client",
             metavar="NAME",
@@ -340,3 +327,36 @@ def _add_commands_of_clients(add: _Add, clients: Sequence[str]) -> None:
             action="store_true",
             help="also change the section of AGENTS.md or the like that says when to search",
         )
+
+
+def _add_others(install: argparse.ArgumentParser) -> None:
+    """Add which projects an entry serves besides the one it is of."""
+    install.add_argument(
+        "--also",
+        metavar="PATH",
+        action="append",
+        default=[],
+        help="another project that is searched with it as one; may be given several times",
+    )
+
+
+def _add_what_is_served(command: argparse.ArgumentParser) -> None:
+    """Add what else than a project an entry may serve."""
+    command.add_argument(
+        "--set",
+        choices=("codebase", _DOCUMENTS, _NOTES, _DATASETS),
+        default="codebase",
+        help="what to serve: the project (codebase), your documents, your notes, or datasets",
+    )
+    command.add_argument(
+        "--home",
+        metavar="DIR",
+        default="",
+        help="with --set notes: where they lie, if not in the usual folder",
+    )
+    command.add_argument(
+        "--index",
+        metavar="NAME",
+        default=DEFAULT_NAME,
+        help="with --set documents: which set of collections",
+    )

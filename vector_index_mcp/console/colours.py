@@ -1,5 +1,7 @@
-"""The colours of a terminal, or none. Pure."""
+"""The colours of a terminal, or none."""
 
+import os
+import sys
 from dataclasses import dataclass
 
 
@@ -26,3 +28,9 @@ ON_TERMINAL = Colours(
     yellow="\x1b[33m",
     cyan="\x1b[36m",
 )
+
+
+def of_output() -> Colours:
+    """Those for standard output: none if it is no terminal, or NO_COLOR is set."""
+    is_coloured = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    return ON_TERMINAL if is_coloured else PLAIN

@@ -92,8 +92,8 @@ def readable(
         blocks.append("\n".join([_header(number, hit, _place(hit, folder), paint), *shown, *also]))
     footer = _footer(result) + ("; --full shows all lines" if is_cut else "")
     blocks.append(paint(footer, _DIM))
-    if result.note:
-        blocks.append(f"Note: {visible(result.note)}")
+    if told := result.told:
+        blocks.append(f"Note: {visible(told)}")
     return "\n\n".join(blocks)
 
 

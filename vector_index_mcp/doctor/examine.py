@@ -17,7 +17,8 @@ from rich.text import Text
 from vector_index_mcp.console.terminal import prepared, write
 from vector_index_mcp.doctor import index, machine, model, places
 from vector_index_mcp.doctor.finding import Case, Finding, Verdict, failed, failed_by, not_tried
-from vector_index_mcp.doctor.subject import Subject
+from vector_index_mcp.doctor.subject import Documents, Subject
+from vector_index_mcp.documents.home import Home
 from vector_index_mcp.errors import VectorIndexError
 from vector_index_mcp.foreign import visible_values
 from vector_index_mcp.serving.loading import cache_folder, state_folder
@@ -55,6 +56,14 @@ _STYLES = {
     Verdict.NOT_TRIED: "dim",
 }
 _MARK_COLUMNS = 9
+
+
+def run_for_documents(
+    home: Home, settings: Settings, env_file: str | None, *, as_json: bool
+) -> int:
+    """Examine the documents of `home`, as `run` does a project."""
+    subject = Documents(home, settings)
+    return run(subject, settings, env_file, as_json=as_json, checks=CHECKS_OF_DOCUMENTS)
 
 
 def run(

@@ -6,7 +6,8 @@ Importing this imports none of them: a front end starts with it.
 import os
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
 
     from vector_index_mcp.background.host import Tell
+    from vector_index_mcp.codebase.workspace import Workspace
     from vector_index_mcp.indexing.preparing.head_start import HeadStart
     from vector_index_mcp.indexing.remedies import Remedies
     from vector_index_mcp.page.handover import Handover
@@ -247,6 +249,22 @@ def named(name: str) -> ToolSet:
     """
     _check(name)
     return _TABLE[name]()
+
+
+def of_workspace(workspace: "Workspace") -> ToolSet:
+    """The codebase's tools for several projects, which `workspace` answers."""
+    from vector_index_mcp.codebase import tools
+
+    async def load(*_: Any) -> Service:
+        return workspace
+
+    return replace(
+        named(CODEBASE),
+        description="Searches these software projects by meaning and by identifier",
+        instructions=tools.instructions_for([str(path) for path in workspace.projects.values()]),
+        load=load,
+        register=partial(tools.register, tools=tools.OF_WORKSPACE),
+    )
 
 
 def place_of(name: str, path: str, settings: "Settings") -> Path:

@@ -15,7 +15,7 @@ import pytest
 from vector_index_mcp.clients import configs, plan
 from vector_index_mcp.clients.catalog import CLIENTS
 from vector_index_mcp.clients.client import PRIVATE, PROJECT, SCOPES, USER
-from vector_index_mcp.clients.launch import Launch
+from vector_index_mcp.clients.launch import Launch, words_of
 from vector_index_mcp.clients.places import places
 from vector_index_mcp.clients.served import Collections, Project, Shelf
 from vector_index_mcp.errors import ConfigFileError
@@ -434,3 +434,29 @@ def test_what_lies_at_an_old_place_is_used_and_undone_there(machine, name, old):
     for [step] in filter(None, steps):
         configs.apply(step.change)
     assert path.read_text() == '{"mcpServers": {}}'
+
+
+# -- several projects ------------------------------------------------------------------------
+
+
+@every_user_file
+def test_another_project_is_added_to_the_entry_that_is_there(machine, client):
+    api, web = machine.project.with_name("api"), machine.project
+    path = machine.path(client, USER, machine.install(client, USER).change.after)
+    machine.launch = Launch(Project(web, (api,)), machine.launch.program)
+    step = machine.install(client, USER)
+    [entry] = machine.servers(client, USER, step.change.after).values()
+    assert words_of(entry)[1:] == [str(web), str(api)]
+    path.write_bytes(step.change.after)
+    assert machine.install(client, USER).said.startswith("already there")
+
+
+@every_user_file
+def test_an_entry_is_of_the_project_that_it_names_first(machine, client):
+    api, web = machine.project.with_name("api"), machine.project
+    api.mkdir()
+    machine.launch = Launch(Project(web, (api,)), machine.launch.program)
+    path = machine.path(client, USER, machine.install(client, USER).change.after)
+    assert plan.uninstall(client, SCOPES, path, machine.places, Project(api)) == []
+    [step] = plan.uninstall(client, SCOPES, path, machine.places, Project(web))
+    assert step.change is not None

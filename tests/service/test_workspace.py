@@ -1,0 +1,245 @@
+"""Several projects searched as one: what is merged, what is limited, and what stops none of it."""
+
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+import anyio
+import pytest
+from fakes import FakeEmbedder
+from mcp import Client
+from serving import call, codebase_of, failing_call
+from waiting import eventually
+from writing import write
+
+from vector_index_mcp.codebase import calls, workspace
+from vector_index_mcp.codebase.workspace import Workspace, names_of, path_in
+from vector_index_mcp.errors import BackgroundError
+from vector_index_mcp.serving import sets
+from vector_index_mcp.serving.lazily import Lazily
+from vector_index_mcp.serving.server import build_server
+
+pytestmark = pytest.mark.anyio
+
+SHOP = {
+    "src/cart.py": "class Cart:\n    def total_price(self):\n        return sum(self.prices)\n",
+    "src/tax.py": "def value_added_tax(price):\n    return price * 0.19\n",
+}
+SITE = {
+    "page/cart.ts": "export function renderCart(cart) { return cart.total_price(); }\n",
+    "page/theme.css": ".dark { background: black }\n",
+}
+TOOL = {"tool/backoff.go": "func RetryBackoff(tries int) int { return 1 << tries }\n"}
+
+
+async def tell(_):
+    """Nobody listens."""
+
+
+class Services:
+    """The running services of some projects, and those that do not answer."""
+
+    def __init__(self, codebases):
+        self.codebases = codebases
+        self.errors = {}
+        self.silent = set()
+        self.asked = []
+
+    async def ask(self, project, name, given):
+        self.asked.append((project.name, name))
+        if project.name in self.silent:
+            await anyio.sleep_forever()
+        if project.name in self.errors:
+            raise self.errors[project.name]
+        return await calls.answer(self.codebases[project.name], name, given, tell)
+
+
+@pytest.fixture
+async def services(tmp_path):
+    codebases = {}
+    async with AsyncExitStack() as stack:
+        for name, files in {"shop": SHOP, "site": SITE, "tool": TOOL}.items():
+            root = tmp_path / name / name
+            root.mkdir(parents=True)
+            codebases[name] = codebase = codebase_of(write(root, files), FakeEmbedder())
+            await stack.enter_async_context(codebase.running())
+        for codebase in codebases.values():
+
+            async def is_complete(codebase=codebase):
+                now = await codebase.index.status()
+                return now.chunks and now.embedded == now.chunks and not codebase.is_busy
+
+            await eventually(is_complete)
+        yield Services(codebases)
+
+
+@pytest.fixture
+async def client(services):
+    async with served(services) as client:
+        yield client
+
+
+@asynccontextmanager
+async def served(services):
+    projects = [codebase.root for codebase in services.codebases.values()]
+    workspace = Workspace(projects, services.ask)
+    tool_set = sets.of_workspace(workspace)
+
+    async def load():
+        return workspace
+
+    service = Lazily(load)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(service.run)
+        async with Client(build_server(tool_set, service)) as client:
+            yield client
+        tasks.cancel_scope.cancel()
+
+
+async def found(client, query, **arguments):
+    return (await call(client, "search_index", query=query, **arguments))["results"]
+
+
+def root_of(services, name):
+    return services.codebases[name].root
+
+
+async def test_the_best_of_all_come_first_with_paths_that_can_be_opened(client, services):
+    hits = await found(client, "total_price of a cart")
+    paths = [hit["file_path"] for hit in hits]
+    assert paths[:2] == [
+        str(root_of(services, "shop") / "src/cart.py"),
+        str(root_of(services, "site") / "page/cart.ts"),
+    ]
+    assert {await anyio.Path(path).is_file() for path in paths} == {True}
+    scores = [hit["score"] for hit in hits]
+    assert scores == sorted(scores, reverse=True)
+
+
+async def test_each_project_can_be_searched_alone(client, services):
+    for wanted in ("site", str(root_of(services, "site"))):
+        [best, *others] = await found(client, "total_price of a cart", project=wanted)
+        assert best["file_path"].endswith("/page/cart.ts")
+        assert all(Path(hit["file_path"]).parts[-3] == "site" for hit in others)
+    said = await failing_call(client, "search_index", query="cart", project="shops")
+    assert said == "there is no project 'shops' here; there are shop, site, tool"
+
+
+async def test_a_path_limits_as_results_show_it_or_in_every_project(client, services):
+    shop = root_of(services, "shop")
+    for path in (str(shop), f"{shop}/src", f"{shop}/**/*.py", f"{shop}/src/cart.py"):
+        paths = {hit["file_path"] for hit in await found(client, "total_price", path=path)}
+        assert paths and all(found.startswith(f"{shop}/") for found in paths)
+    [hit] = await found(client, "total_price", path="page/cart.ts")
+    assert hit["file_path"].endswith("site/page/cart.ts")
+    everywhere = await found(client, "total_price", path=str(shop.parent.parent))
+    assert len({Path(hit["file_path"]).parts[-3] for hit in everywhere}) > 1
+    said = await failing_call(client, "search_index", query="cart", path="/nowhere/at/all")
+    assert "lies in none of the projects" in said
+
+
+async def test_what_stands_in_one_project_is_missing_in_none(client):
+    answer = await call(client, "search_index", query="RetryBackoff")
+    assert "absent" not in answer
+    assert answer["results"][0]["file_path"].endswith("tool/backoff.go")
+    assert (await call(client, "search_index", query="zebra_crossing"))["absent"] == [
+        "zebra_crossing"
+    ]
+    note = (await call(client, "search_index", query="where is the zebra crossing"))["note"]
+    assert note.count("No searched file contains") == 1
+
+
+async def test_code_like_a_sample_is_found_in_the_other_projects(client, services):
+    sample = f"{root_of(services, 'shop')}/src/cart.py:2"
+    paths = [hit["file_path"] for hit in await found(client, "", similar_to=sample)]
+    assert paths[0].endswith("site/page/cart.ts")
+    assert not any(path.endswith("shop/src/cart.py") for path in paths)
+    said = await failing_call(client, "search_index", query="", similar_to="/etc/hosts:1")
+    assert "similar_to names no indexed line of a project here" in said
+
+
+async def test_offset_goes_on_where_the_last_answer_ended(client):
+    every = await found(client, "total_price cart tax dark", top_k=50)
+    pages = [
+        await found(client, "total_price cart tax dark", top_k=2, offset=offset)
+        for offset in range(0, len(every), 2)
+    ]
+    assert [hit["file_path"] for page in pages for hit in page] == [h["file_path"] for h in every]
+
+
+async def test_all_of_the_answer_keeps_to_the_budget(client, services):
+    for name in ("shop", "site", "tool"):
+        text = "".join(f"total_price_{number} = {number}\n" for number in range(300))
+        (root_of(services, name) / "long.py").write_text(text)
+        await call(client, "trigger_index")
+    answer = await call(client, "search_index", query="total_price", top_k=20, max_tokens=500)
+    assert sum(len(str(hit)) for hit in answer["results"]) < 500 * 3 * 1.3
+    assert "Texts were shortened to fit max_tokens" in answer["note"]
+
+
+async def test_a_project_that_fails_stops_no_other(client, services):
+    services.errors["tool"] = BackgroundError("it was killed")
+    answer = await call(client, "search_index", query="total_price")
+    assert len({hit["file_path"] for hit in answer["results"]}) >= 2
+    assert "tool could not be searched: it was killed." in answer["note"]
+    projects = (await call(client, "get_status"))["projects"]
+    assert [project.get("error_message") for project in projects] == [None, None, "it was killed"]
+    for name in ("shop", "site"):
+        services.errors[name] = BackgroundError("so was it")
+    said = await failing_call(client, "search_index", query="total_price")
+    assert "shop could not be searched: so was it" in said
+
+
+async def test_a_project_that_does_not_answer_is_not_waited_for(client, services, monkeypatch):
+    monkeypatch.setattr(workspace, "_PATIENCE_SECONDS", 0.5)
+    services.silent.add("site")
+    answer = await call(client, "search_index", query="total_price")
+    assert answer["results"][0]["file_path"].endswith("src/cart.py")
+    assert "site could not be searched: no answer within" in answer["note"]
+
+
+async def test_one_that_refuses_the_question_is_passed_over_unless_all_do(client):
+    said = await failing_call(client, "search_index", query="??? !!!")
+    assert "the query has no word" in said
+
+
+async def test_every_index_is_brought_up_to_date(client, services):
+    (root_of(services, "tool") / "new.py").write_text("def fresh_paint(): pass\n")
+    projects = (await call(client, "trigger_index", force_reindex=True))["projects"]
+    assert [project["complete"] for project in projects] == [True] * 3
+    assert [project["indexed_file_count"] for project in projects] == [2, 2, 2]
+    assert {name for name, asked in services.asked if asked == "trigger"} == {
+        "shop",
+        "site",
+        "tool",
+    }
+
+
+async def test_tools_say_what_they_search(client, services):
+    tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+    assert list(tools) == ["search_index", "get_status", "trigger_index"]
+    assert "project" in tools["search_index"].input_schema["properties"]
+    assert str(root_of(services, "site")) in client.instructions
+
+
+def test_projects_of_one_name_are_told_apart():
+    one, two = Path("/home/ada/web/api"), Path("/home/bob/api")
+    assert names_of([one, two]) == {"api": one, "bob/api": two}
+
+
+@pytest.mark.parametrize(
+    ("path", "meant"),
+    [
+        ("", ""),
+        ("src", "src"),
+        ("*.py", "*.py"),
+        ("/w/shop", ""),
+        ("/w/shop/", ""),
+        ("/w", ""),
+        ("/", ""),
+        ("/w/shop/src/**", "src/**"),
+        ("/w/shopping", None),
+        ("/w/site/src", None),
+    ],
+)
+def test_a_path_means_the_same_as_in_one_project(path, meant):
+    assert path_in(Path("/w/shop"), path) == meant

@@ -1,0 +1,300 @@
+"""Several projects searched as one: each by its own service, the answers merged.
+
+No project is indexed twice for it, and none waits for another. What hits of different projects
+have in common is their score, which says how often such a hit is right. Paths are absolute here:
+a relative one would leave open which project it counts from.
+"""
+
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import anyio
+
+from vector_index_mcp.codebase import wire
+from vector_index_mcp.codebase.arguments import (
+    SearchArguments,
+    StatusArguments,
+    TriggerArguments,
+    WorkspaceArguments,
+)
+from vector_index_mcp.codebase.hits import Mode, SearchHit, SearchResult
+from vector_index_mcp.codebase.limits import LONGEST_QUERY_CHARS, MAX_TOKENS, TOP_K
+from vector_index_mcp.errors import SYSTEM_ERRORS, BackgroundError, QueryError, VectorIndexError
+from vector_index_mcp.errors import sentence as said_by
+
+Values: TypeAlias = dict[str, Any]
+Ask: TypeAlias = Callable[[Path, str, Values], Awaitable[Values]]
+"""Asks the service of a project one of `codebase.calls`; starts it if there is none.
+
+Raises a VectorIndexError if that fails.
+"""
+
+_PATIENCE_SECONDS = 20.0  # for one project: it may have to start, which takes one or two
+_TRIGGER_SECONDS = 45.0  # clients give up on a call after 60 s
+_LOOK_SECONDS = 0.25  # between two looks whether an index is complete
+
+
+class Workspace:
+    """The projects that one client searches at once, by their services. It has no index."""
+
+    def __init__(self, projects: Sequence[Path], ask: Ask) -> None:
+        """Make one.
+
+        Args:
+            projects: Their folders, resolved; each once.
+            ask: Asks the service of one.
+        """
+        self.projects = names_of(projects)
+        self._ask = ask
+
+    is_busy = False  # what is to be done is done by the services
+    state = "WATCHING"
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """The time in which questions are answered."""
+        yield
+
+    async def search(self, asked: WorkspaceArguments) -> SearchResult:
+        """The best hits of all projects, best first, their paths absolute.
+
+        Raises:
+            QueryError: If the query or a filter means nothing, to any project.
+            BackgroundError: If none can be asked.
+        """
+        chosen = self._meant_by(asked)
+        given = {name: self._given(asked, path) for name, path in chosen.items()}
+        if asked.similar_to and asked.similar_to.strip():
+            await self._share_sample(asked.similar_to, given)
+
+        async def found(name: str) -> SearchResult | str:
+            return await self._found(name, given[name], asked.offset + asked.top_k)
+
+        answers = await self._of_each(given, found)
+        refused = [answer for answer in answers.values() if isinstance(answer, str)]
+        results = {n: answer for n, answer in answers.items() if isinstance(answer, SearchResult)}
+        failures = {n: answer for n, answer in answers.items() if isinstance(answer, Exception)}
+        if not results:
+            if refused:
+                raise QueryError(refused[0])
+            raise BackgroundError("; ".join(_told(failures)))
+        merged = _merged(self.projects, results, _told(failures))
+        shown = merged.results[asked.offset : asked.offset + asked.top_k]
+        return wire.fitted(merged.model_copy(update={"results": shown}), asked.max_tokens)
+
+    async def status(self, _: StatusArguments) -> dict[str, wire.IndexStatus | Exception]:
+        """How the index of each project is, or why that is not known."""
+
+        async def found(name: str) -> wire.IndexStatus:
+            return wire.IndexStatus.model_validate(await self._asked(name, "status", {}))
+
+        return await self._of_each(self.projects, found)
+
+    async def trigger(
+        self, asked: TriggerArguments
+    ) -> dict[str, wire.ProjectTriggered | Exception]:
+        """Bring every index up to date; answers after 45 s while the work goes on."""
+        deadline = anyio.current_time() + _TRIGGER_SECONDS
+
+        async def found(name: str) -> wire.ProjectTriggered:
+            await self._asked(name, "trigger", asked.model_dump())
+            while True:
+                now = wire.IndexStatus.model_validate(await self._asked(name, "status", {}))
+                is_over = anyio.current_time() > deadline
+                if is_over or now.current_run is None and not _waits_for_vectors(now):
+                    return _triggered(now)
+                await anyio.sleep(_LOOK_SECONDS)
+
+        return await self._of_each(self.projects, found, _TRIGGER_SECONDS + _PATIENCE_SECONDS)
+
+    async def _of_each(
+        self,
+        names: Mapping[str, Any],
+        ask: Callable[[str], Awaitable[Any]],
+        patience: float = _PATIENCE_SECONDS,
+    ) -> dict[str, Any]:
+        """What each answers, or the error in its place: one that fails stops no other."""
+        answers: dict[str, Any] = dict.fromkeys(names)
+
+        async def one(name: str) -> None:
+            try:
+                with anyio.fail_after(patience):
+                    answers[name] = await ask(name)
+            except TimeoutError:
+                answers[name] = BackgroundError(f"no answer within {patience:.0f} s")
+            except (VectorIndexError, *SYSTEM_ERRORS) as error:
+                answers[name] = error
+
+        async with anyio.create_task_group() as tasks:
+            for name in names:
+                tasks.start_soon(one, name)
+        return answers
+
+    async def _asked(self, name: str, call: str, given: Values) -> Values:
+        return await self._ask(self.projects[name], call, given)
+
+    async def _found(self, name: str, given: Values, most: int) -> SearchResult | str:
+        """The best hits of one project; a sentence if it makes no sense of the question."""
+        pages: list[SearchResult] = []
+        for first in range(0, most, TOP_K[1]):
+            page = {"offset": first, "top_k": min(TOP_K[1], most - first)}
+            answer = await self._asked(name, "find", given | page)
+            if "refused" in answer:
+                return str(answer["refused"])
+            pages.append(SearchResult.model_validate(answer))
+            if len(pages[-1].results) < page["top_k"]:
+                break
+        hits = [hit for page in pages for hit in page.results]
+        return pages[0].model_copy(update={"results": hits})
+
+    def _meant_by(self, asked: WorkspaceArguments) -> dict[str, str]:
+        """The projects that are to be searched, each with the path in it that limits the search.
+
+        Raises:
+            QueryError: If there is none.
+        """
+        chosen = self.projects
+        if wanted := (asked.project or "").strip():
+            chosen = {n: root for n, root in chosen.items() if _is_meant(wanted, n, root)}
+            if not chosen:
+                known = ", ".join(self.projects)
+                raise QueryError(f"there is no project {wanted[:100]!a} here; there are {known}")
+        paths = {name: path_in(root, asked.path or "") for name, root in chosen.items()}
+        inside = {name: path for name, path in paths.items() if path is not None}
+        if not inside:
+            roots = ", ".join(map(str, chosen.values()))
+            raise QueryError(f"path={asked.path!a} lies in none of the projects: {roots}")
+        return inside
+
+    def _given(self, asked: WorkspaceArguments, path: str) -> Values:
+        """What a project is asked: its whole hits, of which the best are cut to fit."""
+        own = asked.model_dump(include={*SearchArguments.model_fields})
+        return own | {"path": path, "max_tokens": MAX_TOKENS[1]}
+
+    async def _share_sample(self, similar_to: str, given: dict[str, Values]) -> None:
+        """Have one project look for what is like its sample, the others for the sample's text."""
+        for name, root in self.projects.items():
+            inside = path_in(root, similar_to)
+            if inside is None:
+                continue
+            with anyio.move_on_after(_PATIENCE_SECONDS):
+                answer = await self._asked(name, "sample", {"similar_to": inside})
+                if "text" not in answer:
+                    continue
+                for other, values in given.items():
+                    if other == name:
+                        values["similar_to"] = inside
+                    else:
+                        query = f"{values['query']}\n{answer['text']}"[:LONGEST_QUERY_CHARS]
+                        values.update(similar_to=None, query=query)
+                return
+        raise QueryError(
+            f"similar_to names no indexed line of a project here: {similar_to[:200]!a}; write it "
+            'as results show it, "/path/to/project/src/app.py:120"'
+        )
+
+
+def names_of(projects: Sequence[Path]) -> dict[str, Path]:
+    """Projects by the names of their folders, which are longer where two are the same."""
+    names: dict[str, Path] = {}
+    for project in projects:
+        parts, length = project.parts, 1
+        while "/".join(parts[-length:]) in names and length < len(parts):
+            length += 1
+        names["/".join(parts[-length:])] = project
+    return names
+
+
+def path_in(project: Path, path: str) -> str | None:
+    """What `path`, a path or a glob, means in a project; empty for all, None if it lies elsewhere.
+
+    Args:
+        project: Its folder, resolved.
+        path: As somebody wrote it; a relative one may mean any project.
+    """
+    wanted = path.strip()
+    if not Path(wanted).is_absolute():
+        return wanted
+    root = project.as_posix()
+    for written in dict.fromkeys((wanted.replace(os.sep, "/"), os.path.realpath(wanted))):
+        if f"{root}/".startswith(f"{written.rstrip('/')}/"):  # the project, or a folder above it
+            return ""
+        if written.startswith(f"{root}/"):
+            return written[len(root) + 1 :]
+    return None
+
+
+def _is_meant(wanted: str, name: str, root: Path) -> bool:
+    return wanted.rstrip("/\\") in (name, root.name, str(root), root.as_posix())
+
+
+def _merged(
+    projects: Mapping[str, Path], results: Mapping[str, SearchResult], notes: Sequence[str]
+) -> SearchResult:
+    """The hits of all, best first; one that lies in two projects counts once."""
+    places: dict[tuple[str, int, int], SearchHit] = {}
+    for name, result in results.items():
+        for hit in result.results:
+            path = f"{projects[name].as_posix()}/{hit.file_path}"
+            place = (path, hit.start_line, hit.end_line)
+            if place not in places or places[place].score < hit.score:
+                places[place] = hit.model_copy(update={"file_path": path})
+    hits = sorted(places.values(), key=lambda hit: -hit.score)  # stable: the first project first
+    whys = {name: r.why_none for name, r in results.items() if r.why_none and not hits}
+    limits = {name: r.note for name, r in results.items() if r.note}
+    return SearchResult(
+        results=hits,
+        mode=_mode_of(results),
+        absent=_in_all([result.absent for result in results.values()]),
+        missing=_in_all([result.missing for result in results.values()]),
+        why_none=" ".join(_by_names(whys)) or None,
+        note=" ".join([*_by_names(limits), *notes]) or None,
+    )
+
+
+def _by_names(said: Mapping[str, str]) -> list[str]:
+    """What was said of projects, with their names; what is true of several is said once."""
+    names: dict[str, list[str]] = {}
+    for name, words in said.items():
+        names.setdefault(words, []).append(name)
+    return [f"{', '.join(which)}: {words}" for words, which in names.items()]
+
+
+def _mode_of(results: Mapping[str, SearchResult]) -> Mode:
+    return "lexical" if all(r.mode == "lexical" for r in results.values()) else "hybrid"
+
+
+def _in_all(lists: Sequence[list[str]]) -> list[str]:
+    first, *others = lists
+    return [word for word in first if all(word in other for other in others)]
+
+
+def _told(failures: Mapping[str, Exception]) -> list[str]:
+    return [f"{name} could not be searched: {said_by(e)}." for name, e in failures.items()]
+
+
+def _waits_for_vectors(now: wire.IndexStatus) -> bool:
+    is_lacking = now.embedded_chunk_count < now.indexed_chunk_count
+    return is_lacking and now.model.state != "unavailable" and now.status != "ERROR"
+
+
+def _triggered(now: wire.IndexStatus) -> wire.ProjectTriggered:
+    is_complete = now.current_run is None and not _waits_for_vectors(now)
+    message = "complete and up to date"
+    if now.error_message:
+        is_complete, message = False, now.error_message
+    elif not is_complete:
+        message = "indexing goes on in the background; get_status shows how far it is"
+    elif now.embedded_chunk_count < now.indexed_chunk_count:
+        is_complete, message = False, f"all text is found by words; {now.model.reason}"
+    return wire.ProjectTriggered(
+        project_path=now.project_path,
+        complete=is_complete,
+        message=message,
+        indexed_file_count=now.indexed_file_count,
+        indexed_chunk_count=now.indexed_chunk_count,
+        embedded_chunk_count=now.embedded_chunk_count,
+    )

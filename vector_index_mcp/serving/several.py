@@ -1,0 +1,50 @@
+"""Several projects behind one MCP server, which asks the background service of each."""
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.to_thread
+
+from vector_index_mcp.background import contact
+from vector_index_mcp.background.endpoint import endpoint_of
+from vector_index_mcp.codebase.workspace import Ask, Workspace
+from vector_index_mcp.errors import NoServiceError
+from vector_index_mcp.serving import server, sets, transport
+from vector_index_mcp.settings import Settings
+
+_MOST_CALLERS = 4  # of one project's service, at once
+
+
+def serve(projects: Sequence[Path], settings: Settings, host_arguments: Sequence[str]) -> None:
+    """Serve MCP on standard input and output until its end.
+
+    Args:
+        projects: Their folders, resolved.
+        settings: Of this process; each service reads its own.
+        host_arguments: What a service is started with, if a project has none.
+    """
+    different = list(dict.fromkeys(projects))
+    workspace = Workspace(different, _asking(different, host_arguments))
+    tool_set = sets.of_workspace(workspace)
+    streams = transport.StandardStreams()
+    anyio.run(server.serve_stdio, tool_set, projects[0], settings, streams, None)
+
+
+def _asking(projects: Sequence[Path], host_arguments: Sequence[str]) -> Ask:
+    # A service that has been stopped holds its callers for long; those of others go on.
+    callers = {project: anyio.CapacityLimiter(_MOST_CALLERS) for project in projects}
+
+    async def ask(project: Path, name: str, given: dict[str, Any]) -> dict[str, Any]:
+        endpoint = endpoint_of(sets.CODEBASE, project)
+        call = partial(contact.call, endpoint, name, given, lambda _: None, host_arguments)
+        answer: dict[str, Any] | None = await anyio.to_thread.run_sync(
+            call, abandon_on_cancel=True, limiter=callers[project]
+        )
+        if answer is None:
+            raise NoServiceError(f"the background service of {project} cannot be reached")
+        return answer
+
+    return ask
