@@ -18,8 +18,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import anyio
-from corpora import CORPORA, Corpus, labels_of
+from corpora import labels_of
 from kept import keep
+from packages import CORPORA, Corpus
 from quality import fetch, indexed
 
 from vector_index_mcp.codebase import text, wire

@@ -1,7 +1,8 @@
 """The sources the quality benchmark searches: released packages, fetched once and kept.
 
 PyPI is asked for the source distribution (`pip download` would build it first), npm through
-`npm pack`. Both follow the user's own configuration of pip and npm.
+`npm pack`, Debian through `apt-get source`, which needs its source packages (`deb-src`) in the list
+of sources. All follow the user's own configuration.
 """
 
 import hashlib
@@ -14,65 +15,28 @@ import tarfile
 import tempfile
 import urllib.parse
 import urllib.request
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from packages import Corpus
 
 LABELS = Path(__file__).parent / "labels"
 _JSON = "application/vnd.pypi.simple.v1+json"
 
 
-@dataclass(frozen=True, slots=True)
-class Corpus:
-    """One package whose sources are searched."""
-
-    name: str
-    origin: str
-    """`pypi` or `npm`."""
-    package: str
-    version: str
-    folders: tuple[str, ...] = ()
-    """Which folders of the package are taken; all of them when empty."""
-
-
-CORPORA = (
-    Corpus("flask", "pypi", "flask", "3.1.2"),
-    Corpus("httpx", "pypi", "httpx", "0.28.1"),
-    Corpus("rich", "pypi", "rich", "14.1.0"),
-    Corpus("celery", "pypi", "celery", "5.5.3"),
-    Corpus("scrapy", "pypi", "scrapy", "2.13.3"),
-    Corpus("jpype", "pypi", "jpype1", "1.6.0", ("native", "jpype", "test", "doc")),
-    Corpus("pythonnet", "pypi", "pythonnet", "3.0.5"),
-    Corpus("pybind11", "pypi", "pybind11", "3.0.1"),
-    Corpus("zstandard", "pypi", "zstandard", "0.25.0", ("c-ext", "rust-ext", "tests", "zstandard")),
-    Corpus("tokenizers", "pypi", "tokenizers", "0.22.1"),
-    Corpus("wandb-core", "pypi", "wandb", "0.22.2", ("core/cmd", "core/internal", "core/pkg")),
-    Corpus("lua", "pypi", "lupa", "2.5", ("third-party/lua54", "third-party/luajit21/src/jit")),
-    Corpus("fastify", "npm", "fastify", "5.6.1"),
-    Corpus("rxjs", "npm", "rxjs", "7.8.2", ("src",)),
-    Corpus("zod", "npm", "zod", "4.1.12", ("src",)),
-    Corpus("redux", "npm", "redux", "5.0.1", ("src",)),
-    Corpus("preact", "npm", "preact", "10.27.2", ("src", "compat", "debug", "hooks")),
-    Corpus("svelte", "npm", "svelte", "5.39.11", ("src",)),
-    Corpus("capacitor-ios", "npm", "@capacitor/ios", "7.4.3"),
-    Corpus("capacitor-android", "npm", "@capacitor/android", "7.4.3"),
-    Corpus(
-        "expo-modules-core",
-        "npm",
-        "expo-modules-core",
-        "3.0.21",
-        ("android", "ios", "common", "src"),
-    ),
-    Corpus("bats", "npm", "bats", "1.12.0"),
-    Corpus("block-library", "npm", "@wordpress/block-library", "9.32.0", ("src",)),
-)
-
-
 def labels_of(corpus: Corpus) -> list[dict[str, Any]]:
-    """The labelled queries of `corpus`."""
-    found: list[dict[str, Any]] = json.loads(
-        (LABELS / f"{corpus.name}.json").read_text(encoding="utf-8")
-    )
+    """The labelled queries of `corpus` that it answers."""
+    return [label for label in _all_labels_of(corpus) if label["files"]]
+
+
+def unanswered_by(corpus: Corpus) -> list[str]:
+    """Queries that somebody might ask of `corpus`, and that nothing in it answers."""
+    return [label["query"] for label in _all_labels_of(corpus) if not label["files"]]
+
+
+def _all_labels_of(corpus: Corpus) -> list[dict[str, Any]]:
+    written = (LABELS / f"{corpus.name}.json").read_text(encoding="utf-8")
+    found: list[dict[str, Any]] = json.loads(written)
     return found
 
 
@@ -82,13 +46,14 @@ def fetch(corpus: Corpus, folder: Path) -> Path:
     if target.is_dir():
         return target
     with tempfile.TemporaryDirectory(dir=folder) as temporary:
-        archive = _from_pypi(corpus) if corpus.origin == "pypi" else _from_npm(corpus, temporary)
+        archive = _ORIGINS[corpus.origin](corpus, temporary)
         packed = Path(temporary, "archive.tar.gz")
         packed.write_bytes(archive)
         unpacked = Path(temporary, "unpacked")
         with tarfile.open(packed) as tar:
             tar.extractall(unpacked, filter="data")
-        [top] = unpacked.iterdir()
+        tops = list(unpacked.iterdir())
+        top = tops[0] if len(tops) == 1 else unpacked
         chosen = Path(temporary, "chosen")
         for name in corpus.folders or (".",):
             shutil.copytree(top / name, chosen / name, symlinks=True, dirs_exist_ok=True)
@@ -96,7 +61,7 @@ def fetch(corpus: Corpus, folder: Path) -> Path:
     return target
 
 
-def _from_pypi(corpus: Corpus) -> bytes:
+def _from_pypi(corpus: Corpus, _: str) -> bytes:
     command = [sys.executable, "-m", "pip", "config", "get", "global.index-url"]
     configured = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
     page = f"{(configured or 'https://pypi.org/simple').rstrip('/')}/{corpus.package}/"
@@ -125,3 +90,16 @@ def _from_npm(corpus: Corpus, folder: str) -> bytes:
     command = ["npm", "pack", "--silent", f"{corpus.package}@{corpus.version}"]
     packed = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
     return Path(folder, packed.stdout.strip().splitlines()[-1]).read_bytes()
+
+
+def _from_debian(corpus: Corpus, folder: str) -> bytes:
+    """What the package's authors have released; of a package that is Debian's own, all of it."""
+    source = f"{corpus.package}={corpus.version}"
+    command = ["apt-get", "source", "--tar-only", "--only-source", "-qq", source]
+    subprocess.run(command, cwd=folder, check=True)
+    packed = [*Path(folder).glob("*.tar.*")]
+    released = [path for path in packed if ".orig.tar." in path.name] or packed
+    return released[0].read_bytes()
+
+
+_ORIGINS = {"pypi": _from_pypi, "npm": _from_npm, "debian": _from_debian}

@@ -17,10 +17,11 @@ from typing import Any
 
 import anyio
 import served
-from corpora import CORPORA, fetch, labels_of
+from corpora import fetch, labels_of
 from kept import keep
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
+from packages import CORPORA
 
 QUERIES = 200
 QUIET_SECONDS = 75  # after a minute of quiet the index is tidied, and its vectors indexed

@@ -19,8 +19,9 @@ from typing import Any
 
 import anyio
 import numpy as np
-from corpora import CORPORA, Corpus, labels_of
+from corpora import labels_of
 from kept import keep
+from packages import CORPORA, Corpus
 from quality import candidates, fetch, indexed
 
 from vector_index_mcp.engine.likelihood import Evidence, cosines_of, evidence_of

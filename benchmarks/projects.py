@@ -7,7 +7,8 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from corpora import CORPORA, fetch
+from corpora import fetch
+from packages import CORPORA
 
 # Where the packages of quality.py do not suffice: large libraries that are installed anyway.
 MORE = ("torch", "transformers", "scipy", "sympy")

@@ -28,8 +28,9 @@ from typing import Any
 
 import anyio
 import lancedb
-from corpora import CORPORA, Corpus, fetch, labels_of
+from corpora import fetch, labels_of
 from kept import keep
+from packages import CORPORA, Corpus
 
 from vector_index_mcp.codebase.budget import CHARS_PER_TOKEN
 from vector_index_mcp.codebase.service import Codebase

@@ -35,8 +35,9 @@ import anyio
 import anyio.to_thread
 import numpy as np
 import psutil
-from corpora import CORPORA, fetch, labels_of
+from corpora import fetch, labels_of
 from kept import keep, latest
+from packages import CORPORA
 
 from vector_index_mcp.engine.batched import batched
 from vector_index_mcp.engine.chunk import chunk_text
