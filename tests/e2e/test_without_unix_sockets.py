@@ -1,0 +1,122 @@
+"""A system without Unix domain sockets, as Windows: services are met by a port and a secret.
+
+The module that decides it is imported where there are none; this system's libraries want them.
+"""
+
+import json
+import socket
+from contextlib import suppress
+
+import anyio
+import pytest
+from processes import NO_MODEL, place_of, posix_only, with_import_hook
+from waiting import eventually
+
+from vector_index_mcp.background import greeting
+
+pytestmark = [pytest.mark.anyio, posix_only]
+
+NO_UNIX_SOCKETS = """
+import socket
+family = socket.AF_UNIX
+del socket.AF_UNIX
+import vector_index_mcp.background.endpoint
+socket.AF_UNIX = family
+"""
+FILES = {"load.py": "def parse_config(path):\n    return read_settings(path)\n"}
+
+
+@pytest.fixture
+def place():
+    with place_of(FILES, **NO_MODEL) as place:
+        hook = place.folder / "hook"
+        place.variables = with_import_hook(hook, NO_UNIX_SOCKETS, place.variables)
+        yield place
+
+
+def recorded(place):
+    [record] = place.runtime.glob("*.json")
+    return json.loads(record.read_text(encoding="utf-8"))
+
+
+def said_to(port, words):
+    """What a service answers to somebody who connects and says `words`."""
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
+        connection.sendall(words)
+        with suppress(ConnectionResetError):
+            return connection.makefile("rb").readline()
+    return b""
+
+
+async def test_a_search_starts_a_service_that_is_met_by_its_port(place):
+    first = await place.run("search", place.project, "parse_config")
+    assert "load.py" in first.stdout, first.stderr
+    record = recorded(place)
+    assert record["port"] > 0
+    assert not list(place.runtime.glob("*.sock"))
+    again = await place.run("search", place.project, "parse_config")
+    assert "load.py" in again.stdout
+    assert recorded(place)["pid"] == record["pid"]
+    listed = await place.run("ps")
+    assert str(place.project) in listed.stdout
+    ended = await place.run("stop", place.project)
+    assert ended.returncode == 0
+    assert not list(place.runtime.glob("*.json"))
+
+
+async def test_a_client_is_served_and_follows_changes(place):
+    async with place.relayed() as client:
+        await client.initialize()
+
+        async def is_found():
+            found = await client.call("search_index", query="freshly_written")
+            paths = [hit["file_path"] for hit in found["results"][:1]]
+            return paths == ["new.py"]
+
+        await anyio.Path(place.project / "new.py").write_text("def freshly_written(): pass\n")
+        await eventually(is_found)
+
+
+@pytest.mark.parametrize("secret", ["", "wrong", None])
+async def test_who_does_not_know_the_secret_gets_nothing(place, secret):
+    await place.run("search", place.project, "parse_config")
+    hello = {"wants": greeting.MCP, "version": "1", "secret": secret}
+    words = json.dumps(hello).encode() + b"\n"
+    answer = await anyio.to_thread.run_sync(said_to, recorded(place)["port"], words)
+    assert json.loads(answer) == {"refused": "the secret is wrong"}
+
+
+async def test_the_port_is_open_to_this_machine_alone_and_the_record_to_this_user(place):
+    await place.run("search", place.project, "parse_config")
+    [record] = place.runtime.glob("*.json")
+    assert record.stat().st_mode & 0o077 == 0
+    service = place.processes()[0]
+    addresses = {
+        connection.laddr.ip
+        for process in place.processes()
+        for connection in process.net_connections("tcp")
+        if connection.status == "LISTEN"
+    }
+    assert addresses == {"127.0.0.1"}, service
+
+
+async def test_a_port_that_is_now_somebody_else_s_is_not_taken_for_the_service(place):
+    await place.run("search", place.project, "parse_config")
+    [process] = [p for p in place.processes() if p.pid == recorded(place)["pid"]]
+    record = recorded(place)
+    process.kill()
+    process.wait()
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        [path] = place.runtime.glob("*.json")
+        path.write_text(json.dumps(record | {"port": other.getsockname()[1]}), encoding="utf-8")
+        other.settimeout(60)
+
+        def answer():
+            with suppress(OSError), other.accept()[0] as connection:
+                connection.recv(4_096)
+                connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(anyio.to_thread.run_sync, answer)
+            found = await place.run("search", place.project, "parse_config")
+    assert "load.py" in found.stdout, found.stderr
