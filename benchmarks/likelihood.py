@@ -1,7 +1,7 @@
 """How true are the scores? Fits `engine/likelihood` on the labels, and judges it by whole packages.
 
-Right hits come from the labelled questions; wrong ones from the same, and from questions that were
-asked of other packages, which nothing answers. Each package is judged by weights that were fitted
+Right hits come from the labelled questions; wrong ones from the same, and from questions that
+nothing answers: some written for the package, others asked of other packages. Each package is judged by weights that were fitted
 without it; the weights that are printed are fitted on all of them.
 
     python benchmarks/likelihood.py --folder DIR [--only flask,httpx] [--keep]
@@ -19,7 +19,7 @@ from typing import Any
 
 import anyio
 import numpy as np
-from corpora import labels_of
+from corpora import labels_of, unanswered_by
 from kept import keep
 from packages import CORPORA, Corpus
 from quality import candidates, fetch, indexed
@@ -88,6 +88,7 @@ async def measure(corpora: list[Corpus], folder: Path) -> dict[str, list[Shown]]
         )
         foreign = [label for other in CORPORA if other != corpus for label in labels_of(other)]
         asked = [(label["query"], label["files"]) for label in labels_of(corpus)]
+        asked += [(query, []) for query in unanswered_by(corpus)]
         asked += [(label["query"], []) for label in chosen.sample(foreign, FOREIGN_QUESTIONS)]
         codebase = load_codebase(project, settings)
         async with codebase.running(Role.VISITOR):

@@ -34,6 +34,7 @@ _UP_TO_ROOT = re.compile(r"^(\.{0,2}/)+")
 _CODE_LIKE = re.compile(
     r"\w_\w|^_+\w|[a-z\d][A-Z]|[A-Z]{2}[a-z]|::|\w\.\w|\w[#/\\]\w|->|^[A-Z][a-z]+[A-Z]|^[$@]\w"
 )
+_LONGEST_QUESTION = 40  # words; more is a log, or code that others should be like
 _ABOUT_SYMBOLS = frozenset(
     "a an and class classes component const constant constructor declaration declared def defined "
     "definition enum find fn func function functions hook implementation implemented in interface "
@@ -93,6 +94,12 @@ class Query:
     def is_symbol(self) -> bool:
         """Whether it asks where an identifier is defined, and nothing else."""
         return bool(self.symbols) and len(self.identifiers) == len(self._telling) <= 3
+
+    @cached_property
+    def is_question(self) -> bool:
+        """Whether it says in words what is looked for, and neither names nor quotes it."""
+        is_short = len(self.subject) <= _LONGEST_QUESTION
+        return is_short and not (self.is_symbol or self.paths or self.phrases)
 
     @cached_property
     def matched(self) -> list[str]:

@@ -1,9 +1,10 @@
 """The candidates of both searches to one ranking. Pure."""
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
+from vector_index_mcp.engine.file_order import Found, in_order
 from vector_index_mcp.engine.likelihood import (
     BY_MEANING,
     BY_WORDS,
@@ -12,7 +13,7 @@ from vector_index_mcp.engine.likelihood import (
     likelihood,
 )
 from vector_index_mcp.engine.query import Query
-from vector_index_mcp.engine.signals import SIGNALS, Context, Weights, context
+from vector_index_mcp.engine.signals import SIGNALS, Weights, context
 from vector_index_mcp.engine.types import Candidate, Hit, StoredChunk
 
 WEIGHTS = Weights()
@@ -21,7 +22,7 @@ WEIGHTS = Weights()
 _LEAST_SPAN = 0.3
 MOST_OTHERS = 6
 """Of a file's chunks that are told of beside a hit; some may be hits themselves."""
-STEPS = frozenset({"support", "spread"})
+STEPS = frozenset({"support", "spread", "files"})
 """What a ranking does beside applying SIGNALS; can be left out like these."""
 
 
@@ -46,8 +47,8 @@ def rank(
         Hits with scores from 1 (the best) down to 0. A chunk met twice, because its file was being
         replaced while the search ran, counts in its newest generation.
     """
-    lexical, semantic = _newest(lexical, semantic)
-    return _ranked(query, lexical, semantic, weights, without)[0]
+    found = found_for(query, lexical, semantic, weights=weights, without=without)
+    return _ordered(found, without)
 
 
 def best(
@@ -59,31 +60,35 @@ def best(
     questions with labelled lines, those lines were among the first five hits for 74 %, and among
     these and the next three of each one's file for 89 % (benchmarks/labels, six packages).
     """
-    lexical, semantic = _newest(lexical, semantic)
-    hits, ctx = _ranked(query, lexical, semantic, WEIGHTS, ())
+    found = found_for(query, lexical, semantic)
+    ctx, hits = found.context, _ordered(found, ())
     by_file: dict[str, list[StoredChunk]] = {}
     for hit in hits:
         by_file.setdefault(hit.chunk.key, []).append(hit.chunk)
     cosines, likely = cosines_of(semantic), 1.0
     weights = BY_MEANING if semantic else BY_WORDS
-    found = []
+    told = []
     for hit in hits[:limit]:
         evidence = evidence_of(ctx, hit.chunk, hit.score, cosines)
         likely = min(likely, likelihood(evidence, weights))  # the order is the ranking's
         others = [other for other in by_file[hit.chunk.key] if other is not hit.chunk]
-        found.append(replace(hit, likelihood=likely, also=tuple(others[:MOST_OTHERS])))
-    return found
+        told.append(replace(hit, likelihood=likely, also=tuple(others[:MOST_OTHERS])))
+    return told
 
 
-def _ranked(
+def found_for(
     query: Query,
     lexical: Sequence[Candidate],
     semantic: Sequence[Candidate],
-    weights: Weights,
-    without: Collection[str],
-) -> tuple[list[Hit], Context]:
+    *,
+    weights: Weights = WEIGHTS,
+    without: Collection[str] = (),
+) -> Found:
+    """All candidates, ranked chunk by chunk; arguments as above."""
+    lexical, semantic = _newest(lexical, semantic)
     share = weights.semantic_for_symbols if query.is_symbol else weights.semantic
-    scores = _fused(lexical, semantic, share)
+    nearness = _nearness(semantic)
+    scores = _fused(lexical, nearness, share)
     found = sorted((c.chunk for c in (*lexical, *semantic)), key=_place)
     chunks = {chunk.document_id: chunk for chunk in found}
     ctx = context(query, weights, list(chunks.values()))
@@ -91,13 +96,25 @@ def _ranked(
         if name not in without:
             for id_, chunk in chunks.items():
                 scores[id_] *= signal(ctx, chunk)
+    alone = _scaled(scores)
     if "support" not in without:
         _support(scores, chunks, weights.support)
     if "spread" not in without:
         _spread(scores, chunks, weights.repeated)
+    hits = [Hit(chunks[id_], score) for id_, score in _scaled(scores).items()]
+    hits.sort(key=lambda hit: (-hit.score, *_place(hit.chunk)))
+    return Found(ctx, hits, alone, nearness)
+
+
+def _ordered(found: Found, without: Collection[str]) -> list[Hit]:
+    if found.context.query.is_question and "files" not in without:
+        return in_order(found)
+    return list(found.hits)
+
+
+def _scaled(scores: Mapping[str, float]) -> dict[str, float]:
     highest = max(scores.values(), default=0.0) or 1.0
-    hits = [Hit(chunks[id_], score / highest) for id_, score in scores.items()]
-    return sorted(hits, key=lambda hit: (-hit.score, *_place(hit.chunk))), ctx
+    return {id_: score / highest for id_, score in scores.items()}
 
 
 def _place(chunk: StoredChunk) -> tuple[str, int]:
@@ -115,8 +132,17 @@ def _newest(*rankings: Sequence[Candidate]) -> list[list[Candidate]]:
     return [[c for c in ranking if c.chunk.revision == newest[c.chunk.key]] for ranking in rankings]
 
 
+def _nearness(semantic: Sequence[Candidate]) -> dict[str, float]:
+    """The cosines of what vectors proposed, best first, scaled to 0…1; by document_id."""
+    if not semantic:
+        return {}
+    highest = semantic[0].score
+    lowest = min(semantic[-1].score, highest - _LEAST_SPAN)
+    return {c.chunk.document_id: (c.score - lowest) / (highest - lowest) for c in semantic}
+
+
 def _fused(
-    lexical: Sequence[Candidate], semantic: Sequence[Candidate], share: float
+    lexical: Sequence[Candidate], nearness: Mapping[str, float], share: float
 ) -> dict[str, float]:
     """Scores by document_id: a convex combination of both scores, each scaled to 0…1.
 
@@ -124,7 +150,7 @@ def _fused(
     Analysis of Fusion Functions for Hybrid Retrieval (TOIS 2023), section 5. A BM25 score has a
     natural lowest value, 0; the cosines of the last candidates are far from theirs.
     """
-    if not semantic:
+    if not nearness:
         share = 0.0
     elif not lexical:
         share = 1.0
@@ -133,12 +159,8 @@ def _fused(
         highest = max(c.score for c in lexical) or 1.0
         for c in lexical:
             scores[c.chunk.document_id] = (1 - share) * c.score / highest
-    if semantic:
-        highest = semantic[0].score
-        lowest = min(semantic[-1].score, highest - _LEAST_SPAN)
-        for c in semantic:
-            scaled = (c.score - lowest) / (highest - lowest)
-            scores[c.chunk.document_id] = scores.get(c.chunk.document_id, 0.0) + share * scaled
+    for id_, near in nearness.items():
+        scores[id_] = scores.get(id_, 0.0) + share * near
     return scores
 
 
