@@ -126,6 +126,58 @@ def test_weights_that_are_cut_off_are_left_to_the_worker(model, tmp_path, size):
     assert lean_query.load(as_model(folder)) is None
 
 
+def with_changed(name, change):
+    """A change of the weights with a name."""
+
+    def changed(folder):
+        path = folder / "model.safetensors"
+        data = path.read_bytes()
+        start = 8 + int.from_bytes(data[:8], "little")
+        said = json.loads(data[8:start])
+        begin, end = said[name]["data_offsets"]
+        body = bytearray(data[start:])
+        body[begin:end] = change(said[name], bytes(body[begin:end]))
+        head = json.dumps(said).encode()
+        path.write_bytes(len(head).to_bytes(8, "little") + head + body)
+
+    return changed
+
+
+def turned(said, data):
+    said["shape"].reverse()
+    return data
+
+
+def of_others(folder):
+    """A tokenizer of another model: it knows more words than there are weights for."""
+    path = folder / "tokenizer.json"
+    said = json.loads(path.read_text())
+    said["model"]["vocab"] = {word: at + 50_000 for word, at in said["model"]["vocab"].items()}
+    path.write_text(json.dumps(said))
+
+
+INNER = "encoder.layer.0.intermediate.dense.weight"
+BIAS = "encoder.layer.0.output.dense.bias"
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        with_changed(INNER, turned),
+        with_changed(BIAS, lambda _, data: b"\xff" * len(data)),  # no numbers
+        with_changed(BIAS, lambda _, data: b"\xff\xff\x7f\x7f" * (len(data) // 4)),  # the largest
+        of_others,
+    ],
+    ids=["shapes", "no-numbers", "too-large", "another-tokenizer"],
+)
+async def test_files_that_do_not_fit_together_are_left_to_the_worker(model, tmp_path, spoil):
+    folder = tmp_path / "model"
+    shutil.copytree(model.folder, folder)
+    spoil(folder)
+    queries = Queries(str(folder))
+    assert [await queries.embed("retry delay") for _ in range(2)] == [None, None]
+
+
 async def test_a_model_that_comes_back_is_found_when_somebody_looks_again(model, tmp_path):
     folder = tmp_path / "model"
     queries = Queries(str(folder))

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import anyio
 import anyio.to_thread
+import numpy as np
 
 from vector_index_mcp.engine import lean_query
 from vector_index_mcp.engine.model import model_on_this_machine
@@ -41,7 +42,28 @@ class Queries:
             loaded = self._loaded
             if loaded.encoder is None or loaded.identity is None:
                 return None
-            return await anyio.to_thread.run_sync(loaded.encoder.encode, text), loaded.identity
+            vector = await anyio.to_thread.run_sync(_encoded, loaded.encoder, text)
+            if vector is None:  # its parts do not fit together: it would fail with others as well
+                self._loaded = _Loaded(None, None)
+                return None
+            return vector, loaded.identity
+
+
+def _encoded(encoder: lean_query.QueryEncoder, text: str) -> Vector | None:
+    """The embedding of a query; None if the model's files cannot be computed with.
+
+    That its config, weights and tokenizer belong together shows only when a text goes through.
+    """
+    try:
+        with np.errstate(all="ignore"):
+            vector = encoder.encode(text)
+    except Exception as error:  # noqa: BLE001  # what numpy and tokenizers raise is nothing narrower
+        _log.warning("the model's files do not fit together, the worker is asked: %s", error)
+        return None
+    if not np.isfinite(vector).all():
+        _log.warning("the model's weights make vectors that are no numbers; the worker is asked")
+        return None
+    return vector
 
 
 def _load(model_name: str) -> _Loaded:
