@@ -9,7 +9,7 @@ import psutil
 import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
-from processes import ANSWER_SECONDS, MODEL_SECONDS, NO_MODEL, place_of, posix_only
+from processes import ANSWER_SECONDS, MODEL_SECONDS, NO_MODEL, place_of, posix_only, wired
 from waiting import eventually
 from writing import write
 
@@ -18,6 +18,7 @@ from vector_index_mcp.background.endpoint import all_endpoints
 
 pytestmark = pytest.mark.anyio
 
+GIVEN_UP_SECONDS = 10.0  # far less than anybody waits for a service that does not answer
 WEB = {"src/cart.ts": "export function renderCart(cart) { return cart.totalPrice(); }\n"}
 API = {"api/prices.py": "def total_price(cart):\n    return sum(cart.prices)\n"}
 
@@ -47,6 +48,12 @@ def client_of(place, entry):
         command=entry["command"], args=words, env=place.variables, cwd=place.project
     )
     return Client(stdio_client(parameters), read_timeout_seconds=MODEL_SECONDS)
+
+
+def endpoint_for(place, project):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("VECTOR_INDEX_RUNTIME_DIR", str(place.runtime))
+        return next(each for each in all_endpoints() if each.place == str(project))
 
 
 async def paths_of(client, query, **arguments):
@@ -82,9 +89,7 @@ async def test_a_killed_service_is_started_again_and_a_stopped_one_not_waited_fo
     web, api = place.project / "src/cart.ts", place.folder / "api/api/prices.py"
     async with client_of(place, await installed(place)) as client:
         await finds(client, "total_price", api, web)
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setenv("VECTOR_INDEX_RUNTIME_DIR", str(place.runtime))
-            [endpoint] = [e for e in all_endpoints() if e.place.endswith("/api")]
+        endpoint = endpoint_for(place, place.folder / "api")
         report = await anyio.to_thread.run_sync(contact.ask, endpoint, "report")
         psutil.Process(report["pid"]).send_signal(signal.SIGKILL)
         await finds(client, "total_price", api, web)
@@ -99,6 +104,26 @@ async def test_a_killed_service_is_started_again_and_a_stopped_one_not_waited_fo
         finally:
             service.resume()
         await finds(client, "total_price", api, web)
+
+
+@posix_only
+async def test_a_client_that_leaves_while_a_service_is_stopped_leaves_no_process(place):
+    projects = (place.project, place.folder / "api")
+    async with wired(*projects, cwd=place.folder, variables=place.variables) as wire:
+        await wire.initialize()
+        await wire.call("trigger_index")
+        service = psutil.Process(endpoint_for(place, place.project).read_record()["pid"])
+        service.suspend()
+        try:
+            given = {"name": "search_index", "arguments": {"query": "total_price"}}
+            await wire.send({"jsonrpc": "2.0", "id": 99, "method": "tools/call", "params": given})
+            limit = {**given["arguments"], "project": "api"}
+            assert (await wire.call("search_index", **limit))["results"]  # and so the other is read
+            await wire.process.stdin.aclose()
+            with anyio.fail_after(GIVEN_UP_SECONDS):
+                assert await wire.process.wait() == 0
+        finally:
+            service.resume()
 
 
 async def test_the_same_project_twice_is_one_and_no_project_is_told(place):

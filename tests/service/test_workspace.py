@@ -157,6 +157,41 @@ async def test_code_like_a_sample_is_found_in_the_other_projects(client, service
     assert "similar_to names no indexed line of a project here" in said
 
 
+async def test_a_sample_is_no_hit_of_the_project_that_lies_around_its_own(client, services):
+    site = root_of(services, "site")
+    write(site / "shop", SHOP)
+    inner = codebase_of(site / "shop", FakeEmbedder())
+    async with inner.running():
+        services.codebases = {"site": services.codebases["site"], "shop": inner}
+        async with served(services) as both:
+            await call(both, "trigger_index")
+            sample = site / "shop/src/cart.py"
+            for similar_to in (f"{sample}:2", "shop/src/cart.py:2"):
+                paths = [hit["file_path"] for hit in await found(both, "", similar_to=similar_to)]
+                assert paths[0] == str(site / "page/cart.ts")
+                assert str(sample) not in paths
+                assert str(site / "shop/src/tax.py") in paths
+
+
+@pytest.mark.parametrize("argument", ["path", "similar_to"])
+async def test_what_no_path_can_be_is_refused_in_a_sentence(client, argument):
+    given = {argument: "/nowhere\0:1"}
+    said = await failing_call(client, "search_index", query="cart", **given)
+    assert argument in said and "\\x00" in said
+
+
+async def test_names_that_a_terminal_would_obey_are_made_visible(client, services):
+    root = services.codebases.pop("tool").root
+    evil = root.rename(root.parent / "to\nol\x1b[31m")
+    services.errors[evil.name] = BackgroundError("no")
+    services.codebases[evil.name] = codebase_of(evil, FakeEmbedder())
+    async with served(services) as other:
+        answer = await call(other, "search_index", query="total_price")
+        assert r"to\nol\x1b[31m could not be searched: no." in answer["note"]
+        said = await failing_call(other, "search_index", query="cart", project="x")
+        assert said.endswith(r"there are shop, site, to\nol\x1b[31m")
+
+
 async def test_offset_goes_on_where_the_last_answer_ended(client):
     every = await found(client, "total_price cart tax dark", top_k=50)
     pages = [

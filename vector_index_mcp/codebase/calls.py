@@ -62,11 +62,12 @@ async def _find(codebase: Codebase, given: Mapping[str, Any], _: Tell) -> Values
 
 
 async def _sample(codebase: Codebase, given: Mapping[str, Any], _: Tell) -> Values:
-    """The `text` of the code at `similar_to`; nothing if it names none here."""
+    """The `text` of the code at `similar_to`, and where it lies; nothing if it names none here."""
     try:
-        return {"text": await codebase.sample(str(given.get("similar_to", "")))}
+        chunk = await codebase.sample(str(given.get("similar_to", "")))
     except QueryError:
         return {}
+    return {"text": chunk.text, "path": chunk.key, "lines": [chunk.start_line, chunk.end_line]}
 
 
 async def _trigger(codebase: Codebase, given: Mapping[str, Any], _: Tell) -> Values:

@@ -14,7 +14,7 @@ from vector_index_mcp.codebase.wanted import Findings, Sample, wanted
 from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.engine.embed import Embedder
 from vector_index_mcp.engine.store import Store
-from vector_index_mcp.engine.types import Hit
+from vector_index_mcp.engine.types import Hit, StoredChunk
 from vector_index_mcp.errors import DamagedIndexError, QueryError, StorageError, StoreError
 from vector_index_mcp.files.folder import Folder
 from vector_index_mcp.indexing import place
@@ -141,8 +141,8 @@ class Codebase:
         self.recent.note(asked(answer, asker))
         return answer
 
-    async def sample(self, similar_to: str) -> str:
-        """The text of the chunk at `path:line`.
+    async def sample(self, similar_to: str) -> StoredChunk:
+        """The chunk at `path:line`.
 
         Raises:
             QueryError: If no indexed chunk lies there.
@@ -153,7 +153,7 @@ class Codebase:
             raise QueryError("similar_to is empty")
         async with self.index.reading() as (index, ledger):
             chunk, _ = await sample.chunk(index.store, ledger, self.root)
-        return chunk.text
+        return chunk
 
 
 def _has_masked(ledger: Ledger, hit: Hit) -> bool:

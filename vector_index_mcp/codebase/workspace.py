@@ -7,7 +7,8 @@ a relative one would leave open which project it counts from.
 
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -21,9 +22,10 @@ from vector_index_mcp.codebase.arguments import (
     WorkspaceArguments,
 )
 from vector_index_mcp.codebase.hits import Mode, SearchHit, SearchResult
-from vector_index_mcp.codebase.limits import LONGEST_QUERY_CHARS, MAX_TOKENS, TOP_K
+from vector_index_mcp.codebase.limits import LARGEST_OFFSET, LONGEST_QUERY_CHARS, MAX_TOKENS, TOP_K
 from vector_index_mcp.errors import SYSTEM_ERRORS, BackgroundError, QueryError, VectorIndexError
 from vector_index_mcp.errors import sentence as said_by
+from vector_index_mcp.foreign import visible
 
 Values: TypeAlias = dict[str, Any]
 Ask: TypeAlias = Callable[[Path, str, Values], Awaitable[Values]]
@@ -67,11 +69,13 @@ class Workspace:
         """
         chosen = self._meant_by(asked)
         given = {name: self._given(asked, path) for name, path in chosen.items()}
+        sample, most = None, asked.offset + asked.top_k
         if asked.similar_to and asked.similar_to.strip():
-            await self._share_sample(asked.similar_to, given)
+            sample = await self._share_sample(asked.similar_to, given)
+            most = min(most + 1, LARGEST_OFFSET + TOP_K[1])  # one may be the sample itself
 
         async def found(name: str) -> SearchResult | str:
-            return await self._found(name, given[name], asked.offset + asked.top_k)
+            return await self._found(name, given[name], most)
 
         answers = await self._of_each(given, found)
         refused = [answer for answer in answers.values() if isinstance(answer, str)]
@@ -81,7 +85,7 @@ class Workspace:
             if refused:
                 raise QueryError(refused[0])
             raise BackgroundError("; ".join(_told(failures)))
-        merged = _merged(self.projects, results, _told(failures))
+        merged = _merged(self.projects, results, _told(failures), sample)
         shown = merged.results[asked.offset : asked.offset + asked.top_k]
         return wire.fitted(merged.model_copy(update={"results": shown}), asked.max_tokens)
 
@@ -160,12 +164,12 @@ class Workspace:
         if wanted := (asked.project or "").strip():
             chosen = {n: root for n, root in chosen.items() if _is_meant(wanted, n, root)}
             if not chosen:
-                known = ", ".join(self.projects)
+                known = ", ".join(map(visible, self.projects))
                 raise QueryError(f"there is no project {wanted[:100]!a} here; there are {known}")
         paths = {name: path_in(root, asked.path or "") for name, root in chosen.items()}
         inside = {name: path for name, path in paths.items() if path is not None}
         if not inside:
-            roots = ", ".join(map(str, chosen.values()))
+            roots = ", ".join(visible(str(root)) for root in chosen.values())
             raise QueryError(f"path={asked.path!a} lies in none of the projects: {roots}")
         return inside
 
@@ -174,8 +178,12 @@ class Workspace:
         own = asked.model_dump(include={*SearchArguments.model_fields})
         return own | {"path": path, "max_tokens": MAX_TOKENS[1]}
 
-    async def _share_sample(self, similar_to: str, given: dict[str, Values]) -> None:
-        """Have one project look for what is like its sample, the others for the sample's text."""
+    async def _share_sample(self, similar_to: str, given: dict[str, Values]) -> "_Lines":
+        """Have one project look for what is like its sample, the others for the sample's text.
+
+        Returns:
+            Where the sample lies: a project that lies around that one, or in it, holds it too.
+        """
         for name, root in self.projects.items():
             inside = path_in(root, similar_to)
             if inside is None:
@@ -190,11 +198,24 @@ class Workspace:
                     else:
                         query = f"{values['query']}\n{answer['text']}"[:LONGEST_QUERY_CHARS]
                         values.update(similar_to=None, query=query)
-                return
+                first, last = answer["lines"]
+                return _Lines(f"{root.as_posix()}/{answer['path']}", first, last)
         raise QueryError(
             f"similar_to names no indexed line of a project here: {similar_to[:200]!a}; write it "
             'as results show it, "/path/to/project/src/app.py:120"'
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Lines:
+    """Some lines of a file, by its absolute path."""
+
+    path: str
+    first: int
+    last: int
+
+    def overlap(self, path: str, first: int, last: int) -> bool:
+        return path == self.path and first <= self.last and self.first <= last
 
 
 def names_of(projects: Sequence[Path]) -> dict[str, Path]:
@@ -218,8 +239,10 @@ def path_in(project: Path, path: str) -> str | None:
     wanted = path.strip()
     if not Path(wanted).is_absolute():
         return wanted
-    root = project.as_posix()
-    for written in dict.fromkeys((wanted.replace(os.sep, "/"), os.path.realpath(wanted))):
+    root, ways = project.as_posix(), [wanted.replace(os.sep, "/")]
+    with suppress(OSError, ValueError):  # no path can be written so
+        ways.append(os.path.realpath(wanted))
+    for written in dict.fromkeys(ways):
         if f"{root}/".startswith(f"{written.rstrip('/')}/"):  # the project, or a folder above it
             return ""
         if written.startswith(f"{root}/"):
@@ -232,14 +255,19 @@ def _is_meant(wanted: str, name: str, root: Path) -> bool:
 
 
 def _merged(
-    projects: Mapping[str, Path], results: Mapping[str, SearchResult], notes: Sequence[str]
+    projects: Mapping[str, Path],
+    results: Mapping[str, SearchResult],
+    notes: Sequence[str],
+    sample: "_Lines | None",
 ) -> SearchResult:
-    """The hits of all, best first; one that lies in two projects counts once."""
+    """The hits of all but the sample, best first; one that lies in two projects counts once."""
     places: dict[tuple[str, int, int], SearchHit] = {}
     for name, result in results.items():
         for hit in result.results:
             path = f"{projects[name].as_posix()}/{hit.file_path}"
             place = (path, hit.start_line, hit.end_line)
+            if sample is not None and sample.overlap(*place):
+                continue
             if place not in places or places[place].score < hit.score:
                 places[place] = hit.model_copy(update={"file_path": path})
     hits = sorted(places.values(), key=lambda hit: -hit.score)  # stable: the first project first
@@ -260,7 +288,7 @@ def _by_names(said: Mapping[str, str]) -> list[str]:
     names: dict[str, list[str]] = {}
     for name, words in said.items():
         names.setdefault(words, []).append(name)
-    return [f"{', '.join(which)}: {words}" for words, which in names.items()]
+    return [f"{visible(', '.join(which))}: {words}" for words, which in names.items()]
 
 
 def _mode_of(results: Mapping[str, SearchResult]) -> Mode:
@@ -273,7 +301,10 @@ def _in_all(lists: Sequence[list[str]]) -> list[str]:
 
 
 def _told(failures: Mapping[str, Exception]) -> list[str]:
-    return [f"{name} could not be searched: {said_by(e)}." for name, e in failures.items()]
+    return [
+        f"{visible(name)} could not be searched: {visible(said_by(e))}."
+        for name, e in failures.items()
+    ]
 
 
 def _waits_for_vectors(now: wire.IndexStatus) -> bool:

@@ -1,17 +1,20 @@
 """Several projects behind one MCP server, which asks the background service of each."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import anyio
-import anyio.to_thread
+import anyio.from_thread
+from anyio.lowlevel import current_token
 
 from vector_index_mcp.background import contact
 from vector_index_mcp.background.endpoint import endpoint_of
 from vector_index_mcp.codebase.workspace import Ask, Workspace
-from vector_index_mcp.errors import NoServiceError
+from vector_index_mcp.errors import BackgroundError, NoServiceError
 from vector_index_mcp.serving import server, sets, transport
 from vector_index_mcp.settings import Settings
 
@@ -40,11 +43,43 @@ def _asking(projects: Sequence[Path], host_arguments: Sequence[str]) -> Ask:
     async def ask(project: Path, name: str, given: dict[str, Any]) -> dict[str, Any]:
         endpoint = endpoint_of(sets.CODEBASE, project)
         call = partial(contact.call, endpoint, name, given, lambda _: None, host_arguments)
-        answer: dict[str, Any] | None = await anyio.to_thread.run_sync(
-            call, abandon_on_cancel=True, limiter=callers[project]
-        )
+        answer: dict[str, Any] | None = await _answered(call, callers[project])
         if answer is None:
             raise NoServiceError(f"the background service of {project} cannot be reached")
         return answer
 
     return ask
+
+
+async def _answered(call: Callable[[], Any], limiter: anyio.CapacityLimiter) -> Any:
+    """What a call answers.
+
+    It is made by a thread that may be given up: one that waits for a service that was stopped
+    counts until it ends, and keeps neither us nor, as anyio's own would, our process.
+
+    Raises:
+        VectorIndexError: As the call does.
+    """
+    done: Future[Any] = Future()
+    is_over, token = anyio.Event(), current_token()
+    await limiter.acquire_on_behalf_of(done)
+
+    def end() -> None:
+        limiter.release_on_behalf_of(done)
+        is_over.set()
+
+    def work() -> None:
+        try:
+            done.set_result(call())
+        except BaseException as error:  # noqa: BLE001  # raised where it is waited for
+            done.set_exception(error)
+        with suppress(RuntimeError):  # nobody waits any more
+            anyio.from_thread.run_sync(end, token=token)
+
+    try:
+        contact.in_background(work)
+    except BackgroundError:
+        limiter.release_on_behalf_of(done)
+        raise
+    await is_over.wait()
+    return done.result()
