@@ -17,6 +17,7 @@ from serving import codebase_of, converged, found, serving, settled
 from writing import write
 
 from vector_index_mcp.console import belongings
+from vector_index_mcp.files.removal import remove_file_at
 from vector_index_mcp.indexing.keeper import Role
 from vector_index_mcp.indexing.opening import held
 from vector_index_mcp.indexing.ownership import LOCK, MARK, Records, Standing
@@ -25,6 +26,21 @@ from vector_index_mcp.serving.loading import cache_folder, state_folder
 from vector_index_mcp.settings import Settings
 
 FILES = {"one.py": "apple = 1\n", "sub/two.py": "banana = 2\n"}
+IN_A_NAMESPACE = ("unshare", "--mount", "sh", "-c")
+CAN_MOUNT = (
+    sys.platform == "linux"
+    and shutil.which("unshare") is not None
+    and subprocess.run([*IN_A_NAMESPACE, "true"], capture_output=True, check=False).returncode == 0
+)
+CLEAR = """
+import sys
+from pathlib import Path
+from vector_index_mcp.console import belongings
+from vector_index_mcp.settings import Settings
+for thing in belongings.of_project(Path(sys.argv[1]), Settings()).things:
+    for left in thing.remove():
+        print(f"{left.path}: {left.why}")
+"""
 OURS = ("chunks", "files", "manifest")
 
 
@@ -270,7 +286,7 @@ def test_nothing_is_left_of_all_but_what_is_the_users(project, settings, tmp_pat
             f"datasets/{'a' * 16}/{'b' * 24}/chunks.lance/x": "x",
             f"making/{'c' * 16}/chunks.lance/x": "x",
             f"making/{'c' * 16}.lock": "",
-            f"making/{'c' * 16}.77.part/x": "x",
+            f"making/{'c' * 16}.77.part/files.lance/x": "x",
         },
     )
     write(state, {f"notes/{'d' * 16}/git/config": "x", f"notes/{'d' * 16}/index/x": "x"})
@@ -303,8 +319,11 @@ def test_in_a_folder_that_a_setting_has_chosen_only_our_names_go(project, tmp_pa
         "embeddings-of-mine.sqlite3": "mine",
         "thesis.md": "mine",
         "datasets/handbook/manifest.json": "mine",
-        f"datasets/{'a' * 16}/x": "ours",
+        f"datasets/{'a' * 16}/{'b' * 24}/x": "ours",
+        f"datasets/{'b' * 16}/x": "mine",
+        f"making/{'a' * 16}/film.md": "mine",
         "making/of/film.md": "mine",
+        "embeddings-2.sqlite3/x": "mine",
     }
     write(chosen, files)
     found = belongings.of_user(Settings(embedding_cache_dir=str(chosen)))
@@ -312,6 +331,59 @@ def test_in_a_folder_that_a_setting_has_chosen_only_our_names_go(project, tmp_pa
     assert cleared(found) == []
     left = {path.relative_to(chosen).as_posix() for path in chosen.rglob("*") if path.is_file()}
     assert left == {name for name, whose in files.items() if whose == "mine"}
+
+
+def test_a_folder_where_we_make_files_is_none_of_ours(project, settings, tmp_path):
+    name = "e" * 16
+    for place in (
+        tmp_path / f"run/{name}.1",
+        tmp_path / f"run/{name}.log",
+        tmp_path / f"run/vector-index-mcp-{name}-{name}.html",
+        cache_folder(settings) / "embeddings-1.sqlite3",
+        cache_folder(settings) / f"making/{name}.lock",
+        state_folder() / f"indexes/{'1' * 32}.json",
+        state_folder() / f"locks/{name}.lock",
+    ):
+        write(place, {"mine.txt": "mine\n"})
+    cleared(belongings.of_user(settings))
+    assert len([*tmp_path.rglob("mine.txt")]) == 7
+    assert remove_file_at(tmp_path / f"run/{name}.1") != []
+
+
+def test_a_folder_that_was_there_before_an_index_stays(tmp_path, settings):
+    place = tmp_path / "empty"
+    place.mkdir()
+    project = indexed(tmp_path / "project", str(place))
+    assert cleared(belongings.of_project(project, settings)) == []
+    assert [*place.iterdir()] == []
+    assert [*Records(state_folder()).all()] == []
+
+
+def test_the_size_is_that_of_the_index_alone(tmp_path, settings):
+    place = tmp_path / "empty"
+    write(place, {"large.bin": "x" * 1_000_000})
+    [thing] = belongings.of_project(
+        indexed(tmp_path / "project", str(place)), Settings(lancedb_uri=str(place))
+    ).things
+    assert 1_000 < thing.size < 900_000
+
+
+@pytest.mark.skipif(not CAN_MOUNT, reason="only root may mount, in a namespace of its own")
+@pytest.mark.parametrize("name", ["chunks.lance/data", "chunks.lance/mounted", "chunks_3.lance"])
+def test_what_is_mounted_in_an_index_stays(project, settings, tmp_path, name):
+    theirs = write(tmp_path / "theirs", {"deep/file.txt": "theirs\n"})
+    target = project / ".lancedb" / name
+    target.mkdir(exist_ok=True)
+    script = 'mount --bind "$1" "$2" && "$3" -c "$4" "$5"'
+    done = subprocess.run(
+        [*IN_A_NAMESPACE, script, "sh", theirs, target, sys.executable, CLEAR, project],
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+    assert f"{target}: something else is mounted there" in done.stdout, done.stderr
+    assert (theirs / "deep/file.txt").read_text() == "theirs\n"
+    assert cleared(belongings.of_project(project, settings)) == []
 
 
 def test_our_own_folder_is_not_followed_if_it_is_a_link(project, settings, tmp_path):

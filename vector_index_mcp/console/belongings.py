@@ -1,12 +1,13 @@
 """What this program has written for its user, and which of it may be removed.
 
 An index is ours by its mark and our record of it (`indexing.ownership`); what lies in our own
-folders is ours by its name there, since a setting may have chosen a folder that holds other things.
+folders is ours by its name there, since a setting may have chosen a folder that holds other things:
+a file by its own, a folder also by the names of all that lies in it.
 """
 
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -18,8 +19,10 @@ from vector_index_mcp.engine.store.index import is_local
 from vector_index_mcp.errors import BusyError, ForeignIndexError
 from vector_index_mcp.files.removal import (
     Left,
+    is_folder,
     left_by,
     remove_at,
+    remove_file_at,
     remove_if_empty,
     size_of,
 )
@@ -27,7 +30,7 @@ from vector_index_mcp.files.secrets import masked
 from vector_index_mcp.indexing.opening import LOCKS, PLACES, Opener, held, may_exist
 from vector_index_mcp.indexing.ownership import RECORDS, Records, Standing
 from vector_index_mcp.indexing.place import Place
-from vector_index_mcp.indexing.removal import fault_of, others_in, remove_index
+from vector_index_mcp.indexing.removal import fault_of, others_in, remove_index, size_of_index
 from vector_index_mcp.page.handover import folders_for
 from vector_index_mcp.serving.loading import MAKING, NOTES_STATE, TABLES, cache_folder, state_folder
 from vector_index_mcp.serving.sets import CODEBASE
@@ -42,7 +45,11 @@ _HASH = r"[0-9a-f]{16}"
 _OF_A_SERVICE = re.compile(rf"({_HASH})\.(?:sock|lock|json|log|log\.1|[0-9]+)")
 _HASHED, _LOCK = re.compile(_HASH), re.compile(rf"{_HASH}\.lock")
 _RECORD = re.compile(r"[0-9a-f]{32}\.json(?:\.[0-9a-f]{8})?")
-_BEING_MADE = re.compile(rf"{_HASH}(?:\.[0-9]+\.part|\.lock)?")
+_BEING_MADE, _MAKERS_LOCK = (
+    re.compile(rf"{_HASH}(?:\.[0-9]+\.part)?"),
+    re.compile(rf"{_HASH}\.lock"),
+)
+_OF_A_DATASET = re.compile(r"[0-9a-f]{24}(?:\.[0-9]+\.part)?")
 _VECTORS = re.compile(r"embeddings-[0-9]+\.sqlite3(?:-wal|-shm|-journal|\.lock)?")
 _LINK_TO_PAGE = re.compile(rf"vector-index-mcp-{_HASH}-{_HASH}\.html")
 _OWN_NAME = "vector-index-mcp"  # of our folders, unless a setting names others
@@ -136,7 +143,7 @@ def _add_index(found: Belongings, folder: Path, what: str, records: Records, sta
     is_begun = any(known.folder == folder for known in records.all())  # a removal, perhaps
     if is_ours or (is_begun and not others_in(folder)):
         remove = partial(remove_index, folder, records, state)
-        found.things.append(Thing(folder, what, remove, size_of(folder)))
+        found.things.append(Thing(folder, what, remove, size_of_index(folder)))
         found.left += [Left(str(folder / name), _NOT_OF_AN_INDEX) for name in others_in(folder)]
 
 
@@ -184,9 +191,11 @@ def _is_plain(folder: Path, found: Belongings) -> bool:
 def _add_cache(found: Belongings, cache: Path, records: Records, state: Path) -> None:
     for path in _named(cache, _VECTORS):
         found.things.append(_file(path, "embedding cache"))
-    for path in _named(cache / MAKING, _BEING_MADE, found):
+    locks = set(_named(cache / MAKING, _MAKERS_LOCK))
+    found.things += [_file(path, "lock of a dataset in the making") for path in sorted(locks)]
+    for path in _trees(cache / MAKING, _BEING_MADE, found, others_in, locks):
         found.things.append(_tree(path, "texts of a dataset that was not finished", records, state))
-    for path in _named(cache / TABLES, _HASHED, found):
+    for path in _trees(cache / TABLES, _HASHED, found, _no_tables_in):
         found.things.append(_tree(path, "tables made of datasets", records, state))
     found.folders += [cache / MAKING, cache / TABLES]
     if cache.name == _OWN_NAME:  # and no folder that somebody has chosen
@@ -197,10 +206,10 @@ def _add_cache(found: Belongings, cache: Path, records: Records, state: Path) ->
 
 def _add_state(found: Belongings, state: Path, records: Records) -> None:
     owners = {known.folder: known.owner for known in records.all()}
-    for path in _named(state / PLACES, _HASHED, found):
+    for path in _trees(state / PLACES, _HASHED, found, others_in):
         owner = owners.get(path) or "a project"
         found.things.append(_tree(path, f"index of {owner}", records, state))
-    for path in _named(state / NOTES_STATE, _HASHED, found):
+    for path in _trees(state / NOTES_STATE, _HASHED, found, _nothing_in):
         what = "index of notes, and settings of git for them"
         found.things.append(_tree(path, what, records, state))
     if paths := [*_named(state / RECORDS, _RECORD, found)]:
@@ -241,20 +250,56 @@ def _entries(folder: Path) -> list[Path]:
 def _named(
     folder: Path, pattern: re.Pattern[str], found: Belongings | None = None
 ) -> Iterator[Path]:
-    """The entries of a folder that have names of ours; if `found`, others are left alone there."""
+    """The files of a folder that have names of ours; if `found`, others are left alone there."""
     if folder.is_symlink():
         if found is not None:
             found.left.append(Left(str(folder), _LINK))
         return
     for path in _entries(folder):
-        if pattern.fullmatch(path.name):
+        if pattern.fullmatch(path.name) and not is_folder(path):
             yield path
         elif found is not None:
             found.left.append(Left(str(path), _FOREIGN))
 
 
+def _trees(
+    folder: Path,
+    pattern: re.Pattern[str],
+    found: Belongings,
+    others_of: Callable[[Path], list[str]],
+    files: Collection[Path] = (),
+) -> Iterator[Path]:
+    """The folders in one that have names of ours, and so has all in them; others are left alone.
+
+    Args:
+        folder: Where they lie.
+        pattern: What their names are like.
+        found: Is told what is left alone.
+        others_of: The names in such a folder that we give nothing there.
+        files: Of ours, beside them.
+    """
+    if folder.is_symlink():
+        found.left.append(Left(str(folder), _LINK))
+        return
+    for path in _entries(folder):
+        is_named = pattern.fullmatch(path.name) is not None and is_folder(path)
+        others = [path / name for name in others_of(path)] if is_named else [path]
+        if is_named and not others:
+            yield path
+        elif path not in files:
+            found.left += [Left(str(other), _FOREIGN) for other in others]
+
+
+def _no_tables_in(folder: Path) -> list[str]:
+    return [path.name for path in _entries(folder) if not _OF_A_DATASET.fullmatch(path.name)]
+
+
+def _nothing_in(_: Path) -> list[str]:
+    return []
+
+
 def _file(path: Path, what: str) -> Thing:
-    return Thing(path, what, partial(remove_at, path), size_of(path))
+    return Thing(path, what, partial(remove_file_at, path), size_of(path))
 
 
 def _all(folder: Path, what: str, paths: Sequence[Path], remove: Remove) -> Thing:
@@ -284,7 +329,7 @@ def _remove_records(paths: Sequence[Path], records: Records) -> list[Left]:
         if is_there:
             needed.add(known.number)
     gone = (path for path in paths if path.name.partition(".")[0] not in needed)
-    return [each for path in gone for each in remove_at(path)]
+    return [each for path in gone for each in remove_file_at(path)]
 
 
 def _remove_locks(paths: Sequence[Path]) -> list[Left]:
@@ -293,7 +338,7 @@ def _remove_locks(paths: Sequence[Path]) -> list[Left]:
 
 def _remove_runtime(runtime: Path, links: Sequence[Path]) -> list[Left]:
     """Remove the files of services that have ended."""
-    left = [each for link in links for each in remove_at(link)]
+    left = [each for link in links for each in remove_file_at(link)]
     by_service: dict[str, list[Path]] = {}
     for path in _named(runtime, _OF_A_SERVICE):
         by_service.setdefault(path.name.partition(".")[0], []).append(path)
@@ -307,7 +352,7 @@ def _remove_locked(lock: Path, paths: Sequence[Path]) -> list[Left]:
     try:
         with held(lock):
             first = [path for path in paths if path != lock]
-            return [each for path in [*first, lock] for each in remove_at(path)]
+            return [each for path in [*first, lock] for each in remove_file_at(path)]
     except BusyError as error:
         return [Left(str(lock), str(error))]
     except FileNotFoundError:  # somebody else has removed the folder

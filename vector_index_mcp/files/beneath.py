@@ -8,6 +8,7 @@ looked at as a whole before it is opened.
 
 import errno
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -148,6 +149,17 @@ class Folder:
             yield Folder(self.path / name, at)
         finally:
             os.close(at)
+
+    @property
+    def mount(self) -> tuple[int, str]:
+        """Of which mount it is a part, as far as the system tells."""
+        if self.at is None:
+            return self.path.stat().st_dev, ""
+        told = ""
+        with suppress(OSError):  # no Linux; there, a folder can be mounted twice from one device
+            told = Path(f"/proc/self/fdinfo/{self.at}").read_text(encoding="ascii")
+        found = re.search(r"^mnt_id:\s*(\d+)$", told, re.MULTILINE)
+        return os.fstat(self.at).st_dev, found[1] if found else ""
 
     def sync(self) -> None:
         """Have the disk keep which entries there are, whatever happens to the machine."""

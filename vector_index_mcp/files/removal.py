@@ -1,4 +1,7 @@
-"""Removes what lies in a folder, and tells what could not be removed. No link is followed."""
+"""Removes what lies in a folder, and tells what could not be removed.
+
+No link is followed, and nothing goes that is mounted from elsewhere.
+"""
 
 import os
 import stat
@@ -11,6 +14,8 @@ from vector_index_mcp.files import beneath
 
 _DEEPEST = 200  # folders in each other; each is held open
 _TOO_DEEP = "there are too many folders in each other"
+_MOUNTED = "something else is mounted there"
+_NO_FILE = "it is a folder, and this program makes a file there"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +54,8 @@ def remove(folder: beneath.Folder, name: str, depth: int = 0) -> list[Left]:
         if depth == _DEEPEST:
             return [Left(str(path), _TOO_DEEP)]
         with folder.below(name) as inside:
+            if inside.mount != folder.mount:
+                return [Left(str(path), _MOUNTED)]
             left = [each for inner in inside.names() for each in remove(inside, inner, depth + 1)]
         if not left:
             folder.remove_folder(name)
@@ -68,6 +75,27 @@ def remove_at(path: Path) -> list[Left]:
         return []
     except OSError as error:
         return [left_by(path, error)]
+
+
+def remove_file_at(path: Path) -> list[Left]:
+    """The same for a file: a folder that has its name stays."""
+    return [Left(str(path), _NO_FILE)] if is_folder(path) else _unlinked(path)
+
+
+def _unlinked(path: Path) -> list[Left]:
+    try:
+        with reached(path.parent) as folder:
+            folder.remove(path.name)  # which removes no folder that has come since
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        return [left_by(path, error)]
+    return []
+
+
+def is_folder(path: Path) -> bool:
+    """Whether a folder lies there, and no link to one."""
+    return path.is_dir() and not path.is_symlink()
 
 
 def remove_if_empty(path: Path) -> None:

@@ -62,6 +62,8 @@ class Known:
     """Where it lay when it was last written; None if the record is damaged."""
     owner: str
     """Whose it is; empty if that was not noted."""
+    is_folder_made: bool
+    """Whether the folder was made for it, and was nobody's before."""
 
 
 class Records:
@@ -100,7 +102,9 @@ class Records:
             raise foreign(folder)
         number, record = found
         files, is_closed = stamps_in(record), bool(record.get("closed"))
-        return Claim(self, folder, number, files, _owner_in(record), is_closed=is_closed)
+        claim = Claim(self, folder, number, files, _owner_in(record), is_closed=is_closed)
+        claim.is_folder_made = _is_made_in(record)
+        return claim
 
     def _record_of(self, folder: Path) -> tuple[str, dict[str, Any]] | None:
         """The number of the index in `folder`, and what is recorded of it; None if nothing is.
@@ -125,13 +129,14 @@ class Records:
             if _NUMBER.fullmatch(path.stem) and (record := self._read(path.stem)) is not None:
                 folder = Path(str(record.get("folder") or ""))
                 is_damaged = not folder.is_absolute()
-                yield Known(path.stem, None if is_damaged else folder, _owner_in(record))
+                place = None if is_damaged else folder
+                yield Known(path.stem, place, _owner_in(record), _is_made_in(record))
 
     def of(self, folder: Path) -> Known | None:
         """What is recorded of the index in `folder`; None if it is not ours."""
         if (found := self._record_of(folder)) is None:
             return None
-        return Known(found[0], folder, _owner_in(found[1]))
+        return Known(found[0], folder, _owner_in(found[1]), _is_made_in(found[1]))
 
     def forget(self, number: str) -> None:
         """Drop the record of an index that is no more."""
@@ -147,8 +152,12 @@ class Records:
         """
         if self.standing(folder) is Standing.FOREIGN:
             raise foreign(folder)
+        # It may be left from an index that was removed, or never finished.
+        before = (each.is_folder_made for each in self.all() if each.folder == folder)
+        is_made = any(before) or not os.path.lexists(folder)
         prepare_folder(folder, own_names={MARK, LOCK})
         claim = Claim(self, folder, secrets.token_hex(16), {}, "", is_closed=False)
+        claim.is_folder_made = is_made
         claim.renew_mark()
         return claim
 
@@ -202,6 +211,8 @@ class Claim:
         is_closed: bool,
     ) -> None:
         self.folder = folder
+        self.is_folder_made = False
+        """Whether the folder was made for the index."""
         self._records = records
         self._number = number
         self._files = files
@@ -287,6 +298,7 @@ class Claim:
             "owner": self._owner,
             "mark": list(self._place or ()),
             "closed": self._is_closed,
+            "made": self.is_folder_made,
             "files": files,
         }
         self._records.write(self._number, record)
@@ -295,6 +307,10 @@ class Claim:
 def _owner_in(record: dict[str, Any]) -> str:
     owner = record.get("owner")
     return owner if isinstance(owner, str) else ""
+
+
+def _is_made_in(record: dict[str, Any]) -> bool:
+    return record.get("made") is True
 
 
 def foreign(folder: Path) -> ForeignIndexError:

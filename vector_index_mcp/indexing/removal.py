@@ -20,6 +20,7 @@ from vector_index_mcp.files.removal import (
     remove,
     remove_at,
     remove_if_empty,
+    size_of,
 )
 from vector_index_mcp.indexing.opening import held, lock_of
 from vector_index_mcp.indexing.ownership import LOCK, MARK, Known, Records, Standing
@@ -51,6 +52,13 @@ def others_in(folder: Path) -> list[str]:
         names = opened.names()
         return sorted(n for n in names if not (_is_part(n) or (n == _HIDES and is_hidden)))
     return []
+
+
+def size_of_index(folder: Path) -> int:
+    """The bytes of an index, without what else lies in its folder."""
+    with suppress(OSError), reached(folder) as opened:
+        return sum(size_of(folder / name) for name in opened.names() if _is_part(name))
+    return 0
 
 
 def remove_index(folder: Path, records: Records, state_folder: Path) -> list[Left]:
@@ -85,7 +93,8 @@ def _removed(folder: Path, records: Records) -> list[Left]:
             known.append(found)
         elif known and not others_in(folder):  # a removal was broken off here
             remove(opened, _HIDES)
-    remove_if_empty(folder)
+    if any(each.is_folder_made for each in known):  # and not somebody's own
+        remove_if_empty(folder)
     for each in known:
         _forget(each, folder, records)
     return []
