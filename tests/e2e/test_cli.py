@@ -96,6 +96,30 @@ def test_a_folder_of_an_indexed_project_gets_no_index_of_its_own(indexed):
     assert not (indexed.project / "server/.lancedb").exists()
 
 
+@pytest.mark.parametrize(
+    ("here", "project", "place"),
+    [
+        ("project/server", (), "listen.py:1"),
+        ("project/server", (), "../server/listen.py:1"),
+        ("project/server", (), "server/listen.py:2"),  # as the tool takes it
+        (".", ("project", ""), "project/server/listen.py:1"),
+    ],
+)
+def test_a_sample_is_named_as_results_are_printed(indexed, here, project, place):
+    cwd = indexed.folder / here
+    found = indexed.run(*SEARCH, *project, "--similar-to", place, "--format", "grep", cwd=cwd)
+    assert found.returncode == 0, found.stderr
+    assert "load.py:1:" in found.stdout
+    assert "listen.py" not in found.stdout
+
+
+def test_a_folder_behind_the_query_is_told(indexed):
+    refused = indexed.run(*SEARCH, "accept connections", "./project")
+    assert refused.returncode == 2
+    said = "the project's folder stands before the query: search './project' 'accept connections'"
+    assert said in refused.stderr
+
+
 def test_a_mistyped_setting_is_told_by_any_command(indexed):
     wrong = {"VECTOR_INDEX_CHUNK_MAX_CHAR": "500"}
     told = indexed.run("status", "project", **wrong).stderr

@@ -1,6 +1,7 @@
 """What the command `search` takes."""
 
 import argparse
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -164,6 +165,8 @@ def part_words(parser: argparse.ArgumentParser, parsed: argparse.Namespace) -> N
         parser.error(f"a query is one argument: search {' '.join(parsed.words)!a}")
     if path and parsed.path is not None:
         parser.error("the project is named twice: leave out PATH, or --project")
+    if path and os.path.isdir(query) and not os.path.lexists(path[0]):
+        parser.error(f"the project's folder stands before the query: search {query!a} {path[0]!a}")
     if not query.strip() and not parsed.similar_to.strip():
         parser.error("the query is empty; say what to look for")
     parsed.query, parsed.path = query, path[0] if path else parsed.path

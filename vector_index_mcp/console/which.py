@@ -3,6 +3,7 @@
 import argparse
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,4 +36,19 @@ def project(parsed: argparse.Namespace, configured: "Settings") -> Path:
         write(f"{visible(typed)} lies in {visible(str(meant))}, whose index is used", sys.stderr)
         if getattr(parsed, "glob", None) == "":
             parsed.glob = folder.relative_to(meant).as_posix()
+    if getattr(parsed, "similar_to", ""):
+        parsed.similar_to = _counted_from(meant, parsed.similar_to)
     return meant
+
+
+def _counted_from(project: Path, place: str) -> str:
+    """A `path:line` as it counts from the project.
+
+    Results are printed, and a shell completes, as paths count from where somebody stands.
+    """
+    path, colon, line = place.strip().partition(":")
+    with suppress(OSError, ValueError):  # no path can be written so
+        file = Path(os.path.realpath(path))
+        if not Path(path).is_absolute() and file.is_file() and file.is_relative_to(project):
+            return f"{file.relative_to(project).as_posix()}{colon}{line}"
+    return place
