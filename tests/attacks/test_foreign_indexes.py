@@ -263,3 +263,19 @@ def test_the_record_is_for_the_users_eyes_only(tmp_path):
     assert path.stat().st_mode & 0o077 == 0
     assert path.parent.stat().st_mode & 0o077 == 0
     assert json.loads(path.read_text(encoding="utf-8"))["folder"] == str(tmp_path / "index")
+
+
+@pytest.mark.parametrize("name", ["new\nline", "\x1b[31m", "\x7f", "tab\t"])
+async def test_a_project_whose_path_no_table_can_lie_below_is_indexed_elsewhere(tmp_path, name):
+    root = write(tmp_path / name, FILES)
+    status = await all_of_it(codebase_of(root, FakeEmbedder()))
+    assert status["index_location"].startswith(str(tmp_path / "state"))
+    assert not (root / ".lancedb").exists()
+
+
+async def test_a_configured_folder_that_no_table_can_lie_below_is_refused(project, tmp_path):
+    codebase = codebase_of(project, FakeEmbedder(), uri=str(tmp_path / "new\nline"))
+    async with codebase.running():
+        with pytest.raises(StoreError, match="has a control character"):
+            await codebase.index.trigger(force_reindex=True)
+    assert not (tmp_path / "new\nline").exists()

@@ -5,6 +5,7 @@ repository ships one, the project's index lies in the user's state folder. A fol
 project was chosen by the user; if something foreign is in it, the index is refused.
 """
 
+import errno
 import hashlib
 import logging
 import os
@@ -19,7 +20,7 @@ import anyio.to_thread
 import filelock
 
 from vector_index_mcp.engine.store import Index
-from vector_index_mcp.engine.store.index import Manifest, discard, is_local
+from vector_index_mcp.engine.store.index import Manifest, can_hold, discard, is_local
 from vector_index_mcp.errors import (
     BusyError,
     DamagedIndexError,
@@ -183,18 +184,22 @@ class Opener:
         is_linked = is_inside = False
         if home is not None and configured.is_relative_to(home):
             is_inside, is_linked = True, is_led_through_link(home, configured)
-        standing = Standing.FOREIGN if is_linked else self._records.standing(configured)
+        is_able = can_hold(str(configured))
+        is_out = is_linked or not is_able
+        standing = Standing.FOREIGN if is_out else self._records.standing(configured)
         self.uri, self.displaced = self._configured, ""
         if standing is not Standing.FOREIGN:
             return standing
         if not is_inside:
-            raise foreign(configured)
+            raise foreign(configured) if is_able else self._unusable(_invalid())
         why = (
             "is a link" if is_linked else "was not written by this program for you on this machine"
         )
         self.displaced = (
             f"{configured} {why}, so it is left alone; delete it to have the index there"
         )
+        if not is_able:
+            self.displaced = f"{str(configured)!a} can hold no index, by a character of its path"
         self.uri = str(self.substitute)
         standing = self._records.standing(self.substitute)
         if standing is Standing.FOREIGN:
@@ -311,6 +316,10 @@ class Opener:
                 f"the index at {self.uri} belongs to {owner}", Problem.INDEX_OF_ANOTHER
             )
         await index.adopt(self._place.owner)
+
+
+def _invalid() -> OSError:
+    return OSError(errno.EINVAL, "its path has a control character, or is no text")
 
 
 def lock_of(uri: str, state_folder: Path) -> Path:

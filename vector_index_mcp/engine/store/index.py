@@ -28,6 +28,7 @@ from vector_index_mcp.errors import DamagedIndexError, Problem, StorageError, St
 
 _MANIFEST = "manifest"
 _TABLE = re.compile(r"(?:(?:chunks|files)(?:_[0-9]+)?|manifest)(?P<ending>\.lance)?")
+_DELETE = 0x7F
 _LARGEST_NUMBER = 1_000_000_000  # of a generation or a dimension
 _MANIFEST_SCHEMA = pa.schema([pa.field("json", pa.string(), nullable=False)])
 
@@ -158,6 +159,14 @@ class Index:
 def is_local(uri: str) -> bool:
     """Whether `uri` is a folder and not object storage or a server."""
     return "://" not in uri
+
+
+def can_hold(folder: str) -> bool:
+    """Whether tables can lie in a folder: LanceDB takes no path with a control character."""
+    try:
+        return not any(byte < ord(" ") or byte == _DELETE for byte in folder.encode())
+    except UnicodeEncodeError:  # bytes that are no text
+        return False
 
 
 async def discard(uri: str) -> None:
