@@ -1,8 +1,8 @@
 """How true are the scores? Fits `engine/likelihood` on the labels, and judges it by whole packages.
 
 Right hits come from the labelled questions; wrong ones from the same, and from questions that
-nothing answers: some written for the package, others asked of other packages. Each package is judged by weights that were fitted
-without it; the weights that are printed are fitted on all of them.
+nothing answers: some written for the package, others asked of other packages. Each package is
+judged by weights that were fitted without it; those that are printed are fitted on all of them.
 
     python benchmarks/likelihood.py --folder DIR [--only flask,httpx] [--keep]
 
@@ -26,8 +26,7 @@ from quality import candidates, fetch, indexed
 
 from vector_index_mcp.engine.likelihood import Evidence, cosines_of, evidence_of
 from vector_index_mcp.engine.query import Query
-from vector_index_mcp.engine.rank import rank
-from vector_index_mcp.engine.signals import Weights, context
+from vector_index_mcp.engine.rank import found_for, rank
 from vector_index_mcp.engine.types import Candidate
 from vector_index_mcp.indexing.keeper import Role
 from vector_index_mcp.serving.loading import load_codebase
@@ -58,18 +57,15 @@ def shown(
     semantic: list[Candidate],
 ) -> list[Shown]:
     """The first hits for one question."""
-    found = sorted(
-        (candidate.chunk for candidate in (*lexical, *semantic)),
-        key=lambda chunk: (chunk.key, chunk.chunk_index),
-    )
-    chunks = {chunk.document_id: chunk for chunk in found}
-    ctx, cosines = context(query, Weights(), list(chunks.values())), cosines_of(semantic)
+    found, cosines = found_for(query, lexical, semantic), cosines_of(semantic)
     hits = rank(query, lexical, semantic)[:HITS]
     return [
         Shown(
             package,
             place,
-            astuple(evidence_of(ctx, hit.chunk, hit.score, cosines)),
+            astuple(
+                evidence_of(found.context, hit.chunk, found.alone[hit.chunk.document_id], cosines)
+            ),
             hit.chunk.key in files,
         )
         for place, hit in enumerate(hits)

@@ -69,7 +69,7 @@ def best(
     weights = BY_MEANING if semantic else BY_WORDS
     told = []
     for hit in hits[:limit]:
-        evidence = evidence_of(ctx, hit.chunk, hit.score, cosines)
+        evidence = evidence_of(ctx, hit.chunk, found.alone[hit.chunk.document_id], cosines)
         likely = min(likely, likelihood(evidence, weights))  # the order is the ranking's
         others = [other for other in by_file[hit.chunk.key] if other is not hit.chunk]
         told.append(replace(hit, likelihood=likely, also=tuple(others[:MOST_OTHERS])))

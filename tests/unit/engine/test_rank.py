@@ -205,6 +205,7 @@ TELLING = {
     "kind_of_file": ("the cookie jar", stored("src/x.py"), stored("tests/x.py")),
     "support": ("the cookie jar", stored("x.py"), stored("y.py")),
     "spread": ("the cookie jar", stored("x.py"), stored("y.py")),
+    "files": ("the cookie jar", stored("x.py", total_chunks=2), stored("y.py", total_chunks=90)),
 }
 
 

@@ -1,0 +1,129 @@
+"""Which file comes first: small made projects in the shape of those where the order was wrong."""
+
+import pytest
+from ranking import candidates, stored
+
+from vector_index_mcp.engine import file_order
+from vector_index_mcp.engine.file_order import BY_MEANING, BY_WORDS, FileEvidence, logit
+from vector_index_mcp.engine.query import Query
+from vector_index_mcp.engine.rank import found_for, rank
+
+WHERE = Query("where are the differences shown to the user")
+
+
+def order(query, lexical, semantic=None, **named):
+    hits = rank(query, candidates(lexical), candidates(semantic or {}), **named)
+    return list(dict.fromkeys(hit.chunk.key for hit in hits))
+
+
+# A central file, whose chunks each mention a word of the question, and a file about the subject.
+HUB = {
+    stored("core.py", 3, text="differences of users", total_chunks=120): 13.0,
+    stored("core.py", 40, text="shown to the user", total_chunks=120): 6.0,
+    stored("core.py", 77, text="user differences", total_chunks=120): 5.0,
+}
+SUBJECT = {
+    stored("view/changes.py", 0, text="differences shown to the user", total_chunks=2): 9.0,
+    stored("view/changes.py", 1, text="user sees differences", total_chunks=2): 7.0,
+}
+
+
+def test_a_small_file_about_the_subject_comes_before_a_hub_that_mentions_it():
+    assert order(WHERE, HUB | SUBJECT, without=["files"])[0] == "core.py"
+    assert order(WHERE, HUB | SUBJECT)[0] == "view/changes.py"
+
+
+def test_by_meaning_as_well():
+    near = {chunk: 0.60 - 0.02 * place for place, chunk in enumerate([*HUB, *SUBJECT])}
+    assert order(WHERE, HUB | SUBJECT, near, without=["files"])[0] == "core.py"
+    assert order(WHERE, HUB | SUBJECT, near)[0] == "view/changes.py"
+
+
+def test_a_file_with_two_good_places_comes_before_one_that_was_met_once():
+    once = {stored("once.py", 1, text="differences", total_chunks=4): 10.0}
+    twice = {
+        stored("twice.py", 1, text="differences", total_chunks=4): 9.5,
+        stored("twice.py", 2, text="shown", total_chunks=4): 9.4,
+    }
+    assert order(WHERE, once | twice)[0] == "twice.py"
+
+
+def test_files_that_hold_the_question_together_beat_those_that_repeat_a_word():
+    repeats = {
+        stored("log.py", 0, text="user user user", total_chunks=3): 10.0,
+        stored("log.py", 1, text="user again", total_chunks=3): 8.0,
+    }
+    holds = {
+        stored("view.py", 0, text="shown differences", total_chunks=3): 9.5,
+        stored("view.py", 1, text="user", total_chunks=3): 8.0,
+    }
+    assert order(WHERE, repeats | holds)[0] == "view.py"
+
+
+def test_the_best_place_of_each_of_ten_files_comes_before_a_second_one():
+    lexical = {
+        stored(f"{name}.py", place, text="differences", total_chunks=9): 10.0 - number - place / 10
+        for number, name in enumerate("abcde")
+        for place in range(3)
+    }
+    hits = rank(WHERE, candidates(lexical), [])
+    assert [hit.chunk.key for hit in hits[:5]] == [f"{name}.py" for name in "abcde"]
+    assert len(hits) == len(lexical)
+    assert hits[0].chunk.chunk_index == 0
+
+
+def test_scores_begin_at_one_and_fall():
+    hits = rank(WHERE, candidates(HUB | SUBJECT), [])
+    scores = [hit.score for hit in hits]
+    assert scores[0] == 1.0
+    assert scores == sorted(scores, reverse=True)
+    assert all(0 < score <= 1 for score in scores)
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["parse_cookie", "class Cookie", "view/changes.py", "'shown to the user'"],
+)
+def test_what_is_named_or_quoted_is_left_to_the_chunks(query):
+    lexical = HUB | SUBJECT
+    assert order(Query(query), lexical) == order(Query(query), lexical, without=["files"])
+
+
+def test_a_log_and_code_that_others_should_be_like_are_left_to_the_chunks():
+    text = " ".join(f"word{number} of" for number in range(60))
+    assert not Query(text).is_question
+    assert Query("how are the differences shown").is_question
+
+
+def test_there_may_be_nothing_to_order():
+    assert rank(WHERE, [], []) == []
+    assert found_for(WHERE, [], []).evidence() == {}
+
+
+def test_evidence_is_of_whole_files():
+    found = found_for(WHERE, candidates(HUB | SUBJECT), [])
+    hub, subject = (found.evidence()[key] for key in ("core.py", "view/changes.py"))
+    assert hub.score == 1.0
+    assert 0 < subject.second < subject.score
+    assert hub.meaning == subject.meaning == 0.0
+    assert hub.size > subject.size
+    assert 0 < subject.coverage <= 1
+
+
+def test_each_weight_has_the_sign_that_its_meaning_demands():
+    for weights in (BY_MEANING, BY_WORDS):
+        assert weights.size < 0
+        assert min(weights.score, weights.second, weights.coverage) > 0
+    assert BY_MEANING.meaning > 0
+    assert BY_WORDS.meaning == 0
+    assert logit(FileEvidence(1, 1, 1, 1, 1), BY_MEANING) == pytest.approx(
+        5.14 + 0.84 + 0.90 + 1.78 - 0.59
+    )
+
+
+def test_without_vectors_other_weights_are_used(monkeypatch):
+    used = []
+    monkeypatch.setattr(file_order, "logit", lambda _, weights: used.append(weights) or 0.0)
+    order(WHERE, SUBJECT)
+    order(WHERE, SUBJECT, {next(iter(SUBJECT)): 0.5})
+    assert used == [BY_WORDS, BY_MEANING]
