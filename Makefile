@@ -11,7 +11,7 @@ PYTEST := $(BIN)/python -m pytest --numprocesses $(TESTERS) --dist loadfile --no
 PROGRAM := $(abspath $(BIN)/vector-index-mcp)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test soak rules lint screenshot quality likelihood answers latency questions background speed scale load limits documents documents-speed documents-peer notes datasets bench clean
+.PHONY: help demo check test soak rules lint screenshot quality learn likelihood answers latency questions background speed scale load limits documents documents-speed documents-peer notes datasets bench clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -63,6 +63,9 @@ screenshot: $(VENV)/installed-dev ## show PROJECT to Chromium: docs/page.png and
 quality: $(VENV)/installed-dev ## is the right file found? 1,805 labelled queries; SEMBLE=PYTHON to compare
 	$(BIN)/python benchmarks/quality.py --folder "$(BENCHMARKS)" --keep $(if $(SEMBLE),--semble $(SEMBLE))
 
+learn: $(VENV)/installed-dev ## which file comes first? learns and judges the weights; needs what quality has kept
+	$(BIN)/python benchmarks/learn.py --folder "$(BENCHMARKS)" --keep
+
 likelihood: $(VENV)/installed-dev ## how true are the scores? fits and judges them; needs what quality has kept
 	$(BIN)/python benchmarks/likelihood.py --folder "$(BENCHMARKS)" --keep
 
@@ -108,7 +111,7 @@ documents-peer: $(VENV)/installed-dev ## documents beside qmd: PEER="COMMAND" CO
 	$(BIN)/python benchmarks/documents_peer.py --folder "$(BENCHMARKS)" --keep \
 		--peer "$(PEER)" $(COLLECTIONS)
 
-bench: quality likelihood answers latency questions background speed scale load limits ## measure everything
+bench: quality learn likelihood answers latency questions background speed scale load limits ## measure everything
 
 clean: ## remove the virtual environment
 	rm -rf $(VENV)

@@ -497,7 +497,7 @@ def test_the_version_is_printed(place):
 
 @pytest.mark.parametrize(
     "arguments",
-    [[], ["search"], ["serve"], ["project", "more"], ["--no-such", "x"], ["indx", "project"]],
+    [[], ["search"], ["serve"], ["index", "project", "more"], ["--no-such", "x"], ["indx", "x"]],
 )
 def test_a_mistyped_command_is_told_how_it_is_written(place, arguments):
     ran = place.run(*arguments)

@@ -16,7 +16,7 @@ from operator import mul
 from vector_index_mcp.engine.signals import Context
 from vector_index_mcp.engine.types import Hit
 
-NEXT_OF_FILE = 0.02
+NEXT_OF_FILE = 0.005
 """What is left of a score for each better chunk of the same file: another file says more."""
 
 
