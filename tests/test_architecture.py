@@ -3,6 +3,7 @@
 import ast
 import functools
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -432,6 +433,12 @@ def test_the_engine_names_no_setting_tool_or_command(module: Path) -> None:
 @every_module
 def test_a_module_says_what_it_is_for(module: Path) -> None:
     assert ast.get_docstring(parse(module))
+
+
+def test_no_two_modules_of_tests_have_one_name() -> None:
+    """They are no packages: pytest imports each by its name alone, and one of two not at all."""
+    names = Counter(path.name for path in Path(__file__).parent.rglob("*.py"))
+    assert [name for name, count in names.items() if count > 1 and name != "conftest.py"] == []
 
 
 @pytest.mark.parametrize("folder", [p for p in [ROOT, *ROOT.rglob("*")] if p.is_dir()], ids=str)
