@@ -10,7 +10,6 @@ the other places of its file, overlaps the labelled lines.
 DIR is that of quality.py, which says how long a first run takes.
 """
 
-import argparse
 import json
 import statistics
 import sys
@@ -20,16 +19,13 @@ from pathlib import Path
 import anyio
 from corpora import labels_of
 from kept import keep
-from packages import CORPORA, Corpus
-from quality import fetch, indexed
+from packages import Corpus
+from quality import arguments_of, opened
 
 from vector_index_mcp.codebase import text, wire
 from vector_index_mcp.codebase.budget import CHARS_PER_TOKEN
 from vector_index_mcp.codebase.hits import SearchHit, SearchResult
 from vector_index_mcp.codebase.limits import DEFAULT_MAX_TOKENS
-from vector_index_mcp.indexing.keeper import Role
-from vector_index_mcp.serving.loading import load_codebase
-from vector_index_mcp.settings import Settings
 
 COUNTS = (5, 20)
 Lines = Mapping[str, Sequence[int]]
@@ -61,14 +57,7 @@ def holds(hit: SearchHit, lines: Lines, *, with_others: bool) -> bool:
 async def measure(corpora: list[Corpus], folder: Path) -> dict[int, dict[str, list[float]]]:
     found: dict[int, dict[str, list[float]]] = {count: {} for count in COUNTS}
     for corpus in corpora:
-        project = fetch(corpus, folder / "sources")
-        settings = Settings(
-            lancedb_uri=str(folder / "indexes" / corpus.name),
-            embedding_cache_dir=str(folder / "embeddings"),
-        )
-        codebase = load_codebase(project, settings)
-        async with codebase.running(Role.VISITOR):
-            await indexed(codebase)
+        async with opened(corpus, folder) as codebase:
             for label in labels_of(corpus):
                 if not label.get("lines"):
                     continue
@@ -89,14 +78,7 @@ async def measure(corpora: list[Corpus], folder: Path) -> dict[int, dict[str, li
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--folder", type=Path, required=True, help="where everything is kept")
-    parser.add_argument("--only", default="", help="names of packages, with commas; all if empty")
-    parser.add_argument("--keep", action="store_true", help="write the results to results/")
-    arguments = parser.parse_args()
-    folder, names = arguments.folder.resolve(), arguments.only.split(",")
-    (folder / "sources").mkdir(parents=True, exist_ok=True)
-    corpora = [each for each in CORPORA if not arguments.only or each.name in names]
+    folder, corpora, keeps = arguments_of(__doc__)
     found = anyio.run(measure, corpora, folder)
     print("| top_k | text | structured | verbose | texts cut | place in 5 | with `also` |")
     print("|---|---|---|---|---|---|---|")
@@ -114,7 +96,7 @@ def main() -> int:
         row = [*tokens.values(), *list(kept[str(count)].values())[4:5]]
         row += [kept[str(count)]["place in 5"], kept[str(count)]["place in 5 with also"]]
         print(f"| {count} | {' | '.join(map(str, row))} |")
-    if arguments.keep:
+    if keeps:
         result = {"packages": [corpus.name for corpus in corpora], "answers": kept}
         print(f"kept in {keep('answers', result).name}")
     return 0

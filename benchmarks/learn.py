@@ -10,7 +10,6 @@ several ways to split them. Questions that name or quote what they look for are 
 DIR is that of quality.py, which says how long a first run takes.
 """
 
-import argparse
 import random
 import statistics
 import sys
@@ -22,8 +21,8 @@ from typing import Any
 import anyio
 import numpy as np
 from kept import keep
-from packages import CORPORA
-from quality import CATEGORIES, Case, measure_corpus, ndcg
+from packages import Corpus
+from quality import CATEGORIES, Case, arguments_of, measure_corpus, ndcg
 
 from vector_index_mcp.engine.file_order import FileEvidence
 from vector_index_mcp.engine.query import Query
@@ -153,32 +152,24 @@ def show(way: str, found: dict[str, Any]) -> None:
     print(", ".join(f"{name}={weight}" for name, weight in found["weights"].items()))
 
 
-async def measure(names: Sequence[str], folder: Path) -> list[Case]:
+async def measure(corpora: Sequence[Corpus], folder: Path) -> list[Case]:
     """The labelled questions with their candidates."""
     cases: list[Case] = []
-    for corpus in CORPORA:
-        if not names or corpus.name in names:
-            cases += (await measure_corpus(corpus, folder))[0]
-            print(corpus.name, file=sys.stderr, flush=True)
+    for corpus in corpora:
+        cases += (await measure_corpus(corpus, folder))[0]
+        print(corpus.name, file=sys.stderr, flush=True)
     return cases
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--folder", type=Path, required=True, help="where everything is kept")
-    parser.add_argument("--only", default="", help="names of packages, with commas; all if empty")
-    parser.add_argument("--keep", action="store_true", help="write the results to results/")
-    arguments = parser.parse_args()
-    folder = arguments.folder.resolve()
-    (folder / "sources").mkdir(parents=True, exist_ok=True)
-    names = [name for name in arguments.only.split(",") if name]
-    cases = anyio.run(measure, names, folder)
+    folder, corpora, keeps = arguments_of(__doc__)
+    cases = anyio.run(measure, corpora, folder)
     found = {}
     for way, vectors in (("by meaning", True), ("by words", False)):
         asked = [question(case, vectors=vectors) for case in cases]
         found[way] = report([each for each in asked if each is not None])
         show(way, found[way])
-    if arguments.keep:
+    if keeps:
         print(f"kept in {keep('learn', found).name}")
     return 0
 

@@ -9,7 +9,6 @@ judged by weights that were fitted without it; those that are printed are fitted
 DIR is that of quality.py, which says how long a first run takes.
 """
 
-import argparse
 import random
 import sys
 from collections.abc import Sequence
@@ -22,15 +21,12 @@ import numpy as np
 from corpora import labels_of, unanswered_by
 from kept import keep
 from packages import CORPORA, Corpus
-from quality import candidates, fetch, indexed
+from quality import arguments_of, candidates, opened
 
 from vector_index_mcp.engine.likelihood import Evidence, cosines_of, evidence_of
 from vector_index_mcp.engine.query import Query
 from vector_index_mcp.engine.rank import found_for, rank
 from vector_index_mcp.engine.types import Candidate
-from vector_index_mcp.indexing.keeper import Role
-from vector_index_mcp.serving.loading import load_codebase
-from vector_index_mcp.settings import Settings
 
 HITS = 5
 FOREIGN_QUESTIONS = 40  # of other packages, asked of each
@@ -77,18 +73,11 @@ async def measure(corpora: list[Corpus], folder: Path) -> dict[str, list[Shown]]
     chosen = random.Random(5)
     found: dict[str, list[Shown]] = {"by meaning": [], "by words": []}
     for corpus in corpora:
-        project = fetch(corpus, folder / "sources")
-        settings = Settings(
-            lancedb_uri=str(folder / "indexes" / corpus.name),
-            embedding_cache_dir=str(folder / "embeddings"),
-        )
         foreign = [label for other in CORPORA if other != corpus for label in labels_of(other)]
         asked = [(label["query"], label["files"]) for label in labels_of(corpus)]
         asked += [(query, []) for query in unanswered_by(corpus)]
         asked += [(label["query"], []) for label in chosen.sample(foreign, FOREIGN_QUESTIONS)]
-        codebase = load_codebase(project, settings)
-        async with codebase.running(Role.VISITOR):
-            await indexed(codebase)
+        async with opened(corpus, folder) as codebase:
             for text, files in asked:
                 lexical, semantic = await candidates(codebase, text)
                 query = Query(text)
@@ -145,14 +134,7 @@ def auc(likely: Any, is_right: Any) -> float:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--folder", type=Path, required=True, help="where everything is kept")
-    parser.add_argument("--only", default="", help="names of packages, with commas; all if empty")
-    parser.add_argument("--keep", action="store_true", help="write the results to results/")
-    arguments = parser.parse_args()
-    folder, names = arguments.folder.resolve(), arguments.only.split(",")
-    (folder / "sources").mkdir(parents=True, exist_ok=True)
-    corpora = [each for each in CORPORA if not arguments.only or each.name in names]
+    folder, corpora, keeps = arguments_of(__doc__)
     found = {way: judged(hits) for way, hits in anyio.run(measure, corpora, folder).items()}
     fields = ("base", *Evidence.__slots__)
     for way, values in found.items():
@@ -161,7 +143,7 @@ def main() -> int:
         for row in values["told and true"]:
             print(f"| {' | '.join(map(str, row))} |")
         print(", ".join(f"{n}={v}" for n, v in zip(fields, values["weights"], strict=True)))
-    if arguments.keep:
+    if keeps:
         result = {"packages": [corpus.name for corpus in corpora], **found}
         print(f"kept in {keep('likelihood', result).name}")
     return 0

@@ -20,7 +20,8 @@ import statistics
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -134,8 +135,9 @@ async def indexed(codebase: Codebase) -> None:
         await codebase.index.embedding_progressed()
 
 
-async def measure_corpus(corpus: Corpus, folder: Path) -> tuple[list[Case], list[Lookup]]:
-    """The labelled queries of one corpus and the lookups sampled from it, with their candidates."""
+@asynccontextmanager
+async def opened(corpus: Corpus, folder: Path) -> AsyncIterator[Codebase]:
+    """The index of a package, with all its vectors; what is kept in `folder` is used again."""
     project = fetch(corpus, folder / "sources")
     settings = Settings(
         lancedb_uri=str(folder / "indexes" / corpus.name),
@@ -144,6 +146,25 @@ async def measure_corpus(corpus: Corpus, folder: Path) -> tuple[list[Case], list
     codebase = load_codebase(project, settings)
     async with codebase.running(Role.VISITOR):
         await indexed(codebase)
+        yield codebase
+
+
+def arguments_of(description: str | None) -> tuple[Path, list[Corpus], bool]:
+    """What a benchmark over these packages is told: the folder, which packages, whether to keep."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--folder", type=Path, required=True, help="where everything is kept")
+    parser.add_argument("--only", default="", help="names of packages, with commas; all if empty")
+    parser.add_argument("--keep", action="store_true", help="write the results to results/")
+    arguments = parser.parse_args()
+    folder, names = arguments.folder.resolve(), arguments.only.split(",")
+    (folder / "sources").mkdir(parents=True, exist_ok=True)
+    chosen = [corpus for corpus in CORPORA if not arguments.only or corpus.name in names]
+    return folder, chosen, arguments.keep
+
+
+async def measure_corpus(corpus: Corpus, folder: Path) -> tuple[list[Case], list[Lookup]]:
+    """The labelled queries of one corpus and the lookups sampled from it, with their candidates."""
+    async with opened(corpus, folder) as codebase:
         cases = [
             Case(
                 corpus.name,
