@@ -47,17 +47,22 @@ async def _search(codebase: Codebase, given: Mapping[str, Any], tell: Tell) -> V
     if run := await codebase.index.catching_up():
         async with _passed_on(tell) as show:
             await follow_text(show, run)
-    found = await codebase.search(asked.query, asked.top_k, **asked.limits, wait_for_model=True)
-    return wire.search_result(found, asked.max_tokens, asked.detail).model_dump(mode="json")
+    return await _found(codebase, asked, wait_for_model=True)
 
 
 async def _find(codebase: Codebase, given: Mapping[str, Any], _: Tell) -> Values:
     """Search what is there now, as the tool does; `refused` says what makes no sense of it."""
     try:
         asked = arguments.checked("search", SearchArguments, given)
-        found = await codebase.search(asked.query, asked.top_k, **asked.limits)
+        return await _found(codebase, asked, wait_for_model=False)
     except QueryError as error:
         return {"refused": str(error)}
+
+
+async def _found(codebase: Codebase, asked: SearchArguments, *, wait_for_model: bool) -> Values:
+    found = await codebase.search(
+        asked.query, asked.top_k, **asked.limits, wait_for_model=wait_for_model
+    )
     return wire.search_result(found, asked.max_tokens, asked.detail).model_dump(mode="json")
 
 
