@@ -1,37 +1,18 @@
 """How an index is, in the words that people and agents read."""
 
 import pytest
+from statuses import status
 
 from vector_index_mcp.codebase.text import of_status
-from vector_index_mcp.codebase.wire import IndexStatus, ModelStatus, QueryStatus, WatcherStatus
+from vector_index_mcp.codebase.wire import ModelStatus, WatcherStatus
 
 SOME = "12,000 chunks of 1,204 files, 1.2 MB; 9,502 of 12,000 chunks have vectors"
 
 
-def status(**fields):
-    values = dict.fromkeys(IndexStatus.model_fields) | {
-        "project_path": "/p",
-        "status": "WATCHING",
-        "indexed_chunk_count": 12_000,
-        "indexed_file_count": 1_204,
-        "embedded_chunk_count": 9_502,
-        "pending_path_count": 0,
-        "waiting_for": [],
-        "model": ModelStatus(name="m", state="ready", chunks_embedded=0),
-        "watcher": WatcherStatus(mode="events"),
-        "is_writer": True,
-        "skipped": {},
-        "masked_credential_count": 0,
-        "failed": {},
-        "cut_by_lines": {},
-        "unreadable_folders": [],
-        "last_changes": [],
-        "queries": QueryStatus(answered=0),
-        "index_location": "/p/.lancedb",
-        "index_bytes": 1_234_567,
-        "memory_bytes": 200_000_000,
-    }
-    return IndexStatus(**values | fields)
+def lacking(**fields):
+    """A status in which vectors are lacking."""
+    counts = {"indexed_chunk_count": 12_000, "indexed_file_count": 1_204}
+    return status(**counts | {"embedded_chunk_count": 9_502} | fields)
 
 
 OFF = WatcherStatus(mode="off")
@@ -50,11 +31,11 @@ READ = {"status": "INITIALIZING", "is_writer": False, "watcher": OFF}  # where n
     ],
 )
 def test_who_goes_on_with_the_vectors_is_told(fields, who):
-    assert f"index: {SOME}{who}" in of_status(status(**fields)).splitlines()
+    assert f"index: {SOME}{who}" in of_status(lacking(**fields)).splitlines()
 
 
 def test_of_vectors_that_are_all_there_nothing_is_told():
-    assert "vectors" not in of_status(status(embedded_chunk_count=12_000))
+    assert "vectors" not in of_status(lacking(embedded_chunk_count=12_000))
 
 
 @pytest.mark.parametrize(
@@ -67,4 +48,4 @@ def test_of_vectors_that_are_all_there_nothing_is_told():
     ],
 )
 def test_the_state_is_what_happens(fields, first):
-    assert of_status(status(**fields)).startswith(first)
+    assert of_status(lacking(**fields)).startswith(first)

@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from rich.cells import cell_len
 from rich.console import Console
+from statuses import status
 
 from vector_index_mcp.codebase.wire import (
     FileChange,
-    IndexStatus,
     ModelStatus,
     QueryStatus,
     RunReport,
@@ -38,38 +38,6 @@ def run(done, to_do, seconds):
         chunks_indexed=0,
         **{f"files_{name}": count for name, count in counts.items()},
     )
-
-
-def status(**fields):
-    values = {
-        "project_path": "/p",
-        "status": "WATCHING",
-        "last_scan_start_time": None,
-        "last_scan_end_time": None,
-        "indexed_chunk_count": 3000,
-        "error_message": None,
-        "indexed_file_count": 1200,
-        "embedded_chunk_count": 3000,
-        "pending_path_count": 0,
-        "current_run": None,
-        "last_run": None,
-        "waiting_for": [],
-        "model": ModelStatus(name="m", state="ready", precision="bfloat16", chunks_embedded=0),
-        "watcher": WatcherStatus(mode="events"),
-        "is_writer": True,
-        "skipped": {},
-        "masked_credential_count": 0,
-        "failed": {},
-        "cut_by_lines": {},
-        "unreadable_folders": [],
-        "last_changes": [],
-        "queries": QueryStatus(answered=0),
-        "index_location": "/p/.lancedb",
-        "index_bytes": 1_234_567,
-        "memory_bytes": 200_000_000,
-        "worker_memory_bytes": None,
-    }
-    return IndexStatus(**values | fields)
 
 
 FULL = status(
