@@ -140,7 +140,7 @@ def test_the_tools_page_has_every_field_of_a_compact_answer():
     filled = {
         name: {int: 1, float: 0.5, bool: True, list[str]: ["f"]}.get(field.annotation, "text")
         for name, field in SearchHit.model_fields.items()
-    } | {"metadata": {"original_path": "text"}}
+    } | {"metadata": {"original_path": "text"}, "why": None}
     hit = SearchHit.model_validate(filled)
     assert rows_of(TOOLS_PAGE, "field of a result") == [*hit.compact()]
     answer = SearchResult(results=[hit], mode="hybrid", absent=["name"])

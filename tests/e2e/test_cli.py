@@ -248,6 +248,15 @@ def test_search_prints_places_and_their_text(indexed):
     assert "Note: Searched by words only" in ran.stdout
 
 
+def test_a_search_explains_itself_where_that_is_wanted(indexed):
+    asked = (*SEARCH, "project", "where are settings read from a file", "--top-k", "1")
+    assert "why: words " in indexed.run(*asked, "--explain").stdout
+    assert "why: " not in indexed.run(*asked).stdout
+    [explained] = json.loads(indexed.run(*asked, "--explain", "--json").stdout)["results"]
+    assert explained["why"]["file"]["score"] > 0
+    assert "why" not in json.loads(indexed.run(*asked, "--json").stdout)["results"][0]
+
+
 def test_search_indexes_what_changed_before_it_answers(place):
     ran = place.run(*SEARCH, "project", "accept connections", "--json")
     assert ran.returncode == 0

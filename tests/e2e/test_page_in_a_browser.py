@@ -211,6 +211,18 @@ async def test_typing_finds_and_highlights(tab):
     assert len(set(colours)) == len(colours)
 
 
+async def test_a_result_says_why_it_stands_there(tab):
+    await search(tab, "where is the weather shown")
+    why = "document.querySelector('.result .why')"
+    await tab.until(f"Boolean({why})")
+    assert not await tab.value(f"{why}.open")
+    await tab.value(f"{why}.querySelector('summary').click()")
+    assert await tab.value(f"{why}.open")
+    titles = f"[...{why}.querySelectorAll('dt')].map((each) => each.textContent)"
+    assert await tab.value(titles) == ["this place", "its file, in logits", "its score, in logits"]
+    assert "words " in await tab.value(f"{why}.querySelector('dd').textContent")
+
+
 async def test_keys_walk_through_the_results(tab):
     await search(tab, "weather")
     focused = "document.activeElement"

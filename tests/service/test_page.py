@@ -289,7 +289,9 @@ async def test_a_search_gives_what_the_tool_gives(project):
         await converged(codebase)
         visitor = await Visitor(page).enter()
         answer = (await visitor.see("api/search?query=cookie+header")).values
-        expected_answer = search_result(await codebase.search("cookie header", 20), 100_000)
+        expected_answer = search_result(
+            await codebase.search("cookie header", 20), 100_000, explain=True
+        )
     assert answer["mode"] == "hybrid"
     assert answer["words"] == ["cookie", "header"]
     assert len(answer["results"]) == 2
@@ -301,6 +303,7 @@ async def test_a_search_gives_what_the_tool_gives(project):
         text = expected.pop("extracted_text_chunk")
         assert "".join(piece for _, piece, _ in spans) == text.rstrip()
         assert any(is_marked for *_, is_marked in spans)
+        assert hit["why"]["file"]
         assert hit == expected
 
 

@@ -146,6 +146,12 @@ class SearchArguments(_Arguments):
         }
 
 
+class ExplainedArguments(SearchArguments):
+    """Of a search by a person, who may want to know why a hit stands where it does."""
+
+    explain: bool = False
+
+
 class WorkspaceArguments(SearchArguments):
     """Of `search_index` where it searches several projects."""
 

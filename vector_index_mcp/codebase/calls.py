@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import anyio
 
 from vector_index_mcp.codebase import arguments, wire
-from vector_index_mcp.codebase.arguments import SearchArguments, TriggerArguments
+from vector_index_mcp.codebase.arguments import ExplainedArguments, TriggerArguments
 from vector_index_mcp.codebase.service import Codebase
 from vector_index_mcp.errors import QueryError
 from vector_index_mcp.indexing.following import Show, follow_text, follow_vectors
@@ -43,7 +43,7 @@ async def _search(codebase: Codebase, given: Mapping[str, Any], tell: Tell) -> V
 
     A person would rather wait for the model than read an answer by words alone.
     """
-    asked = arguments.checked("search", SearchArguments, given)
+    asked = arguments.checked("search", ExplainedArguments, given)
     if run := await codebase.index.catching_up():
         async with _passed_on(tell) as show:
             await follow_text(show, run)
@@ -53,17 +53,18 @@ async def _search(codebase: Codebase, given: Mapping[str, Any], tell: Tell) -> V
 async def _find(codebase: Codebase, given: Mapping[str, Any], _: Tell) -> Values:
     """Search what is there now, as the tool does; `refused` says what makes no sense of it."""
     try:
-        asked = arguments.checked("search", SearchArguments, given)
+        asked = arguments.checked("search", ExplainedArguments, given)
         return await _found(codebase, asked, wait_for_model=False)
     except QueryError as error:
         return {"refused": str(error)}
 
 
-async def _found(codebase: Codebase, asked: SearchArguments, *, wait_for_model: bool) -> Values:
+async def _found(codebase: Codebase, asked: ExplainedArguments, *, wait_for_model: bool) -> Values:
     found = await codebase.search(
         asked.query, asked.top_k, **asked.limits, wait_for_model=wait_for_model
     )
-    return wire.search_result(found, asked.max_tokens, asked.detail).model_dump(mode="json")
+    result = wire.search_result(found, asked.max_tokens, asked.detail, explain=asked.explain)
+    return result.model_dump(mode="json")
 
 
 async def _sample(codebase: Codebase, given: Mapping[str, Any], _: Tell) -> Values:

@@ -21,6 +21,21 @@ class FileMetadata(BaseModel):
     original_path: str = Field(description="Path relative to the project, as seen on disk")
 
 
+class Reasons(BaseModel):
+    """What the place and the score of a hit come from; the best chunk of an answer has 1."""
+
+    words: float = Field(description="BM25 score beside the best candidate's")
+    meaning: float | None = Field(
+        description="Cosine, 0 to 1 over the candidates; null if it was not found by meaning"
+    )
+    factors: dict[str, float] = Field(description="What raised or lowered both, by signal")
+    chunk: float = Field(description="What comes of these, beside the best chunk")
+    file: dict[str, float] = Field(
+        description="In logits, what speaks for its file; empty if chunks alone were ranked"
+    )
+    likelihood: dict[str, float] = Field(description="In logits, what the score adds up from")
+
+
 class SearchHit(BaseModel):
     """One chunk that answers the query."""
 
@@ -54,6 +69,11 @@ class SearchHit(BaseModel):
     chunk_index: int = Field(description="Zero-based position of the chunk in its file")
     total_chunks: int
     metadata: FileMetadata
+    why: Reasons | None = Field(
+        default=None,
+        exclude_if=lambda why: why is None,
+        description="Only where an explanation is wanted",
+    )
 
     @property
     def defines(self) -> list[str]:

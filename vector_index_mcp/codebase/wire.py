@@ -5,7 +5,7 @@
 
 import json
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,14 +13,14 @@ import psutil
 from pydantic import BaseModel, Field
 
 from vector_index_mcp.codebase import budget
-from vector_index_mcp.codebase.hits import Detail, FileMetadata, SearchHit, SearchResult
+from vector_index_mcp.codebase.hits import Detail, FileMetadata, Reasons, SearchHit, SearchResult
 from vector_index_mcp.codebase.lines import best_lines
 from vector_index_mcp.indexing.run import Run
 
 if TYPE_CHECKING:  # tools.py needs the models at once, and the service imports lancedb
     from vector_index_mcp.codebase.asking import Answer
     from vector_index_mcp.codebase.service import Codebase
-    from vector_index_mcp.engine.types import Hit, StoredChunk
+    from vector_index_mcp.engine.types import Hit, StoredChunk, Why
 
 MASKED = re.compile(r"\*{4}")
 """How a masked credential begins; only in files that have one does it tell anything."""
@@ -147,17 +147,26 @@ class ProjectTriggered(BaseModel):
     embedded_chunk_count: int
 
 
-def search_result(answer: "Answer", max_tokens: int, detail: Detail = "full") -> SearchResult:
+def search_result(
+    answer: "Answer", max_tokens: int, detail: Detail = "full", *, explain: bool = False
+) -> SearchResult:
     """The hits of `answer`, as they go out.
 
     Args:
         answer: What was found.
         max_tokens: About how long it may be.
         detail: How much of each hit is shown.
+        explain: Whether it says why each hit stands where it does.
     """
     shown_ids = {hit.chunk.document_id for hit in answer.hits}
+    hits = [_hit(hit, answer, detail, shown_ids) for hit in answer.hits]
+    if explain:
+        hits = [
+            shown.model_copy(update={"why": _reasons(hit.why)}) if hit.why else shown
+            for shown, hit in zip(hits, answer.hits, strict=True)
+        ]
     result = SearchResult(
-        results=[_hit(hit, answer, detail, shown_ids) for hit in answer.hits],
+        results=hits,
         mode=answer.mode,
         absent=list(answer.absent),
         missing=list(answer.missing),
@@ -241,6 +250,21 @@ def _hit(hit: "Hit", answer: "Answer", detail: Detail, shown_ids: Collection[str
         total_chunks=chunk.total_chunks,
         metadata=FileMetadata(original_path=chunk.original_path),
     )
+
+
+def _reasons(why: "Why") -> Reasons:
+    return Reasons(
+        words=round(why.words, 3),
+        meaning=None if why.meaning is None else round(why.meaning, 3),
+        factors=_rounded(why.factors),
+        chunk=round(why.chunk, 3),
+        file=_rounded(why.file),
+        likelihood=_rounded(why.likelihood),
+    )
+
+
+def _rounded(values: Mapping[str, float]) -> dict[str, float]:
+    return {name: round(value, 3) for name, value in values.items()}
 
 
 def run_report(run: Run) -> RunReport:

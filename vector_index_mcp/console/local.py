@@ -58,7 +58,7 @@ async def search(project: Path, settings: Settings, wanted: Search) -> int:
             similar_to=wanted.similar_to,
             wait_for_model=True,
         )
-    result = wire.search_result(answer, wanted.max_tokens)
+    result = wire.search_result(answer, wanted.max_tokens, explain=wanted.explain)
     return output.of_search(result, Query(wanted.query), wanted)
 
 

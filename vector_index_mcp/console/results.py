@@ -6,12 +6,12 @@ Painted without a library: importing one takes as long as the answer.
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import TypeAlias
 
 from vector_index_mcp.codebase import colours
-from vector_index_mcp.codebase.hits import Mode, SearchHit, SearchResult
+from vector_index_mcp.codebase.hits import Mode, Reasons, SearchHit, SearchResult
 from vector_index_mcp.codebase.lines import best_line
 from vector_index_mcp.codebase.text import miss, nothing_found
 from vector_index_mcp.engine.query import Query
@@ -32,6 +32,8 @@ _STYLES = {
 }
 _AROUND_ROWS = 4  # below the results: what was searched and how, and the next prompt
 _OF_HIT_ROWS = 2  # its header, and the line after it
+_LEAST_SHOWN = 0.005
+_OF_WHY_ROWS = 3  # if it is explained
 
 Paint: TypeAlias = Callable[[str, int], str]
 """Gives a text the style of a code of ECMA-48 (SGR)."""
@@ -88,8 +90,9 @@ def readable(
         lines = _lines(hit, paint)
         shown = lines if share is None else _window(lines, hit, query, share)
         is_cut = is_cut or len(shown) < len(lines)
-        also = [paint(f"also {visible('; '.join(hit.also))}", _DIM)] if hit.also else []
-        blocks.append("\n".join([_header(number, hit, _place(hit, folder), paint), *shown, *also]))
+        also = [f"also {visible('; '.join(hit.also))}"] if hit.also else []
+        below = [paint(line, _DIM) for line in (*also, *(_explained(hit.why) if hit.why else ()))]
+        blocks.append("\n".join([_header(number, hit, _place(hit, folder), paint), *shown, *below]))
     footer = _footer(result) + ("; --full shows all lines" if is_cut else "")
     blocks.append(paint(footer, _DIM))
     if told := result.told:
@@ -116,7 +119,11 @@ def _shares(hits: Sequence[SearchHit], rows: int | None) -> Sequence[int | None]
     count = len(hits)
     if rows is None or not count:
         return [None] * count
-    left = rows - _AROUND_ROWS - sum(_OF_HIT_ROWS + bool(hit.also) for hit in hits)
+    left = (
+        rows
+        - _AROUND_ROWS
+        - sum(_OF_HIT_ROWS + bool(hit.also) + _OF_WHY_ROWS * bool(hit.why) for hit in hits)
+    )
     other = max(1, left // (count + 1))
     return [max(2, left - other * (count - 1)), *[other] * (count - 1)]
 
@@ -180,6 +187,22 @@ def _painted_lines(text: str, language: str, paint: Paint) -> Iterator[str]:
 def _styled(text: str, name: str, paint: Paint) -> str:
     code = _STYLES.get(name)
     return text if code is None or not text.strip() else paint(text, code)
+
+
+def _explained(why: Reasons) -> list[str]:
+    """What the place of a hit comes from, in lines."""
+    nearness = "not found by meaning" if why.meaning is None else f"meaning {why.meaning:.2f}"
+    factors = "".join(f", {name} ×{factor:.2f}" for name, factor in why.factors.items())
+    lines = [f"why: words {why.words:.2f}, {nearness}{factors}; beside the best {why.chunk:.2f}"]
+    if why.file:
+        lines.append(f"file: {_added(why.file)}")
+    return [*lines, f"score: {_added(why.likelihood)} in logits"]
+
+
+def _added(parts: Mapping[str, float]) -> str:
+    """Some numbers that add up to something, and what."""
+    named = (f"{name} {part:+.2f}" for name, part in parts.items() if abs(part) >= _LEAST_SHOWN)
+    return f"{', '.join(named)} = {sum(parts.values()):.2f}"
 
 
 def _footer(result: SearchResult) -> str:

@@ -38,6 +38,8 @@ class Search:
     """Whether a terminal shows all lines of each hit."""
     starts_none: bool = False
     """Whether no service is started."""
+    explain: bool = False
+    """Whether each hit says why it stands where it does."""
 
     @classmethod
     def of(cls, parsed: argparse.Namespace) -> "Search":
@@ -55,11 +57,12 @@ class Search:
             similar_to=parsed.similar_to,
             is_full=parsed.full,
             starts_none=parsed.no_service,
+            explain=parsed.explain,
         )
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """Those of `codebase.arguments.SearchArguments`."""
+        """Those of `codebase.arguments.ExplainedArguments`."""
         return {
             "query": self.query,
             "top_k": self.top_k,
@@ -68,6 +71,7 @@ class Search:
             "max_tokens": self.max_tokens,
             "kind": self.kind or None,
             "similar_to": self.similar_to,
+            "explain": self.explain,
         }
 
 
@@ -119,6 +123,11 @@ def add_options(search: argparse.ArgumentParser) -> None:
         "--full",
         action="store_true",
         help="on a terminal, show all lines of each result, also if the first scroll away",
+    )
+    search.add_argument(
+        "--explain",
+        action="store_true",
+        help="below each result, what its place and its score come from",
     )
     search.add_argument(
         "--no-service",

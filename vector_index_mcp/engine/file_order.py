@@ -52,6 +52,8 @@ class Found:
     """Best first."""
     alone: Mapping[str, float]
     """By document_id: the score of a chunk whatever else its file has; the best has 1."""
+    words: Mapping[str, float]
+    """By document_id of what full text proposed: its BM25 score, the best has 1."""
     nearness: Mapping[str, float]
     """By document_id of what vectors proposed: its cosine, scaled to 0…1; empty without vectors."""
 
@@ -73,15 +75,23 @@ class Found:
             size=math.log(max(1, hits[0].chunk.total_chunks)),
         )
 
+    @property
+    def weights(self) -> FileEvidence:
+        """Those of what speaks for a file."""
+        return BY_MEANING if self.nearness else BY_WORDS
 
-def in_order(found: Found) -> list[Hit]:
+
+def in_order(found: Found, evidence: Mapping[str, FileEvidence]) -> list[Hit]:
     """The candidates of a question with the best file first: one chunk of each, then the next ones.
+
+    Args:
+        found: The candidates.
+        evidence: What speaks for each of their files.
 
     Returns:
         Hits whose scores tell how likely each is beside the first, which has 1.
     """
-    weights = BY_MEANING if found.nearness else BY_WORDS
-    logits = {key: logit(evidence, weights) for key, evidence in found.evidence().items()}
+    logits = {key: logit(of_file, found.weights) for key, of_file in evidence.items()}
     highest = max(logits.values(), default=0.0)
     better: Counter[str] = Counter()
     ordered = []

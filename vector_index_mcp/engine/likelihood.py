@@ -7,7 +7,7 @@ like it did. benchmarks/likelihood.py fits it and measures how true it is.
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, fields
 
 from vector_index_mcp.engine.signals import Context, defines, share_of_names
 from vector_index_mcp.engine.types import Candidate, StoredChunk
@@ -68,17 +68,13 @@ def evidence_of(
 
 def likelihood(evidence: Evidence, weights: Weights) -> float:
     """How often a hit with this evidence is right."""
-    of = weights.evidence
-    logit = (
-        weights.base
-        + of.score * evidence.score
-        + of.coverage * evidence.coverage
-        + of.names * evidence.names
-        + of.cosine * evidence.cosine
-        + of.defines * evidence.defines
-        + of.is_symbol * evidence.is_symbol
-    )
-    return 1 / (1 + math.exp(-logit))
+    return 1 / (1 + math.exp(-math.fsum(contributions(evidence, weights).values())))
+
+
+def contributions(evidence: Evidence, weights: Weights) -> dict[str, float]:
+    """What each part of the evidence adds, in logits."""
+    parts = zip(fields(evidence), astuple(evidence), astuple(weights.evidence), strict=True)
+    return {"base": weights.base} | {part.name: value * weight for part, value, weight in parts}
 
 
 def cosines_of(semantic: Iterable[Candidate]) -> dict[str, float]:

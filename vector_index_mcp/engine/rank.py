@@ -8,6 +8,7 @@ from vector_index_mcp.engine.file_order import Found, in_order
 from vector_index_mcp.engine.likelihood import (
     BY_MEANING,
     BY_WORDS,
+    contributions,
     cosines_of,
     evidence_of,
     likelihood,
@@ -15,6 +16,7 @@ from vector_index_mcp.engine.likelihood import (
 from vector_index_mcp.engine.query import Query
 from vector_index_mcp.engine.signals import SIGNALS, Weights, context
 from vector_index_mcp.engine.types import Candidate, Hit, StoredChunk
+from vector_index_mcp.engine.why import why
 
 WEIGHTS = Weights()
 # A cosine this far below the best is worth nothing. The last candidate's takes its place where it
@@ -48,7 +50,8 @@ def rank(
         replaced while the search ran, counts in its newest generation.
     """
     found = found_for(query, lexical, semantic, weights=weights, without=without)
-    return _ordered(found, without)
+    is_ordered = query.is_question and "files" not in without
+    return in_order(found, found.evidence()) if is_ordered else list(found.hits)
 
 
 def best(
@@ -61,7 +64,8 @@ def best(
     these and the next three of each one's file for 89 % (benchmarks/labels, six packages).
     """
     found = found_for(query, lexical, semantic)
-    ctx, hits = found.context, _ordered(found, ())
+    files = found.evidence() if query.is_question else {}
+    hits = in_order(found, files) if files else found.hits
     by_file: dict[str, list[StoredChunk]] = {}
     for hit in hits:
         by_file.setdefault(hit.chunk.key, []).append(hit.chunk)
@@ -69,10 +73,13 @@ def best(
     weights = BY_MEANING if semantic else BY_WORDS
     told = []
     for hit in hits[:limit]:
-        evidence = evidence_of(ctx, hit.chunk, found.alone[hit.chunk.document_id], cosines)
+        alone = found.alone[hit.chunk.document_id]
+        evidence = evidence_of(found.context, hit.chunk, alone, cosines)
         likely = min(likely, likelihood(evidence, weights))  # the order is the ranking's
         others = [other for other in by_file[hit.chunk.key] if other is not hit.chunk]
-        told.append(replace(hit, likelihood=likely, also=tuple(others[:MOST_OTHERS])))
+        because = why(found, hit.chunk, files.get(hit.chunk.key), contributions(evidence, weights))
+        also = tuple(others[:MOST_OTHERS])
+        told.append(replace(hit, likelihood=likely, also=also, why=because))
     return told
 
 
@@ -87,8 +94,10 @@ def found_for(
     """All candidates, ranked chunk by chunk; arguments as above."""
     lexical, semantic = _newest(lexical, semantic)
     share = weights.semantic_for_symbols if query.is_symbol else weights.semantic
+    highest = max((c.score for c in lexical), default=0.0) or 1.0
+    matched = {c.chunk.document_id: c.score / highest for c in lexical}
     nearness = _nearness(semantic)
-    scores = _fused(lexical, nearness, share)
+    scores = _fused(matched, nearness, share)
     found = sorted((c.chunk for c in (*lexical, *semantic)), key=_place)
     chunks = {chunk.document_id: chunk for chunk in found}
     ctx = context(query, weights, list(chunks.values()))
@@ -103,13 +112,7 @@ def found_for(
         _spread(scores, chunks, weights.repeated)
     hits = [Hit(chunks[id_], score) for id_, score in _scaled(scores).items()]
     hits.sort(key=lambda hit: (-hit.score, *_place(hit.chunk)))
-    return Found(ctx, hits, alone, nearness)
-
-
-def _ordered(found: Found, without: Collection[str]) -> list[Hit]:
-    if found.context.query.is_question and "files" not in without:
-        return in_order(found)
-    return list(found.hits)
+    return Found(ctx, hits, alone, matched, nearness)
 
 
 def _scaled(scores: Mapping[str, float]) -> dict[str, float]:
@@ -142,7 +145,7 @@ def _nearness(semantic: Sequence[Candidate]) -> dict[str, float]:
 
 
 def _fused(
-    lexical: Sequence[Candidate], nearness: Mapping[str, float], share: float
+    matched: Mapping[str, float], nearness: Mapping[str, float], share: float
 ) -> dict[str, float]:
     """Scores by document_id: a convex combination of both scores, each scaled to 0…1.
 
@@ -152,13 +155,9 @@ def _fused(
     """
     if not nearness:
         share = 0.0
-    elif not lexical:
+    elif not matched:
         share = 1.0
-    scores: dict[str, float] = {}
-    if lexical:
-        highest = max(c.score for c in lexical) or 1.0
-        for c in lexical:
-            scores[c.chunk.document_id] = (1 - share) * c.score / highest
+    scores = {id_: (1 - share) * score for id_, score in matched.items()}
     for id_, near in nearness.items():
         scores[id_] = scores.get(id_, 0.0) + share * near
     return scores

@@ -1,5 +1,6 @@
 """The frozen values that the stages of the engine hand to each other."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -152,6 +153,24 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
+class Why:
+    """What the place and the score of a hit come from."""
+
+    words: float
+    """Of its chunk: the BM25 score beside the best candidate's."""
+    meaning: float | None
+    """The cosine, 0 to 1 over the candidates; None if vectors did not propose it."""
+    factors: Mapping[str, float]
+    """The signals that raised or lowered both; those that did not are left out."""
+    chunk: float
+    """What comes of these: its score beside that of the best chunk."""
+    file: Mapping[str, float]
+    """In logits, what speaks for its file; empty if files were not put in order."""
+    likelihood: Mapping[str, float]
+    """In logits, what its likelihood adds up from."""
+
+
+@dataclass(frozen=True, slots=True)
 class Hit:
     """A stored chunk with its place in an answer."""
 
@@ -162,6 +181,8 @@ class Hit:
     """About how often such a hit is the right one: the same from answer to answer."""
     also: tuple[StoredChunk, ...] = ()
     """The next best chunks of the same file."""
+    why: Why | None = None
+    """What its place comes from, once it is known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,7 +80,7 @@ class ProjectPage:
 
     def _searched(self, answer: "Answer", root: Path) -> dict[str, Any]:
         subject = answer.wanted.query.subject
-        result = wire.search_result(answer, MAX_TOKENS[1])  # an eye has no budget
+        result = wire.search_result(answer, MAX_TOKENS[1], explain=True)  # an eye has no budget
         hits = [
             _hit(hit, subject) | self._edited(root, hit.file_path, hit.start_line)
             for hit in result.results

@@ -5,7 +5,7 @@ import re
 import pytest
 from rich.ansi import AnsiDecoder
 
-from vector_index_mcp.codebase.hits import FileMetadata, SearchHit, SearchResult
+from vector_index_mcp.codebase.hits import FileMetadata, Reasons, SearchHit, SearchResult
 from vector_index_mcp.console.results import grep_lines, paint_for, plain, readable
 from vector_index_mcp.engine.query import Query
 
@@ -162,6 +162,29 @@ def test_what_fits_a_terminal_is_shown_whole():
     assert readable(result(hit()), Query("x"), ".", rows=24) == readable(
         result(hit()), Query("x"), "."
     )
+
+
+WHY = Reasons(
+    words=0.5,
+    meaning=None,
+    factors={"path": 1.25},
+    chunk=0.75,
+    file={"score": 3.5, "size": -0.5, "second": 0.001},
+    likelihood={"base": -2.0, "score": 2.5},
+)
+
+
+def test_a_hit_says_below_its_text_why_it_stands_there():
+    assert readable(result(hit(why=WHY)), Query("x"), ".").splitlines()[6:9] == [
+        "why: words 0.50, not found by meaning, path ×1.25; beside the best 0.75",
+        "file: score +3.50, size -0.50 = 3.00",
+        "score: base -2.00, score +2.50 = 0.50 in logits",
+    ]
+
+
+def test_on_a_terminal_the_best_hit_stays_in_sight_though_explained():
+    hits = [hit(LONG, f"{name}.py", start_line=1, end_line=30, why=WHY) for name in "abc"]
+    assert len(readable(result(*hits), Query("line 20"), ".", rows=30).splitlines()) < 30
 
 
 def test_what_stands_nowhere_is_told_first():

@@ -172,8 +172,23 @@ function resultOf(hit, wanted) {
       waysTo(place, hit.editor)),
     hit.scope && el("p", { class: "scope muted" }, hit.scope),
     foldedCodeOf(hit),
-    matchesOf(hit, wanted));
+    matchesOf(hit, wanted),
+    hit.why && whyOf(hit.why));
   return item;
+}
+
+// What the place and the score of a result come from.
+function whyOf(why) {
+  const meaning = why.meaning === null ? [] : [["meaning", why.meaning.toFixed(2)]];
+  const factors = Object.entries(why.factors).map(([name, factor]) => [name, `×${factor.toFixed(2)}`]);
+  const added = (parts) => Object.entries(parts).map(([name, part]) => [name, `${part < 0 ? "−" : "+"}${Math.abs(part).toFixed(2)}`]);
+  const row = (title, parts) => parts.length > 0 && [el("dt", {}, title), el("dd", {}, parts.map(([name, value]) => `${name} ${value}`).join(", "))];
+  return el("details", { class: "why muted" },
+    el("summary", {}, "Why here"),
+    el("dl", {},
+      row("this place", [["words", why.words.toFixed(2)], ...meaning, ...factors, ["beside the best", why.chunk.toFixed(2)]]),
+      row("its file, in logits", added(why.file)),
+      row("its score, in logits", added(why.likelihood))));
 }
 
 function matchesOf(hit, wanted) {
