@@ -218,6 +218,16 @@ def test_lines_for_editors_are_told_from_where_one_is(folder, variables):
     )
 
 
+def test_what_lacks_in_lines_for_editors_is_told_beside_them(folder, variables):
+    asked = (*SEARCH, "project", "parse_config", "--format", "grep")
+    found = run(*asked, cwd=folder, variables=variables)
+    assert all(re.match(r"project/[\w/.]+:\d+:", line) for line in found.stdout.splitlines())
+    assert found.stderr.startswith("Note: Searched by words only, not by meaning: ")
+    none = run(*asked, "--glob", "*.rs", cwd=folder, variables=variables)
+    assert none.stdout == ""
+    assert "Note: No indexed file matches path='*.rs'." in none.stderr
+
+
 @pytest.mark.skipif(shutil.which("vim") is None, reason="asks vim")
 def test_vim_takes_the_lines_for_places(folder, variables):
     (folder / "errors.txt").write_text(grep(folder, variables, "project", "parse_config"))

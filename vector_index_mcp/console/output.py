@@ -1,5 +1,6 @@
-"""What a command prints on stdout, and the exit status that goes with it."""
+"""What a command prints, and the exit status that goes with it."""
 
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -36,6 +37,8 @@ def of_search(result: SearchResult, query: Query, wanted: Search) -> int:
         paint = results.paint_for(wanted.color)
         write(results.readable(result, query, wanted.folder, paint, rows))
     else:
+        for note in results.notes(result):
+            write(note, sys.stderr)
         for line in results.grep_lines(result, query, wanted.folder):
             write(line)
     return 0

@@ -108,6 +108,14 @@ def grep_lines(result: SearchResult, query: Query, folder: str) -> list[str]:
     return [_grep_line(hit, query, folder) for hit in result.results]
 
 
+def notes(result: SearchResult) -> list[str]:
+    """What `readable` says beside the results, where that must not stand among them."""
+    told = [miss(result)] if result.absent else []
+    told += [] if result.results else [nothing_found(result)]
+    told += [f"Note: {result.told}"] if result.told else []
+    return [visible(note) for note in told]
+
+
 def _grep_line(hit: SearchHit, query: Query, folder: str) -> str:
     lines = visible(hit.extracted_text_chunk, keep="\n\t").split("\n")
     best = best_line(lines, query, hit.symbols)

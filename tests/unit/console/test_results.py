@@ -5,8 +5,13 @@ import re
 import pytest
 from rich.ansi import AnsiDecoder
 
+<<<<<<< ours
 from vector_index_mcp.codebase.hits import FileMetadata, Reasons, SearchHit, SearchResult
 from vector_index_mcp.console.results import grep_lines, paint_for, plain, readable
+=======
+from vector_index_mcp.codebase.hits import FileMetadata, SearchHit, SearchResult
+from vector_index_mcp.console.results import grep_lines, notes, paint_for, plain, readable
+>>>>>>> theirs
 from vector_index_mcp.engine.query import Query
 
 LOADER = 'class Loader:\n\n    # reads\n    def parse_config(self):\n\treturn "x" * 42\n'
@@ -192,3 +197,27 @@ def test_what_stands_nowhere_is_told_first():
     assert readable(found, Query("zebra"), ".").startswith(
         "No searched file contains `zebra`; nearest:\n\n1. "
     )
+
+
+@pytest.mark.parametrize(
+    ("found", "told"),
+    [
+        ({}, []),
+        (
+            {"absent": ["zebra"], "missing": ["stripe"], "note": "By words only."},
+            [
+                "No searched file contains `zebra`; nearest:",
+                "Note: No searched file contains 'stripe'. By words only.",
+            ],
+        ),
+        (
+            {"results": [], "why_none": "No file is of that kind."},
+            ["Nothing found in what could be searched.", "Note: No file is of that kind."],
+        ),
+        ({"results": []}, ["Nothing found. Try other words, or fewer."]),
+    ],
+)
+def test_an_editor_is_told_beside_the_lines_what_a_person_reads_among_them(found, told):
+    answer = SearchResult(**{"results": [hit()], "mode": "hybrid"} | found)
+    assert notes(answer) == told
+    assert all(note.removeprefix("Note: ") in readable(answer, Query("x"), ".") for note in told)
