@@ -248,13 +248,14 @@ def _ps(_: argparse.Namespace) -> int:
 def _stop(parsed: argparse.Namespace) -> int:
     from vector_index_mcp.console import services
 
-    return services.stop(parsed.path, everything=parsed.all)
+    path = parsed.path if parsed.all else _place_of_service(parsed)
+    return services.stop(path, everything=parsed.all)
 
 
 def _logs(parsed: argparse.Namespace) -> int:
     from vector_index_mcp.console import services
 
-    return services.logs(parsed.path, follow=parsed.follow)
+    return services.logs(_place_of_service(parsed), follow=parsed.follow)
 
 
 def _install(parsed: argparse.Namespace) -> int:
@@ -368,19 +369,18 @@ def _project_and_settings(parsed: argparse.Namespace) -> "tuple[Path, Settings]"
     return which.project(parsed, configured), configured
 
 
-def _project_of_service(parsed: argparse.Namespace) -> Path:
-    """The project; whether a broad path is allowed is a setting, which the service reads."""
-    from vector_index_mcp.codebase.project import resolve_project
-
-    return resolve_project(parsed.path, allow_broad=True)
+def _place_of_service(parsed: argparse.Namespace) -> str:
+    """What a running service is of: the project that somebody stands in, if nothing was typed."""
+    return parsed.path or str(_project_and_settings(parsed)[0])
 
 
 def _endpoint(parsed: argparse.Namespace) -> "Endpoint":
-    """Where the service of a project is met."""
+    """Where a project's service is met; whether a broad path is allowed is a setting of its own."""
     from vector_index_mcp.background.endpoint import endpoint_of
+    from vector_index_mcp.codebase.project import resolve_project
     from vector_index_mcp.serving.sets import CODEBASE
 
-    return endpoint_of(CODEBASE, _project_of_service(parsed))
+    return endpoint_of(CODEBASE, resolve_project(parsed.path, allow_broad=True))
 
 
 def _host_options(parsed: argparse.Namespace) -> list[str]:

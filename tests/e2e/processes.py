@@ -369,11 +369,16 @@ class Place:
         return wired(path or self.project, cwd=self.folder, variables=self.variables)
 
     async def run(
-        self, *arguments: str | Path, options: dict[str, Any] | None = None, **variables: str
+        self,
+        *arguments: str | Path,
+        cwd: Path | None = None,
+        options: dict[str, Any] | None = None,
+        **variables: str,
     ) -> subprocess.CompletedProcess[str]:
         """Run a command to its end."""
         settings = self.variables | variables
-        command = partial(run, *arguments, cwd=self.folder, variables=settings, **(options or {}))
+        where = {"cwd": cwd or self.folder, "variables": settings}
+        command = partial(run, *arguments, **where, **(options or {}))
         return await anyio.to_thread.run_sync(command)
 
     def processes(self) -> list[psutil.Process]:

@@ -20,6 +20,7 @@ _Add: TypeAlias = Callable[..., argparse.ArgumentParser]
 
 _DOCUMENTS, _NOTES, _DATASETS = "documents", "notes", "datasets"
 _SEARCH, _HELP = "search", "help"
+_AS_LISTED = "as `ps` shows it (the project you are in)"
 _NEAR = 0.75  # of 1, in difflib's measure
 _DESCRIPTION = """\
 Keeps a software project indexed and searchable by meaning and by identifier.
@@ -35,8 +36,8 @@ Keeps a software project indexed and searchable by meaning and by identifier.
   vector-index-mcp doctor [PATH]         examine the machine, the model and the index
   vector-index-mcp ui [PATH]             search, progress and a map in a browser
   vector-index-mcp ps                    list the background services that run
-  vector-index-mcp stop PATH | --all     end a project's service, or all
-  vector-index-mcp logs PATH             show what a project's service has logged
+  vector-index-mcp stop [PATH] | --all   end the project's service, or all
+  vector-index-mcp logs [PATH]           show what its service has logged
   vector-index-mcp help [COMMAND]        what a command takes
   vector-index-mcp documents ...         search and read collections of documents
   vector-index-mcp notes ...             what agents write down about projects, kept in git
@@ -261,14 +262,14 @@ def _add_commands_of_services(add: _Add) -> None:
         help="end background services",
         description="End the services of a project, or of what else `ps` lists. The indexes stay.",
     )
-    stop.add_argument("path", metavar="PATH", nargs="?", help="as `ps` shows it")
+    stop.add_argument("path", metavar="PATH", nargs="?", help=_AS_LISTED)
     stop.add_argument("--all", action="store_true", help="end all services of yours")
     logs = add(
         "logs",
         help="show what a service has logged",
         description="Show what the service of a project, or whatever else `ps` lists, has logged.",
     )
-    logs.add_argument("path", metavar="PATH", help="as `ps` shows it")
+    logs.add_argument("path", metavar="PATH", nargs="?", help=_AS_LISTED)
     logs.add_argument("--follow", action="store_true", help="go on until Ctrl+C")
     ui = add(
         "ui",

@@ -48,7 +48,7 @@ def stop(path: str | None, *, everything: bool) -> int:
     """End the services of what lies at `path`, or all; returns the exit status.
 
     Raises:
-        SettingsError: If neither is asked for, or both.
+        SettingsError: If both are asked for, or neither.
         ProjectError: If there is no such project.
     """
     if (path is None) == (not everything):
