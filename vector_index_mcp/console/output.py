@@ -15,6 +15,7 @@ from vector_index_mcp.foreign import visible, visible_values
 
 _SECONDS_PER_MINUTE = 60
 _FOLLOWED = "the background service keeps it up to date"
+_EMBEDS = "a running service embeds what is left, and so does `index`"
 _NOT_FOLLOWED = "nobody follows changes now; an MCP client that connects does, or `serve PATH`"
 
 if TYPE_CHECKING:  # a command that asks a running service needs no LanceDB, a search no status
@@ -108,6 +109,9 @@ def of_verify(report: "Report") -> int:
     for key, fault in sorted(report.faults.items()):
         write(f"{visible(key)} {fault}")
     counts = f"{report.files} files, {report.chunks} chunks, {report.vectors} vectors"
+    if lacking := report.chunks - report.vectors:
+        which = f"{lacking:,} of {report.chunks:,} chunks"
+        write(f"without a vector, so found by words only: {which}; {_EMBEDS}")
     if report.faults:
         wrong = "1 file is" if len(report.faults) == 1 else f"{len(report.faults)} files are"
         write(f"{counts}; {wrong} not as the index says; `verify --repair` builds it anew")
