@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from vector_index_mcp.clients.places import lasting_path
 from vector_index_mcp.clients.served import Served
 
 PROGRAM = "vector-index-mcp"
@@ -125,8 +126,8 @@ def of_this_machine(words: Sequence[str]) -> list[str]:
 
 
 def is_on_the_path() -> bool:
-    """Whether a shell of this user finds the program by its name."""
-    return shutil.which(PROGRAM) is not None
+    """Whether any shell of this user finds the program by its name, not just this one."""
+    return shutil.which(PROGRAM, path=lasting_path()) is not None
 
 
 def is_by_name(words: Sequence[str]) -> bool:

@@ -58,3 +58,13 @@ def places(
         "cline": chosen("CLINE_DATA_DIR", chosen("CLINE_DIR", home / ".cline") / "data"),
         "qwen": chosen("QWEN_HOME", home / ".qwen"),
     }
+
+
+def lasting_path() -> str:
+    """The PATH without the folders of an activated environment: who shares a project lacks them."""
+    environment = os.environ.get("VIRTUAL_ENV")
+    folders = os.get_exec_path()
+    if environment:
+        around = Path(os.path.realpath(environment))
+        folders = [f for f in folders if not Path(os.path.realpath(f)).is_relative_to(around)]
+    return os.pathsep.join(folders)

@@ -29,6 +29,7 @@ from vector_index_mcp.clients.target import Target, load, target_of
 from vector_index_mcp.errors import ConfigFileError
 
 _RESTART = "if it runs, start it again"
+_BY_NAME = f"have `{launch.PROGRAM}` on the PATH of every shell (uv tool install, pipx install)"
 _IMPORTS_AGENTS = re.compile(rf"@(?:\./)?{re.escape(AGENTS)}")
 
 Keys = tuple[str, ...]
@@ -277,7 +278,7 @@ def _warning(client: Client, words: Sequence[str]) -> str:
     if PRIVATE in client.files:
         advice = "--scope private writes a file of your own"
     if words[0] in paths:
-        advice = f"have `{launch.PROGRAM}` on the PATH, or {advice}"
+        advice = f"{_BY_NAME}, or {advice}"
     which = "this path is" if len(paths) == 1 else "these paths are"
     return (
         f"{which} of this machine: {', '.join(paths)}; whoever shares the file has none; {advice}"

@@ -282,6 +282,18 @@ def test_without_the_program_on_the_path_its_path_is_written_and_told(machine, c
     assert "have `vector-index-mcp` on the PATH" in step.warning
 
 
+@in_a_team_s_file
+def test_what_an_activated_environment_has_on_the_path_is_not_what_others_have(
+    machine, client, monkeypatch
+):
+    monkeypatch.setenv("VIRTUAL_ENV", str(machine.folder))  # its `bin` is on the PATH
+    step = machine.install(client, PROJECT)
+    assert machine.launch.program[0] in step.warning
+    assert "on the PATH of every shell" in step.warning
+    monkeypatch.setenv("VIRTUAL_ENV", str(machine.folder / "other"))
+    assert machine.launch.program[0] not in machine.install(client, PROJECT).warning
+
+
 @every_user_file
 def test_a_file_of_the_users_own_names_paths_and_warns_of_none(machine, client):
     step = machine.install(client, USER)
