@@ -334,6 +334,37 @@ def test_where_nothing_is_there_is_nothing_to_take_out(user):
     assert (nothing.returncode, nothing.stdout) == (0, "no client has an entry for this project\n")
 
 
+def folders(user: User) -> set[str]:
+    """Every folder of the project and the home."""
+    found = [p for root in (user.project, user.home) for p in root.rglob("*") if p.is_dir()]
+    return {path.relative_to(user.folder).as_posix() for path in found}
+
+
+@pytest.mark.parametrize("scope", ["project", "user"])
+def test_folders_that_were_made_go_with_the_file(user, scope):
+    names = [client.name for client in CLIENTS if scope in client.files]
+    assert user.run("install", "--client", *names, "--scope", scope, "--yes").returncode == 0
+    assert {"project": "web/.cursor", "user": "home/.cursor"}[scope] in folders(user)
+    assert user.run("uninstall", "--yes").returncode == 0
+    assert folders(user) <= {
+        *("home/.agents", "home/.cline/data", "home/.cline", "home/.codex", "home/.config"),
+        *("home/.config/zed", "home/.copilot", "home/.qwen"),
+    }  # where a user keeps all that is configured
+
+
+def test_folders_that_hold_anything_else_stay_and_so_do_links(user):
+    (user.project / "elsewhere").mkdir()
+    (user.project / ".vscode").symlink_to("elsewhere")
+    names = ["cursor", "vscode", "junie"]
+    installed = user.run("install", "--client", *names, "--scope", "project", "--yes")
+    assert installed.returncode == 0
+    write(user.project, {".cursor/rules": "", ".junie/other": ""})
+    assert user.run("uninstall", "--yes").returncode == 0
+    assert folders(user) >= {"web/.cursor", "web/.junie", "web/elsewhere"}
+    assert "web/.junie/mcp" not in folders(user)
+    assert (user.project / ".vscode").is_symlink()
+
+
 # -- the section of AGENTS.md ----------------------------------------------------------------
 
 

@@ -131,9 +131,7 @@ def test_what_leaves_the_project_is_told_and_left_alone_and_the_rest_goes_on(
     removed = user.run(*UNINSTALL)
     assert "Traceback" not in removed.stderr
     assert everything(user.folder / "outside") == outside
-    assert everything(user.project) == project | {".zed": now[".zed"]} | {
-        folder: now[folder] for folder in (".cursor",) if folder in now
-    }
+    assert everything(user.project) == project
 
 
 @pytest.mark.parametrize(

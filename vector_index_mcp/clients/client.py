@@ -78,6 +78,15 @@ class Client:
         found = [_path(file, places) for file in self.files.get(scope, ())]
         return sorted(found, key=lambda path: not os.path.lexists(path))
 
+    def place(self, file: Path, places: Mapping[str, Path]) -> Path:
+        """Where the path of one of its files begins."""
+        begins = {
+            _path(written, places): places[written.partition("/")[0]]
+            for files in self.files.values()
+            for written in files
+        }
+        return begins[file]
+
     def forms(self, scope: Scope, places: Mapping[str, Path]) -> list[Form]:
         """How servers may be written in the files of `scope`, the usual form first."""
         around = self.around.get(scope, ())

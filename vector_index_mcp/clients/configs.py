@@ -15,7 +15,7 @@ from typing import TypeVar
 from vector_index_mcp.clients.edits import EditError
 from vector_index_mcp.clients.target import Target, load, load_backup, system_errors
 from vector_index_mcp.errors import ConfigFileError
-from vector_index_mcp.files.beneath import Folder
+from vector_index_mcp.files.beneath import Folder, opened
 
 Edit = Callable[[str], str]
 _BOM = "\ufeff"
@@ -36,6 +36,8 @@ class Change:
     """None if the file goes away."""
     restores: str | None = None
     """The name of the backup that `after` was read from."""
+    place: Path | None = None
+    """With the file go the folders around it that are empty then, as far as they lie below this."""
 
     @property
     def path(self) -> Path:
@@ -131,7 +133,23 @@ def apply(change: Change) -> Path | None:
         if change.restores is not None:
             with target.folder_of_backups() as backups:
                 backups.remove(change.restores)
+    if change.after is None and change.place is not None:
+        _remove_empty_folders(change.path, change.place)
     return backup
+
+
+def _remove_empty_folders(file: Path, place: Path) -> None:
+    """Remove the folders between `place` and `file`, from below, up to one that is not empty.
+
+    A link among them stays, and so does what it leads to.
+    """
+    folders = file.relative_to(place).parts[:-1]
+    with suppress(OSError):
+        while folders:
+            *above, name = folders
+            with opened(place, "/".join(above)) as folder:
+                folder.remove_folder(name)
+            folders = (*above,)
 
 
 def _writable(target: Target, folder: Folder) -> os.stat_result:

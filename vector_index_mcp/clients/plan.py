@@ -4,7 +4,7 @@ import os
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -175,7 +175,8 @@ def uninstall(
     if not ours or config.data is None:
         return []
     add = config.adding(ours[0].keys, ours[0].value)
-    return [Step(client.title, undoing(config.target, config.data, add, config.removing(ours)))]
+    change = undoing(config.target, config.data, add, config.removing(ours))
+    return [Step(client.title, replace(change, place=client.place(path, places)))]
 
 
 def documents(project: Path, clients: Iterable[Client]) -> list[Path]:
