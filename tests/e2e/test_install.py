@@ -1,20 +1,33 @@
 """`install` and `uninstall` as somebody types them, and what a client then starts."""
 
+import io
 import json
 import os
 import shlex
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from installing import User
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
-from processes import COMMAND, MODEL_SECONDS, NO_MODEL, place_of, posix_only, run
+from processes import (
+    ANSWER_SECONDS,
+    COMMAND,
+    MODEL_SECONDS,
+    NO_MODEL,
+    place_of,
+    posix_only,
+    run,
+)
 from writing import write
 
+from vector_index_mcp.cli import COMMANDS
+from vector_index_mcp.clients import command as commands
 from vector_index_mcp.clients.catalog import CLIENTS
 from vector_index_mcp.clients.client import PROJECT
+from vector_index_mcp.console.arguments import parse
 
 NAMES = [client.name for client in CLIENTS]
 
@@ -332,6 +345,56 @@ def test_a_project_that_is_gone_can_be_taken_out(user):
 def test_where_nothing_is_there_is_nothing_to_take_out(user):
     nothing = user.run("uninstall", "--yes")
     assert (nothing.returncode, nothing.stdout) == (0, "no client has an entry for this project\n")
+
+
+def unread(user: User, *arguments: str) -> int:
+    """The status of a command whose output has no reader any more."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        ran = subprocess.run(
+            [*COMMAND, *arguments],
+            cwd=user.project,
+            env=user.variables,
+            stdin=subprocess.DEVNULL,
+            stdout=writing,
+            timeout=ANSWER_SECONDS,
+            check=False,
+        )
+    finally:
+        os.close(writing)
+    return ran.returncode
+
+
+def test_what_is_written_does_not_depend_on_who_reads(user):
+    before = user.files()
+    names = ["cursor", "vscode", "zed"]
+    assert unread(user, "install", "--client", *names) == 1
+    assert user.files() == before  # nobody has seen what was asked
+    assert unread(user, "install", "--client", *names, "--yes") == 0
+    assert set(user.files()) - set(before) == {
+        *("web/.cursor/mcp.json", "web/.vscode/mcp.json", "web/.zed/settings.json")
+    }
+    assert unread(user, "uninstall", "--yes") == 0
+    assert user.files() == before
+
+
+def test_who_stops_reading_when_the_first_file_is_written_stops_no_other(user, monkeypatch):
+    class Torn(io.StringIO):
+        def write(self, text: str) -> int:
+            if "wrote" in text:
+                raise BrokenPipeError
+            return super().write(text)
+
+    monkeypatch.chdir(user.project)
+    monkeypatch.setenv("HOME", str(user.home))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(user.home / ".config"))
+    monkeypatch.setattr(sys, "stdout", Torn())
+    parsed = parse(["install", "--client", "cursor", "vscode", "zed", "--yes"], COMMANDS)
+    assert commands.install(parsed, allow_broad=False) == 0
+    assert {"web/.cursor/mcp.json", "web/.vscode/mcp.json", "web/.zed/settings.json"} <= set(
+        user.files()
+    )
 
 
 def folders(user: User) -> set[str]:

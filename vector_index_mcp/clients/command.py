@@ -94,18 +94,16 @@ def uninstall(parsed: argparse.Namespace) -> int:
 
 
 def _carry_out(plans: Sequence[Plan], parsed: argparse.Namespace) -> int:
-    """Show what the plans would change, ask, and change it; returns the exit status."""
-    steps, failed = _decided(plans)
+    """Show what the plans would change, ask, and change it; returns the exit status.
+
+    Either every change is made or none, whether or not somebody reads all that is told.
+    """
+    steps, failures = _decided(plans)
     changing = [step for step in steps if step.change is not None]
-    for step in steps:
-        if step.change is None:
-            screen.say(f"{step.title}: {step.said}")
-        else:
-            screen.show(step.title, step.change, step.warning)
-    if not steps and not failed:
-        screen.say(_NONE[parsed.set])
+    with screen.unread(is_fine=parsed.yes):
+        _show(steps, failures, _NONE[parsed.set])
     if not changing:
-        return 1 if failed else 0
+        return 1 if failures else 0
     if not parsed.yes:
         if not sys.stdin.isatty():
             screen.complain("nothing was written; give --yes to write without being asked")
@@ -114,41 +112,56 @@ def _carry_out(plans: Sequence[Plan], parsed: argparse.Namespace) -> int:
         if not screen.confirms(f"Write {what}?"):
             screen.say("nothing was written")
             return 1
-    return 1 if not _written(changing) or failed else 0
+    return 1 if not _written(changing) or failures else 0
 
 
-def _decided(plans: Sequence[Plan]) -> tuple[list[Step], bool]:
-    """The steps of all plans, and whether a plan failed: a broken file stops its client only."""
+def _decided(plans: Sequence[Plan]) -> tuple[list[Step], list[str]]:
+    """The steps of all plans, and why plans failed: a broken file stops its client only."""
     steps: list[Step] = []
-    failed = False
+    failures: list[str] = []
     for decide in plans:
         try:
             steps += decide()
         except ConfigFileError as error:
-            screen.complain(str(error))
-            failed = True
-    return steps, failed
+            failures.append(str(error))
+    return steps, failures
+
+
+def _show(steps: Sequence[Step], failures: Sequence[str], none: str) -> None:
+    """Show what would be done and what cannot be; `none` if that is nothing."""
+    for failure in failures:
+        screen.complain(failure)
+    for step in steps:
+        if step.change is None:
+            screen.say(f"{step.title}: {step.said}")
+        else:
+            screen.show(step.title, step.change, step.warning)
+    if not steps and not failures:
+        screen.say(none)
 
 
 def _written(steps: Sequence[Step]) -> bool:
-    """Write every change; whether all could be written."""
-    screen.say("")
-    is_all = True
+    """Write every change, then tell; whether all could be written."""
+    told, failures = [""], []
     for step in steps:
         assert step.change is not None
         try:
             backup = configs.apply(step.change)
         except ConfigFileError as error:
-            screen.complain(str(error))
-            is_all = False
+            failures.append(str(error))
             continue
         did = "restored" if step.change.restores else "wrote"
         did = "removed" if step.change.after is None else did
         kept = f" (backup: {backup.name})" if backup else ""
-        screen.say(f"{step.title}: {did} {step.change.path}{kept}")
+        told.append(f"{step.title}: {did} {step.change.path}{kept}")
         if step.then:
-            screen.say(f"  next: {step.then}")
-    return is_all
+            told.append(f"  next: {step.then}")
+    with screen.unread():
+        for failure in failures:
+            screen.complain(failure)
+        for line in told:
+            screen.say(line)
+    return not failures
 
 
 def _served(parsed: argparse.Namespace, path: str, *, allow_broad: bool) -> Served:

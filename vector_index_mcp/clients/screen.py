@@ -1,9 +1,11 @@
 """What `install` and `uninstall` show to a person, and ask."""
 
 import difflib
+import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from rich.console import Console
@@ -41,6 +43,22 @@ def show(title: str, change: Change, warning: str = "") -> None:
         console.print(Text(line, style=_COLOURS.get(line[:1], "")), soft_wrap=True)
     if warning:
         console.print(Text(f"warning: {visible(warning)}", style="yellow"), soft_wrap=True)
+
+
+@contextmanager
+def unread(*, is_fine: bool = True) -> Iterator[None]:
+    """What is told here may end where its reader has seen enough (`| head`), if that `is_fine`.
+
+    Raises:
+        BrokenPipeError: If it is not.
+    """
+    try:
+        yield
+    except BrokenPipeError:
+        if not is_fine:
+            raise
+        with suppress(OSError):  # what is buffered is dropped, and what follows
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def confirms(question: str) -> bool:
@@ -126,5 +144,12 @@ def _lines_of(text: str) -> str:
     return visible(text, keep="\n\t")
 
 
+class _Console(Console):
+    """One that leaves to us what becomes of output that nobody reads; rich ends the program."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
 def _stdout() -> Console:
-    return Console(file=prepared(sys.stdout), highlight=False)
+    return _Console(file=prepared(sys.stdout), highlight=False)
