@@ -181,6 +181,21 @@ def test_collections_and_contexts_come_change_and_go(qmd):
     assert gone.stderr.startswith("Collection not found: zoo\n")
 
 
+def test_a_collection_without_a_document_says_which_mask_would_take_some(qmd):
+    write(qmd.place.project / "manual", {"a.rst": "A\n=\n", "deep/b.rst": "B\n", "c.txt": "C\n"})
+    added = qmd("collection", "add", "manual")
+    assert (added.returncode, added.stdout.splitlines()[-1][2:]) == (
+        0,
+        "Collection 'manual' created successfully",
+    )
+    _, there, what = added.stderr.splitlines()
+    assert there == "There are: 2 .rst, 1 .txt"
+    mask = "**/*.{rst,txt}"
+    assert what == f"Remove the collection and add it again with --mask '{mask}'"
+    qmd.succeeds("collection", "remove", "manual")
+    assert "3 new" in qmd.succeeds("collection", "add", "manual", "--mask", mask)
+
+
 def test_vectors_cannot_be_had_without_a_model(recorded_qmd):
     done = recorded_qmd("embed")
     assert (done.returncode, done.stdout) == (1, "")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from vector_index_mcp import __version__
-from vector_index_mcp.console.documents import formats, reports, usage
+from vector_index_mcp.console.documents import formats, masks, reports, usage
 from vector_index_mcp.console.documents.arguments import (
     RELAYS,
     SERVER,
@@ -225,6 +225,8 @@ def _add(line: Line, desk: Desk, words: Sequence[str]) -> None:
     _say(f"Collection: {visible(str(path))} ({visible(added['pattern'])})\n\n")
     _say(f"{reports.of_counts(counts)}\n\n")
     _say(f"✓ Collection '{visible(name)}' created successfully\n")
+    if not added["documents"]:
+        _warn(f"{masks.hint(path, added['pattern'])}\n")
 
 
 def _path(desk: Desk, written: str) -> Path:
