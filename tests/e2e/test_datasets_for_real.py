@@ -83,6 +83,9 @@ def test_the_command_lists_what_can_be_served_and_what_cannot():
 
         none = listed()
         assert (none.returncode, none.stdout) == (0, f"There is no folder {root}\n")
+        assert "`datasets list FOLDER`" in none.stderr
+        assert "`datasets index SOURCE --dataset-id ID` makes" in none.stderr
+        assert "`datasets add FILE` unpacks" in none.stderr
         write(root / "good/manifest.json", manifest("good"))
         write(root / "good/metadata.json", [{"path": "a.md", "content": "A."}])
         (root / "good/index").mkdir()

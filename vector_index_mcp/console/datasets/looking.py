@@ -3,6 +3,7 @@
 import argparse
 import json
 import logging
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -22,6 +23,10 @@ from vector_index_mcp.serving.loading import load_datasets
 if TYPE_CHECKING:
     from vector_index_mcp.settings import Settings
 
+_HOW_TO_GET_ONE = (
+    "`datasets list FOLDER` looks in another folder, `datasets index SOURCE --dataset-id ID` makes "
+    "a dataset of a folder of texts, and `datasets add FILE` unpacks one that somebody has sent"
+)
 _SHOWN = {
     "id": "Id",
     "name": "Name",
@@ -60,6 +65,7 @@ def _list(line: argparse.Namespace, settings: "Settings") -> int:
         return 1 if errors else 0
     if not ready and not errors:
         write(visible(f"There is no {'dataset in' if root.is_dir() else 'folder'} {root}"))
+        write(_HOW_TO_GET_ONE, sys.stderr)
     for dataset in ready:
         count, model = dataset.facts.count, dataset.model
         write(visible(f"{dataset.manifest.id}  {count} texts  {model}  {dataset.manifest.name}"))
