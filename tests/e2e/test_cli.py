@@ -411,9 +411,9 @@ def test_an_empty_query_is_refused_before_anything_is_indexed(place):
     [
         ("missing", "missing does not exist", REMEDY),
         ("project/load.py", "project/load.py is a file", "give the path of the folder"),
-        ("/", "/ is a whole drive or home folder", REMEDY),
-        ("~", "is a whole drive or home folder", "VECTOR_INDEX_ALLOW_BROAD_PATH=true"),
-        ("home/..", "is a whole drive or home folder", REMEDY),
+        ("/", "/ is a whole drive; ", REMEDY),
+        ("~", "is your home folder; ", "VECTOR_INDEX_ALLOW_BROAD_PATH=true"),
+        ("home/..", "holds your home folder; ", REMEDY),
         ("~nobody-of-this-name/x", "", REMEDY),
     ],
 )

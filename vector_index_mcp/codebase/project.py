@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from vector_index_mcp.errors import ProjectError
-from vector_index_mcp.files.folder import is_broad
+from vector_index_mcp.files.folder import breadth_of, is_broad
 
 _MARKS = (
     ".git",
@@ -78,9 +78,9 @@ def resolve_project(path: str, *, allow_broad: bool = False) -> Path:
         raise ProjectError(f"{path} is a file; give the path of the folder it lies in")
     if not os.access(folder, os.R_OK | os.X_OK):
         raise ProjectError(f"{folder} cannot be read; give yourself permission to list it")
-    if not allow_broad and is_broad(folder):
+    if not allow_broad and (breadth := breadth_of(folder)):
         raise ProjectError(
-            f"{folder} is a whole drive or home folder; give the path of one project in it, "
+            f"{folder} {breadth}; give the path of one project in it, "
             "or set VECTOR_INDEX_ALLOW_BROAD_PATH=true if you mean it"
         )
     return folder

@@ -176,10 +176,19 @@ def absence_of(folder: Folder) -> ProjectError | None:
 
 def is_broad(folder: Path) -> bool:
     """Whether `folder`, a resolved path, is a root, a home folder or above one, or of no files."""
+    return breadth_of(folder) != ""
+
+
+def breadth_of(folder: Path) -> str:
+    """What makes a resolved path one that nobody wants indexed as a whole; empty if nothing."""
     if folder.parts[:2] in _MADE_BY_THE_SYSTEM:
-        return True
+        return "is the system's own"
+    if folder == Path(folder.anchor):
+        return "is a whole drive"
     try:
         home = Path.home().resolve()
     except (OSError, RuntimeError):
         home = folder.parent
-    return folder == Path(folder.anchor) or home.is_relative_to(folder)
+    if folder == home:
+        return "is your home folder"
+    return "holds your home folder" if home.is_relative_to(folder) else ""
