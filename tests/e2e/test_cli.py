@@ -113,6 +113,24 @@ def test_a_sample_is_named_as_results_are_printed(indexed, here, project, place)
     assert "listen.py" not in found.stdout
 
 
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--similar-to", "load.py"], "--similar-to names no line: 'load.py'; "),
+        (["--similar-to", "gone.py:1"], "--similar-to names no indexed file: 'gone.py:1'"),
+        (["--similar-to", "load.py:99"], "--similar-to names a line that no chunk holds: "),
+        (["x", "--language", "klingon"], "or limit it by --glob instead"),
+    ],
+)
+def test_what_is_wrong_is_told_of_the_option_that_was_typed(indexed, arguments, told):
+    for command in (SEARCH, ["search"]):
+        refused = indexed.run(*command, *arguments, cwd=indexed.project)
+        assert refused.returncode != 0
+        assert told in refused.stderr
+        assert "similar_to" not in refused.stderr
+    indexed.run("stop", cwd=indexed.project)
+
+
 def test_a_folder_behind_the_query_is_told(indexed):
     refused = indexed.run(*SEARCH, "accept connections", "./project")
     assert refused.returncode == 2

@@ -225,7 +225,7 @@ def test_what_lacks_in_lines_for_editors_is_told_beside_them(folder, variables):
     assert found.stderr.startswith("Note: Searched by words only, not by meaning: ")
     none = run(*asked, "--glob", "*.rs", cwd=folder, variables=variables)
     assert none.stdout == ""
-    assert "Note: No indexed file matches path='*.rs'." in none.stderr
+    assert "Note: No indexed file matches --glob '*.rs'." in none.stderr
 
 
 @pytest.mark.skipif(shutil.which("vim") is None, reason="asks vim")

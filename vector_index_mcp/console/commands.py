@@ -15,10 +15,10 @@ from vector_index_mcp.background import contact
 from vector_index_mcp.background.endpoint import endpoint_of
 from vector_index_mcp.codebase.hits import SearchResult
 from vector_index_mcp.console import progress
-from vector_index_mcp.console.searching import Search
+from vector_index_mcp.console.searching import Search, in_options
 from vector_index_mcp.console.terminal import write
 from vector_index_mcp.engine.query import Query
-from vector_index_mcp.errors import NoServiceError
+from vector_index_mcp.errors import NoServiceError, VectorIndexError
 from vector_index_mcp.foreign import visible
 from vector_index_mcp.serving.sets import CODEBASE
 from vector_index_mcp.settings import Settings
@@ -64,6 +64,15 @@ def search(project: Path, settings: Settings, wanted: Search, host_arguments: Se
         host_arguments: What a service is started with, if none runs: the next search then need not
             load the model, and finds an index that is up to date.
     """
+    try:
+        return _search(project, settings, wanted, host_arguments)
+    except VectorIndexError as error:
+        raise type(error)(in_options(str(error)), error.problem) from error
+
+
+def _search(
+    project: Path, settings: Settings, wanted: Search, host_arguments: Sequence[str]
+) -> int:
     starts = None if wanted.starts_none else host_arguments
     is_new = starts is not None and endpoint_of(CODEBASE, project).keeper is None
     try:

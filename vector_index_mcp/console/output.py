@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from vector_index_mcp.codebase import text
 from vector_index_mcp.codebase.hits import SearchResult
 from vector_index_mcp.console import results
-from vector_index_mcp.console.searching import Search
+from vector_index_mcp.console.searching import Search, in_options
 from vector_index_mcp.console.terminal import write
 from vector_index_mcp.engine.query import Query
 from vector_index_mcp.engine.types import FileRecord
@@ -33,7 +33,10 @@ def of_search(result: SearchResult, query: Query, wanted: Search) -> int:
     """
     if wanted.format == "json":
         write(result.model_dump_json(indent=2))
-    elif wanted.format == "text":
+        return 0
+    told = {"why_none": in_options(result.why_none or ""), "note": in_options(result.note or "")}
+    result = result.model_copy(update=told)
+    if wanted.format == "text":
         rows = None if wanted.is_full else results.rows_of_terminal()
         paint = results.paint_for(wanted.color)
         write(results.readable(result, query, wanted.folder, paint, rows))

@@ -16,6 +16,24 @@ from vector_index_mcp.codebase.limits import (
     TOP_K,
 )
 
+_IN_OPTIONS = (
+    ("similar_to names ", "--similar-to names "),
+    ("the code in similar_to ", "the code in --similar-to "),
+    ("path='", "--glob '"),
+    ('path="', '--glob "'),
+    ("or filter by path instead", "or limit it by --glob instead"),
+    (" fit max_tokens", " fit --max-tokens"),
+    ("(see get_status)", "(see `status`)"),
+)
+"""What the tool's arguments are called in sentences, and what the command line calls them."""
+
+
+def in_options(told: str) -> str:
+    """What the tool says of a search, in the words of the command line."""
+    for argument, option in _IN_OPTIONS:
+        told = told.replace(argument, option)
+    return told
+
 
 @dataclass(frozen=True, slots=True)
 class Search:
