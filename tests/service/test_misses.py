@@ -96,6 +96,16 @@ async def test_a_path_that_matches_nothing_is_told_with_what_may_be_meant(client
     assert answer["note"].startswith(f"No indexed file matches path={path!r}.{hint}")
 
 
+@pytest.mark.parametrize("path", ["lib", "lib/", "lib/deep/file.py", "lib/**", "./lib/*.py"])
+async def test_a_path_that_leads_over_a_link_is_told_where_such_files_are_found(
+    client, project, path
+):
+    (project.parent / "elsewhere/deep").mkdir(parents=True)
+    (project / "lib").symlink_to(project.parent / "elsewhere")
+    told = (await call(client, "search_index", query="charge", path=path))["note"]
+    assert told.startswith("'lib' is a link: what it leads to is found where that really lies, ")
+
+
 async def test_an_absolute_glob_inside_of_the_project_is_understood(client, project):
     answer = await call(client, "search_index", query="charge", path=f"{project}/src/**")
     assert {hit["file_path"] for hit in answer["results"]} <= {

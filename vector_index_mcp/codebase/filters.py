@@ -51,8 +51,13 @@ async def files_of(path: str, root: Path, store: Store, ledger: Ledger) -> Filte
     return Filters(regex, folder=folder_of(path))
 
 
-async def why_nothing(filters: Filters, path: str, store: Store, ledger: Ledger) -> str:
+async def why_nothing(filters: Filters, path: str, root: Path, store: Store, ledger: Ledger) -> str:
     """Why a search so limited can find nothing; empty if it could have."""
+    if path.strip() and (link := await anyio.to_thread.run_sync(_link_on, path, root)):
+        return (
+            f"{link!r} is a link: what it leads to is found where that really lies, if it lies in "
+            "the project, and is not indexed here if it does not."
+        )
     if filters.file:
         record = ledger.get(filters.file)
         if record is None:
@@ -70,6 +75,20 @@ async def why_nothing(filters: Filters, path: str, store: Store, ledger: Ledger)
         return f"No indexed files{among} are {what} asked for."
     hint = await anyio.to_thread.run_sync(_meant_instead, path, ledger.keys())
     return f"No indexed file matches path={shown(path)}.{hint}"
+
+
+def _link_on(path: str, root: Path) -> str:
+    """The first link on the way to what `path` names; empty if there is none."""
+    for key in keys_meant(path, str(root)):
+        names = key.split("/")
+        for depth in range(1, len(names) + 1):
+            here = "/".join(names[:depth])
+            mode = _mode(root, here)
+            if mode is None:
+                break
+            if stat.S_ISLNK(mode):
+                return here
+    return ""
 
 
 def _below(glob: str, root: Path) -> str:

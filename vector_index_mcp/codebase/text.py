@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # a command that searches need not wait for these
         TriggerResult,
     )
 
-_TO_FOLLOW = "a client that connects has changes followed; `index` brings it up to date once"
+_TO_NOTICE = "an MCP client that connects has them noticed; `index` brings it up to date once"
 
 
 def of_search(result: SearchResult) -> str:
@@ -150,7 +150,7 @@ def lacking(status: "IndexStatus") -> list[str]:
 def state_of(status: "IndexStatus") -> str:
     """Its name, or what it means where nobody watches the project, or another process does."""
     if status.status == "INITIALIZING" and not status.is_writer:
-        return f"not followed ({_TO_FOLLOW})"
+        return f"changes are not noticed now ({_TO_NOTICE})"
     if status.status == "WATCHING" and status.watcher.mode == "off":
         return "up to date" if status.is_writer else "kept up to date by another process"
     return status.status

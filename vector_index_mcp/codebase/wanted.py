@@ -153,9 +153,9 @@ class Wanted:
         filters = replace(files, languages=self.languages, kind=self.kind)
         if self.sample is not None:
             hits = await self._alike(store, question, root, limit, filters)
-            return Findings(hits, await self._why_none(hits, filters, store, question))
+            return Findings(hits, await self._why_none(hits, filters, store, question, root))
         hits = await search(store, self.query, question.embed, limit, filters)
-        found = Findings(hits, await self._why_none(hits, filters, store, question))
+        found = Findings(hits, await self._why_none(hits, filters, store, question, root))
         if not found.why_none:
             texts = [f"{hit.chunk.key} {hit.chunk.text}" for hit in hits]
             found.names, found.words = await absent.absent(store, self.query, texts, filters)
@@ -179,9 +179,9 @@ class Wanted:
         return others[:limit]
 
     async def _why_none(
-        self, hits: Sequence[Hit], filters: Filters, store: Store, question: Question
+        self, hits: Sequence[Hit], filters: Filters, store: Store, question: Question, root: Path
     ) -> str:
-        return "" if hits else await why_nothing(filters, self.path, store, question.ledger)
+        return "" if hits else await why_nothing(filters, self.path, root, store, question.ledger)
 
     async def raise_if_path_fails(
         self, store: Store, embed: Callable[[], Awaitable[Vector | None]], error: StoreError

@@ -48,7 +48,7 @@ function factsOf(status, done) {
   if (status.indexed_chunk_count) facts.push(["By meaning", `${number(status.embedded_chunk_count)} chunks, ${done} %`, el("span", { class: "bar", "--share": `${done}%` })]);
   if (status.pending_path_count) facts.push(["Waiting", plural(status.pending_path_count, "changed path", "changed paths")]);
   facts.push(["Model", `${model.name || "none used yet"}, ${model.state}`, model.reason && el("p", { class: "muted" }, model.reason)]);
-  const watching = { events: "noticed at once", polling: "looked for regularly", off: "not followed" }[watcher.mode];
+  const watching = { events: "noticed at once", polling: "looked for regularly", off: "not noticed now" }[watcher.mode];
   facts.push(["Changes", watching, watcher.problem && el("p", { class: "muted" }, watcher.problem)]);
   if (!status.is_writer) facts.push(["Kept by", "another process"]);
   const skipped = Object.entries(status.skipped);
