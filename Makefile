@@ -1,5 +1,9 @@
 # The commands of this project; `make help` lists them.
 PROJECT ?= .
+# What `make demo` asks; "..." each. Of a project that is not this one, what every project answers.
+QUESTIONS ?= $(if $(filter $(CURDIR),$(realpath $(PROJECT))),$(OURS),$(ANYBODYS))
+OURS := "how are changed files noticed" "where are search results ranked" "SearchHit"
+ANYBODYS := "what is this project for" "how is it tested" "where does it begin to run"
 PYTHON ?= python3
 BENCHMARKS ?= .benchmarks
 VENV := .venv
@@ -17,11 +21,11 @@ help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
 
 # Its searches start a service, which ends with it, unless one has been there before.
-demo: $(VENV)/installed ## install, index PROJECT (this repository by default), search it, print the client entry
+demo: $(VENV)/installed ## install, index PROJECT (this repository by default), ask it QUESTIONS, print the client entry
 	$(PROGRAM) index "$(PROJECT)"
 	@$(PROGRAM) ps | grep -qF "$(realpath $(PROJECT))" || \
 	    trap '$(PROGRAM) stop "$(PROJECT)" >/dev/null 2>&1' EXIT; \
-	for query in "how are changed files noticed" "where are search results ranked" "SearchHit"; do \
+	for query in $(QUESTIONS); do \
 	    printf '\n--- %s\n' "$$query"; \
 	    $(PROGRAM) search "$(PROJECT)" "$$query" --top-k 2 || exit 1; \
 	done

@@ -3,6 +3,8 @@
 import json
 import re
 import shlex
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -100,6 +102,23 @@ def test_links_lead_to_what_there_is(page):
 
 def test_the_readme_leads_to_every_other_page():
     assert {*PAGES} - {"README.md"} <= {*LINK.findall(README)}
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="asks make")
+@pytest.mark.parametrize(
+    ("given", "asks_of_this_one"),
+    [([], True), (["PROJECT={root}/docs/.."], True), (["PROJECT={folder}"], False)],
+)
+def test_the_demo_asks_questions_that_the_project_answers(tmp_path, given, asks_of_this_one):
+    words = [word.format(root=ROOT, folder=tmp_path) for word in given]
+
+    def asked(*more: str) -> str:
+        command = ["make", "--dry-run", "demo", *words, *more]
+        shown = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+        return shown.stdout
+
+    assert ("SearchHit" in asked()) == asks_of_this_one
+    assert 'for query in "my own"; do' in asked('QUESTIONS="my own"')
 
 
 def test_make_targets_in_the_documents_exist():
