@@ -338,13 +338,13 @@ COMMANDS: Mapping[str, Run] = {
 """What runs each command."""
 
 
-def _clients(arguments: Sequence[str]) -> list[str]:
-    """The names of the MCP clients, if a command needs them."""
+def _clients(arguments: Sequence[str]) -> Mapping[str, Collection[str]]:
+    """The scopes of the MCP clients, by their names, if a command needs them."""
     if not {"install", "uninstall"} & {*arguments}:
-        return []
+        return {}
     from vector_index_mcp.clients.catalog import CLIENTS
 
-    return [client.name for client in CLIENTS]
+    return {client.name: client.files for client in CLIENTS}
 
 
 def _env_file(parsed: argparse.Namespace) -> str | None:

@@ -26,7 +26,7 @@ from writing import write
 from vector_index_mcp.cli import COMMANDS
 from vector_index_mcp.clients import command as commands
 from vector_index_mcp.clients.catalog import CLIENTS
-from vector_index_mcp.clients.client import PROJECT
+from vector_index_mcp.clients.client import PRIVATE, PROJECT
 from vector_index_mcp.console.arguments import parse
 
 NAMES = [client.name for client in CLIENTS]
@@ -176,6 +176,9 @@ def test_the_help_names_every_client_on_two_lines(user, command):
     shown = user.run(command, "--help").stdout.splitlines()
     last = " ".join(shown[-2:])
     assert last == f"clients: {' '.join(NAMES)}"
+    private = " ".join(client.name for client in CLIENTS if PRIVATE in client.files)
+    said = f"private: yours for this project alone, which these have: {private} --yes"
+    assert said in " ".join(" ".join(shown).split())
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,8 @@
 import argparse
 import difflib
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from vector_index_mcp import __version__
@@ -58,14 +59,17 @@ VECTOR_INDEX_ENV_FILE; the project's own .env is never read. docs/settings.md li
 
 
 def parse(
-    arguments: Sequence[str], runs: Mapping[str, Run], clients: Sequence[str] = ()
+    arguments: Sequence[str],
+    runs: Mapping[str, Run],
+    clients: Mapping[str, Collection[str]] = MappingProxyType({}),
 ) -> argparse.Namespace:
     """The options of a command; exits with status 2 and a usage line if they make no sense.
 
     Args:
         arguments: The command line's.
         runs: What runs each command, by the command's name.
-        clients: The names of the MCP clients, for the help of those commands that take one.
+        clients: The scopes of the MCP clients by their names, for the help of those commands that
+            take one.
 
     Returns:
         Besides the options, `run`, which runs the command; `speaks_mcp`: whether standard input and
@@ -123,7 +127,9 @@ def _with_command(arguments: Sequence[str], commands: Mapping[str, Run]) -> list
     return list(arguments)
 
 
-def _parser(runs: Mapping[str, Run], clients: Sequence[str]) -> argparse.ArgumentParser:
+def _parser(
+    runs: Mapping[str, Run], clients: Mapping[str, Collection[str]]
+) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="vector-index-mcp",
         usage="vector-index-mcp [--env-file FILE] [COMMAND] PATH ...",
@@ -284,7 +290,8 @@ def _add_commands_of_services(add: _Add) -> None:
     host.add_argument("path", metavar="PATH", help="the project's folder")
 
 
-def _add_commands_of_clients(add: _Add, clients: Sequence[str]) -> None:
+def _add_commands_of_clients(add: _Add, clients: Mapping[str, Collection[str]]) -> None:
+    private = " ".join(name for name, scopes in clients.items() if "private" in scopes)
     names = "clients: " + " ".join(clients)
     install = add(
         "install",
@@ -320,7 +327,8 @@ def _add_commands_of_clients(add: _Add, clients: Sequence[str]) -> None:
         command.add_argument(
             "--scope",
             choices=("project", "user", "private"),
-            help="a file that a team shares, one of yours, or yours for this project alone",
+            help="project: a file that a team shares; user: one of yours; private: yours for this "
+            f"project alone, which these have: {private}",
         )
         command.add_argument("--yes", action="store_true", help="write without asking")
         command.add_argument(
