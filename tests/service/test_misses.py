@@ -52,6 +52,31 @@ async def test_an_identifier_that_stands_nowhere_is_named_before_the_nearest(cli
     assert (await call(client, "search_index", query=query))["absent"] == [name]
 
 
+async def test_of_hits_that_are_worth_nothing_the_first_three_are_shown(client):
+    found = await call(client, "search_index", query="zebra_crossing_xyz", top_k=20)
+    assert [hit["score"] for hit in found["results"]] == [0.0] * 3
+    following = {"query": "zebra_crossing_xyz", "top_k": 20, "offset": 2}
+    assert len((await call(client, "search_index", **following))["results"]) == 1
+
+
+async def test_hits_that_are_worth_nothing_follow_no_others(client):
+    found = await call(client, "search_index", query="send_request", top_k=20)
+    scores = [hit["score"] for hit in found["results"]]
+    assert scores[0] > 0.1
+    assert min(scores) >= 0.005
+    assert len(scores) < len(FILES)
+
+
+async def test_of_a_sample_and_of_a_pasted_text_every_hit_is_shown(client):
+    for asked in (
+        {"query": "", "similar_to": "src/net/http_client.py:1"},
+        {"query": " ".join(f"zebra{number}" for number in range(20))},
+    ):
+        found = await call(client, "search_index", **asked, top_k=20)
+        assert min(hit["score"] for hit in found["results"]) < 0.005
+        assert len(found["results"]) > 3
+
+
 @pytest.mark.parametrize(
     "query",
     [

@@ -3,7 +3,8 @@
 `vector-index-mcp search --json` prints a SearchResult whole, as the tool does if it is `verbose`.
 """
 
-from typing import Any, Literal, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from pydantic import BaseModel, Field
 
@@ -13,6 +14,24 @@ Detail: TypeAlias = Literal["full", "snippets", "locations"]
 """How much of a hit is shown: its chunk, the lines that matter most in it, or where it lies."""
 MOST_NAMES = 8
 """Of those that a hit defines."""
+LEAST_SCORE, MOST_BELOW = 0.005, 3
+_MOST_WORDS = 12  # of a pasted text, scores say little: no hit holds much of it
+_Hit = TypeVar("_Hit")
+
+
+def worth_telling(
+    hits: Sequence[_Hit], score: Callable[[_Hit], float], words: Sequence[str]
+) -> list[_Hit]:
+    """The hits whose score is not shown as 0.00; the first few where there are no others.
+
+    Args:
+        hits: Best first.
+        score: That of a hit.
+        words: What was asked in; none for a sample of code.
+    """
+    if not 0 < len(words) <= _MOST_WORDS:
+        return [*hits]
+    return [hit for hit in hits if score(hit) >= LEAST_SCORE] or [*hits[:MOST_BELOW]]
 
 
 class FileMetadata(BaseModel):

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from vector_index_mcp.codebase.asking import Answer, backlog_of, note
+from vector_index_mcp.codebase.hits import worth_telling
 from vector_index_mcp.codebase.recent import Asker, RecentQueries, asked
 from vector_index_mcp.codebase.wanted import Findings, Sample, wanted
 from vector_index_mcp.engine.cache import EmbeddingCache
@@ -125,7 +126,9 @@ class Codebase:
         most = limit + offset
         asked_for = ask(self.index, what.query.text, find, most, wait_for_model=wait_for_model)
         answered = await asked_for
-        ledger, hits = answered.ledger, answered.hits[offset:]
+        words = () if what.sample is not None else what.query.tokens
+        told = worth_telling(answered.hits, lambda hit: hit.likelihood, words)
+        ledger, hits = answered.ledger, told[offset:]
         answer = Answer(
             wanted=what,
             hits=hits,
