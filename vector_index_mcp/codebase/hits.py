@@ -14,24 +14,19 @@ Detail: TypeAlias = Literal["full", "snippets", "locations"]
 """How much of a hit is shown: its chunk, the lines that matter most in it, or where it lies."""
 MOST_NAMES = 8
 """Of those that a hit defines."""
-LEAST_SCORE, MOST_BELOW = 0.005, 3
-_MOST_WORDS = 12  # of a pasted text, scores say little: no hit holds much of it
+_LEAST_SCORE = 0.005  # what is less is shown as 0.00
+_MOST_NEAREST = 3
 _Hit = TypeVar("_Hit")
 
 
-def worth_telling(
-    hits: Sequence[_Hit], score: Callable[[_Hit], float], words: Sequence[str]
-) -> list[_Hit]:
-    """The hits whose score is not shown as 0.00; the first few where there are no others.
+def nearest(hits: Sequence[_Hit], score: Callable[[_Hit], float]) -> list[_Hit]:
+    """What to show instead of an identifier that stands nowhere: hits whose score says something.
 
     Args:
-        hits: Best first.
+        hits: Best first; where none is worth anything, the first few are shown.
         score: That of a hit.
-        words: What was asked in; none for a sample of code.
     """
-    if not 0 < len(words) <= _MOST_WORDS:
-        return [*hits]
-    return [hit for hit in hits if score(hit) >= LEAST_SCORE] or [*hits[:MOST_BELOW]]
+    return [hit for hit in hits if score(hit) >= _LEAST_SCORE] or [*hits[:_MOST_NEAREST]]
 
 
 class FileMetadata(BaseModel):

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from vector_index_mcp.codebase.asking import Answer, backlog_of, note
-from vector_index_mcp.codebase.hits import worth_telling
+from vector_index_mcp.codebase.hits import nearest
 from vector_index_mcp.codebase.recent import Asker, RecentQueries, asked
 from vector_index_mcp.codebase.wanted import Findings, Sample, wanted
 from vector_index_mcp.engine.cache import EmbeddingCache
@@ -126,9 +126,10 @@ class Codebase:
         most = limit + offset
         asked_for = ask(self.index, what.query.text, find, most, wait_for_model=wait_for_model)
         answered = await asked_for
-        words = () if what.sample is not None else what.query.tokens
-        told = worth_telling(answered.hits, lambda hit: hit.likelihood, words)
-        ledger, hits = answered.ledger, told[offset:]
+        ledger, hits = answered.ledger, answered.hits
+        if found.names:
+            hits = nearest(hits, lambda hit: hit.likelihood)
+        hits = hits[offset:]
         answer = Answer(
             wanted=what,
             hits=hits,

@@ -21,9 +21,8 @@ from vector_index_mcp.codebase.arguments import (
     TriggerArguments,
     WorkspaceArguments,
 )
-from vector_index_mcp.codebase.hits import Mode, SearchHit, SearchResult, worth_telling
+from vector_index_mcp.codebase.hits import Mode, SearchHit, SearchResult
 from vector_index_mcp.codebase.limits import LARGEST_OFFSET, LONGEST_QUERY_CHARS, MAX_TOKENS, TOP_K
-from vector_index_mcp.engine.query import Query
 from vector_index_mcp.errors import SYSTEM_ERRORS, BackgroundError, QueryError, VectorIndexError
 from vector_index_mcp.errors import sentence as said_by
 from vector_index_mcp.foreign import visible
@@ -87,9 +86,7 @@ class Workspace:
                 raise QueryError(refused[0])
             raise BackgroundError("; ".join(_told(failures)))
         merged = _merged(self.projects, results, _told(failures), sample)
-        words = () if sample is not None else Query(asked.query).tokens
-        told = worth_telling(merged.results, lambda hit: hit.score, words)
-        shown = told[asked.offset : asked.offset + asked.top_k]
+        shown = merged.results[asked.offset : asked.offset + asked.top_k]
         return wire.fitted(merged.model_copy(update={"results": shown}), asked.max_tokens)
 
     async def status(self, _: StatusArguments) -> dict[str, wire.IndexStatus | Exception]:

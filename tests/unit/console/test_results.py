@@ -5,13 +5,8 @@ import re
 import pytest
 from rich.ansi import AnsiDecoder
 
-<<<<<<< ours
 from vector_index_mcp.codebase.hits import FileMetadata, Reasons, SearchHit, SearchResult
-from vector_index_mcp.console.results import grep_lines, paint_for, plain, readable
-=======
-from vector_index_mcp.codebase.hits import FileMetadata, SearchHit, SearchResult
 from vector_index_mcp.console.results import grep_lines, notes, paint_for, plain, readable
->>>>>>> theirs
 from vector_index_mcp.engine.query import Query
 
 LOADER = 'class Loader:\n\n    # reads\n    def parse_config(self):\n\treturn "x" * 42\n'
