@@ -64,7 +64,7 @@ lint: $(VENV)/installed-dev ## lint, format and type-check, and mend what can be
 screenshot: $(VENV)/installed-dev ## show PROJECT to Chromium: docs/page.png and docs/terminal.png
 	PYTHONPATH=tests:tests/e2e $(BIN)/python docs/screenshot.py "$(PROJECT)" docs
 
-quality: $(VENV)/installed-dev ## is the right file found? 1,805 labelled queries; SEMBLE=PYTHON to compare
+quality: $(VENV)/installed-dev ## is the right file found? 2,165 labelled queries; SEMBLE=PYTHON to compare
 	$(BIN)/python benchmarks/quality.py --folder "$(BENCHMARKS)" --keep $(if $(SEMBLE),--semble $(SEMBLE))
 
 learn: $(VENV)/installed-dev ## which file comes first? learns and judges the weights; needs what quality has kept

@@ -4,6 +4,8 @@ The model is a conditional logit (McFadden, Conditional Logit Analysis of Qualit
 Behavior, 1974): of the files among the candidates, how likely is each the one that was looked for.
 Packages are left out as a whole: each is judged by weights that were learned from others, over
 several ways to split them. Questions that name or quote what they look for are left to the chunks.
+Of most labels the words were chosen not to be those of file names, and the files to be small beside
+large ones; the `natural` ones, which were written without such rules, are reported by themselves.
 
     python benchmarks/learn.py --folder DIR [--only flask,httpx] [--keep]
 
@@ -29,6 +31,7 @@ from vector_index_mcp.engine.query import Query
 from vector_index_mcp.engine.rank import found_for
 
 FEATURES = [field.name for field in fields(FileEvidence)]
+GROUPS = ("all", *CATEGORIES, "natural")
 SPLITS, PARTS = 5, 6
 STEPS = 50
 LONGEST_STEP = 0.5
@@ -41,11 +44,17 @@ class Question:
 
     package: str
     category: str
+    is_natural: bool
     files: list[str]
     found: list[str]
     """The files among the candidates, in the order of their best chunks."""
     evidence: Any
     """A matrix: a row for each of these files, a column for each feature."""
+
+    @property
+    def wording(self) -> str:
+        """The group of questions it belongs to by its words."""
+        return "natural" if self.is_natural else "other"
 
     @property
     def is_right(self) -> Any:
@@ -61,7 +70,7 @@ def question(case: Case, *, vectors: bool) -> Question | None:
     if not query.is_question or not evidence:
         return None
     rows = np.array([astuple(of_file) for of_file in evidence.values()])
-    return Question(case.corpus, case.category, case.files, list(evidence), rows)
+    return Question(case.corpus, case.category, case.is_natural, case.files, list(evidence), rows)
 
 
 def learned(questions: Iterable[Question], columns: Sequence[int]) -> Any:
@@ -106,8 +115,8 @@ def figures(questions: list[Question], orders: Sequence[Sequence[str]]) -> dict[
     """NDCG@10, and how often a right file is first, by category."""
     found: dict[str, float] = {}
     pairs = list(zip(questions, orders, strict=True))
-    for name in ("all", *CATEGORIES):
-        chosen = [(q, order) for q, order in pairs if name in ("all", q.category)]
+    for name in GROUPS:
+        chosen = [(q, order) for q, order in pairs if name in ("all", q.category, q.wording)]
         if chosen:
             found[name] = statistics.fmean(ndcg(order, q.files) for q, order in chosen)
             found[f"{name} first"] = statistics.fmean(order[0] in q.files for q, order in chosen)
@@ -141,7 +150,7 @@ def show(way: str, found: dict[str, Any]) -> None:
     low, high = found["spread of all"]
     print(f"\n{way}: {found['questions']} questions over {found['packages']} packages, ", end="")
     print(f"NDCG@10 {low} to {high} over {SPLITS} splits")
-    names = [name for name in ("all", *CATEGORIES) if name in found["before"]]
+    names = [name for name in GROUPS if name in found["before"]]
     print(f"| | {' | '.join(f'{name} | first' for name in names)} |")
     print(f"|---|{'---|---|' * len(names)}")
     rows = {"before": found["before"], "after": found["after"]}

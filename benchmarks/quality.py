@@ -59,6 +59,8 @@ class Case:
     files: list[str]
     lexical: list[Candidate]
     semantic: list[Candidate]
+    is_natural: bool = False
+    """Whether it was written without rules about its words."""
 
 
 IsRight = Callable[[StoredChunk], bool]
@@ -172,6 +174,7 @@ async def measure_corpus(corpus: Corpus, folder: Path) -> tuple[list[Case], list
                 label["category"],
                 label["files"],
                 *await candidates(codebase, label["query"]),
+                is_natural=label.get("natural", False),
             )
             for label in labels_of(corpus)
         ]
