@@ -17,6 +17,7 @@ from vector_index_mcp.engine.types import StoredChunk
 from vector_index_mcp.engine.words import joined, last_name, words
 
 _STEM_CHARS = 5
+_SHORTEST_SINGULAR = 3
 _OTHER_SPELLING = 0.7  # of the worth of a definition in the very spelling of the query
 
 
@@ -86,9 +87,11 @@ def stem(word: str) -> str:
     """The beginning of `word`, by which its inflections meet.
 
     Cutting off after five letters does for signals what a stemmer does: McNamee, Mayfield,
-    Character N-Gram Tokenization for European Language Text Retrieval (2004), section 2.
+    Character N-Gram Tokenization for European Language Text Retrieval (2004), section 2. In a short
+    word the plural is among those five: `diffs`.
     """
-    return word[:_STEM_CHARS]
+    is_plural = len(word) > _SHORTEST_SINGULAR and word[-1] == "s" and word[-2] not in "sui"
+    return word[: min(_STEM_CHARS, len(word) - is_plural)]
 
 
 def defines(ctx: Context, chunk: StoredChunk) -> float:
@@ -107,6 +110,14 @@ def path(ctx: Context, chunk: StoredChunk) -> float:
     """Its file or its folders are called what is asked for: nothing sums up a file better."""
     folders, _, name = chunk.key.rpartition("/")
     return 1 + ctx.weights.path * ctx.share(_stems(f"{folders}/{name.partition('.')[0]}"))
+
+
+def names(chunks: Sequence[StoredChunk]) -> frozenset[str]:
+    """The stems of what a file, its folder and what these chunks of it define are called."""
+    folders, _, name = chunks[0].key.rpartition("/")
+    own = f"{folders.rpartition('/')[2]}/{name.partition('.')[0]}"
+    defined = (last_name(symbol) for chunk in chunks for symbol in chunk.symbols)
+    return frozenset().union(_stems(own), *map(_stems, defined))
 
 
 def share_of_names(ctx: Context, chunk: StoredChunk) -> float:

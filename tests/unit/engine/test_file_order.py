@@ -60,6 +60,14 @@ def test_files_that_hold_the_question_together_beat_those_that_repeat_a_word():
     assert order(WHERE, repeats | holds)[0] == "view.py"
 
 
+def test_a_file_that_is_called_what_is_asked_for_comes_before_one_that_is_not():
+    called = {stored("view/difference.py", 0, text="shown to users", total_chunks=3): 9.0}
+    defines = {stored("b.py", 0, text="user", symbols=["show_differences"], total_chunks=3): 9.0}
+    mentions = {stored("a.py", 0, text="shown to users", total_chunks=3): 9.9}
+    assert order(WHERE, mentions | called)[0] == "view/difference.py"
+    assert order(WHERE, mentions | defines)[0] == "b.py"
+
+
 def test_the_best_place_of_each_of_ten_files_comes_before_a_second_one():
     lexical = {
         stored(f"{name}.py", place, text="differences", total_chunks=9): 10.0 - number - place / 10
@@ -113,11 +121,11 @@ def test_evidence_is_of_whole_files():
 def test_each_weight_has_the_sign_that_its_meaning_demands():
     for weights in (BY_MEANING, BY_WORDS):
         assert weights.size < 0
-        assert min(weights.score, weights.second, weights.coverage) > 0
+        assert min(weights.score, weights.second, weights.coverage, weights.names) > 0
     assert BY_MEANING.meaning > 0
     assert BY_WORDS.meaning == 0
-    assert logit(FileEvidence(1, 1, 1, 1, 1), BY_MEANING) == pytest.approx(
-        5.14 + 0.84 + 0.90 + 1.78 - 0.40
+    assert logit(FileEvidence(1, 1, 1, 1, 1, 1), BY_MEANING) == pytest.approx(
+        4.28 + 1.81 + 0.36 + 1.52 + 1.98 - 0.52
     )
 
 

@@ -262,3 +262,7 @@ def test_a_word_and_its_inflections_have_one_stem():
     assert len({signals.stem(word) for word in ("retries", "retry", "retried")} & {"retri"}) == 1
     assert signals.stem("authenticate") == signals.stem("authentication")
     assert signals.stem("get") == "get"
+    assert signals.stem("diffs") == signals.stem("diff")
+    assert [signals.stem(word) for word in ("class", "bus", "this")] == ["class", "bus", "this"]
+    assert signals.stem("diffs") == signals.stem("diff")
+    assert [signals.stem(word) for word in ("class", "bus", "this")] == ["class", "bus", "this"]
