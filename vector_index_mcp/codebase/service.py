@@ -13,7 +13,7 @@ from vector_index_mcp.codebase.hits import nearest
 from vector_index_mcp.codebase.recent import Asker, RecentQueries, asked
 from vector_index_mcp.codebase.wanted import Findings, Sample, wanted
 from vector_index_mcp.engine.cache import EmbeddingCache
-from vector_index_mcp.engine.embed import Embedder
+from vector_index_mcp.engine.embedder import Embedder
 from vector_index_mcp.engine.store import Store
 from vector_index_mcp.engine.types import Hit, StoredChunk
 from vector_index_mcp.errors import DamagedIndexError, QueryError, StorageError, StoreError

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import anyio
 import anyio.abc
 
-from vector_index_mcp.engine.embed import Embedder
+from vector_index_mcp.engine.embedder import Embedder
 from vector_index_mcp.engine.model import looks_like_folder
 from vector_index_mcp.engine.types import Vector
 from vector_index_mcp.errors import ModelNotFoundError

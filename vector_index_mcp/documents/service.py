@@ -22,7 +22,7 @@ from vector_index_mcp.documents.home import Home
 from vector_index_mcp.documents.language_model import LanguageModel
 from vector_index_mcp.documents.operations import Operations
 from vector_index_mcp.engine.cache import EmbeddingCache
-from vector_index_mcp.engine.embed import Embedder
+from vector_index_mcp.engine.embedder import Embedder
 from vector_index_mcp.errors import BusyError, SettingsError, StoreError
 from vector_index_mcp.files.folder import Folder, is_broad
 from vector_index_mcp.indexing.keeper import Options, Role

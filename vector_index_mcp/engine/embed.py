@@ -9,10 +9,10 @@ import itertools
 import json
 import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol, Self, TypeAlias
+from typing import Any, Self
 
 import anyio
 import anyio.abc
@@ -20,6 +20,7 @@ import anyio.to_thread
 import numpy as np
 from anyio.streams.buffered import BufferedByteReceiveStream
 
+from vector_index_mcp.engine.embedder import EmbedderState
 from vector_index_mcp.engine.model import looks_like_folder, model_at_hand
 from vector_index_mcp.engine.queries import Queries
 from vector_index_mcp.engine.types import ModelIdentity, Vector, Vectors
@@ -30,73 +31,8 @@ _LONGEST_HEADER_BYTES = 65_536
 _PATIENCE_SECONDS = 120.0
 _CRASHES_IN_A_ROW = 3  # after so many without an answer in between, starting again is pointless
 
-EmbedderState: TypeAlias = Literal["off", "loading", "ready", "unavailable"]
 StartWorker = Callable[..., Awaitable[anyio.abc.Process]]
 """`processes.children.start`: this package's `engine` knows no processes but its worker."""
-
-
-class Embedder(Protocol):
-    """What turns texts into vectors: the worker, or a fake in tests."""
-
-    @property
-    def state(self) -> EmbedderState:
-        """`off` until it is needed, and after it has rested."""
-
-    @property
-    def reason(self) -> str:
-        """Why it is unavailable, and the remedy; otherwise empty."""
-
-    @property
-    def precision(self) -> str:
-        """The number format it computes in; empty until it is ready."""
-
-    @property
-    def pid(self) -> int | None:
-        """Of the process that holds the model, if there is one."""
-
-    def running(self) -> AbstractAsyncContextManager[object]:
-        """The time in which the other methods may be used."""
-
-    async def identity(self) -> ModelIdentity:
-        """Which model it is. Known well before the model is loaded.
-
-        Raises:
-            ModelNotFoundError: If there is none.
-        """
-
-    async def identity_at_hand(self) -> ModelIdentity | None:
-        """Which model it is; None unless known without starting anything. Never raises."""
-
-    async def embed(self, texts: Sequence[str], *, urgent: bool = False) -> Vectors:
-        """Embed `texts` as texts to be found; as queries, before all others, if `urgent`.
-
-        Returns:
-            float32 array of shape (len(texts), dimension); rows of unit length, in order.
-
-        Raises:
-            ModelNotFoundError: If there is no model.
-            EmbeddingError: If these texts cannot be embedded, or the worker died on them.
-        """
-
-    async def asked(self, text: str) -> tuple[Vector, ModelIdentity] | None:
-        """A query's embedding and its model, at once; None if that takes more. Never raises."""
-
-    @property
-    def has_reranker(self) -> bool:
-        """Whether `scores` can be asked."""
-
-    async def scores(self, query: str, texts: Sequence[str]) -> list[float]:
-        """How well each of `texts` answers `query`, 0 to 1, as a cross-encoder sees it.
-
-        Raises:
-            EmbeddingError: If there is no cross-encoder, or it cannot judge these texts.
-        """
-
-    def start(self) -> None:
-        """Begin to load the model, if that has not happened yet. Returns at once."""
-
-    def retry(self) -> None:
-        """Forget that there was no model, so that the next need looks again."""
 
 
 @dataclass(slots=True)

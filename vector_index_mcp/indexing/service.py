@@ -11,7 +11,7 @@ import anyio
 import anyio.to_thread
 
 from vector_index_mcp.engine.cache import EmbeddingCache
-from vector_index_mcp.engine.embed import Embedder
+from vector_index_mcp.engine.embedder import Embedder
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.errors import BusyError, ModelNotFoundError, Problem, StoreError
 from vector_index_mcp.files.folder import Folder, Folders, absence_of

@@ -6,7 +6,7 @@ from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Self
 
-from vector_index_mcp.engine.embed import Embedder
+from vector_index_mcp.engine.embedder import Embedder
 from vector_index_mcp.engine.types import FileRecord, ModelIdentity
 from vector_index_mcp.indexing.ledger import INDEXED, SKIPPED, Ledger
 from vector_index_mcp.indexing.run import Run

@@ -8,7 +8,7 @@ import anyio
 import anyio.to_thread
 
 from vector_index_mcp.engine.cache import EmbeddingCache
-from vector_index_mcp.engine.embed import Embedder
+from vector_index_mcp.engine.embedder import Embedder
 from vector_index_mcp.engine.embedding_requests import requests_of_equal_work
 from vector_index_mcp.engine.fields import embedded_text
 from vector_index_mcp.engine.store import Store
