@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vector_index_mcp.engine.model import Model
+from vector_index_mcp.engine.model_folder import prompts_of, ways_of
 from vector_index_mcp.engine.types import Vector
 
 if TYPE_CHECKING:  # 10 MB that only who asks by meaning needs
@@ -157,7 +158,7 @@ def _loaded(folder: Path) -> QueryEncoder | None:
     config, pooling = _json(folder / "config.json"), _json(folder / "1_Pooling" / "config.json")
     sentence = _json(folder / "sentence_bert_config.json")
     modules = {module["type"].rpartition(".")[2] for module in _json(folder / "modules.json")}
-    ways = _ways_of(pooling)
+    ways = ways_of(pooling)
     if (
         config["model_type"] != "bert"
         or config["hidden_act"] != "gelu"
@@ -180,26 +181,9 @@ def _loaded(folder: Path) -> QueryEncoder | None:
         tensors,
         config,
         pools_first=ways == {"cls"},
-        prompt=_prompt(folder / "config_sentence_transformers.json"),
+        prompt=prompts_of(folder).query,
         is_lower=bool(sentence.get("do_lower_case")),
     )
-
-
-def _ways_of(pooling: Mapping[str, Any]) -> set[str]:
-    """How tokens become one vector, as sentence-transformers 6 names it, or earlier ones did."""
-    if "pooling_mode" in pooling:
-        mode = pooling["pooling_mode"]
-        return {mode} if isinstance(mode, str) else set(mode)
-    before = {"pooling_mode_mean_tokens": "mean", "pooling_mode_cls_token": "cls"}
-    used = (way for way, is_used in pooling.items() if way.startswith("pooling_mode") and is_used)
-    return {before.get(way, way) for way in used}
-
-
-def _prompt(path: Path) -> str:
-    """What the model wants before a query."""
-    settings = _json(path) if path.is_file() else {}
-    prompts = settings.get("prompts") or {}
-    return prompts.get("query") or prompts.get(settings.get("default_prompt_name") or "") or ""
 
 
 def _mapped(path: Path) -> dict[str, _Array]:

@@ -7,12 +7,16 @@ up in its cache or downloaded.
 import functools
 import hashlib
 import importlib.util
-import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from vector_index_mcp.engine.model_folder import (
+    WEIGHTS,
+    dimension_of,
+    foreign_code_of,
+    has_weights,
+)
 from vector_index_mcp.engine.types import ModelIdentity
 from vector_index_mcp.errors import ModelNotFoundError, Problem
 
@@ -22,7 +26,6 @@ OFFLINE_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 OFFLINE_WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 """Of the official model.safetensors; a package with other weights is not used."""
 
-_WEIGHTS = "model.safetensors"
 _HUB_TIMEOUT_SECONDS = 10
 # What a sentence-transformers model is made of; never pickles (*.bin) and never code (*.py).
 _PATTERNS = ["*.safetensors", "*.json", "*.txt", "*.model", "*/config.json", "*/*.safetensors"]
@@ -97,7 +100,7 @@ def _offline_folder() -> Path | None:
     spec = importlib.util.find_spec(OFFLINE_PACKAGE)
     for location in (spec and spec.submodule_search_locations) or []:
         folder = Path(location) / "model"
-        if sha256_of(folder / _WEIGHTS) == OFFLINE_WEIGHTS_SHA256:
+        if sha256_of(folder / WEIGHTS) == OFFLINE_WEIGHTS_SHA256:
             return folder
     return None
 
@@ -137,26 +140,20 @@ def _checked(name: str, folder: Path) -> Model:
         raise ModelNotFoundError(
             f"the embedding model folder {folder} does not exist", Problem.MODEL_FOLDER_MISSING
         )
-    if not os.path.isfile(folder / _WEIGHTS):
-        raise ModelNotFoundError(f"{folder} has no {_WEIGHTS}", Problem.MODEL_UNSAFE)
     try:
-        dimension = _dimension(folder)
-    except (OSError, KeyError, TypeError, ValueError) as error:
+        has_any, code = has_weights(folder), foreign_code_of(folder)
+        if not has_any:
+            raise ModelNotFoundError(f"{folder} has no {WEIGHTS}", Problem.MODEL_UNSAFE)
+        if code:
+            raise ModelNotFoundError(
+                f"{name} wants code of its own to be run ({code})", Problem.MODEL_WITH_CODE
+            )
+        dimension = dimension_of(folder)
+    except (OSError, KeyError, TypeError, ValueError, AttributeError) as error:
         raise ModelNotFoundError(
             f"{folder} is not a sentence-transformers model ({error!r})", Problem.MODEL_INVALID
         ) from error
     return Model(ModelIdentity(name, _digest(folder), dimension), folder)
-
-
-def _dimension(folder: Path) -> int:
-    """The length of the model's embeddings, read off its configuration."""
-    dimension = int(_json(folder / "config.json")["hidden_size"])
-    modules = folder / "modules.json"
-    for module in _json(modules) if modules.is_file() else []:
-        config = folder / module["path"] / "config.json"
-        if module["type"].endswith("Dense") and config.is_file():
-            dimension = int(_json(config)["out_features"])
-    return dimension
 
 
 def _digest(folder: Path) -> str:
@@ -166,10 +163,6 @@ def _digest(folder: Path) -> str:
         if path.suffix in _SHAPING and path.name != "data_config.json":
             digest.update(f"{path.relative_to(folder).as_posix()}\0{sha256_of(path)}\0".encode())
     return digest.hexdigest()
-
-
-def _json(path: Path) -> Any:
-    return json.loads(path.read_text(encoding="utf-8"))
 
 
 def sha256_of(path: Path) -> str:

@@ -31,6 +31,7 @@ import numpy as np
 
 from vector_index_mcp.engine import lean_transformers
 from vector_index_mcp.engine.model import Model, find_model
+from vector_index_mcp.engine.model_folder import prompts_of
 from vector_index_mcp.engine.types import Vectors
 from vector_index_mcp.errors import ModelNotFoundError, Problem
 
@@ -57,6 +58,7 @@ class Encoder:
         import torch
 
         self._torch = torch
+        self._prompts = prompts_of(model.folder)
         torch.set_num_threads(min(_MOST_THREADS, torch.get_num_threads()))
         try:
             with lean_transformers.standing_in(torch):
@@ -85,7 +87,11 @@ class Encoder:
         encode = model.encode_query if are_queries else model.encode_document
         with self._torch.inference_mode():
             found = encode(
-                texts, batch_size=_BATCH_TEXTS, convert_to_tensor=True, show_progress_bar=False
+                texts,
+                prompt=self._prompts.query if are_queries else self._prompts.document,
+                batch_size=_BATCH_TEXTS,
+                convert_to_tensor=True,
+                show_progress_bar=False,
             )
         vectors = np.ascontiguousarray(found.float().cpu().numpy(), dtype="<f4")
         # Here and not by the model: rounded to bfloat16, the length would be off by a thousandth.
@@ -187,11 +193,17 @@ def main(
         _send(sink, {"event": "unavailable", "problem": error.problem, "reason": str(error)})
         return
     except (OSError, ValueError, RuntimeError, ImportError) as error:
-        reason = f"the embedding model {model_name} cannot be loaded ({error})"
-        _send(sink, {"event": "unavailable", "problem": Problem.MODEL_UNLOADABLE, "reason": reason})
+        reason, problem = f"the embedding model {model_name} cannot be loaded ({error})", _of(error)
+        _send(sink, {"event": "unavailable", "problem": problem, "reason": reason})
         return
     _send(sink, {"event": "ready", "precision": encoder.precision})
     _serve(requests, sink, encoder, Reranker(reranker_name, device), give_back)
+
+
+def _of(error: Exception) -> Problem:
+    """What is wrong with a model that the library does not load."""
+    wants_code = "trust_remote_code" in str(error)
+    return Problem.MODEL_WITH_CODE if wants_code else Problem.MODEL_UNLOADABLE
 
 
 def _serve(

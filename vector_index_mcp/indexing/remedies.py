@@ -30,6 +30,10 @@ _REMEDIES: Mapping[Problem, str] = {
         "has them"
     ),
     Problem.MODEL_INVALID: "set VECTOR_INDEX_EMBEDDING_MODEL to a sentence-transformers model",
+    Problem.MODEL_WITH_CODE: (
+        "no model's code is ever run here, set VECTOR_INDEX_EMBEDDING_MODEL to one that needs no "
+        "trust_remote_code"
+    ),
     Problem.MODEL_UNLOADABLE: (
         "check VECTOR_INDEX_EMBEDDING_MODEL and VECTOR_INDEX_EMBEDDING_DEVICE"
     ),

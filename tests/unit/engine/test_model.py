@@ -17,8 +17,17 @@ from vector_index_mcp.engine.model import (
     looks_like_folder,
     sha256_of,
 )
+from vector_index_mcp.engine.model_folder import Prompts, prompts_of
 from vector_index_mcp.errors import ModelNotFoundError, Problem
 
+OURS = "sentence_transformers.models"
+TRANSFORMER = {"path": "", "type": f"{OURS}.Transformer"}
+POOLING = {"path": "1_Pooling", "type": f"{OURS}.Pooling"}
+DENSE = {"path": "2_Dense", "type": f"{OURS}.Dense"}
+ROUTER = {"path": "", "type": "sentence_transformers.base.modules.router.Router"}
+STATIC = {"path": "0_Static", "type": f"{OURS}.StaticEmbedding"}
+TOWERS = {"query_0": f"{OURS}.Transformer", "document_0": f"{OURS}.Transformer"}
+TWO_MEANS = {"pooling_mode_mean_tokens": True, "pooling_mode_max_tokens": True}
 FIND = """
 import json, sys
 from vector_index_mcp.engine.model import find_model
@@ -177,7 +186,10 @@ def test_a_folder_with_pickled_weights_alone_is_refused(tmp_path):
         {"modules.json": "not json"},
         {"modules.json": {"path": ""}},
         {"modules.json": [{"type": "Dense"}]},
-        {"modules.json": [{"path": "2_Dense", "type": "x.Dense"}], "2_Dense__config.json": "{}"},
+        {
+            "modules.json": [{"path": "2_Dense", "type": f"{OURS}.Dense"}],
+            "2_Dense__config.json": "{}",
+        },
     ],
 )
 def test_a_folder_that_holds_no_model_is_an_error_that_says_so(tmp_path, files):
@@ -194,11 +206,6 @@ def test_a_folder_without_a_configuration_is_not_a_model(tmp_path):
         find_model(str(folder))
 
 
-TRANSFORMER = {"path": "", "type": "sentence_transformers.models.Transformer"}
-POOLING = {"path": "1_Pooling", "type": "sentence_transformers.models.Pooling"}
-DENSE = {"path": "2_Dense", "type": "sentence_transformers.models.Dense"}
-
-
 @pytest.mark.parametrize(
     ("files", "dimension"),
     [
@@ -207,11 +214,93 @@ DENSE = {"path": "2_Dense", "type": "sentence_transformers.models.Dense"}
         ({"modules.json": [TRANSFORMER, DENSE], "2_Dense__config.json": {"out_features": 5}}, 5),
         ({"modules.json": [TRANSFORMER], "2_Dense__config.json": {"out_features": 5}}, 8),
         ({"modules.json": [TRANSFORMER, DENSE]}, 8),
+        ({"modules.json": [TRANSFORMER, POOLING], "1_Pooling__config.json": TWO_MEANS}, 16),
+        ({"config.json": {"d_model": 6}}, 6),
+        ({"config.json": {"dim": 7}}, 7),
+        ({"config.json": {"text_config": {"hidden_size": 4}}}, 4),
+        ({"config_sentence_transformers.json": {"truncate_dim": 3}}, 3),
+        ({"config_sentence_transformers.json": {"truncate_dim": None}}, 8),
     ],
 )
 def test_the_dimension_is_that_of_the_last_module_that_changes_it(tmp_path, files, dimension):
     folder = model_folder(tmp_path / "mine", **files)
     assert find_model(str(folder)).identity.dimension == dimension
+
+
+def tensors_of(**shapes):
+    """The beginning of a file of weights."""
+    said = {name: {"dtype": "F32", "shape": shape} for name, shape in shapes.items()}
+    head = json.dumps({"__metadata__": {}} | said)
+    return len(head).to_bytes(8, "little") + head.encode()
+
+
+def test_a_model_that_is_only_a_table_of_words_has_the_dimension_of_its_rows(tmp_path):
+    folder = model_folder(tmp_path / "mine", **{"modules.json": [STATIC]})
+    (folder / "model.safetensors").rename(folder / "weights")
+    (folder / "0_Static").mkdir()
+    weights = folder / "0_Static" / "model.safetensors"
+    weights.write_bytes(tensors_of(embeddings=[100, 12], weights=[100]))
+    assert find_model(str(folder)).identity.dimension == 12
+    weights.write_bytes(tensors_of(weights=[100]))
+    with pytest.raises(ModelNotFoundError, match="not a sentence-transformers model"):
+        find_model(str(folder))
+
+
+def test_a_model_of_two_towers_is_one_whose_weights_lie_deeper(tmp_path):
+    folder = model_folder(
+        tmp_path / "mine",
+        **{
+            "modules.json": [ROUTER],
+            "router_config.json": {"types": TOWERS},
+            "query_0__config.json": {"hidden_size": 5},
+            "document_0__config.json": {"hidden_size": 5},
+        },
+    )
+    for name in ("model.safetensors", "config.json"):
+        (folder / name).rename(folder / "query_0" / name)
+    (folder / "query_0" / "config.json").write_text('{"hidden_size": 5}')
+    before = find_model(str(folder)).identity
+    assert before.dimension == 5
+    (folder / "query_0" / "model.safetensors").write_text("other weights", encoding="utf-8")
+    assert find_model(str(folder)).identity.digest != before.digest
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"modules.json": [{"path": "", "type": "custom_st.Transformer"}]},
+        {"modules.json": [TRANSFORMER, {"path": "1", "type": "sentence_transformers_x.Pooling"}]},
+        {"modules.json": [ROUTER], "router_config.json": {"types": {"a": "os.path.Evil"}}},
+        {
+            "modules.json": [TRANSFORMER, DENSE],
+            "2_Dense__config.json": {"out_features": 5, "activation_function": "os.abort"},
+        },
+    ],
+    ids=["module", "prefix", "route", "function"],
+)
+def test_a_model_that_wants_its_own_code_run_is_refused_before_it_is_loaded(tmp_path, files):
+    folder = model_folder(tmp_path / "mine", **files)
+    with pytest.raises(ModelNotFoundError, match="wants code of its own to be run") as caught:
+        find_model(str(folder))
+    assert caught.value.problem is Problem.MODEL_WITH_CODE
+
+
+@pytest.mark.parametrize(
+    ("prompts", "query", "document"),
+    [
+        (None, "", ""),
+        ({}, "", ""),
+        ({"query": "q: "}, "q: ", ""),
+        ({"query": "q: ", "document": "d: ", "passage": "p: "}, "q: ", "d: "),
+        ({"document": "", "passage": "p: "}, "", "p: "),
+        ({"query": None, "corpus": "c: "}, "", "c: "),
+        ({"other": "o: "}, "", ""),
+    ],
+)
+def test_a_models_prompts_are_those_of_its_configuration(tmp_path, prompts, query, document):
+    said = {"prompts": prompts, "default_prompt_name": "other"}
+    folder = model_folder(tmp_path / "mine", **{"config_sentence_transformers.json": said})
+    assert prompts_of(folder) == Prompts(query, document)
 
 
 @pytest.mark.parametrize(
