@@ -76,6 +76,8 @@ class Problem(StrEnum):
     """The model's folder holds no safetensors weights."""
     MODEL_INVALID = auto()
     """The folder holds no sentence-transformers model."""
+    MODEL_TOO_SHORT = auto()
+    """The model makes shorter vectors than are wanted."""
     MODEL_WITH_CODE = auto()
     """The model is computed by code of its own, which is never run."""
     MODEL_UNLOADABLE = auto()

@@ -44,6 +44,13 @@ class Settings(BaseModel):
     embedding_device: str = Field(
         "cpu", description="The device that embeds, in PyTorch's words: cpu, cuda, mps"
     )
+    embedding_dimension: int = Field(
+        0,
+        ge=0,
+        le=_MOST,
+        description="How many numbers of each vector are used, the first ones, of a model that was "
+        "trained for that (Matryoshka); empty or 0 for all",
+    )
     rerank_model: str = Field(
         "",
         description="A cross-encoder that ranks what `query` finds in documents: a name on the "
@@ -114,6 +121,11 @@ class Settings(BaseModel):
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"] = Field(
         "WARNING", description="How much is logged to stderr"
     )
+
+    @field_validator("embedding_dimension", mode="before")
+    @classmethod
+    def _all(cls, value: object) -> object:
+        return 0 if value == "" else value
 
     @field_validator("ignore_patterns", mode="before")
     @classmethod

@@ -5,13 +5,19 @@ from functools import partial
 
 import numpy as np
 import pytest
+from serving import call, codebase_of, serving, settled
 from tiny_models import LONG, TEXT, WIDTH, made
+from waiting import eventually
+from writing import write
 
+from vector_index_mcp.datasets.workshop import order_of
 from vector_index_mcp.engine import lean_query
 from vector_index_mcp.engine.embed import WorkerEmbedder
 from vector_index_mcp.engine.model import OFFLINE_MODEL, find_model, model_at_hand
 from vector_index_mcp.errors import ModelNotFoundError
 from vector_index_mcp.processes import children
+from vector_index_mcp.serving.loading import index_of_texts, load_codebase, load_datasets
+from vector_index_mcp.settings import Settings
 
 pytestmark = [pytest.mark.anyio]
 worker_embedder = partial(
@@ -50,6 +56,73 @@ def test_a_query_embedded_at_once_has_the_prompt_for_queries(models):
     assert encoder is not None
     for text, expected in zip([TEXT, LONG], models["bert"].queries, strict=True):
         np.testing.assert_allclose(encoder.encode(text), expected, atol=2e-6)
+
+
+def cut(vectors, dimension):
+    first = vectors[:, :dimension]
+    return first / np.linalg.norm(first, axis=1, keepdims=True)
+
+
+async def test_the_first_numbers_of_a_vector_are_one_of_unit_length(models):
+    tiny, wanted = models["bert"], WIDTH // 2
+    async with worker_embedder(str(tiny.folder), dimension=wanted).running() as embedder:
+        queries = await embedder.embed([TEXT, LONG], urgent=True)
+        documents = await embedder.embed([TEXT, LONG])
+        at_once, model = await embedder.asked(TEXT)
+        assert await embedder.identity() == await embedder.identity_at_hand() == model
+    assert model.dimension == wanted
+    np.testing.assert_allclose(queries, cut(tiny.queries, wanted), atol=NEAR)
+    np.testing.assert_allclose(documents, cut(tiny.documents, wanted), atol=NEAR)
+    np.testing.assert_allclose(at_once, cut(tiny.queries, wanted)[0], atol=2e-6)
+
+
+async def test_more_numbers_than_a_model_has_are_refused_with_what_to_do(models):
+    name = str(models["bert"].folder)
+    async with worker_embedder(name, dimension=WIDTH + 1).running() as embedder:
+        assert await embedder.asked(TEXT) is None
+        with pytest.raises(ModelNotFoundError, match="17 are wanted; remedy of model_too_short$"):
+            await embedder.embed([TEXT])
+
+
+async def test_an_index_never_mixes_vectors_of_different_lengths(models, tmp_path):
+    """Kept for a while with whole vectors, then cut ones, then whole ones: cached, all of them."""
+    root = tmp_path / "project"
+    root.mkdir()
+    write(root, {"cats.txt": TEXT, "long.txt": LONG})
+    computed = {}
+    for step, wanted in enumerate((0, 8, 4, 0, 8)):
+        embedder = worker_embedder(str(models["bert"].folder), dimension=wanted)
+        codebase = codebase_of(root, embedder)
+        async with serving(codebase) as client:
+            await call(client, "search_index", query="a cat")  # which looks whose vectors they are
+
+            async def status_of_this_length(client=client, wanted=wanted or WIDTH):
+                status = await settled(client)
+                return status["model"]["dimension"] == wanted and status
+
+            status = await eventually(status_of_this_length)
+            answer = await call(client, "search_index", query="where do cats sleep")
+            assert (answer["mode"], answer["note"]) == ("hybrid", None)
+        model = status["model"]
+        assert ("numbers" in model["name"]) == bool(wanted)
+        computed[step] = model["chunks_embedded"]
+    assert computed == {0: 2, 1: 2, 2: 2, 3: 0, 4: 0}
+
+
+async def test_datasets_are_searched_with_whole_vectors(models, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    name = str(models["bert"].folder)
+    settings = Settings(embedding_model=name, embedding_dimension=4)
+    datasets = load_datasets(tmp_path / "datasets", settings)
+    texts = tmp_path / "texts"
+    texts.mkdir()
+    order = order_of({"sourcePath": str(texts), "datasetId": "x", "name": "X"})
+    vector, _ = await datasets._models.embedded(name, TEXT)
+    assert vector.shape == (WIDTH,)
+    made = index_of_texts(order, tmp_path / "datasets", settings)
+    assert (await made.embedder.identity_at_hand()).dimension == WIDTH
+    project = load_codebase(tmp_path, settings)
+    assert (await project.index.embedder.identity_at_hand()).dimension == 4
 
 
 async def test_a_model_whose_architecture_is_its_own_code_is_refused_with_what_to_do(tmp_path):

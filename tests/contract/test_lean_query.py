@@ -35,7 +35,7 @@ def model():
 
 
 def as_model(folder):
-    return Model(ModelIdentity("tiny", "00", 16), folder)
+    return Model(ModelIdentity("tiny", "00", 384), folder)
 
 
 # In a process of its own: the library takes any folder called `datasets` for a library.

@@ -36,6 +36,11 @@ FIELDS = {
         {"": "at least 1 character"},
     ),
     "embedding_device": Case("cpu", {"cuda:1": "cuda:1"}, {}),
+    "embedding_dimension": Case(
+        0,
+        {"": 0, "0": 0, "256": 256},
+        {"-1": "greater than or equal to 0", "x": "valid integer", **BEYOND_COUNTING},
+    ),
     "rerank_model": Case("", {"owner/name": "owner/name"}, {}),
     "llm_url": Case(
         "",

@@ -16,6 +16,7 @@ from vector_index_mcp.engine.types import Vectors
 from vector_index_mcp.errors import BackgroundError, EmbeddingError, ProjectError
 from vector_index_mcp.indexing.remedies import Remedies
 from vector_index_mcp.processes import children
+from vector_index_mcp.settings import Settings
 
 _TEXTS = (
     "read the configuration file",
@@ -38,14 +39,19 @@ def model(case: Case) -> Finding:
     except (BackgroundError, ProjectError):
         pass  # that is for other checks
     settings = case.settings
-    return anyio.run(
-        _model, settings.embedding_model, settings.embedding_device, case.subject.remedies
-    )
+    return anyio.run(_model, settings, case.subject.remedies)
 
 
-async def _model(name: str, device: str, remedies: Remedies) -> Finding:
+async def _model(settings: Settings, remedies: Remedies) -> Finding:
     began = time.monotonic()
-    worker = WorkerEmbedder(name, device, start_worker=children.start, remedy_of=remedies.of)
+    name, device = settings.embedding_model, settings.embedding_device
+    worker = WorkerEmbedder(
+        name,
+        device,
+        dimension=settings.embedding_dimension,
+        start_worker=children.start,
+        remedy_of=remedies.of,
+    )
     async with worker.running() as embedder:
         try:
             vectors = await embedder.embed(_TEXTS)

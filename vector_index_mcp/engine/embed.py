@@ -54,6 +54,7 @@ class WorkerEmbedder:
         idle_seconds: float = math.inf,
         patience_seconds: float = _PATIENCE_SECONDS,
         *,
+        dimension: int = 0,
         reranker_name: str = "",
         start_worker: StartWorker,
         remedy_of: Callable[[Problem], str],
@@ -65,6 +66,7 @@ class WorkerEmbedder:
             device: As torch names it.
             idle_seconds: After this time without a request the worker ends.
             patience_seconds: A request that takes longer ends the worker.
+            dimension: How many of the first numbers of its vectors are used; 0 for all.
             reranker_name: A cross-encoder's name at the hub, or the path of its folder; empty for
                 none.
             start_worker: Starts a module of this package as a child process, given its name, the
@@ -72,8 +74,8 @@ class WorkerEmbedder:
             remedy_of: What to do about a problem with the model or the worker.
         """
         self._model_name, self._reranker_name = _absolute(model_name), _absolute(reranker_name)
-        self._queries = Queries(self._model_name)
-        self._device = device
+        self._queries = Queries(self._model_name, dimension)
+        self._device, self._dimension = device, dimension
         self._idle_seconds = idle_seconds
         self._patience_seconds = patience_seconds
         self._start_worker, self._remedy_of = start_worker, remedy_of
@@ -144,7 +146,7 @@ class WorkerEmbedder:
     async def identity_at_hand(self) -> ModelIdentity | None:
         """Which model it is; see `Embedder`."""
         try:
-            model = await anyio.to_thread.run_sync(model_at_hand, self._model_name)
+            model = await anyio.to_thread.run_sync(model_at_hand, self._model_name, self._dimension)
         except (ModelNotFoundError, OSError):  # the worker will say so
             return None
         return model.identity if model is not None else None
@@ -225,6 +227,7 @@ class WorkerEmbedder:
                 self._model_name,
                 self._device,
                 self._reranker_name,
+                str(self._dimension),
                 environment=_WORKER_ENVIRONMENT,
             )
         except OSError as error:  # no descriptors, no memory, no such interpreter any more

@@ -62,6 +62,7 @@ class QueryEncoder:
         pools_first: bool,
         prompt: str,
         is_lower: bool,
+        dimension: int,
     ) -> None:
         """Take the parts of a model.
 
@@ -72,10 +73,12 @@ class QueryEncoder:
             pools_first: Whether the first token stands for the text, and not the mean of all.
             prompt: What stands before each query.
             is_lower: Whether capitals are lost before the tokenizer sees a text.
+            dimension: How many of the first numbers are used.
         """
         self._tokenizer, self._tensors = tokenizer, tensors
         self._heads, self._epsilon = config["num_attention_heads"], config["layer_norm_eps"]
         self._pools_first, self._prompt, self._is_lower = pools_first, prompt, is_lower
+        self._dimension = dimension
         self._layers = [self._layer(number) for number in range(config["num_hidden_layers"])]
 
     def encode(self, text: str) -> Vector:
@@ -90,6 +93,7 @@ class QueryEncoder:
         for layer in self._layers:
             hidden = self._through(layer, hidden)
         pooled = hidden[0] if self._pools_first else hidden.mean(axis=0)
+        pooled = pooled[: self._dimension]
         length = max(float(np.linalg.norm(pooled)), _LEAST_NORM)
         return np.asarray(pooled / length, dtype="<f4")
 
@@ -149,12 +153,12 @@ def _gelu(x: _Array) -> _Array:
 def load(model: Model) -> QueryEncoder | None:
     """What embeds queries as `model` does; None if it is of a kind that is not known here."""
     try:
-        return _loaded(model.folder)
+        return _loaded(model.folder, model.identity.dimension)
     except Exception:  # noqa: BLE001  # what tokenizers raises is nothing narrower
         return None  # the worker knows better, or says what is wrong
 
 
-def _loaded(folder: Path) -> QueryEncoder | None:
+def _loaded(folder: Path, dimension: int) -> QueryEncoder | None:
     config, pooling = _json(folder / "config.json"), _json(folder / "1_Pooling" / "config.json")
     sentence = _json(folder / "sentence_bert_config.json")
     modules = {module["type"].rpartition(".")[2] for module in _json(folder / "modules.json")}
@@ -183,6 +187,7 @@ def _loaded(folder: Path) -> QueryEncoder | None:
         pools_first=ways == {"cls"},
         prompt=prompts_of(folder).query,
         is_lower=bool(sentence.get("do_lower_case")),
+        dimension=dimension,
     )
 
 

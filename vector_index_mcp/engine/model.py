@@ -41,42 +41,47 @@ class Model:
     folder: Path
 
 
-def find_model(name: str) -> Model:
+def find_model(name: str, dimension: int = 0) -> Model:
     """The model `name`: a folder, or a name on the hub.
 
     Looks at the folder, the package of the extra `offline`, the hub's local cache and, last, the
     hub itself, which may take minutes.
 
+    Args:
+        name: As people give it.
+        dimension: How many of the first numbers of its vectors are used; 0 for all.
+
     Raises:
         ModelNotFoundError: If it is nowhere to be had, or cannot be a model; has a `problem`.
     """
-    return model_at_hand(name) or _checked(name, _hub_folder(full_name(name)))
+    found = model_at_hand(name, dimension)
+    return found or _checked(name, _hub_folder(full_name(name)), dimension)
 
 
-def model_at_hand(name: str) -> Model | None:
+def model_at_hand(name: str, dimension: int = 0) -> Model | None:
     """The model `name` if it is a folder or the one of the extra `offline`; takes 0.1 s.
 
     Raises:
         ModelNotFoundError: If it is a folder without a model.
     """
     if looks_like_folder(name):
-        return _checked(name, Path(name).expanduser())
+        return _checked(name, Path(name).expanduser(), dimension)
     if full_name(name) == OFFLINE_MODEL and (folder := _offline_folder()):
-        return _checked(name, folder)
+        return _checked(name, folder, dimension)
     return None
 
 
-def model_on_this_machine(name: str) -> Model | None:
+def model_on_this_machine(name: str, dimension: int = 0) -> Model | None:
     """The model `name` if it need not be downloaded; None if it must.
 
     Raises:
         ModelNotFoundError: If it is a folder without a model.
     """
-    found = model_at_hand(name)
+    found = model_at_hand(name, dimension)
     if found is not None or looks_like_folder(name):
         return found
     try:
-        return _checked(name, _from_hub(full_name(name), local_files_only=True))
+        return _checked(name, _from_hub(full_name(name), local_files_only=True), dimension)
     except (OSError, ValueError):
         return None
 
@@ -134,7 +139,7 @@ def _from_hub(name: str, *, local_files_only: bool) -> Path:
     return Path(folder)
 
 
-def _checked(name: str, folder: Path) -> Model:
+def _checked(name: str, folder: Path, dimension: int) -> Model:
     """The model in `folder`, if it is one that can be loaded safely."""
     if not os.path.isdir(folder):
         raise ModelNotFoundError(
@@ -148,12 +153,29 @@ def _checked(name: str, folder: Path) -> Model:
             raise ModelNotFoundError(
                 f"{name} wants code of its own to be run ({code})", Problem.MODEL_WITH_CODE
             )
-        dimension = dimension_of(folder)
+        own = dimension_of(folder)
     except (OSError, KeyError, TypeError, ValueError, AttributeError) as error:
         raise ModelNotFoundError(
             f"{folder} is not a sentence-transformers model ({error!r})", Problem.MODEL_INVALID
         ) from error
-    return Model(ModelIdentity(name, _digest(folder), dimension), folder)
+    return Model(_identity(name, _digest(folder), own, dimension), folder)
+
+
+def _identity(name: str, digest: str, own: int, wanted: int) -> ModelIdentity:
+    """Which model it is if of `own` numbers `wanted` are used: to all who keep vectors another one.
+
+    Raises:
+        ModelNotFoundError: If it has not so many.
+    """
+    if wanted in (0, own):
+        return ModelIdentity(name, digest, own)
+    if wanted > own:
+        raise ModelNotFoundError(
+            f"{name} makes vectors of {own} numbers, and {wanted} are wanted",
+            Problem.MODEL_TOO_SHORT,
+        )
+    cut = hashlib.sha256(f"{digest}\0{wanted}".encode()).hexdigest()
+    return ModelIdentity(f"{name} ({wanted} of {own} numbers)", cut, wanted)
 
 
 def _digest(folder: Path) -> str:

@@ -24,9 +24,9 @@ class _Loaded:
 class Queries:
     """Embeds queries, one at a time."""
 
-    def __init__(self, model_name: str) -> None:
-        """Prepare; the model is looked for when it is first asked."""
-        self._model_name = model_name
+    def __init__(self, model_name: str, dimension: int = 0) -> None:
+        """Prepare, with the arguments of `find_model`; it is looked for when it is first asked."""
+        self._model_name, self._dimension = model_name, dimension
         self._loaded: _Loaded | None = None
         self._asking = anyio.Lock()
 
@@ -38,7 +38,9 @@ class Queries:
         """The embedding of a query, and by which model; None if only the worker can tell."""
         async with self._asking:
             if self._loaded is None:
-                self._loaded = await anyio.to_thread.run_sync(_load, self._model_name)
+                self._loaded = await anyio.to_thread.run_sync(
+                    _load, self._model_name, self._dimension
+                )
             loaded = self._loaded
             if loaded.encoder is None or loaded.identity is None:
                 return None
@@ -66,9 +68,9 @@ def _encoded(encoder: lean_query.QueryEncoder, text: str) -> Vector | None:
     return vector
 
 
-def _load(model_name: str) -> _Loaded:
+def _load(model_name: str, dimension: int) -> _Loaded:
     try:
-        model = model_on_this_machine(model_name)
+        model = model_on_this_machine(model_name, dimension)
     except (ModelNotFoundError, OSError):  # the worker will say so
         model = None
     encoder = lean_query.load(model) if model is not None else None

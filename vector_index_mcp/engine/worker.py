@@ -58,7 +58,7 @@ class Encoder:
         import torch
 
         self._torch = torch
-        self._prompts = prompts_of(model.folder)
+        self._prompts, self._dimension = prompts_of(model.folder), model.identity.dimension
         torch.set_num_threads(min(_MOST_THREADS, torch.get_num_threads()))
         try:
             with lean_transformers.standing_in(torch):
@@ -93,7 +93,8 @@ class Encoder:
                 convert_to_tensor=True,
                 show_progress_bar=False,
             )
-        vectors = np.ascontiguousarray(found.float().cpu().numpy(), dtype="<f4")
+        found = found[:, : self._dimension].float().cpu()
+        vectors = np.ascontiguousarray(found.numpy(), dtype="<f4")
         # Here and not by the model: rounded to bfloat16, the length would be off by a thousandth.
         norms = np.linalg.norm(vectors, axis=1, keepdims=True)
         return np.asarray(vectors / np.maximum(norms, _LEAST_NORM), dtype="<f4")
@@ -172,6 +173,7 @@ def main(
     model_name: str,
     device: str,
     reranker_name: str = "",
+    dimension: str = "0",
 ) -> None:
     """Serve requests until the input ends.
 
@@ -182,11 +184,12 @@ def main(
         model_name: As `find_model` takes it.
         device: As torch names it.
         reranker_name: As `find_model` takes it; empty for none.
+        dimension: As `find_model` takes it, in digits.
     """
     requests: _Requests = queue.PriorityQueue()
     threading.Thread(target=_read, args=(source, requests), daemon=True).start()
     try:
-        model = find_model(model_name)
+        model = find_model(model_name, int(dimension))
         _send(sink, {"event": "model", **asdict(model.identity)})
         encoder = Encoder(model, device)
     except ModelNotFoundError as error:

@@ -30,6 +30,9 @@ _REMEDIES: Mapping[Problem, str] = {
         "has them"
     ),
     Problem.MODEL_INVALID: "set VECTOR_INDEX_EMBEDDING_MODEL to a sentence-transformers model",
+    Problem.MODEL_TOO_SHORT: (
+        "set VECTOR_INDEX_EMBEDDING_DIMENSION to as many at most, or unset it to use all"
+    ),
     Problem.MODEL_WITH_CODE: (
         "no model's code is ever run here, set VECTOR_INDEX_EMBEDDING_MODEL to one that needs no "
         "trust_remote_code"

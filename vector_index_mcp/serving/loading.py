@@ -230,7 +230,9 @@ def load_datasets(root: Path, settings: Settings) -> "Datasets":
     def other(model: str) -> "WorkerEmbedder":
         return _embedder_of(settings, REMEDIES, model)
 
-    models = Models(settings.embedding_model, _embedder_of(settings, REMEDIES), other)
+    # Datasets are searched with whole vectors, as they were made.
+    usual = settings.model_copy(update={"embedding_dimension": 0})
+    models = Models(settings.embedding_model, _embedder_of(usual, REMEDIES), other)
     index_of = partial(index_of_texts, settings=settings)
     workshop = Workshop(root, index_of, allow_broad=settings.allow_broad_path)
     return Datasets(registry, models, workshop, REMEDIES)
@@ -255,7 +257,8 @@ def index_of_texts(order: "Order", root: Path, settings: Settings) -> "LiveIndex
         "embedding_model": order.model or settings.embedding_model,
         "chunk_max_chars": order.chunk_chars or settings.chunk_max_chars,
     }
-    chosen, endings = settings.model_copy(update=changed), tuple(order.endings)
+    chosen = settings.model_copy(update={**changed, "embedding_dimension": 0})
+    endings = tuple(order.endings)
     is_among = root != order.source and root.is_relative_to(order.source)
     left_out = (f"/{root.relative_to(order.source).as_posix()}/",) if is_among else ()
     known = repr((order.source, endings, left_out, *changed.values()))
@@ -328,6 +331,7 @@ def _embedder_of(settings: Settings, remedies: "Remedies", other: str = "") -> "
         other or settings.embedding_model,
         settings.embedding_device,
         settings.worker_idle_minutes * _SECONDS_PER_MINUTE,
+        dimension=0 if other else settings.embedding_dimension,
         reranker_name="" if other else settings.rerank_model,
         start_worker=start,
         remedy_of=remedy_of,

@@ -285,6 +285,23 @@ def test_a_model_that_wants_its_own_code_run_is_refused_before_it_is_loaded(tmp_
     assert caught.value.problem is Problem.MODEL_WITH_CODE
 
 
+def test_vectors_that_are_cut_are_those_of_another_model(tmp_path):
+    name = str(model_folder(tmp_path / "mine"))
+    found = {wanted: find_model(name, wanted).identity for wanted in (0, 8, 7, 1)}
+    assert [identity.dimension for identity in found.values()] == [8, 8, 7, 1]
+    assert found[0] == found[8]
+    assert len({identity.digest for identity in found.values()}) == 3
+    assert [bytes.fromhex(identity.digest) for identity in found.values()]
+    assert found[7].name == f"{name} (7 of 8 numbers)"
+
+
+def test_more_numbers_than_a_model_has_are_refused(tmp_path):
+    folder = model_folder(tmp_path / "mine")
+    with pytest.raises(ModelNotFoundError, match="vectors of 8 numbers, and 9 are want") as caught:
+        find_model(str(folder), 9)
+    assert caught.value.problem is Problem.MODEL_TOO_SHORT
+
+
 @pytest.mark.parametrize(
     ("prompts", "query", "document"),
     [
