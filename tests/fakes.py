@@ -91,6 +91,12 @@ class FakeEmbedder:
         return self._identity
 
     has_reranker = False
+    reranker_state = "off"
+    reranker_reason = ""
+
+    def start_reranker(self):
+        if self.reranker_state == "off":
+            self.reranker_state = "loading"
 
     async def embed(self, texts, *, urgent=False):
         self.calls += 1

@@ -162,9 +162,10 @@ class Judge(FakeEmbedder):
     """It has a cross-encoder, which likes texts that hold `favourite`."""
 
     has_reranker = True
+    reranker_state = "ready"
     favourite = "roadmap"
 
-    async def scores(self, query, texts):
+    async def scores(self, query, texts, seconds=None):
         self.judged = query, list(texts)
         return [float(self.favourite in text) for text in texts]
 

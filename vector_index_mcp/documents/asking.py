@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-import anyio
-
 from vector_index_mcp.documents.catalog import Entry, entries_of, entry_at
 from vector_index_mcp.documents.conditions import date_of, has_conditions, understood
 from vector_index_mcp.documents.contexts import context_of
@@ -19,8 +17,9 @@ from vector_index_mcp.engine.prose import ranking, searching
 from vector_index_mcp.engine.prose.stems import asked_stems, stems_of
 from vector_index_mcp.engine.store import Store
 from vector_index_mcp.engine.types import Filters, Hit, StoredChunk, Vector
-from vector_index_mcp.errors import EmbeddingError, NoVectorsError, QueryError, SettingsError
+from vector_index_mcp.errors import NoVectorsError, QueryError, SettingsError
 from vector_index_mcp.indexing.asking import Question, ask
+from vector_index_mcp.indexing.judging import judged
 from vector_index_mcp.indexing.ledger import Ledger
 
 _log = logging.getLogger(__name__)
@@ -214,15 +213,14 @@ class _Finder:
         """What a reranker says of hits, by key; None if there is none, or it does not answer."""
         model, embedder = self._documents.language_model, self._documents.embedder
         passages = [f"{hit.chunk.scope}\n{hit.chunk.text}" for hit in hits]
-        scores = None
-        if passages and embedder.has_reranker:
-            try:
-                with anyio.fail_after(_RERANK_SECONDS):
-                    scores = await embedder.scores(self._wanted.query, passages)
-            except (EmbeddingError, TimeoutError) as error:
-                _log.warning("the cross-encoder does not answer (%r)", error)
+        query, scores = self._wanted.query, None
+        if embedder.has_reranker:
+            judgement = await judged(embedder, query, passages, _RERANK_SECONDS, waits_to_load=True)
+            scores = judgement.scores
+            if judgement.lack:
+                _log.warning("documents are not ranked by the cross-encoder: %s", judgement.lack)
         elif passages and model is not None:
-            scores = await model.scores(self._wanted.query, passages)
+            scores = await model.scores(query, passages)
         if scores is None:
             return None
         return {hit.chunk.key: score for hit, score in zip(hits, scores, strict=True)}

@@ -92,6 +92,8 @@ class WorkerEmbedder:
         self.state: EmbedderState = "off"
         self.reason = ""
         self.precision = ""
+        self.reranker_state: EmbedderState = "off"
+        self.reranker_reason = ""
 
     @property
     def pid(self) -> int | None:
@@ -130,6 +132,8 @@ class WorkerEmbedder:
     def retry(self) -> None:
         """See `Embedder`."""
         self._queries.forget()
+        if self.reranker_state == "unavailable":
+            self.reranker_state, self.reranker_reason = "off", ""
         if self.state == "unavailable":
             self._crashes = 0
             self._set_state("off")
@@ -160,11 +164,32 @@ class WorkerEmbedder:
         """Whether `scores` can be asked."""
         return bool(self._reranker_name)
 
-    async def scores(self, query: str, texts: Sequence[str]) -> list[float]:
+    def start_reranker(self) -> None:
+        """See `Embedder`."""
+        if self.has_reranker and self.reranker_state == "off" and self._tasks is not None:
+            self.reranker_state = "loading"
+            self._tasks.start_soon(self._load_reranker)
+
+    async def _load_reranker(self) -> None:
+        request = {"urgent": False, "texts": [""], "query": ""}
+        try:
+            await self._answer_to(request, "ranked", math.inf)  # it may have to be downloaded
+        except EmbeddingError as error:
+            if self.reranker_state == "loading":  # else the worker has ended meanwhile
+                self.reranker_state = "unavailable"
+                why = str(error).removeprefix("1 texts could not be ranked: ")
+                self.reranker_reason = f"it cannot be loaded ({why})"
+        else:
+            self.reranker_state = "ready"
+
+    async def scores(
+        self, query: str, texts: Sequence[str], seconds: float | None = None
+    ) -> list[float]:
         """How well each of `texts` answers `query`; see `Embedder`."""
         if not self.has_reranker:
             raise EmbeddingError("no cross-encoder is configured")
-        request = {"urgent": True, "texts": list(texts), "query": query}
+        limit = {} if seconds is None else {"seconds": seconds}
+        request = {"urgent": True, "texts": list(texts), "query": query, **limit}
         found = await self._answer_to(request, "ranked")
         return [float(score) for score in found[:, 0]]
 
@@ -172,12 +197,15 @@ class WorkerEmbedder:
         """Embed `texts`; see `Embedder`."""
         return await self._answer_to({"urgent": urgent, "texts": list(texts)}, "embedded")
 
-    async def _answer_to(self, request: dict[str, Any], what: str) -> Vectors:
+    async def _answer_to(
+        self, request: dict[str, Any], what: str, patience_seconds: float | None = None
+    ) -> Vectors:
         """The rows that the worker answers.
 
         Args:
             request: Without its id.
             what: What is done to its texts, as an error says it.
+            patience_seconds: After this time it is taken to hang; None for as long as usual.
         """
         self.start()
         while self.state != "ready":
@@ -190,7 +218,7 @@ class WorkerEmbedder:
         self._replies[number] = reply
         try:
             await self._send({"id": number, **request})
-            with anyio.move_on_after(self._patience_seconds) as patience:
+            with anyio.move_on_after(patience_seconds or self._patience_seconds) as patience:
                 await reply.done.wait()
             if patience.cancelled_caught and self._process is not None:
                 self._process.kill()  # its end is the answer
@@ -290,6 +318,8 @@ class WorkerEmbedder:
         status = await process.wait()
         await process.aclose()
         self._process = None
+        if self.reranker_state != "unavailable":
+            self.reranker_state = "off"
         for reply in self._replies.values():
             reply.error = f"the embedding worker died (status {status})"
             reply.done.set()

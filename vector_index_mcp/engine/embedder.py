@@ -59,12 +59,30 @@ class Embedder(Protocol):
     def has_reranker(self) -> bool:
         """Whether `scores` can be asked."""
 
-    async def scores(self, query: str, texts: Sequence[str]) -> list[float]:
+    @property
+    def reranker_state(self) -> EmbedderState:
+        """`off` until it is needed, and whenever there is no worker."""
+
+    @property
+    def reranker_reason(self) -> str:
+        """Why it is unavailable; otherwise empty."""
+
+    async def scores(
+        self, query: str, texts: Sequence[str], seconds: float | None = None
+    ) -> list[float]:
         """How well each of `texts` answers `query`, 0 to 1, as a cross-encoder sees it.
 
+        Args:
+            query: What was asked.
+            texts: What may answer it.
+            seconds: How long anybody waits; None for as long as it takes.
+
         Raises:
-            EmbeddingError: If there is no cross-encoder, or it cannot judge these texts.
+            EmbeddingError: If there is no cross-encoder, or it cannot judge these texts in time.
         """
+
+    def start_reranker(self) -> None:
+        """Begin to load it, if that has not happened yet. Returns at once."""
 
     def start(self) -> None:
         """Begin to load the model, if that has not happened yet. Returns at once."""

@@ -10,7 +10,8 @@ vectors as raw little-endian float32.
             {"id": 1, "rows": 2, "dimension": 384}<bytes>    or    {"id": 1, "error": ...}
 
 A request with a "query" beside its texts is for the reranker: how well each text answers it, as
-rows of dimension 1. That model is loaded when it is first asked.
+rows of dimension 1, or an error if that takes longer than its "seconds", for nobody waits any more.
+That model is loaded when it is first asked, while other requests are answered.
 
 Urgent requests (queries) overtake the others. The end of its input, which is also what it sees
 when the parent is killed, ends the worker at once, even in the middle of a batch.
@@ -19,6 +20,7 @@ when the parent is killed, ends the worker at once, even in the middle of a batc
 import copy
 import itertools
 import json
+import math
 import os
 import queue
 import threading
@@ -30,12 +32,14 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from vector_index_mcp.engine import lean_transformers
+from vector_index_mcp.engine.batched import batched
 from vector_index_mcp.engine.model import Model, find_model
 from vector_index_mcp.engine.model_folder import prompts_of
 from vector_index_mcp.engine.types import Vectors
 from vector_index_mcp.errors import ModelNotFoundError, Problem
 
 _MOST_THREADS = 8  # on a large machine, the rest is the user's
+_BATCH_JUDGED = 8  # pairs; between two batches is seen whether anybody still waits
 _BATCH_TEXTS = 64  # no limit in practice: requests are of a size to be computed at once
 # How close a faster precision must stay to float32. Measured for bfloat16 over 384 chunks: 0.99989
 # at least, with 1.7 times as many chunks a second, and 11 ms instead of 13 for a query.
@@ -47,7 +51,31 @@ _LEAST_NORM = 1e-12
 _KEEPING_SECONDS = 5.0
 _PROBE = ["def parse(line): return line.split(',')", "where is the configuration read? " * 40]
 
-_Requests = queue.PriorityQueue[tuple[bool, int, dict[str, Any]]]
+_Request = dict[str, Any]
+# What a model may raise, or who looks for one.
+_FAULTS = (
+    *(RuntimeError, ValueError, TypeError, MemoryError, OSError, ImportError),
+    ModelNotFoundError,
+)
+
+
+class _Inbox:
+    """Requests that wait, the urgent ones first. Any thread may use it."""
+
+    def __init__(self) -> None:
+        self._requests: queue.PriorityQueue[tuple[bool, int, _Request]] = queue.PriorityQueue()
+        self._arrivals = itertools.count()
+
+    def put(self, request: _Request) -> None:
+        self._requests.put((not request["urgent"], next(self._arrivals), request))
+
+    def get(self, timeout: float | None) -> _Request:
+        """The next one.
+
+        Raises:
+            queue.Empty: If there is none for so long.
+        """
+        return self._requests.get(timeout=timeout)[2]
 
 
 class Encoder:
@@ -117,25 +145,65 @@ class Encoder:
 
 
 class Reranker:
-    """A cross-encoder, loaded when it is first asked."""
+    """A cross-encoder, loaded in a thread when it is first asked: that may take minutes."""
 
-    def __init__(self, model_name: str, device: str) -> None:
+    def __init__(self, model_name: str, device: str, again: Callable[[_Request], None]) -> None:
+        """Prepare.
+
+        Args:
+            model_name: As `find_model` takes it.
+            device: As torch names it.
+            again: Takes a request back that had to wait, with its "failure" if it was in vain.
+        """
         self._model_name = model_name
         self._device = device
+        self._again = again
         self._model: Any = None
+        self._waiting: list[_Request] = []
+        self._is_loading = False
+        self._lock = threading.Lock()
 
-    def scores(self, query: str, texts: list[str]) -> Vectors:
-        """How well each of `texts` answers `query`: float32 of shape (len(texts), 1), 0 to 1.
+    def keeps(self, request: _Request) -> bool:
+        """Whether a request has to wait until the model is loaded; then it comes again."""
+        with self._lock:
+            if self._model is not None or "failure" in request:
+                return False
+            self._waiting.append(request)
+            if not self._is_loading:
+                self._is_loading = True
+                threading.Thread(target=self._load, daemon=True).start()
+        return True
+
+    def _load(self) -> None:
+        model, failure = None, {}
+        try:
+            model = self._loaded()
+        except _FAULTS as error:
+            failure = {"failure": f"{type(error).__name__}: {error}"}
+        with self._lock:
+            self._model, self._is_loading = model, False
+            waiting, self._waiting = self._waiting, []
+        for request in waiting:
+            self._again(request | failure)
+
+    def scores(self, request: _Request) -> Vectors:
+        """How well each of its texts answers its query: float32 of shape (texts, 1), 0 to 1.
 
         Raises:
-            ModelNotFoundError: If there is no such model.
+            TimeoutError: If nobody waits for it any more.
         """
-        if self._model is None:
-            self._model = self._loaded()
-        found = self._model.predict(
-            [(query, text) for text in texts], batch_size=_BATCH_TEXTS, show_progress_bar=False
-        )
-        return np.asarray(found, dtype="<f4").reshape(len(texts), 1)
+        query, texts = request["query"], request["texts"]
+        found = np.empty((len(texts), 1), dtype="<f4")
+        order = sorted(range(len(texts)), key=lambda number: len(texts[number]))
+        for batch in batched(order, _BATCH_JUDGED):
+            if time.monotonic() > request.get("until", math.inf):
+                raise TimeoutError("nobody waits for it any more")
+            found[batch, 0] = self._model.predict(
+                [(query, texts[n]) for n in batch],
+                batch_size=_BATCH_JUDGED,
+                show_progress_bar=False,
+            )
+        return found
 
     def _loaded(self) -> Any:
         import torch
@@ -186,7 +254,7 @@ def main(
         reranker_name: As `find_model` takes it; empty for none.
         dimension: As `find_model` takes it, in digits.
     """
-    requests: _Requests = queue.PriorityQueue()
+    requests = _Inbox()
     threading.Thread(target=_read, args=(source, requests), daemon=True).start()
     try:
         model = find_model(model_name, int(dimension))
@@ -200,7 +268,7 @@ def main(
         _send(sink, {"event": "unavailable", "problem": problem, "reason": reason})
         return
     _send(sink, {"event": "ready", "precision": encoder.precision})
-    _serve(requests, sink, encoder, Reranker(reranker_name, device), give_back)
+    _serve(requests, sink, encoder, Reranker(reranker_name, device, requests.put), give_back)
 
 
 def _of(error: Exception) -> Problem:
@@ -210,7 +278,7 @@ def _of(error: Exception) -> Problem:
 
 
 def _serve(
-    requests: _Requests,
+    requests: _Inbox,
     sink: BinaryIO,
     encoder: Encoder,
     reranker: Reranker,
@@ -223,34 +291,38 @@ def _serve(
             give_back()
             has_worked, given_back = False, time.monotonic()
         try:
-            _, _, request = requests.get(timeout=_KEEPING_SECONDS if has_worked else None)
+            request = requests.get(timeout=_KEEPING_SECONDS if has_worked else None)
         except queue.Empty:
             continue
         _answer(sink, encoder, reranker, request)
         has_worked = True
 
 
-def _answer(sink: BinaryIO, encoder: Encoder, reranker: Reranker, request: dict[str, Any]) -> None:
+def _answer(sink: BinaryIO, encoder: Encoder, reranker: Reranker, request: _Request) -> None:
+    is_judged = "query" in request
+    if is_judged and reranker.keeps(request):
+        return
+    if "failure" in request:
+        _send(sink, {"id": request["id"], "error": request["failure"]})
+        return
     try:
-        if "query" in request:
-            vectors = reranker.scores(request["query"], request["texts"])
+        if is_judged:
+            vectors = reranker.scores(request)
         else:
             vectors = encoder.encode(request["texts"], are_queries=request["urgent"])
-    except (
-        *(RuntimeError, ValueError, TypeError, MemoryError, OSError, ImportError),
-        ModelNotFoundError,
-    ) as error:
+    except _FAULTS as error:
         _send(sink, {"id": request["id"], "error": f"{type(error).__name__}: {error}"})
         return
     rows, dimension = vectors.shape
     _send(sink, {"id": request["id"], "rows": rows, "dimension": dimension}, vectors.tobytes())
 
 
-def _read(source: BinaryIO, requests: _Requests) -> None:
-    arrivals = itertools.count()
+def _read(source: BinaryIO, requests: _Inbox) -> None:
     for line in source:
         request = json.loads(line)
-        requests.put((not request["urgent"], next(arrivals), request))
+        if "seconds" in request:
+            request["until"] = time.monotonic() + request["seconds"]
+        requests.put(request)
     os._exit(0)  # not sys.exit: the main thread may be deep inside torch
 
 
