@@ -23,7 +23,14 @@ from vector_index_mcp.serving.server import build_server
 
 
 def codebase_of(
-    root, embedder, *, uri=".lancedb", chunk_max_chars=1_200, ignore_patterns=(), **options
+    root,
+    embedder,
+    *,
+    uri=".lancedb",
+    chunk_max_chars=1_200,
+    ignore_patterns=(),
+    rerank_seconds=60.0,
+    **options,
 ):
     """The service of the project at `root`; its cache and state lie beside the project."""
     beside = root.parent
@@ -37,7 +44,8 @@ def codebase_of(
     }
     cache = EmbeddingCache(beside / "cache", 100_000_000)
     project = Folder(root, selection=Selection(ignore_patterns))
-    return Codebase(project, uri, Options(**chosen | options), embedder, cache)
+    chosen = Options(**chosen | options)
+    return Codebase(project, uri, chosen, embedder, cache, rerank_seconds=rerank_seconds)
 
 
 @asynccontextmanager

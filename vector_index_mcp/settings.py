@@ -53,8 +53,15 @@ class Settings(BaseModel):
     )
     rerank_model: str = Field(
         "",
-        description="A cross-encoder that ranks what `query` finds in documents: a name on the "
-        "Hugging Face hub, or a folder; empty for none",
+        description="A cross-encoder that ranks what questions in words find in code and "
+        "documents: a name on the Hugging Face hub, or a folder; empty for none",
+    )
+    rerank_seconds: float = Field(
+        1,
+        gt=0,
+        le=60,
+        description="Longest wait for the cross-encoder, for each search of code, in seconds; what "
+        "it has not judged by then is ranked without it",
     )
     llm_url: str = Field(
         "",

@@ -42,6 +42,11 @@ FIELDS = {
         {"-1": "greater than or equal to 0", "x": "valid integer", **BEYOND_COUNTING},
     ),
     "rerank_model": Case("", {"owner/name": "owner/name"}, {}),
+    "rerank_seconds": Case(
+        1,
+        {"0.5": 0.5, "60": 60.0},
+        {"0": "greater than 0", "61": "less than or equal to 60", "": "valid number"},
+    ),
     "llm_url": Case(
         "",
         {"http://localhost:11434/v1": "http://localhost:11434/v1", "": ""},

@@ -98,7 +98,7 @@ def _is_settled(indexer: Indexer, key: str) -> bool:
     return path != "" and view.ignore.is_ignored(path, is_folder=False)
 
 
-def note(lack: str, ledger: Ledger, backlog: Backlog, untrue: int = 0) -> str:
+def note(lack: str, ledger: Ledger, backlog: Backlog, untrue: int = 0, unjudged: str = "") -> str:
     """What limits an answer: why something may be missing from it."""
     notes = _lacking_vectors(lack, ledger), _lacking_changes(backlog), _lacking_files(backlog)
     sentences = [sentence for kind in notes for sentence in kind]
@@ -107,6 +107,8 @@ def note(lack: str, ledger: Ledger, backlog: Backlog, untrue: int = 0) -> str:
             f"The index was wrong about {_count(untrue, 'file')}; hits in there were left out, "
             "and it is indexed again."
         )
+    if unjudged:
+        sentences.append(f"Ranked without the cross-encoder: {unjudged}.")
     return " ".join(sentences)
 
 

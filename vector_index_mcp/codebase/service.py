@@ -10,6 +10,7 @@ from pathlib import Path
 
 from vector_index_mcp.codebase.asking import Answer, backlog_of, note
 from vector_index_mcp.codebase.hits import nearest
+from vector_index_mcp.codebase.judge import Judge
 from vector_index_mcp.codebase.recent import Asker, RecentQueries, asked
 from vector_index_mcp.codebase.wanted import Findings, Sample, wanted
 from vector_index_mcp.engine.cache import EmbeddingCache
@@ -37,6 +38,7 @@ class Codebase:
         embedder: Embedder,
         cache: EmbeddingCache,
         crew: Crew | None = None,
+        rerank_seconds: float = 1.0,
     ) -> None:
         """Make one.
 
@@ -47,11 +49,13 @@ class Codebase:
             embedder: Makes vectors.
             cache: Keeps them.
             crew: Prepares files; None for a new one.
+            rerank_seconds: How long a search waits for a cross-encoder, if there is one.
         """
         where = place.Place.in_project(project.path, lancedb_uri)
         self.project = project
         self.index = LiveIndex([project], where, options, embedder, cache, crew)
         self.recent = RecentQueries()
+        self._judge = Judge(embedder, rerank_seconds)
 
     @property
     def root(self) -> Path:
@@ -111,17 +115,18 @@ class Codebase:
             StoreError: If there is no index that could be read.
         """
         what = wanted(query, path, language, kind, similar_to)
-        began, found = time.monotonic(), Findings()
+        began, found, unjudged = time.monotonic(), Findings(), ""
 
         async def find(store: Store, question: Question, most: int) -> list[Hit]:
-            nonlocal found
+            nonlocal found, unjudged
             try:
-                found = await what.find(store, question, self.root, most)
+                found = await what.find(store, question, self.root, self._judge.most(what, most))
             except StoreError as error:
                 if not isinstance(error, StorageError | DamagedIndexError):
                     await what.raise_if_path_fails(store, question.embed, error)
                 raise
-            return found.hits
+            hits, unjudged = await self._judge.ranked(what, found.hits)
+            return hits[:most]
 
         most = limit + offset
         asked_for = ask(self.index, what.query.text, find, most, wait_for_model=wait_for_model)
@@ -139,7 +144,7 @@ class Codebase:
             absent=found.names,
             missing=found.words,
             why_none=found.why_none,
-            note=note(answered.lack, ledger, backlog_of(self.index), answered.untrue),
+            note=note(answered.lack, ledger, backlog_of(self.index), answered.untrue, unjudged),
             seconds=time.monotonic() - began,
         )
         self.recent.note(asked(answer, asker))

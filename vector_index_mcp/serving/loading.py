@@ -111,6 +111,7 @@ def load_codebase(project: Path, settings: Settings, crew: "Crew | None" = None)
         _embedder_of(settings, REMEDIES),
         _cache_of(settings),
         crew,
+        settings.rerank_seconds,
     )
 
 

@@ -1,0 +1,47 @@
+"""What a cross-encoder has a say in: the order of what a question in words has found."""
+
+from collections.abc import Sequence
+
+from vector_index_mcp.codebase.wanted import Wanted
+from vector_index_mcp.engine.embedder import Embedder
+from vector_index_mcp.engine.fields import embedded_text
+from vector_index_mcp.engine.reranking import JUDGED, by_both
+from vector_index_mcp.engine.types import Hit
+from vector_index_mcp.indexing.judging import judged
+
+
+class Judge:
+    """The cross-encoder of a project, if its user has chosen one."""
+
+    def __init__(self, embedder: Embedder, seconds: float) -> None:
+        """Prepare; it is loaded when it is first wanted.
+
+        Args:
+            embedder: Has the cross-encoder.
+            seconds: How long a search waits for it.
+        """
+        self._embedder, self._seconds = embedder, seconds
+
+    def most(self, wanted: Wanted, most: int) -> int:
+        """How many hits are to be found if `most` are wanted: the order of more may change."""
+        return max(most, JUDGED) if self._has_a_say(wanted) else most
+
+    async def ranked(self, wanted: Wanted, hits: Sequence[Hit]) -> tuple[list[Hit], str]:
+        """The hits in their final order, and why it was not asked; empty if it was, or need not be.
+
+        Identifiers, paths and quotations are found by what they say; it would only guess.
+        """
+        first, rest = hits[:JUDGED], hits[JUDGED:]
+        if not self._has_a_say(wanted):
+            return [*hits], ""
+        texts = [embedded_text(c.key, c.scope, c.text) for c in (hit.chunk for hit in first)]
+        judgement = await judged(
+            self._embedder, wanted.query.text, texts, self._seconds, waits_to_load=False
+        )
+        if judgement.scores is None:
+            return [*hits], judgement.lack
+        return [*by_both(first, judgement.scores), *rest], ""
+
+    def _has_a_say(self, wanted: Wanted) -> bool:
+        is_question = wanted.sample is None and wanted.query.is_question
+        return is_question and self._embedder.has_reranker
