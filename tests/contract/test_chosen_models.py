@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 from serving import call, codebase_of, serving, settled
-from tiny_models import LONG, TEXT, WIDTH, made
+from tiny_models import LONG, TEXT, TOKENS, WIDTH, made
 from waiting import eventually
 from writing import write
 
@@ -14,6 +14,7 @@ from vector_index_mcp.datasets.workshop import order_of
 from vector_index_mcp.engine import lean_query
 from vector_index_mcp.engine.embed import WorkerEmbedder
 from vector_index_mcp.engine.model import OFFLINE_MODEL, find_model, model_at_hand
+from vector_index_mcp.engine.model_folder import window_of
 from vector_index_mcp.errors import ModelNotFoundError
 from vector_index_mcp.processes import children
 from vector_index_mcp.serving.loading import index_of_texts, load_codebase, load_datasets
@@ -74,6 +75,19 @@ async def test_the_first_numbers_of_a_vector_are_one_of_unit_length(models):
     np.testing.assert_allclose(queries, cut(tiny.queries, wanted), atol=NEAR)
     np.testing.assert_allclose(documents, cut(tiny.documents, wanted), atol=NEAR)
     np.testing.assert_allclose(at_once, cut(tiny.queries, wanted)[0], atol=2e-6)
+
+
+async def test_what_lies_behind_a_models_window_is_not_read_and_the_window_is_known(models):
+    tiny = models["bert"]
+    window = window_of(tiny.folder)
+    assert window == TOKENS
+    read = " ".join(["cats"] * (window // 2))
+    async with worker_embedder(str(tiny.folder)).running() as embedder:
+        beyond, other, within = await embedder.embed(
+            [f"{read} {read} {read} dogs", f"{read} {read} {read} birds", f"{read} dogs {read}"]
+        )
+    np.testing.assert_allclose(beyond, other, atol=1e-5)
+    assert np.abs(beyond - within).max() > NEAR
 
 
 async def test_more_numbers_than_a_model_has_are_refused_with_what_to_do(models):

@@ -296,6 +296,33 @@ def test_a_model_that_is_damaged_is_told(tmp_path):
     assert "VECTOR_INDEX_EMBEDDING_MODEL" in finding.remedy
 
 
+BERT = {"hidden_size": 8, "max_position_embeddings": 512}
+
+
+@pytest.mark.parametrize(
+    ("files", "most_chars", "share"),
+    [
+        ({"config": BERT}, 1_200, ""),
+        ({"config": BERT}, 3_584, "about 50% of"),
+        ({"config": BERT, "sentence_bert_config": {"max_seq_length": 256}}, 1_200, "about 75% of"),
+        ({"config": BERT, "sentence_bert_config": {"max_seq_length": 8192}}, 20_000, ""),
+        ({"config": BERT, "tokenizer_config": {"model_max_length": 128}}, 1_200, "about 37% of"),
+        ({"config": BERT, "tokenizer_config": {"model_max_length": 1e30}}, 1_200, ""),
+        ({"config": {"hidden_size": 8}}, 20_000, ""),  # it reads all there is
+        ({"config": []}, 20_000, ""),
+    ],
+)
+def test_what_a_model_does_not_read_of_a_chunk_is_told(tmp_path, files, most_chars, share):
+    for name, content in files.items():
+        (tmp_path / f"{name}.json").write_text(json.dumps(content))
+    (tmp_path / "model.safetensors").write_bytes(b"")
+    settings = {"embedding_model": str(tmp_path), "chunk_max_chars": most_chars}
+    case = make_case(tmp_path, tmp_path, **settings)
+    told = "".join(model._window(case.settings))
+    assert share in told
+    assert bool(told) == bool(share)
+
+
 # -- all of them -----------------------------------------------------------------------------
 
 

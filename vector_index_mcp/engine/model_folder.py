@@ -14,6 +14,7 @@ _SETTINGS = "config_sentence_transformers.json"
 _OURS = "sentence_transformers."
 """What the classes of a model's modules are called that are no code of the model's own."""
 _DOCUMENT_PROMPTS = ("document", "passage", "corpus")
+_NO_LIMIT = 10**9  # tokenizers write 10**30 for none
 # BERT and most others; T5; DistilBERT; GPT-2 and NomicBERT.
 _WIDTHS = ("hidden_size", "d_model", "dim", "n_embd")
 
@@ -34,8 +35,7 @@ class Module:
     @property
     def config(self) -> Mapping[str, Any]:
         """What its folder says of it; empty if that is nothing."""
-        path = self.folder / "config.json"
-        return dict(_json(path)) if path.is_file() else {}
+        return _said(self.folder / "config.json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +104,28 @@ def dimension_of(folder: Path) -> int:
     return min(dimension, int(most)) if most else dimension
 
 
+def window_of(folder: Path) -> int | None:
+    """How many tokens of a text a model reads, prompt included; None if it reads all of them.
+
+    What lies behind is left out without a word.
+    """
+    transformers = [module for module in modules_of(folder) if module.kind == "Transformer"]
+    windows = [each for module in transformers for each in _windows(module)]
+    return min(windows, default=None)
+
+
+def _windows(module: Module) -> Iterator[int]:
+    """What limits how much of a text a module reads; whoever made the model decides before all."""
+    chosen = _said(module.folder / "sentence_bert_config.json").get("max_seq_length")
+    if chosen:
+        yield int(chosen)
+        return
+    of_tokenizer = _said(module.folder / "tokenizer_config.json").get("model_max_length")
+    for limit in (of_tokenizer, module.config.get("max_position_embeddings")):
+        if limit and limit < _NO_LIMIT:
+            yield int(limit)
+
+
 def ways_of(pooling: Mapping[str, Any]) -> set[str]:
     """How tokens become one vector, as sentence-transformers 6 names it, or earlier ones did."""
     if "pooling_mode" in pooling:
@@ -127,7 +149,11 @@ def prompts_of(folder: Path) -> Prompts:
 
 
 def _settings(folder: Path) -> Mapping[str, Any]:
-    path = folder / _SETTINGS
+    return _said(folder / _SETTINGS)
+
+
+def _said(path: Path) -> Mapping[str, Any]:
+    """What a file says; nothing if there is none."""
     return dict(_json(path)) if path.is_file() else {}
 
 
