@@ -160,6 +160,18 @@ async def test_code_like_a_line_is_found_without_that_line(client):
     assert "tests/test_cart.py" in {hit["file_path"] for hit in answer["results"]}
 
 
+async def test_a_sample_is_compared_as_the_document_that_it_is(project):
+    embedder = FakeEmbedder()
+    async with serving(codebase_of(project, embedder)) as client:
+        await settled(client)
+        for query in ("", "charge a card"):
+            answer = await call(
+                client, "search_index", query=query, similar_to="src/shop/cart.ts:1", top_k=3
+            )
+            assert answer["mode"] == "hybrid"
+        assert embedder.queries == []  # as which models with prompts embed otherwise
+
+
 @pytest.mark.parametrize(
     ("place", "words"),
     [
