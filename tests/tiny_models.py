@@ -22,7 +22,7 @@ _MAKE = """
 import json, shutil, sys
 from pathlib import Path
 import torch
-from sentence_transformers import SentenceTransformer
+from sentence_transformers import CrossEncoder, SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Normalize, Pooling
 from sentence_transformers.base.modules import Router, Transformer
 from transformers import (
@@ -78,6 +78,9 @@ made["router"] = {
 judge = Path(place) / "judge"
 BertForSequenceClassification(BertConfig(**shape, num_labels=1)).save_pretrained(judge)
 tokenizer(judge)
+reader = CrossEncoder(str(judge), device="cpu", activation_fn=torch.nn.Sigmoid())
+judged = reader.predict([(texts[0], text) for text in texts]).tolist()
+(Path(place) / "judged.json").write_text(json.dumps(judged))
 (Path(place) / "made.json").write_text(json.dumps(made))
 """
 
@@ -93,7 +96,10 @@ class Tiny:
 
 
 def made(source: Path, place: Path) -> dict[str, Tiny]:
-    """One model of each kind, by name; and beside them a cross-encoder, `place/judge`.
+    """One model of each kind, by name.
+
+    Beside them a cross-encoder, `place/judge`, and how well it thinks that TEXT and LONG answer
+    TEXT, `place/judged.json`.
 
     Args:
         source: A model of BERT's, whose tokenizer they all have.

@@ -45,6 +45,7 @@ _BATCH_TEXTS = 64  # no limit in practice: requests are of a size to be computed
 # at least, with 1.7 times as many chunks a second, and 11 ms instead of 13 for a query.
 _LEAST_COSINE = 0.999
 _LEAST_NORM = 1e-12
+_MOST_DIFFERENCE = 0.02  # of a judgement from 0 to 1
 # Every batch has another shape, so what one has freed seldom fits the next, and the heap grows:
 # after 114 varied batches in float32 from 487 to 808 MB, of which 514 are in use. Given back this
 # often, it stays below 730 MB, at no measurable cost (measured).
@@ -198,11 +199,7 @@ class Reranker:
         for batch in batched(order, _BATCH_JUDGED):
             if time.monotonic() > request.get("until", math.inf):
                 raise TimeoutError("nobody waits for it any more")
-            found[batch, 0] = self._model.predict(
-                [(query, texts[n]) for n in batch],
-                batch_size=_BATCH_JUDGED,
-                show_progress_bar=False,
-            )
+            found[batch, 0] = _judged(self._model, [(query, texts[n]) for n in batch])
         return found
 
     def _loaded(self) -> Any:
@@ -210,7 +207,7 @@ class Reranker:
         from sentence_transformers import CrossEncoder
 
         model = find_model(self._model_name)
-        return CrossEncoder(
+        loaded = CrossEncoder(
             str(model.folder),
             device=self._device,
             local_files_only=True,
@@ -218,6 +215,31 @@ class Reranker:
             model_kwargs={"use_safetensors": True},
             activation_fn=torch.nn.Sigmoid(),
         )
+        if loaded.device.type != "cpu":
+            return loaded
+        reduced = copy.deepcopy(loaded).to(torch.bfloat16)
+        return reduced if self._pays(loaded, reduced) else loaded
+
+    def _pays(self, full: Any, reduced: Any) -> bool:
+        """As for the `Encoder`: MiniLM reads 30 texts in 0.5 s instead of 1.2 (measured)."""
+        pairs = [(_PROBE[1], text) for text in _PROBE * 2]
+        seconds, scores = [], []
+        try:
+            for model in (full, reduced):
+                _judged(model, pairs)
+                start = time.perf_counter()
+                scores.append(_judged(model, pairs))
+                seconds.append(time.perf_counter() - start)
+        except (RuntimeError, TypeError):  # an operation that does not know the format
+            return False
+        difference = np.abs(scores[0] - scores[1]).max()
+        return bool(seconds[1] < 0.9 * seconds[0] and difference < _MOST_DIFFERENCE)
+
+
+def _judged(model: Any, pairs: list[tuple[str, str]]) -> Vectors:
+    return np.asarray(
+        model.predict(pairs, batch_size=_BATCH_JUDGED, show_progress_bar=False), dtype="<f4"
+    )
 
 
 def _loaded(model: Model, device: str) -> Any:
