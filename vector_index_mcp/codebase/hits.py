@@ -48,6 +48,7 @@ class Reasons(BaseModel):
         description="In logits, what speaks for its file; empty if chunks alone were ranked"
     )
     likelihood: dict[str, float] = Field(description="In logits, what the score adds up from")
+    judged: float | None = Field(None, description="What the cross-encoder says, if it was asked")
 
 
 class SearchHit(BaseModel):

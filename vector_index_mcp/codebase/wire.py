@@ -260,6 +260,7 @@ def _reasons(why: "Why") -> Reasons:
         chunk=round(why.chunk, 3),
         file=_rounded(why.file),
         likelihood=_rounded(why.likelihood),
+        judged=None if why.judged is None else round(why.judged, 3),
     )
 
 

@@ -201,7 +201,9 @@ def _explained(why: Reasons) -> list[str]:
     """What the place of a hit comes from, in lines."""
     nearness = "not found by meaning" if why.meaning is None else f"meaning {why.meaning:.2f}"
     factors = "".join(f", {name} ×{factor:.2f}" for name, factor in why.factors.items())
-    lines = [f"why: words {why.words:.2f}, {nearness}{factors}; beside the best {why.chunk:.2f}"]
+    said = "" if why.judged is None else f"; the cross-encoder says {why.judged:.2f}"
+    beside = f"beside the best {why.chunk:.2f}{said}"
+    lines = [f"why: words {why.words:.2f}, {nearness}{factors}; {beside}"]
     if why.file:
         lines.append(f"file: {_added(why.file)}")
     return [*lines, f"score: {_added(why.likelihood)} in logits"]

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from vector_index_mcp.engine.types import Hit
+from vector_index_mcp.engine.types import Hit, Why
 
 JUDGED = 30
 """How many of the best hits a cross-encoder judges: among so many the right one nearly always is,
@@ -30,6 +30,18 @@ def by_both(hits: Sequence[Hit], judged: Sequence[float]) -> list[Hit]:
     ranks = {number: rank for rank, number in enumerate(preferred)}
     order = sorted(range(count), key=lambda number: number + ranks[number])
     return [
-        replace(hits[number], score=place.score, likelihood=place.likelihood)
+        replace(
+            hits[number],
+            score=place.score,
+            likelihood=place.likelihood,
+            why=_judged(hits[number].why, place.why, judged[number]),
+        )
         for number, place in zip(order, hits, strict=True)
     ]
+
+
+def _judged(why: Why | None, of_place: Why | None, score: float) -> Why | None:
+    """What speaks for a hit, with the likelihood of its new place."""
+    if why is None or of_place is None:
+        return why
+    return replace(why, likelihood=of_place.likelihood, judged=score)

@@ -167,7 +167,9 @@ class Why:
     file: Mapping[str, float]
     """In logits, what speaks for its file; empty if files were not put in order."""
     likelihood: Mapping[str, float]
-    """In logits, what its likelihood adds up from."""
+    """In logits, what the likelihood adds up from."""
+    judged: float | None = None
+    """What a cross-encoder says of it, if one was asked."""
 
 
 @dataclass(frozen=True, slots=True)

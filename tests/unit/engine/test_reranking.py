@@ -1,12 +1,14 @@
 """What becomes of a ranking when a cross-encoder has judged it."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from ranking import stored
 
 from vector_index_mcp.engine.reranking import by_both
-from vector_index_mcp.engine.types import Hit
+from vector_index_mcp.engine.types import Hit, Why
 
 
 def hits_of(count):
@@ -43,3 +45,15 @@ def test_nothing_is_lost_and_each_place_keeps_its_scores(judged):
     assert sorted(hit.chunk.key for hit in after) == sorted(hit.chunk.key for hit in before)
     assert [hit.score for hit in after] == [hit.score for hit in before]
     assert [hit.likelihood for hit in after] == [hit.likelihood for hit in before]
+
+
+def test_a_hit_says_what_was_judged_and_where_the_score_of_its_place_comes_from():
+    whys = [Why(1.0, None, {}, 1.0, {}, {"base": float(-place)}) for place in range(2)]
+    before = [replace(hit, why=why) for hit, why in zip(hits_of(2), whys, strict=True)]
+    judged = by_both([*before, replace(before[1], chunk=stored("c"))], [0.1, 0.9, 0.8])
+    assert [(hit.chunk.key, hit.why.judged) for hit in judged] == [
+        ("b", 0.9),
+        ("a", 0.1),
+        ("c", 0.8),
+    ]
+    assert judged[0].why.likelihood == {"base": 0.0}
