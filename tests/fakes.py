@@ -28,6 +28,7 @@ class FakeEmbedder:
         self.reason = ""
         self.precision = "float32"
         self.pid = None
+        self.sharers = 0
         self.absent = ""
         self.poison = None
         self.failing_calls = set()

@@ -34,8 +34,9 @@ STANDS_ON = {
     "notes": {"indexing", "checks", "protocol"},
     "datasets": {"indexing", "checks", "protocol"},
     "background": {"errors"},
+    "sharing": {"engine", "processes", "background"},
     "page": {"codebase", "datasets", "documents", "editors", "foreign", "notes", "origins"},
-    "serving": {"codebase", "documents", "notes", "datasets", "background", "page", "settings"},
+    "serving": {"codebase", "documents", "notes", "datasets", "page", "settings", "sharing"},
     "console": {"serving", "background", "foreign"},
     "clients": {"console", "serving"},
     "doctor": {"console", "serving"},
@@ -124,6 +125,8 @@ HOMES = {
         "processes/confined.py",
         "processes/priority.py",
         "serving/server.py",
+        "sharing/host.py",
+        "sharing/workers.py",
     },
     "mcp": {
         "codebase/tools.py",
@@ -201,6 +204,7 @@ READS_ENVIRONMENT = {
     "console/results.py",  # whether its user wants colours
     "console/colours.py",  # likewise
     "cli.py",  # where the settings file lies
+    "console/hosting.py",  # how much the notes log, as their contract says
     "console/datasets/making.py",  # where what is exported lies: documents, notes
     "serving/loading.py",  # where a user's documents and their index lie
     "files/repository.py",  # XDG_CONFIG_HOME, as git does
@@ -208,6 +212,7 @@ READS_ENVIRONMENT = {
     "processes/git.py",  # passed on to git, without what names another repository
     "background/endpoint.py",  # XDG_RUNTIME_DIR, and what stands in for it
     "background/contact.py",  # passed on to the service
+    "sharing/place.py",  # what of it shapes how a model is found and computed
     "clients/places.py",  # where each client keeps its configuration
     "engine/store/lean_lancedb.py",  # what lance reads when it is imported
 }

@@ -5,7 +5,6 @@ Status 0: done. 1: it failed, or files failed. 2: the command or a setting is wr
 
 import argparse
 import contextlib
-import gc
 import logging
 import os
 import sys
@@ -20,7 +19,6 @@ from vector_index_mcp.console.arguments import Run, parse
 from vector_index_mcp.console.searching import Search
 from vector_index_mcp.console.terminal import write
 from vector_index_mcp.errors import (
-    SYSTEM_ERRORS,
     ProjectError,
     SettingsError,
     VectorIndexError,
@@ -37,8 +35,6 @@ _log = logging.getLogger(__name__)
 
 _ENV_FILE_VARIABLE = "VECTOR_INDEX_ENV_FILE"
 _PROTOCOL = ("stdin", "stdout")
-_USUAL_LEVEL = "INFO"
-_LEVELS = frozenset({"DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"})
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -137,50 +133,10 @@ def _ui(parsed: argparse.Namespace) -> int:
 
 
 def _host(parsed: argparse.Namespace) -> int:
-    """Be the background service; one line of output reports how the start went."""
-    _, output = streams.claim()
+    """Be a background service."""
+    from vector_index_mcp.console import hosting
 
-    def report(words: str) -> None:
-        # Whoever started us may be gone already, or has its line.
-        with contextlib.suppress(OSError), os.fdopen(output, "wb") as pipe:
-            pipe.write(f"{words}\n".encode())
-
-    gc.disable()  # imports leave no garbage, and looking for it takes 0.04 s of 0.6
-    try:
-        import anyio
-
-        from vector_index_mcp import settings
-        from vector_index_mcp.background.endpoint import endpoint_of
-        from vector_index_mcp.serving import sets
-
-        configured = settings.load(_env_file(parsed))
-        place = sets.place_of(parsed.set, parsed.path, configured)
-        endpoint = endpoint_of(parsed.set, place)
-        log.to_file(endpoint.log, _level(parsed.set, configured))
-
-        head_start = sets.head_start_of(parsed.set, place, configured)
-        from vector_index_mcp.serving import server
-
-        gc.enable()
-        tool_set = sets.named(parsed.set)
-        anyio.run(server.host, tool_set, endpoint, configured, report, head_start)
-    except (*SYSTEM_ERRORS, VectorIndexError, ExceptionGroup) as error:
-        is_wrong_use = isinstance(error, (SettingsError, ProjectError))
-        report(f"error {2 if is_wrong_use else 1}: {visible(sentence(error))}")
-        if not isinstance(error, VectorIndexError):
-            _log.exception("an error ends the service")
-        return 1
-    return 0
-
-
-def _level(tool_set: str, configured: "Settings") -> str:
-    """How much a service logs."""
-    if "log_level" in configured.model_fields_set:
-        return configured.log_level
-    if tool_set == "notes":
-        wanted = os.environ.get("KNOWLEDGE_MCP_LOG_LEVEL", "").upper()
-        return wanted if wanted in _LEVELS else _USUAL_LEVEL
-    return _USUAL_LEVEL
+    return hosting.run(parsed.set, parsed.path, _env_file(parsed))
 
 
 def _index(parsed: argparse.Namespace) -> int:

@@ -34,6 +34,7 @@ OnProgress = Callable[[dict[str, Any]], None]
 
 _ENDED = "the background service ended before it answered; its index is kept, try again"
 _START_SECONDS = 30.0  # for a service to listen; it takes about one
+_JOINING_SECONDS = 3.0  # for a service to answer that we can do without
 _END_SECONDS = 10.0  # for a service to end when it is asked to; it promises 5
 _FORCE_SECONDS = 6.0  # for it to heed a signal; a second more than it promises
 _LOOK_SECONDS = 0.02  # between two looks
@@ -89,6 +90,22 @@ def granted(
         f"the background service of {endpoint.place} does not answer; look at {endpoint.log}, "
         "and end it with `vector-index-mcp stop`"
     )
+
+
+def joined(endpoint: Endpoint, wants: str) -> socket.socket | None:
+    """A connection to a service that runs; None if there is none of this version that answers.
+
+    Raises:
+        BackgroundError: If it refuses; says why.
+    """
+    try:
+        connection, answer = _ask(endpoint, wants, _JOINING_SECONDS)
+    except OSError:
+        return None
+    if answer.get("version") == __version__:
+        return connection
+    connection.close()
+    return None
 
 
 def ask(

@@ -7,7 +7,8 @@ What is wanted is `mcp` (the rest of the connection is a session of MCP), `repor
 describes itself and the connection ends), `page` (it answers with a link to its page, likewise),
 `page in a file` (the same, and a file that takes a browser there), `http` (it listens for HTTP at
 the `host` and `port` of the greeting as long as the connection lives, for those who show its
-`token`), `call` (one question of a command, below) or `stop` (the service ends).
+`token`), `work` (in place of `mcp`, where the shared embedding worker is met: frames that
+`sharing/frames` describes), `call` (one question of a command, below) or `stop` (the service ends).
 
     front end: {"call": "search", "arguments": {...}}
     service:   {"progress": {...}}  as often as it likes, then
@@ -25,6 +26,7 @@ from vector_index_mcp import __version__
 from vector_index_mcp.errors import BackgroundError
 
 MCP, HTTP, REPORT, PAGE, CALL, STOP = "mcp", "http", "report", "page", "call", "stop"
+WORK = "work"
 PAGE_IN_A_FILE = "page in a file"
 LONGEST_LINE_BYTES = 65_536
 LONGEST_CALL_BYTES = 1_000_000

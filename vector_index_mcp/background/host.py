@@ -60,7 +60,8 @@ class Host:
     with the last line of the connection; `open_page` makes a link to the page, and
     if it is asked to a file that leads there; `viewers` counts who has it open; `is_busy` says
     whether work is left that nobody waits for; `report` describes the service for `ps`; `open_port`
-    listens for HTTP as a greeting says it, as long as its context lasts.
+    listens for HTTP as a greeting says it, as long as its context lasts; `wish` is what asks for a
+    session.
     """
 
     endpoint: Endpoint
@@ -72,6 +73,7 @@ class Host:
     is_busy: Callable[[], bool]
     report: Callable[[], dict[str, Any]]
     open_port: Callable[[dict[str, Any]], AbstractAsyncContextManager[dict[str, Any]]] | None = None
+    wish: str = greeting.MCP
     clients: int = 0
     _secret: str = field(default_factory=new_secret)
     _started: float = field(default_factory=time.time)
@@ -195,7 +197,7 @@ class Host:
         elif wants in (greeting.PAGE, greeting.PAGE_IN_A_FILE):  # it may be no word at all
             page = await self._page(in_a_file=wants == greeting.PAGE_IN_A_FILE)
             await stream.send(greeting.line(own | page))
-        elif wants == greeting.MCP:
+        elif wants == self.wish:
             await self._admit(stream, hello, own, self.serve_session)
         elif wants == greeting.CALL:
             await self._admit(stream, hello, own, self._answer)

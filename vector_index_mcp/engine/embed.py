@@ -8,7 +8,7 @@ need. This module imports no model library.
 import itertools
 import json
 import math
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,15 +24,18 @@ from vector_index_mcp.engine.embedder import EmbedderState
 from vector_index_mcp.engine.model import looks_like_folder, model_at_hand
 from vector_index_mcp.engine.queries import Queries
 from vector_index_mcp.engine.types import ModelIdentity, Vector, Vectors
+from vector_index_mcp.engine.worker_process import (
+    LONGEST_HEADER_BYTES,
+    WORKER_ENVIRONMENT,
+    WORKER_MODULE,
+    StartWorker,
+    Worker,
+)
 from vector_index_mcp.errors import EmbeddingError, ModelNotFoundError, Problem
 
-_LONGEST_HEADER_BYTES = 65_536
 # For one request, which is a fifth of a second's work here; a worker that takes longer hangs.
 _PATIENCE_SECONDS = 120.0
 _CRASHES_IN_A_ROW = 3  # after so many without an answer in between, starting again is pointless
-
-StartWorker = Callable[..., Awaitable[anyio.abc.Process]]
-"""`processes.children.start`: this package's `engine` knows no processes but its worker."""
 
 
 @dataclass(slots=True)
@@ -69,8 +72,7 @@ class WorkerEmbedder:
             dimension: How many of the first numbers of its vectors are used; 0 for all.
             reranker_name: A cross-encoder's name at the hub, or the path of its folder; empty for
                 none.
-            start_worker: Starts a module of this package as a child process, given its name, the
-                arguments of its `main` and what to add to its environment.
+            start_worker: Starts the worker, or joins one that others have started.
             remedy_of: What to do about a problem with the model or the worker.
         """
         self._model_name, self._reranker_name = _absolute(model_name), _absolute(reranker_name)
@@ -82,7 +84,7 @@ class WorkerEmbedder:
         self._last_use = 0.0
         self._is_resting = False
         self._tasks: anyio.abc.TaskGroup | None = None
-        self._process: anyio.abc.Process | None = None
+        self._process: Worker | None = None
         self._identity: ModelIdentity | None = None
         self._replies: dict[int, _Reply] = {}
         self._ids = itertools.count(1)
@@ -94,6 +96,7 @@ class WorkerEmbedder:
         self.precision = ""
         self.reranker_state: EmbedderState = "off"
         self.reranker_reason = ""
+        self.sharers = 0
 
     @property
     def pid(self) -> int | None:
@@ -221,6 +224,7 @@ class WorkerEmbedder:
             with anyio.move_on_after(patience_seconds or self._patience_seconds) as patience:
                 await reply.done.wait()
             if patience.cancelled_caught and self._process is not None:
+                self._process.terminate()
                 self._process.kill()  # its end is the answer
                 await reply.done.wait()
         finally:
@@ -251,12 +255,12 @@ class WorkerEmbedder:
         """One life of the worker: start it, deliver its answers, tidy up after it."""
         try:
             process = await self._start_worker(
-                _WORKER_MODULE,
+                WORKER_MODULE,
                 self._model_name,
                 self._device,
                 self._reranker_name,
                 str(self._dimension),
-                environment=_WORKER_ENVIRONMENT,
+                environment=WORKER_ENVIRONMENT,
             )
         except OSError as error:  # no descriptors, no memory, no such interpreter any more
             reason = f"the embedding worker cannot be started ({error.strerror})"
@@ -274,7 +278,7 @@ class WorkerEmbedder:
         """Hand out answers until the worker ends; why there can be no model, if it says so."""
         while True:
             try:
-                line = await frames.receive_until(b"\n", _LONGEST_HEADER_BYTES)
+                line = await frames.receive_until(b"\n", LONGEST_HEADER_BYTES)
                 header = json.loads(line)
                 if header.get("event") == "unavailable":
                     return Problem(header["problem"]), str(header["reason"])
@@ -304,20 +308,22 @@ class WorkerEmbedder:
         if event == "model":
             self._identity = ModelIdentity(**header)
             self._set_state("loading")
-        else:
+        elif event == "sharers":
+            self.sharers = header["count"]
+        elif event == "resting":  # whoever shares it has ended it, for want of memory
+            self._is_resting = True
+        elif event == "ready":
             self.precision = header["precision"]
             self._last_use = anyio.current_time()
             self._set_state("ready")
 
-    async def _end(
-        self, process: anyio.abc.Process, unavailable: tuple[Problem, str] | None
-    ) -> None:
+    async def _end(self, process: Worker, unavailable: tuple[Problem, str] | None) -> None:
         """After this there is no worker, and nobody waits for its answers."""
         if process.returncode is None:
             process.kill()
         status = await process.wait()
         await process.aclose()
-        self._process = None
+        self._process, self.sharers = None, 0
         if self.reranker_state != "unavailable":
             self.reranker_state = "off"
         for reply in self._replies.values():
@@ -349,21 +355,3 @@ class WorkerEmbedder:
 def _absolute(name: str) -> str:
     """A model's name for the worker, which has another working folder than who wrote a path."""
     return str(Path(name).expanduser().resolve()) if looks_like_folder(name) else name
-
-
-_WORKER_MODULE = "vector_index_mcp.engine.worker"
-_WORKER_ENVIRONMENT = {
-    # PyTorch's threads otherwise spin while they wait for each other, which on a busy machine eats
-    # the time they wait for: with another process on one of 2 cores, 7 to 20 chunks/s instead of
-    # 46 to 54 (measured). Alone on the machine it makes no difference.
-    "OMP_WAIT_POLICY": "PASSIVE",
-    # PyTorch and its oneDNN keep what they compiled for the last 1,024 shapes each, and batches
-    # come in hundreds: 318 varied ones in bfloat16 took a worker from 487 to 832 MB that nothing
-    # gives back. With so many kept it is 581 MB, and the processor time is the same (measured).
-    "LRU_CACHE_CAPACITY": "128",
-    "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "128",
-    "HF_HUB_DISABLE_PROGRESS_BARS": "1",
-    "HF_HUB_DISABLE_TELEMETRY": "1",
-    "TOKENIZERS_PARALLELISM": "false",
-    "TRANSFORMERS_VERBOSITY": "error",
-}

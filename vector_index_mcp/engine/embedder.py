@@ -28,6 +28,10 @@ class Embedder(Protocol):
     def pid(self) -> int | None:
         """Of the process that holds the model, if there is one."""
 
+    @property
+    def sharers(self) -> int:
+        """How many use that process, we among them; 0 if it is ours alone."""
+
     def running(self) -> AbstractAsyncContextManager[object]:
         """The time in which the other methods may be used."""
 

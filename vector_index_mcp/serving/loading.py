@@ -22,8 +22,6 @@ from vector_index_mcp.serving.lazily import Lazily
 from vector_index_mcp.settings import Settings
 
 if TYPE_CHECKING:
-    import anyio.abc
-
     from vector_index_mcp.codebase.service import Codebase
     from vector_index_mcp.datasets.service import Datasets
     from vector_index_mcp.datasets.workshop import Order
@@ -32,6 +30,7 @@ if TYPE_CHECKING:
     from vector_index_mcp.documents.service import Documents
     from vector_index_mcp.engine.cache import EmbeddingCache
     from vector_index_mcp.engine.embed import WorkerEmbedder
+    from vector_index_mcp.engine.worker_process import Worker
     from vector_index_mcp.indexing.keeper import Options
     from vector_index_mcp.indexing.preparing.crew import Crew
     from vector_index_mcp.indexing.preparing.recipe import Recipe
@@ -313,6 +312,7 @@ def _embedder_of(settings: Settings, remedies: "Remedies", other: str = "") -> "
     from vector_index_mcp.engine.model import full_name
     from vector_index_mcp.errors import Problem
     from vector_index_mcp.processes import children
+    from vector_index_mcp.sharing.joining import Joining
 
     def remedy_of(problem: Problem) -> str:
         if other and problem is Problem.MODEL_NOWHERE:
@@ -322,16 +322,17 @@ def _embedder_of(settings: Settings, remedies: "Remedies", other: str = "") -> "
             )
         return remedies.of(problem)
 
-    async def start(
-        module: str, *arguments: str, environment: Mapping[str, str]
-    ) -> "anyio.abc.Process":
+    idle_seconds = settings.worker_idle_minutes * _SECONDS_PER_MINUTE
+    joining = Joining(idle_seconds, otherwise=children.start)
+
+    async def start(module: str, *arguments: str, environment: Mapping[str, str]) -> "Worker":
         offline = {"HF_HUB_OFFLINE": "1"} if other else {}
-        return await children.start(module, *arguments, environment={**environment, **offline})
+        return await joining.start(module, *arguments, environment={**environment, **offline})
 
     return WorkerEmbedder(
         other or settings.embedding_model,
         settings.embedding_device,
-        settings.worker_idle_minutes * _SECONDS_PER_MINUTE,
+        idle_seconds,
         dimension=0 if other else settings.embedding_dimension,
         reranker_name="" if other else settings.rerank_model,
         start_worker=start,

@@ -29,6 +29,7 @@ from vector_index_mcp.serving.lazily import Lazily
 from vector_index_mcp.serving.ports import Ports
 from vector_index_mcp.serving.sets import Service, ToolSet
 from vector_index_mcp.settings import Settings
+from vector_index_mcp.sharing.joining import STARTS_HOST
 
 if TYPE_CHECKING:
     from vector_index_mcp.serving.listener import Page
@@ -93,6 +94,7 @@ async def host(
 ) -> None:
     """Be the background service that is met at `endpoint`: a session for every front end."""
     memory.share_heaps()
+    STARTS_HOST.set(True)
     service = Lazily(partial(tool_set.load, Path(endpoint.place), settings, head_start))
     handover = Handover(endpoint.name, folders_for(endpoint.folder))
 

@@ -1,0 +1,104 @@
+"""The process of a background service: how it starts, and what it says of that."""
+
+import contextlib
+import gc
+import logging
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from vector_index_mcp.console import log
+from vector_index_mcp.errors import (
+    SYSTEM_ERRORS,
+    ProjectError,
+    SettingsError,
+    VectorIndexError,
+    sentence,
+)
+from vector_index_mcp.foreign import visible
+from vector_index_mcp.processes import streams
+from vector_index_mcp.sharing import place as of_worker
+
+if TYPE_CHECKING:  # imports pydantic
+    from vector_index_mcp.settings import Settings
+
+_log = logging.getLogger(__name__)
+
+_USUAL_LEVEL = "INFO"
+_LEVELS = frozenset({"DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"})
+
+
+def run(tool_set: str, path: str, env_file: str | None) -> int:
+    """Be the service; one line of output reports how the start went.
+
+    Args:
+        tool_set: What it serves, or that it is the shared embedding worker.
+        path: Of which place; of a worker its name.
+        env_file: Where settings stand.
+
+    Returns:
+        The exit status.
+    """
+    _, output = streams.claim()
+
+    def report(words: str) -> None:
+        # Whoever started us may be gone already, or has its line.
+        with contextlib.suppress(OSError), os.fdopen(output, "wb") as pipe:
+            pipe.write(f"{words}\n".encode())
+
+    gc.disable()  # imports leave no garbage, and looking for it takes 0.04 s of 0.6
+    try:
+        if tool_set == of_worker.TOOL_SET:
+            _host_worker(path, report)
+        else:
+            _host_service(tool_set, path, env_file, report)
+    except (*SYSTEM_ERRORS, VectorIndexError, ExceptionGroup) as error:
+        is_wrong_use = isinstance(error, (SettingsError, ProjectError))
+        report(f"error {2 if is_wrong_use else 1}: {visible(sentence(error))}")
+        if not isinstance(error, VectorIndexError):
+            _log.exception("an error ends the service")
+        return 1
+    return 0
+
+
+def _host_service(
+    tool_set: str, path: str, env_file: str | None, report: Callable[[str], None]
+) -> None:
+    import anyio
+
+    from vector_index_mcp import settings
+    from vector_index_mcp.background.endpoint import endpoint_of
+    from vector_index_mcp.serving import sets
+
+    configured = settings.load(env_file)
+    place = sets.place_of(tool_set, path, configured)
+    endpoint = endpoint_of(tool_set, place)
+    log.to_file(endpoint.log, _level(tool_set, configured))
+
+    head_start = sets.head_start_of(tool_set, place, configured)
+    from vector_index_mcp.serving import server
+
+    gc.enable()
+    served = sets.named(tool_set)
+    anyio.run(server.host, served, endpoint, configured, report, head_start)
+
+
+def _host_worker(name: str, report: Callable[[str], None]) -> None:
+    import anyio
+
+    from vector_index_mcp.sharing import host
+
+    endpoint = of_worker.named(name)
+    log.to_file(endpoint.log, _USUAL_LEVEL)
+    gc.enable()
+    anyio.run(host.run, endpoint, report)
+
+
+def _level(tool_set: str, configured: "Settings") -> str:
+    """How much a service logs."""
+    if "log_level" in configured.model_fields_set:
+        return configured.log_level
+    if tool_set == "notes":
+        wanted = os.environ.get("KNOWLEDGE_MCP_LOG_LEVEL", "").upper()
+        return wanted if wanted in _LEVELS else _USUAL_LEVEL
+    return _USUAL_LEVEL

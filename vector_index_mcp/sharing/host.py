@@ -1,0 +1,85 @@
+"""The process of the shared worker: it holds no model itself, and connects services to one."""
+
+import os
+import sys
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import anyio
+import anyio.abc
+import psutil
+from anyio.streams.buffered import BufferedByteReceiveStream
+
+from vector_index_mcp.background import greeting
+from vector_index_mcp.background.endpoint import Endpoint
+from vector_index_mcp.background.host import Host
+from vector_index_mcp.errors import BackgroundError
+from vector_index_mcp.processes import children
+from vector_index_mcp.sharing import frames
+from vector_index_mcp.sharing.guest import GONE, Guest
+from vector_index_mcp.sharing.workers import Workers
+
+_LINGERING_SECONDS = 3.0  # without a connection: longer than a service takes to come again
+_SAYING_SECONDS = 10.0  # for a service to say which worker it needs
+
+
+async def run(endpoint: Endpoint, on_ready: Callable[[str], None]) -> None:
+    """Be the host that is met at `endpoint`, until no service has been connected for a while.
+
+    Args:
+        endpoint: Where it is met.
+        on_ready: See `Host.run`.
+    """
+    os.chdir(sys.prefix)  # of no project
+    workers = Workers(children.start)
+    await Host(
+        endpoint=endpoint,
+        idle_seconds=_LINGERING_SECONDS,
+        wish=greeting.WORK,
+        serve_session=partial(_serve, workers),
+        serve_call=_no_call,
+        open_page=_no_page,
+        viewers=lambda: 0,
+        is_busy=lambda: False,
+        report=partial(_report, workers),
+    ).run(workers.run, on_ready)
+
+
+async def _serve(workers: Workers, stream: anyio.abc.ByteStream) -> None:
+    lines = BufferedByteReceiveStream(stream)
+    guest = Guest(stream, lines)
+    try:
+        with anyio.fail_after(_SAYING_SECONDS):
+            values, _ = await guest.heard()
+        wanted, idle_seconds = frames.wanted(values)
+    except (ValueError, TimeoutError, anyio.DelimiterNotFound, anyio.IncompleteRead, *GONE):
+        return
+    try:
+        shared = await workers.found(wanted)
+    except OSError as error:
+        failed = {"failed": error.strerror or str(error), "errno": error.errno}
+        await stream.send(frames.line(failed))
+        return
+    with workers.used(shared, guest, idle_seconds):
+        await guest.serve(partial(shared.ask, guest), shared.kill)
+
+
+async def _no_call(_: dict[str, Any], __: Any) -> dict[str, Any]:
+    return {"error": "nothing is answered here but what embeds", "status": greeting.WRONG_USE}
+
+
+async def _no_page(_: bool) -> dict[str, Any]:
+    raise BackgroundError("the embedding worker has no page")
+
+
+def _report(workers: Workers) -> dict[str, Any]:
+    loaded = workers.loaded
+    held = psutil.Process().memory_info().rss
+    for shared in loaded:
+        try:
+            held += psutil.Process(shared.pid).memory_info().rss
+        except psutil.Error:  # it has just ended
+            continue
+    is_busy = any(shared.is_busy for shared in loaded)
+    return {"state": "EMBEDDING" if is_busy else "RESTING", "memory_bytes": held}

@@ -1,0 +1,216 @@
+"""A service's side of the shared worker: join it, start its host if there is none."""
+
+import hashlib
+import logging
+import os
+import socket
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.abc
+import anyio.to_thread
+from anyio.streams.buffered import BufferedByteReceiveStream
+
+from vector_index_mcp.background import contact, greeting
+from vector_index_mcp.engine.model import looks_like_folder
+from vector_index_mcp.engine.worker_process import ENDED, LONGEST_HEADER_BYTES, StartWorker, Worker
+from vector_index_mcp.errors import BackgroundError, ProjectError, SettingsError
+from vector_index_mcp.sharing import frames, place
+
+_log = logging.getLogger(__name__)
+
+STARTS_HOST: ContextVar[bool] = ContextVar("STARTS_HOST", default=False)
+"""Whether a host is started if there is none: by services, not by a command that soon ends."""
+
+_TRIES = 3  # a host may end just when we come
+_GOODBYE_SECONDS = 1.0
+_LAST_FRAME_BYTES = 200
+_KILLED = -9
+_GONE = (anyio.BrokenResourceError, anyio.ClosedResourceError, anyio.EndOfStream)
+
+
+class Joining:
+    """Starts workers for an embedder by joining those of the shared host."""
+
+    def __init__(self, idle_seconds: float, otherwise: StartWorker) -> None:
+        """Prepare.
+
+        Args:
+            idle_seconds: For so long a worker may stay that nobody uses.
+            otherwise: Starts one of our own, where none can be shared.
+        """
+        self._idle_seconds, self._otherwise = idle_seconds, otherwise
+        self._starts_host = STARTS_HOST.get()
+
+    async def start(self, module: str, *arguments: str, environment: Mapping[str, str]) -> Worker:
+        """A share in a worker, or one of our own; as `StartWorker`.
+
+        Raises:
+            OSError: If the system gives nobody a process.
+        """
+        wanted = {
+            "arguments": arguments,
+            "offline": environment.get("HF_HUB_OFFLINE") == "1",
+            "idle_seconds": float(self._idle_seconds),
+            "stamp": await anyio.to_thread.run_sync(_stamp_of, arguments),
+        }
+        try:
+            for _ in range(_TRIES):
+                connection = await _connected(self._starts_host)
+                if connection is None:
+                    break
+                if (worker := await _joined(connection, wanted)) is not None:
+                    return worker
+        except (BackgroundError, ProjectError, SettingsError) as error:
+            _log.warning("the embedding worker is not shared with other services: %s", error)
+        return await self._otherwise(module, *arguments, environment=environment)
+
+
+async def _connected(starts_host: bool) -> socket.socket | None:
+    """A connection to the host; None if there is none and none is to be started.
+
+    Raises:
+        BackgroundError: If it refuses, or cannot be started.
+        ProjectError: If it has no place to be met.
+        SettingsError: If it says so.
+    """
+    is_awaited = threading.Event()
+    is_awaited.set()
+
+    def connect() -> socket.socket | None:
+        endpoint = place.endpoint()
+        if starts_host:
+            connection, _ = contact.granted(endpoint, [], greeting.WORK)
+        elif (joined := contact.joined(endpoint, greeting.WORK)) is not None:
+            connection = joined
+        else:
+            return None
+        if not is_awaited.is_set():
+            connection.close()
+        return connection
+
+    try:
+        return await anyio.to_thread.run_sync(connect, abandon_on_cancel=True)
+    finally:
+        is_awaited.clear()
+
+
+async def _joined(connection: socket.socket, wanted: dict[str, Any]) -> "SharedWorker | None":
+    """A share in the worker that is wanted; None if the host has just ended.
+
+    Raises:
+        OSError: If it cannot start the worker.
+    """
+    if connection.family == getattr(socket, "AF_UNIX", None):
+        stream: anyio.abc.SocketStream = await anyio.abc.UNIXSocketStream.from_socket(connection)
+    else:
+        stream = await anyio.abc.SocketStream.from_socket(connection)
+    said = BufferedByteReceiveStream(stream)
+    worker = None
+    try:
+        await stream.send(frames.line(wanted))
+        answer = frames.parse(await said.receive_until(b"\n", LONGEST_HEADER_BYTES))
+        if "failed" in answer:
+            raise OSError(answer.get("errno"), answer["failed"])
+        worker = SharedWorker(stream, said, int(answer["pid"]))
+    except (anyio.IncompleteRead, anyio.DelimiterNotFound, ValueError, *_GONE):
+        pass
+    finally:
+        if worker is None:
+            with anyio.CancelScope(shield=True):
+                await stream.aclose()
+    return worker
+
+
+class SharedWorker:
+    """A share in a worker; a `Worker`."""
+
+    def __init__(
+        self, stream: anyio.abc.SocketStream, said: BufferedByteReceiveStream, pid: int
+    ) -> None:
+        """A share that has been granted.
+
+        Args:
+            stream: The connection to the host.
+            said: Reads from it.
+            pid: Of the process that holds the model.
+        """
+        self.pid = pid
+        self.returncode: int | None = None
+        self.stdin: anyio.abc.ByteSendStream = stream
+        self.stdout: anyio.abc.ByteReceiveStream = _Said(self, said)
+        self._stream = stream
+        self._is_hanging = False
+        self.receiving = anyio.CancelScope()
+
+    def terminate(self) -> None:
+        """Have it end for everybody, when this is closed."""
+        self._is_hanging = True
+
+    def kill(self) -> None:
+        """Leave it to the others."""
+        self.returncode = _KILLED
+        self.receiving.cancel()
+
+    async def wait(self) -> int:
+        """See `Worker`; called when it has ended for us."""
+        return self.returncode or 0
+
+    async def aclose(self) -> None:
+        """End the connection."""
+        if self._is_hanging:
+            with (
+                anyio.move_on_after(_GOODBYE_SECONDS),
+                suppress(anyio.BusyResourceError, OSError, *_GONE),
+            ):
+                await self._stream.send(frames.line(frames.KILL))
+        await self._stream.aclose()
+
+
+class _Said(anyio.abc.ByteReceiveStream):
+    """What the worker says, until it is left."""
+
+    def __init__(self, worker: SharedWorker, said: BufferedByteReceiveStream) -> None:
+        self._worker, self._said = worker, said
+        self._last = b""
+
+    async def receive(self, max_bytes: int = 65_536) -> bytes:
+        if self._worker.returncode is None:
+            with anyio.CancelScope() as self._worker.receiving:
+                try:
+                    data = await self._said.receive(max_bytes)
+                except _GONE:
+                    self._worker.returncode = _status_in(self._last)
+                else:
+                    self._last = (self._last + data)[-_LAST_FRAME_BYTES:]
+                    return data
+        raise anyio.EndOfStream
+
+    async def aclose(self) -> None:
+        await self._worker.aclose()
+
+
+def _status_in(last: bytes) -> int:
+    """The exit status of the worker, as its host's last frame says it."""
+    with suppress(ValueError, IndexError, KeyError):
+        frame = frames.parse(last.splitlines()[-1])
+        if frame.get("event") == ENDED:
+            return int(frame["status"])
+    return _KILLED
+
+
+def _stamp_of(arguments: tuple[str, ...]) -> str:
+    """What changes whenever a model's folder does."""
+    seen = []
+    for name in filter(looks_like_folder, arguments):
+        for folder, _, files in os.walk(name):
+            for file in sorted(files):
+                with suppress(OSError):
+                    status = (Path(folder) / file).stat()
+                    seen.append((folder, file, status.st_size, status.st_mtime_ns, status.st_ino))
+    return hashlib.sha256(repr(sorted(seen)).encode("utf-8", "replace")).hexdigest()
