@@ -26,5 +26,6 @@ def status(**fields):
         "index_location": "/p/.lancedb",
         "index_bytes": 1_234_567,
         "memory_bytes": 200_000_000,
+        "worker_shared_by": 0,
     }
     return IndexStatus(**values | fields)

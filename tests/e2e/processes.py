@@ -1,6 +1,7 @@
 """The real program as a process: how the end-to-end tests start it and talk to it."""
 
 import ctypes
+import hashlib
 import json
 import math
 import os
@@ -33,6 +34,7 @@ from vector_index_mcp.background.endpoint import Endpoint
 from vector_index_mcp.codebase import wire
 from vector_index_mcp.codebase.hits import SearchResult
 from vector_index_mcp.engine.model import OFFLINE_PACKAGE
+from vector_index_mcp.sharing.place import TOOL_SET
 
 COMMAND = (sys.executable, "-m", "vector_index_mcp")
 SEARCH = ("search", "--no-service")
@@ -334,7 +336,12 @@ def command_of(process: psutil.Process) -> list[str]:
 
 def workers_below(service: psutil.Process) -> list[psutil.Process]:
     """The children of a service that embed, one at most; others may prepare files."""
-    return [child for child in service.children() if WORKER in command_of(child)]
+    return workers_among(service.children())
+
+
+def workers_among(processes: Sequence[psutil.Process]) -> list[psutil.Process]:
+    """Those that embed: children of a service, or of the host that services share."""
+    return [process for process in processes if WORKER in command_of(process)]
 
 
 @dataclass
@@ -351,14 +358,12 @@ class Place:
 
     @property
     def endpoint(self) -> Endpoint:
-        """Where the service of the only project is met."""
-        [lock] = self.runtime.glob("*.lock")
-        return Endpoint(self.runtime, lock.stem, "codebase", str(self.project))
+        """Where the service of the project is met."""
+        name = hashlib.sha256(os.fsencode(self.project)).hexdigest()[:16]
+        return Endpoint(self.runtime, name, "codebase", str(self.project))
 
     def report(self) -> dict[str, Any]:
         """What the service says of itself; empty if there is none."""
-        if not any(self.runtime.glob("*.lock")):
-            return {}
         return contact.ask(self.endpoint, greeting.REPORT) or {}
 
     def service(self) -> psutil.Process:
@@ -380,6 +385,15 @@ class Place:
         where = {"cwd": cwd or self.folder, "variables": settings}
         command = partial(run, *arguments, **where, **(options or {}))
         return await anyio.to_thread.run_sync(command)
+
+    def workers(self) -> list[psutil.Process]:
+        """The shared embedding workers."""
+        return workers_among(self.processes())
+
+    def services(self) -> list[dict[str, Any]]:
+        """The records of the services that are there or have died, without the shared worker's."""
+        records = [json.loads(path.read_text("utf-8")) for path in self.runtime.glob("*.json")]
+        return [record for record in records if record.get("set") != TOOL_SET]
 
     def processes(self) -> list[psutil.Process]:
         """Everything that was started with our variables and is still there, but us."""

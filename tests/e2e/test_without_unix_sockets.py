@@ -35,8 +35,8 @@ def place():
 
 
 def recorded(place):
-    [record] = place.runtime.glob("*.json")
-    return json.loads(record.read_text(encoding="utf-8"))
+    [record] = place.services()
+    return record
 
 
 def said_to(port, words):
@@ -61,7 +61,7 @@ async def test_a_search_starts_a_service_that_is_met_by_its_port(place):
     assert str(place.project) in listed.stdout
     ended = await place.run("stop", place.project)
     assert ended.returncode == 0
-    assert not list(place.runtime.glob("*.json"))
+    assert not place.services()
 
 
 async def test_a_client_is_served_and_follows_changes(place):
@@ -88,8 +88,7 @@ async def test_who_does_not_know_the_secret_gets_nothing(place, secret):
 
 async def test_the_port_is_open_to_this_machine_alone_and_the_record_to_this_user(place):
     await place.run("search", place.project, "parse_config")
-    [record] = place.runtime.glob("*.json")
-    assert record.stat().st_mode & 0o077 == 0
+    assert place.endpoint.record.stat().st_mode & 0o077 == 0
     service = place.processes()[0]
     addresses = {
         connection.laddr.ip
@@ -107,8 +106,9 @@ async def test_a_port_that_is_now_somebody_else_s_is_not_taken_for_the_service(p
     process.kill()
     process.wait()
     with socket.create_server(("127.0.0.1", 0)) as other:
-        [path] = place.runtime.glob("*.json")
-        path.write_text(json.dumps(record | {"port": other.getsockname()[1]}), encoding="utf-8")
+        place.endpoint.record.write_text(
+            json.dumps(record | {"port": other.getsockname()[1]}), encoding="utf-8"
+        )
         other.settimeout(60)
 
         def answer():

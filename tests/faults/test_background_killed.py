@@ -35,11 +35,10 @@ LONGEST_LIFE_SECONDS = 0.5
 LONGEST_STOP_SECONDS = 0.3
 CHILD_SECONDS = 2.0  # for a child to be there
 KILLS_BETWEEN_LOOKS = 25
-VICTIMS = ("front end", "service", "worker", "preparing child")
-CHILDREN = {
-    "worker": "vector_index_mcp.engine.worker",
-    "preparing child": "vector_index_mcp.indexing.preparing.child_main",
-}
+WORKER, HOST, PREPARING = "worker", "host of the worker", "preparing child"
+CHILDREN = (WORKER, HOST, PREPARING)
+VICTIMS = ("front end", "service", *CHILDREN)
+PREPARES = "vector_index_mcp.indexing.preparing.child_main"
 ACTS = ("killed", "stopped", "stopped and killed")
 REBUILD = {
     "jsonrpc": "2.0",
@@ -73,9 +72,16 @@ async def live(place: Place, client: Wire, chance: random.Random) -> None:
             await client.call("search_index", query="alpha beta")
 
 
-def children_of(service: psutil.Process, module: str) -> list[psutil.Process]:
-    """The children of a service that run this module of ours."""
-    return [child for child in service.children() if module in command_of(child)]
+def children_of(place: Place, victim: str) -> list[psutil.Process]:
+    """The processes of that kind that work for a service."""
+    if victim == PREPARING:
+        children = place.service().children()
+        return [child for child in children if PREPARES in command_of(child)]
+    if victim == WORKER:
+        return place.workers()
+    with suppress(psutil.NoSuchProcess):
+        return [host for worker in place.workers() if (host := worker.parent())]
+    return []
 
 
 async def found(place: Place, client: Wire, victim: str) -> tuple[str, psutil.Process]:
@@ -83,11 +89,11 @@ async def found(place: Place, client: Wire, victim: str) -> tuple[str, psutil.Pr
     service = place.service()
     if victim == "front end":
         return victim, psutil.Process(client.process.pid)
-    if victim == "preparing child":  # there are some in bulk only
+    if victim == PREPARING:  # there are some in bulk only
         await client.send(REBUILD)
     with anyio.move_on_after(CHILD_SECONDS):
         while victim in CHILDREN:
-            if children := children_of(service, CHILDREN[victim]):
+            if children := children_of(place, victim):
                 return victim, children[0]
             await anyio.lowlevel.checkpoint()
     return "service", service
@@ -134,7 +140,7 @@ async def indexed_like_new(place: Place, name: str) -> None:
             await client.complete()
     ran = await place.run("stop", place.project)
     assert ran.returncode == 0, ran.stderr
-    assert place.processes() == []
+    await eventually(lambda: not place.processes())
     for lock in (place.endpoint.lock, place.project / ".lancedb" / "index.lock"):
         with filelock.FileLock(lock, timeout=0):
             pass

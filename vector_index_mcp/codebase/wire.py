@@ -134,6 +134,9 @@ class IndexStatus(BaseModel):
     index_bytes: int | None
     memory_bytes: int
     worker_memory_bytes: int | None
+    worker_shared_by: int = Field(
+        0, description="Services that use the embedding worker together; 0 if it is ours alone"
+    )
 
 
 class ProjectTriggered(BaseModel):
@@ -341,6 +344,7 @@ async def index_status(codebase: "Codebase") -> IndexStatus:
         index_bytes=now.size_bytes,
         memory_bytes=psutil.Process().memory_info().rss,
         worker_memory_bytes=_memory_of(now.worker_pid),
+        worker_shared_by=progress.embedder_sharers,
     )
 
 

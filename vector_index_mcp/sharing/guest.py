@@ -59,7 +59,7 @@ class Guest:
         """
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._listen, ask, kill, tasks.cancel_scope)
-            with self._to_send:
+            with self._sending, self._to_send:
                 async for frame, asked_bytes in self._to_send:
                     try:
                         await self._stream.send(frame)
@@ -77,7 +77,7 @@ class Guest:
     ) -> None:
         try:
             while self._requests < _MOST_REQUESTS and self._bytes < _MOST_BYTES:
-                values, size = await self.heard()
+                values, size = await heard(self._lines)
                 if values == frames.KILL:
                     kill()
                     continue
@@ -89,13 +89,14 @@ class Guest:
             pass
         serving.cancel()
 
-    async def heard(self) -> tuple[dict[str, Any], int]:
-        """The next frame of its, and how long that was.
 
-        Raises:
-            ValueError: If it is none.
-            DelimiterNotFound: If it has no end.
-            IncompleteRead: If it ends in the middle, or there is no other.
-        """
-        data = await self._lines.receive_until(b"\n", frames.LONGEST_LINE_BYTES)
-        return frames.parse(data), len(data) + 1
+async def heard(lines: BufferedByteReceiveStream) -> tuple[dict[str, Any], int]:
+    """The next frame of a service, and how long that was.
+
+    Raises:
+        ValueError: If it is none.
+        DelimiterNotFound: If it has no end.
+        IncompleteRead: If it ends in the middle, or there is no other.
+    """
+    data = await lines.receive_until(b"\n", frames.LONGEST_LINE_BYTES)
+    return frames.parse(data), len(data) + 1

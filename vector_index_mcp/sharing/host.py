@@ -17,7 +17,7 @@ from vector_index_mcp.background.host import Host
 from vector_index_mcp.errors import BackgroundError
 from vector_index_mcp.processes import children
 from vector_index_mcp.sharing import frames
-from vector_index_mcp.sharing.guest import GONE, Guest
+from vector_index_mcp.sharing.guest import GONE, Guest, heard
 from vector_index_mcp.sharing.workers import Workers
 
 _LINGERING_SECONDS = 3.0  # without a connection: longer than a service takes to come again
@@ -48,10 +48,9 @@ async def run(endpoint: Endpoint, on_ready: Callable[[str], None]) -> None:
 
 async def _serve(workers: Workers, stream: anyio.abc.ByteStream) -> None:
     lines = BufferedByteReceiveStream(stream)
-    guest = Guest(stream, lines)
     try:
         with anyio.fail_after(_SAYING_SECONDS):
-            values, _ = await guest.heard()
+            values, _ = await heard(lines)
         wanted, idle_seconds = frames.wanted(values)
     except (ValueError, TimeoutError, anyio.DelimiterNotFound, anyio.IncompleteRead, *GONE):
         return
@@ -61,6 +60,7 @@ async def _serve(workers: Workers, stream: anyio.abc.ByteStream) -> None:
         failed = {"failed": error.strerror or str(error), "errno": error.errno}
         await stream.send(frames.line(failed))
         return
+    guest = Guest(stream, lines)
     with workers.used(shared, guest, idle_seconds):
         await guest.serve(partial(shared.ask, guest), shared.kill)
 
@@ -82,4 +82,9 @@ def _report(workers: Workers) -> dict[str, Any]:
         except psutil.Error:  # it has just ended
             continue
     is_busy = any(shared.is_busy for shared in loaded)
-    return {"state": "EMBEDDING" if is_busy else "RESTING", "memory_bytes": held}
+    return {
+        "state": "EMBEDDING" if is_busy else "RESTING",
+        "memory_bytes": held,
+        "waiting": sum(shared.waiting for shared in loaded),
+        "at_work": sum(shared.at_work for shared in loaded),
+    }

@@ -57,7 +57,7 @@ class Joining:
             "arguments": arguments,
             "offline": environment.get("HF_HUB_OFFLINE") == "1",
             "idle_seconds": float(self._idle_seconds),
-            "stamp": await anyio.to_thread.run_sync(_stamp_of, arguments),
+            "stamp": await anyio.to_thread.run_sync(stamp_of, arguments),
         }
         try:
             for _ in range(_TRIES):
@@ -67,7 +67,8 @@ class Joining:
                 if (worker := await _joined(connection, wanted)) is not None:
                     return worker
         except (BackgroundError, ProjectError, SettingsError) as error:
-            _log.warning("the embedding worker is not shared with other services: %s", error)
+            level = logging.WARNING if self._starts_host else logging.DEBUG
+            _log.log(level, "the embedding worker is not shared with other services: %s", error)
         return await self._otherwise(module, *arguments, environment=environment)
 
 
@@ -204,7 +205,7 @@ def _status_in(last: bytes) -> int:
     return _KILLED
 
 
-def _stamp_of(arguments: tuple[str, ...]) -> str:
+def stamp_of(arguments: tuple[str, ...]) -> str:
     """What changes whenever a model's folder does."""
     seen = []
     for name in filter(looks_like_folder, arguments):

@@ -17,6 +17,7 @@ from vector_index_mcp.sharing.turns import Turns
 _log = logging.getLogger(__name__)
 
 _BYTES_OF_A_NUMBER = 4
+_DYING_SECONDS = 0.5  # for a process that says nothing more to be gone
 
 
 class Shared:
@@ -49,9 +50,20 @@ class Shared:
         return len(self._guests)
 
     @property
+    def waiting(self) -> int:
+        """How many requests wait for their turn."""
+        return self._turns.waiting
+
+    @property
+    def at_work(self) -> int:
+        """How many it has and has not answered."""
+        return self._turns.at_work
+
+    @property
     def is_busy(self) -> bool:
         """Whether it is loading, or anything waits for it."""
-        return not self._turns.are_over or bool(self._guests and not self._is_loaded)
+        is_loading = bool(self._guests) and not self._is_loaded
+        return is_loading or bool(self.waiting or self.at_work)
 
     def admit(self, guest: Guest, idle_seconds: float) -> None:
         """Let a guest use it from now on, and tell it all that it has missed."""
@@ -99,6 +111,8 @@ class Shared:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._feed)
                 await self._deliver()
+                with anyio.move_on_after(_DYING_SECONDS):  # a kill would hide of what
+                    await self._process.wait()
                 tasks.cancel_scope.cancel()
         finally:
             with anyio.CancelScope(shield=True):

@@ -24,9 +24,14 @@ class Turns(Generic[_Guest, _Request]):
         self._at_work = {True: 0, False: 0}
 
     @property
-    def are_over(self) -> bool:
-        """Whether nothing waits and nothing is at work."""
-        return not any(self._waiting.values()) and not any(self._at_work.values())
+    def waiting(self) -> int:
+        """How many wait."""
+        return sum(len(each) for waiting in self._waiting.values() for each in waiting.values())
+
+    @property
+    def at_work(self) -> int:
+        """How many have had their turn, and are not answered yet."""
+        return sum(self._at_work.values())
 
     def add(self, guest: _Guest, request: _Request, *, urgent: bool) -> None:
         """Let a request wait for its turn."""

@@ -56,6 +56,7 @@ FULL = status(
     last_changes=[change(LONG, what) for what in ("indexed", "removed", "skipped", "failed")],
     queries=QueryStatus(answered=12, last_time=START, last_seconds=0.0154),
     worker_memory_bytes=9_000_000,
+    worker_shared_by=5,
 )
 
 
@@ -143,6 +144,12 @@ def test_a_calm_index_is_told_in_few_lines():
         "disk     1.2 MB",
         "Ctrl+C ends the view",
     ]
+
+
+def test_who_shares_the_worker_is_told():
+    text = shown(status(worker_memory_bytes=500_000_000, worker_shared_by=5))
+    assert "service 200 MB, model 500 MB, shared by 5 services" in text
+    assert "shared" not in shown(status(worker_memory_bytes=500_000_000, worker_shared_by=1))
 
 
 def test_no_service_is_told_with_the_way_to_one():

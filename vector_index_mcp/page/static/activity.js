@@ -58,7 +58,11 @@ function factsOf(status, done) {
   if (status.unreadable_folders.length) facts.push(["Unreadable", status.unreadable_folders.join(", ")]);
   if (status.masked_credential_count) facts.push(["Masked", plural(status.masked_credential_count, "credential", "credentials")]);
   if (status.index_bytes !== null) facts.push(["On disk", bytes(status.index_bytes)]);
-  const worker = status.worker_memory_bytes ? `, model ${bytes(status.worker_memory_bytes)}` : "";
+  const sharers = status.worker_shared_by;
+  const shared = sharers > 1 ? `, shared by ${sharers} services` : "";
+  const worker = status.worker_memory_bytes
+    ? `, model ${bytes(status.worker_memory_bytes)}${shared}`
+    : "";
   facts.push(["Memory", `${bytes(status.memory_bytes)}${worker}`]);
   return facts;
 }
