@@ -153,6 +153,10 @@ async def test_a_cross_encoder_judges_texts(tmp_path):
         assert len(set(scores)) > 1
         assert all(0 < score < 1 for score in scores)
         assert (await embedder.embed(texts)).shape == (3, 384)  # as before
+    async with worker_embedder("", reranker_name=str(folder)).running() as judge:
+        assert await judge.scores("cats", texts) == pytest.approx(scores, abs=1e-4)
+        with pytest.raises(EmbeddingError, match="nothing is embedded here"):
+            await judge.embed(texts)
 
 
 @needs_model

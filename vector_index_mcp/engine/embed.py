@@ -50,6 +50,8 @@ class _Reply:
 class WorkerEmbedder:
     """The embedder of a running service. Usable inside `async with embedder.running()`."""
 
+    notice = ""
+
     def __init__(
         self,
         model_name: str,
@@ -65,7 +67,8 @@ class WorkerEmbedder:
         """Prepare; the worker starts when it is needed.
 
         Args:
-            model_name: A model's name at the hub, or the path of its folder.
+            model_name: A model's name at the hub, or the path of its folder; empty for a worker
+                that only judges.
             device: As torch names it.
             idle_seconds: After this time without a request the worker ends.
             patience_seconds: A request that takes longer ends the worker.

@@ -27,7 +27,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import asdict
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NoReturn
 
 import numpy as np
 
@@ -271,13 +271,16 @@ def main(
         source: Where requests come from.
         sink: Where answers go.
         give_back: Returns memory that nobody uses to the system.
-        model_name: As `find_model` takes it.
+        model_name: As `find_model` takes it; empty if nothing is to be embedded here.
         device: As torch names it.
         reranker_name: As `find_model` takes it; empty for none.
         dimension: As `find_model` takes it, in digits.
     """
     requests = _Inbox()
     threading.Thread(target=_read, args=(source, requests), daemon=True).start()
+    if not model_name:
+        _send(sink, {"event": "ready", "precision": ""})
+        _serve(requests, sink, None, Reranker(reranker_name, device), give_back)
     try:
         model = find_model(model_name, int(dimension))
         _send(sink, {"event": "model", **asdict(model.identity)})
@@ -302,10 +305,10 @@ def _of(error: Exception) -> Problem:
 def _serve(
     requests: _Inbox,
     sink: BinaryIO,
-    encoder: Encoder,
+    encoder: Encoder | None,
     reranker: Reranker,
     give_back: Callable[[], None],
-) -> None:
+) -> NoReturn:
     """Answer requests for ever, and give back now and then what the answers took."""
     has_worked, given_back = False, time.monotonic()
     while True:
@@ -320,7 +323,9 @@ def _serve(
         has_worked = True
 
 
-def _answer(sink: BinaryIO, encoder: Encoder, reranker: Reranker, request: _Request) -> None:
+def _answer(
+    sink: BinaryIO, encoder: Encoder | None, reranker: Reranker, request: _Request
+) -> None:
     is_judged = "query" in request
     if is_judged and reranker.keeps(request):
         return
@@ -330,6 +335,8 @@ def _answer(sink: BinaryIO, encoder: Encoder, reranker: Reranker, request: _Requ
     try:
         if is_judged:
             vectors = reranker.scores(request)
+        elif encoder is None:
+            raise ValueError("nothing is embedded here")
         else:
             vectors = encoder.encode(request["texts"], are_queries=request["urgent"])
     except _FAULTS as error:
