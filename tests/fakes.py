@@ -29,6 +29,7 @@ class FakeEmbedder:
         self.precision = "float32"
         self.pid = None
         self.sharers = 0
+        self.notice = ""
         self.absent = ""
         self.poison = None
         self.failing_calls = set()
@@ -114,7 +115,7 @@ class FakeEmbedder:
             raise EmbeddingError("this text cannot be embedded")
         (self.queries if urgent else self.texts).extend(texts)
         dimension = self._identity.dimension
-        vectors = [_vector(text, self._identity.name, dimension) for text in texts]
+        vectors = [vector_of(text, self._identity.name, dimension) for text in texts]
         return np.array(vectors, dtype="<f4").reshape(len(texts), dimension)
 
     def _raise_if_unavailable(self):
@@ -133,7 +134,7 @@ def _word_vector(word, dimension):
     return np.random.default_rng(int.from_bytes(digest[:8], "big")).normal(size=dimension)
 
 
-def _vector(text, seed, dimension):
+def vector_of(text, seed, dimension):
     total = np.zeros(dimension)
     for word in words(text) or [""]:
         meaning = SYNONYMS.get(word, word)

@@ -172,6 +172,7 @@ HOMES = {
     },
     "starlette": {"page/routes.py", "documents/rest_errors.py", "datasets/rest.py"},
     "h11": {"serving/guest.py"},
+    "httpx2": {"engine/openai_api.py"},
     "uvicorn": {"serving/guest.py"},
     "yaml": {"documents/yaml_text.py", "engine/prose/front_matter.py"},
 }
@@ -461,6 +462,7 @@ def test_a_folder_with_modules_is_a_package(folder: Path) -> None:
         ("vector_index_mcp.serving.server", ["watchdog", "sqlite3", "rich", "pygments", *HEAVY]),
         ("vector_index_mcp.serving.listener", ["watchdog", "sqlite3", "rich", *HEAVY]),
         ("vector_index_mcp.engine.embed", HEAVY),
+        ("vector_index_mcp.serving.embedding_server", HEAVY),
         ("vector_index_mcp.codebase.service", ["tree_sitter", "semble_grammars", "torch"]),
         ("vector_index_mcp.console.commands", ["mcp", "anyio", "psutil", "rich", *HEAVY]),
         ("vector_index_mcp.console.output", ["mcp", "anyio", "psutil", "rich", *HEAVY]),

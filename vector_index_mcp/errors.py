@@ -17,6 +17,7 @@ Every message may be shown to a person or an agent, and ends with what to do. On
     |  |- DamagedIndexError  the files of the index cannot be read; a rebuild mends it
     |  |- LostIndexError     the index's folder is gone, or another one took its place
     |  `- ForeignIndexError  the folder holds files that this user's program did not write
+    |- ServerError           a server with a model does not answer, or not as it should
     `- EmbeddingError        texts cannot be embedded now
        `- ModelNotFoundError there is no embedding model on this machine
 
@@ -85,6 +86,12 @@ class Problem(StrEnum):
     """The system does not start the embedding worker."""
     WORKER_DIES = auto()
     """The embedding worker dies whenever it is started."""
+    SERVER_SILENT = auto()
+    """The embedding server cannot be reached, or is overloaded."""
+    SERVER_REFUSES = auto()
+    """The embedding server wants another key."""
+    SERVER_INVALID = auto()
+    """What answers there is no embedding server with such a model."""
 
 
 class VectorIndexError(Exception):
@@ -156,8 +163,29 @@ class ForeignIndexError(StoreError):
     """Raised when the index's folder holds something that is not ours to read or change."""
 
 
+class ServerError(VectorIndexError):
+    """Raised when a server with a model does not answer as it should; who asked it says which."""
+
+    def __init__(
+        self,
+        message: str,
+        problem: Problem | None = None,
+        *,
+        status: int = 0,
+        is_passing: bool = False,
+        retry_after: float = 0.0,
+    ) -> None:
+        super().__init__(message, problem)
+        self.status = status
+        """Of HTTP; 0 if there is no answer, or one that makes no sense."""
+        self.is_passing = is_passing
+        """Whether the same request may succeed a little later."""
+        self.retry_after = retry_after
+        """So many seconds later, the server says."""
+
+
 class EmbeddingError(VectorIndexError):
-    """Raised when the embedding worker cannot embed."""
+    """Raised when texts cannot be embedded."""
 
 
 class ModelNotFoundError(EmbeddingError):

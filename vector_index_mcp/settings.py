@@ -6,23 +6,37 @@ change where its index goes or which model is loaded.
 """
 
 import difflib
+import ipaddress
 import json
 import os
+import re
 from collections.abc import Collection, Mapping
 from typing import Literal
 
 from dotenv import dotenv_values
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
 
 from vector_index_mcp import editors
 from vector_index_mcp.errors import SettingsError
 
 PREFIX = "VECTOR_INDEX_"
-SECRETS = frozenset({"http_token", "llm_key"})
+SECRETS = frozenset({"embedding_key", "http_token", "llm_key"})
 """Fields whose values no message repeats."""
+_UNSHOWN = SECRETS | {"embedding_url"}  # which is refused if it holds a password
 
 _OTHERS = frozenset({"ENV_FILE", "RUNTIME_DIR"})
 """Variables that are read before there are settings."""
+# So narrow that nobody can read another host in it than whoever connects does.
+_SERVER = re.compile(
+    r"https?://([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?(?:/[A-Za-z0-9._~/%-]*)?"
+)
 _MOST = 1_000_000_000  # for numbers that nothing else limits; no clock or file goes further
 
 
@@ -50,6 +64,26 @@ class Settings(BaseModel):
         le=_MOST,
         description="How many numbers of each vector are used, the first ones, of a model that was "
         "trained for that (Matryoshka); empty or 0 for all",
+    )
+    allow_remote_embedding: bool = Field(
+        False,
+        description="Whether the server at the embedding URL may be another machine: texts of what "
+        "is indexed, and queries, then leave this one",
+    )
+    embedding_url: str = Field(
+        "",
+        description="An OpenAI-compatible server, up to /v1, that embeds instead of this program, "
+        "with the embedding model of that name there; empty for none",
+    )
+    embedding_key: str = Field(
+        "",
+        repr=False,
+        pattern=r"^[!-~]*$",
+        max_length=10_000,
+        description="The bearer token of that server, if any",
+    )
+    embedding_key_file: str = Field(
+        "", description="A file that holds this token and nothing else, instead of it"
     )
     rerank_model: str = Field(
         "",
@@ -134,6 +168,29 @@ class Settings(BaseModel):
     def _all(cls, value: object) -> object:
         return 0 if value == "" else value
 
+    @field_validator("embedding_url")
+    @classmethod
+    def _a_server(cls, value: str, info: ValidationInfo) -> str:
+        if "@" in value:
+            raise ValueError(
+                f"no name or password belongs into it, give {PREFIX}EMBEDDING_KEY instead"
+            )
+        if value and not _SERVER.fullmatch(value):
+            raise ValueError("is not an address such as http://127.0.0.1:8080/v1")
+        if value and not is_local(value) and not info.data.get("allow_remote_embedding"):
+            raise ValueError(
+                f"texts would leave this machine for {host_of(value)}, set "
+                f"{PREFIX}ALLOW_REMOTE_EMBEDDING=true if they may"
+            )
+        return value
+
+    @field_validator("embedding_key_file")
+    @classmethod
+    def _one_key(cls, value: str, info: ValidationInfo) -> str:
+        if value and info.data.get("embedding_key"):
+            raise ValueError(f"there is a key in {PREFIX}EMBEDDING_KEY as well, unset one of them")
+        return value
+
     @field_validator("ignore_patterns", mode="before")
     @classmethod
     def _split_patterns(cls, value: object) -> object:
@@ -156,6 +213,21 @@ class Settings(BaseModel):
     @classmethod
     def _any_case(cls, value: object) -> object:
         return value.upper() if isinstance(value, str) else value
+
+
+def host_of(url: str) -> str:
+    """The host that an embedding URL names."""
+    named = _SERVER.fullmatch(url)
+    return named[1].lower() if named else ""
+
+
+def is_local(url: str) -> bool:
+    """Whether what is sent to an embedding URL stays on this machine."""
+    host = host_of(url).strip("[]")
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:  # a name, or no host at all
+        return False
 
 
 def load(env_file: str | None = None) -> Settings:
@@ -214,7 +286,7 @@ def _explain(error: ValidationError) -> str:
     lines = []
     for problem in error.errors():
         field = str(problem["loc"][0])
-        shown = "…" if field in SECRETS else repr(problem["input"])
+        shown = "…" if field in _UNSHOWN else repr(problem["input"])
         message = problem["msg"].removeprefix("Value error, ")
         lines.append(f"{PREFIX}{field.upper()}={shown}: {message[:1].lower()}{message[1:]}")
     return "; ".join(lines) + " (correct the variable, or unset it to use the default)"

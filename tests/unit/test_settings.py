@@ -41,6 +41,50 @@ FIELDS = {
         {"": 0, "0": 0, "256": 256},
         {"-1": "greater than or equal to 0", "x": "valid integer", **BEYOND_COUNTING},
     ),
+    "allow_remote_embedding": Case(
+        False,
+        {"true": True, "no": False},
+        {"perhaps": "valid boolean", "": "valid boolean"},
+    ),
+    "embedding_url": Case(
+        "",
+        {
+            url: url
+            for url in (
+                "",
+                "http://127.0.0.1:8080/v1",
+                "http://127.9.9.9/v1",
+                "http://localhost:11434/v1",
+                "http://LOCALHOST/v1/",
+                "https://[::1]:8443",
+            )
+        },
+        {
+            "https://user:geheim@localhost/v1": "give VECTOR_INDEX_EMBEDDING_KEY instead",
+            "http://geheim@127.0.0.1/v1": "give VECTOR_INDEX_EMBEDDING_KEY instead",
+            "https://api.example.com/v1": "set VECTOR_INDEX_ALLOW_REMOTE_EMBEDDING=true if",
+            "http://192.168.1.2:8080": "would leave this machine for 192.168.1.2",
+            "http://localhost.example.com": "would leave this machine for localhost.example.com",
+            "http://127.0.0.1.example.com": "would leave this machine",
+            "http://0.0.0.0:8080": "would leave this machine",
+            "http://[fe80::1]:8080": "would leave this machine",
+            "http://[::ffff:10.0.0.1]": "would leave this machine",
+            "http://2130706433/v1": "would leave this machine",
+            "127.0.0.1:8080": "is not an address such as",
+            "ftp://127.0.0.1/": "is not an address such as",
+            "http://127.0.0.1\\.example.com/": "is not an address such as",
+            "http://127.0.0.1/v1?key=geheim": "is not an address such as",
+            "http://127.0.0.1#x": "is not an address such as",
+            "http://127.0.0.1/v1\n": "is not an address such as",
+            "http://[::1/v1": "is not an address such as",
+        },
+    ),
+    "embedding_key": Case(
+        "",
+        {"s3cret/+=": "s3cret/+="},
+        {"two words": "match pattern", "ü": "match pattern", "x" * 10_001: "at most 10000"},
+    ),
+    "embedding_key_file": Case("", {"~/key": "~/key"}, {}),
     "rerank_model": Case("", {"owner/name": "owner/name"}, {}),
     "rerank_seconds": Case(
         1,
@@ -236,6 +280,34 @@ def test_a_wrong_secret_is_not_shown(set_variable):
     with pytest.raises(SettingsError) as caught:
         load()
     assert "sesame" not in str(caught.value)
+
+
+@pytest.mark.parametrize("url", [u for u in FIELDS["embedding_url"].refused if "geheim" in u])
+def test_a_password_in_an_address_is_not_shown(set_variable, url):
+    set_variable("embedding_url", url)
+    with pytest.raises(SettingsError) as caught:
+        load()
+    assert "geheim" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("name", "value"), [("embedding_key", "geheim"), ("llm_key", "geheim")])
+def test_a_key_is_not_shown_with_the_settings(set_variable, name, value):
+    set_variable(name, value)
+    assert "geheim" not in repr(load()) + str(load())
+
+
+def test_another_machine_embeds_if_that_is_allowed(set_variable):
+    set_variable("embedding_url", "https://api.example.com/v1")
+    set_variable("allow_remote_embedding", "true")
+    assert load().embedding_url == "https://api.example.com/v1"
+
+
+def test_one_key_is_enough(set_variable):
+    set_variable("embedding_key", "geheim")
+    set_variable("embedding_key_file", "/key")
+    with pytest.raises(SettingsError, match="^VECTOR_INDEX_EMBEDDING_KEY_FILE=.* unset one") as e:
+        load()
+    assert "geheim" not in str(e.value)
 
 
 def test_the_wrong_value_is_shown(set_variable):

@@ -1,6 +1,6 @@
 """The answers of the tools as a person or an agent reads them. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from vector_index_mcp.codebase.hits import MOST_NAMES, SearchHit, SearchResult
@@ -9,6 +9,7 @@ from vector_index_mcp.errors import sentence
 if TYPE_CHECKING:  # a command that searches need not wait for these
     from vector_index_mcp.codebase.wire import (
         IndexStatus,
+        ModelStatus,
         ProjectTriggered,
         RunReport,
         TriggerResult,
@@ -102,15 +103,20 @@ def of_status(status: "IndexStatus") -> str:
         lines.append(f"waiting for: {'; '.join(status.waiting_for)}")
     if status.pending_path_count:
         lines.append(f"pending: {status.pending_path_count} changed paths")
-    model = status.model
-    lines.append(f"model: {model.name or 'none used yet'}, {model.state}")
-    if model.reason:
-        lines.append(f"model problem: {model.reason}")
+    lines += _of_model(status.model)
     if status.watcher.mode != "off":
         lines.append(f"changes are noticed by: {status.watcher.mode}")
     if status.watcher.problem:
         lines.append(f"watching problem: {status.watcher.problem}")
     return "\n".join(lines + lacking(status))
+
+
+def _of_model(model: "ModelStatus") -> Iterator[str]:
+    yield f"model: {model.name or 'none used yet'}, {model.state}"
+    if model.server:
+        yield f"embedding: {model.server}"
+    if model.reason:
+        yield f"model problem: {model.reason}"
 
 
 def of_projects(said: "Mapping[str, IndexStatus | Exception]") -> str:

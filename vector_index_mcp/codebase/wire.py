@@ -67,6 +67,9 @@ class ModelStatus(BaseModel):
     state: str = Field(description="off (until needed), loading, ready or unavailable")
     reason: str | None = Field(None, description="Why it is unavailable, and the remedy")
     precision: str | None = None
+    server: str | None = Field(
+        None, description="Which server embeds, if one does, and whether texts leave this machine"
+    )
     chunks_embedded: int = Field(description="Computed since the start; cached ones not counted")
 
 
@@ -317,6 +320,7 @@ async def index_status(codebase: "Codebase") -> IndexStatus:
             state=progress.embedder_state,
             reason=progress.embedder_reason or None,
             precision=now.precision or None,
+            server=progress.embedder_notice or None,
             chunks_embedded=now.chunks_computed,
         ),
         watcher=WatcherStatus(

@@ -140,6 +140,8 @@ def _bar(done: int, total: int, room: int) -> ProgressBar:
 def _workings(status: IndexStatus) -> Iterator[tuple[str, RenderableType]]:
     model = status.model
     yield "model", ", ".join(filter(None, (model.name, model.state, model.precision)))
+    if model.server:
+        yield "", Text(model.server)
     if model.reason:
         yield "", Text(model.reason, style="red")
     mode = status.watcher.mode

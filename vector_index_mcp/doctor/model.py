@@ -1,6 +1,7 @@
 """Checks the embedding model: like texts must get like vectors.
 
-Where services have loaded it, it is not loaded once more: it takes a gigabyte.
+Where services have loaded it, it is not loaded once more: it takes a gigabyte. Where a server
+embeds, that is asked, and no model is loaded at all.
 """
 
 import math
@@ -12,7 +13,8 @@ import anyio
 import anyio.to_thread
 import numpy as np
 
-from vector_index_mcp.doctor.finding import Case, Finding, failed, failed_by, ok
+from vector_index_mcp.doctor.finding import Case, Finding, failed, failed_by, ok, warning
+from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.engine.embed import WorkerEmbedder
 from vector_index_mcp.engine.model import find_model, model_on_this_machine
 from vector_index_mcp.engine.model_folder import window_of
@@ -25,6 +27,7 @@ from vector_index_mcp.errors import (
 )
 from vector_index_mcp.indexing.remedies import Remedies
 from vector_index_mcp.processes import children
+from vector_index_mcp.serving.embedding_server import server_embedder
 from vector_index_mcp.settings import Settings
 from vector_index_mcp.sharing.joining import Joining
 
@@ -48,6 +51,8 @@ _REMEDY = (
 def model(case: Case) -> Finding:
     """Whether there is a model, and its vectors make sense."""
     settings = case.settings
+    if settings.embedding_url:
+        return anyio.run(_server, case)
     try:
         if told := case.subject.loaded_model():
             return ok(told, *_window(settings))
@@ -97,6 +102,30 @@ async def _model(settings: Settings, remedies: Remedies) -> Finding:
         return failed(f"{words}: {fault} (from {folder})", _REMEDY)
     shared = f", by {sharers - 1} services as well" if sharers > 1 else ""
     return ok(f"{words}; loaded in {took:.1f} s from {folder}{shared}")
+
+
+async def _server(case: Case) -> Finding:
+    settings, remedies = case.settings, case.subject.remedies
+    began = time.monotonic()
+    none = WorkerEmbedder("", start_worker=children.start, remedy_of=remedies.of)
+    cache = EmbeddingCache(case.cache_folder, settings.embedding_cache_max_mb * 1_000_000)
+    async with server_embedder(settings, cache, none, remedies.of).running() as embedder:
+        try:
+            vectors = await embedder.embed(_TEXTS)
+            identity = await embedder.identity()
+        except EmbeddingError as error:
+            words, _, remedy = str(error).partition("; ")
+            return failed(f"{embedder.notice}: {words}", remedy or f"look at {remedies.log}")
+        took = time.monotonic() - began
+    words = f"{identity.name}, {identity.dimension} numbers a vector; {embedder.notice}"
+    if fault := fault_of(vectors, identity.dimension):
+        return failed(f"{words}: {fault}", "set VECTOR_INDEX_EMBEDDING_MODEL to another model")
+    if embedder.is_misnamed:
+        remedy = (
+            "set VECTOR_INDEX_EMBEDDING_MODEL to the model's name, or load the wanted one there"
+        )
+        return warning(words, remedy)
+    return ok(f"{words}; answered in {took:.1f} s")
 
 
 def fault_of(vectors: Vectors, dimension: int) -> str:

@@ -380,6 +380,7 @@ class Documents:
                 "name": status.model.name if status.model else None,
                 "dimension": status.model.dimension if status.model else None,
                 "precision": status.precision,
+                "server": status.progress.embedder_notice,
             },
         )
 

@@ -32,6 +32,10 @@ class Embedder(Protocol):
     def sharers(self) -> int:
         """How many use that process, we among them; 0 if it is ours alone."""
 
+    @property
+    def notice(self) -> str:
+        """Where it embeds, if that is no worker, and what must be known about it; else empty."""
+
     def running(self) -> AbstractAsyncContextManager[object]:
         """The time in which the other methods may be used."""
 

@@ -158,10 +158,10 @@ def _checked(name: str, folder: Path, dimension: int) -> Model:
         raise ModelNotFoundError(
             f"{folder} is not a sentence-transformers model ({error!r})", Problem.MODEL_INVALID
         ) from error
-    return Model(_identity(name, _digest(folder), own, dimension), folder)
+    return Model(identity_of(name, _digest(folder), own, dimension), folder)
 
 
-def _identity(name: str, digest: str, own: int, wanted: int) -> ModelIdentity:
+def identity_of(name: str, digest: str, own: int, wanted: int) -> ModelIdentity:
     """Which model it is if of `own` numbers `wanted` are used: to all who keep vectors another one.
 
     Raises:

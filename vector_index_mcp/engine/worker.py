@@ -280,7 +280,7 @@ def main(
     threading.Thread(target=_read, args=(source, requests), daemon=True).start()
     if not model_name:
         _send(sink, {"event": "ready", "precision": ""})
-        _serve(requests, sink, None, Reranker(reranker_name, device), give_back)
+        _serve(requests, sink, None, Reranker(reranker_name, device, requests.put), give_back)
     try:
         model = find_model(model_name, int(dimension))
         _send(sink, {"event": "model", **asdict(model.identity)})
@@ -323,9 +323,7 @@ def _serve(
         has_worked = True
 
 
-def _answer(
-    sink: BinaryIO, encoder: Encoder | None, reranker: Reranker, request: _Request
-) -> None:
+def _answer(sink: BinaryIO, encoder: Encoder | None, reranker: Reranker, request: _Request) -> None:
     is_judged = "query" in request
     if is_judged and reranker.keeps(request):
         return

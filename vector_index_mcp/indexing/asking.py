@@ -47,7 +47,7 @@ class Question:
         """What is known of the files."""
         self.lack = ""
         """Why there is no vector; empty before `embed`, and if there is one."""
-        self._embedder = live_index.embedder
+        self._live_index, self._embedder = live_index, live_index.embedder
         self._remedies = live_index.remedies
         self._index = index
         self._wait_for_model = wait_for_model
@@ -79,6 +79,8 @@ class Question:
         except TimeoutError:
             return None, "the embedding model is busy"
         if identity.digest != model.digest:
+            if self._live_index.vectors is not None:
+                self._live_index.vectors.check_model(again=True)
             return None, "the index holds vectors of another model and is being embedded anew"
         return vector, ""
 

@@ -41,6 +41,16 @@ _REMEDIES: Mapping[Problem, str] = {
         "check VECTOR_INDEX_EMBEDDING_MODEL and VECTOR_INDEX_EMBEDDING_DEVICE"
     ),
     Problem.WORKER_NOT_STARTED: "look at the machine's limits, then {again}",
+    Problem.SERVER_SILENT: (
+        "start it or correct VECTOR_INDEX_EMBEDDING_URL; it is asked again by itself"
+    ),
+    Problem.SERVER_REFUSES: (
+        "check VECTOR_INDEX_EMBEDDING_KEY or VECTOR_INDEX_EMBEDDING_KEY_FILE, then {again}"
+    ),
+    Problem.SERVER_INVALID: (
+        "check that VECTOR_INDEX_EMBEDDING_URL is all that stands before /embeddings, and that "
+        "the server embeds with VECTOR_INDEX_EMBEDDING_MODEL, then {again}"
+    ),
     Problem.WORKER_DIES: "look at {log} and at free memory, then {again}",
 }
 

@@ -48,6 +48,8 @@ class Progress:
     embedder_reason: str
     embedder_sharers: int
     """How many services use the process that holds the model; 0 if it is ours alone."""
+    embedder_notice: str
+    """What must be known about where texts are embedded; empty if a worker does it."""
     revision: tuple[int, int]
     """Differs whenever the ledger does."""
 
@@ -70,6 +72,7 @@ class Progress:
             embedder_state=embedder.state,
             embedder_reason=embedder.reason,
             embedder_sharers=embedder.sharers,
+            embedder_notice=embedder.notice,
             # A rebuild replaces the ledger.
             revision=(id(ledger), ledger.revision) if kept is not None else (0, 0),
         )

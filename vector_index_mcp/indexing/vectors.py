@@ -13,6 +13,7 @@ from vector_index_mcp.engine.embedding_requests import requests_of_equal_work
 from vector_index_mcp.engine.fields import embedded_text
 from vector_index_mcp.engine.store import Store
 from vector_index_mcp.engine.types import ModelIdentity, Vector
+from vector_index_mcp.engine.types import Vectors as Rows
 from vector_index_mcp.errors import EmbeddingError, ModelNotFoundError, StoreError
 from vector_index_mcp.indexing.activity import Activity
 from vector_index_mcp.indexing.live import Live
@@ -27,6 +28,7 @@ _CHUNKS_PER_LOOK = 4_096  # of these, those whose vector the cache has are fille
 _LOOK_FOR_MODEL_SECONDS = 60.0
 _LONGEST_WITHOUT_A_LOOK_SECONDS = 900.0
 _RETRY_SECONDS = 2.0
+_GLANCE_SECONDS = 2.0  # a server may come back by itself; to see that costs nothing
 
 
 class CachedEmbedder:
@@ -61,13 +63,13 @@ class CachedEmbedder:
         if len(vectors) < min(_CHUNKS_PER_FILL, len(texts)):
             lacking = (h for h in texts if h not in vectors and h not in self.hopeless)
             unknown = {h: texts[h] for h in islice(lacking, _CHUNKS_PER_FILL)}
-            computed = await self._embed(unknown, is_newest)
+            computed = await self._embed(model, unknown, is_newest)
             await anyio.to_thread.run_sync(self._cache.put, model, computed)
             vectors |= computed
         return vectors
 
     async def _embed(
-        self, texts: dict[str, str], is_newest: Callable[[], bool]
+        self, model: ModelIdentity, texts: dict[str, str], is_newest: Callable[[], bool]
     ) -> dict[str, Vector]:
         vectors: dict[str, Vector] = {}
         for hashes in requests_of_equal_work(texts):
@@ -75,26 +77,37 @@ class CachedEmbedder:
                 break
             try:
                 with self._activity.of("the embedding of chunks"):
-                    computed = await self.embedder.embed([texts[h] for h in hashes])
+                    computed = await self._embedded_by(model, [texts[h] for h in hashes])
                 vectors.update(zip(hashes, computed, strict=True))
             except ModelNotFoundError:
                 raise
             except EmbeddingError as error:
                 _log.warning("%s; trying them one by one", error)
-                vectors |= await self._embed_singly({h: texts[h] for h in hashes})
+                vectors |= await self._embed_singly(model, {h: texts[h] for h in hashes})
         self.embedded += len(vectors)
         return vectors
 
-    async def _embed_singly(self, texts: dict[str, str]) -> dict[str, Vector]:
+    async def _embed_singly(self, model: ModelIdentity, texts: dict[str, str]) -> dict[str, Vector]:
         vectors: dict[str, Vector] = {}
         for key, text in texts.items():
             try:
-                vectors[key] = (await self.embedder.embed([text]))[0]
+                vectors[key] = (await self._embedded_by(model, [text]))[0]
             except ModelNotFoundError:
                 raise
             except EmbeddingError:
                 self.hopeless.add(key)
         return vectors
+
+    async def _embedded_by(self, model: ModelIdentity, texts: Sequence[str]) -> Rows:
+        """Vectors that `model` has made: a server may have another one at any moment.
+
+        Raises:
+            ModelNotFoundError: If it is another one now.
+        """
+        computed = await self.embedder.embed(texts)
+        if (await self.embedder.identity()).digest != model.digest:
+            raise ModelNotFoundError("the embedding model has changed")
+        return computed
 
 
 class Vectors:
@@ -132,12 +145,15 @@ class Vectors:
         self._model_wanted.set()
         self._live.text_moved.send()
 
-    def check_model(self) -> None:
+    def check_model(self, *, again: bool = False) -> None:
         """Embed everything anew if the vectors are another model's; looked at once per process.
 
         Left to the first search or request, because the check starts the embedding worker.
+
+        Args:
+            again: Whether to look once more, because a query was embedded by another model.
         """
-        if not self._model_is_checked and self._live.index.manifest.model is not None:
+        if (again or not self._model_is_checked) and self._live.index.manifest.model is not None:
             self._model_check_wanted = True
             self._live.text_moved.send()
 
@@ -180,7 +196,7 @@ class Vectors:
                 await self._embed()
             except ModelNotFoundError:
                 with anyio.move_on_after(self._look_seconds):
-                    await self._model_wanted.wait()  # a saved file is no reason to look again
+                    await self._model_back()  # a saved file is no reason to look again
                 self._look_seconds = min(2 * self._look_seconds, _LONGEST_WITHOUT_A_LOOK_SECONDS)
                 self._model_wanted = anyio.Event()
                 self._embedder.retry()
@@ -189,6 +205,12 @@ class Vectors:
                 if isinstance(error, StoreError):
                     self._live.report(error)
                 await anyio.sleep(_RETRY_SECONDS)
+
+    async def _model_back(self) -> None:
+        """Wait until somebody wants the model, or it is there again."""
+        while self._embedder.state == "unavailable" and not self._model_wanted.is_set():
+            with anyio.move_on_after(_GLANCE_SECONDS):
+                await self._model_wanted.wait()
 
     async def _embed(self) -> None:
         live = self._live
@@ -199,6 +221,7 @@ class Vectors:
         self._model_is_checked, self._model_check_wanted = True, False
         if live.ledger.is_waiting:
             await self.embed_batch(model)
+            self._look_seconds = _LOOK_FOR_MODEL_SECONDS
         self.progressed.send()
         await live.maintain_if_due(is_end=not live.ledger.is_waiting)
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from vector_index_mcp.documents.language_model import LanguageModel
     from vector_index_mcp.documents.service import Documents
     from vector_index_mcp.engine.cache import EmbeddingCache
-    from vector_index_mcp.engine.embed import WorkerEmbedder
+    from vector_index_mcp.engine.embedder import Embedder
     from vector_index_mcp.engine.worker_process import Worker
     from vector_index_mcp.indexing.keeper import Options
     from vector_index_mcp.indexing.preparing.crew import Crew
@@ -227,7 +227,7 @@ def load_datasets(root: Path, settings: Settings) -> "Datasets":
     cache = cache_folder(settings) / TABLES / name
     registry = Registry(root, root.parent, cache, prepare)
 
-    def other(model: str) -> "WorkerEmbedder":
+    def other(model: str) -> "Embedder":
         return _embedder_of(settings, REMEDIES, model)
 
     # Datasets are searched with whole vectors, as they were made.
@@ -257,7 +257,8 @@ def index_of_texts(order: "Order", root: Path, settings: Settings) -> "LiveIndex
         "embedding_model": order.model or settings.embedding_model,
         "chunk_max_chars": order.chunk_chars or settings.chunk_max_chars,
     }
-    chosen = settings.model_copy(update={**changed, "embedding_dimension": 0})
+    own = {"embedding_url": ""} if order.model else {}  # that model is no server's
+    chosen = settings.model_copy(update={**changed, **own, "embedding_dimension": 0})
     endings = tuple(order.endings)
     is_among = root != order.source and root.is_relative_to(order.source)
     left_out = (f"/{root.relative_to(order.source).as_posix()}/",) if is_among else ()
@@ -300,8 +301,8 @@ def _options_of(settings: Settings, recipe: "Recipe", remedies: "Remedies") -> "
     )
 
 
-def _embedder_of(settings: Settings, remedies: "Remedies", other: str = "") -> "WorkerEmbedder":
-    """What embeds with the model of the settings.
+def _embedder_of(settings: Settings, remedies: "Remedies", other: str = "") -> "Embedder":
+    """What embeds with the model of the settings: a worker, or the server that they name.
 
     Args:
         settings: Which model, and how.
@@ -329,8 +330,9 @@ def _embedder_of(settings: Settings, remedies: "Remedies", other: str = "") -> "
         offline = {"HF_HUB_OFFLINE": "1"} if other else {}
         return await joining.start(module, *arguments, environment={**environment, **offline})
 
-    return WorkerEmbedder(
-        other or settings.embedding_model,
+    by_server = settings.embedding_url and not other
+    worker = WorkerEmbedder(
+        "" if by_server else other or settings.embedding_model,
         settings.embedding_device,
         idle_seconds,
         dimension=0 if other else settings.embedding_dimension,
@@ -338,6 +340,11 @@ def _embedder_of(settings: Settings, remedies: "Remedies", other: str = "") -> "
         start_worker=start,
         remedy_of=remedy_of,
     )
+    if not by_server:
+        return worker
+    from vector_index_mcp.serving.embedding_server import server_embedder
+
+    return server_embedder(settings, _cache_of(settings), worker, remedies.of)
 
 
 def _cache_of(settings: Settings) -> "EmbeddingCache":

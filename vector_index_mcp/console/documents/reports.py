@@ -40,6 +40,8 @@ def of_state(state: Values, now: float, c: Colours = PLAIN) -> str:
     parts += ["", f"{c.bold}Documents{c.reset}"]
     parts.append(f"  Total:    {state['documents']} files indexed")
     parts.append(f"  Vectors:  {state['embedded']} embedded")
+    if server := state.get("model", {}).get("server"):
+        parts.append(f"  Server:   {visible(server)}")
     if state["unembedded"]:
         needed = f"{state['unembedded']} need embedding (run 'qmd embed')"
         parts.append(f"  {c.yellow}Pending:{c.reset}  {needed}")

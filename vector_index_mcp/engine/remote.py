@@ -1,0 +1,411 @@
+"""Texts to vectors, by a server of the user's own with OpenAI's API. Imports no model library.
+
+It may have another model at any moment: started anew, or behind the same name. So every request
+holds the probe (`probed_model`), and no vector is taken for another model's.
+"""
+
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import Self
+
+import anyio
+import anyio.abc
+import anyio.to_thread
+import numpy as np
+
+from vector_index_mcp.engine.cache import EmbeddingCache
+from vector_index_mcp.engine.embedder import Embedder, EmbedderState
+from vector_index_mcp.engine.openai_api import OpenAiApi
+from vector_index_mcp.engine.probed_model import PROBE, ProbedModel, Server
+from vector_index_mcp.engine.server_vectors import (
+    Encoding,
+    in_requests,
+    most_bytes,
+    normalised,
+    sendable,
+    vectors_in,
+)
+from vector_index_mcp.engine.types import ModelIdentity, Vector, Vectors
+from vector_index_mcp.errors import (
+    EmbeddingError,
+    ModelNotFoundError,
+    Problem,
+    ServerError,
+    SettingsError,
+    sentence,
+)
+
+_log = logging.getLogger(__name__)
+
+_MOST_TRIES_OF_500 = 3  # some servers say 500 to a text that they cannot embed
+_MOST_CHANGES = 3
+_LONGEST_NAME_CHARS = 100
+_UNAUTHORIZED, _FORBIDDEN, _NOT_FOUND, _NOT_IMPLEMENTED = 401, 403, 404, 501
+_OVERLOADED = frozenset({408, 425, 429, 503, 529})
+_BAD_REQUEST = frozenset({400, 415, 422})
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long the server is waited for, in seconds."""
+
+    answer: float = 60.0
+    """For one answer."""
+    query: float = 3.0
+    """For that to somebody's query, who gets one without it then."""
+    pause: float = 0.2
+    """Before a request is made again the first time; twice as long each time."""
+    longest_pause: float = 30.0
+    """Whatever the server asks for."""
+    total: float = 60.0
+    """For one request, all pauses and lost answers together."""
+    first_total: float = 2.0
+    """The same for the first one, of which nobody knows whether there is a server."""
+    look: float = 2.0
+    """Before it is looked for again the first time; twice as long each time."""
+    longest_look: float = 60.0
+
+
+class ServerEmbedder:
+    """The embedder of a service that has a server. Usable inside `async with x.running()`."""
+
+    def __init__(
+        self,
+        server: Server,
+        cache: EmbeddingCache,
+        reranker: Embedder,
+        *,
+        key_of: Callable[[], str],
+        mask: Callable[[str], str],
+        remedy_of: Callable[[Problem], str],
+        patience: Patience | None = None,
+        sleep: Callable[[float], Awaitable[None]] = anyio.sleep,
+    ) -> None:
+        """Prepare; nothing is asked yet.
+
+        Args:
+            server: Which one.
+            cache: Of its own, in which the model is recognised after a restart.
+            reranker: Judges how well texts answer a query; it may be one that cannot.
+            key_of: The bearer token, asked for whenever the server is looked for; empty for none.
+                It may raise OSError or SettingsError.
+            mask: Replaces the credentials in a text, before it is sent.
+            remedy_of: What to do about a problem with the server.
+            patience: How long it is waited for.
+            sleep: Waits so many seconds before a request is made again.
+        """
+        self._server, self._cache, self._reranker = server, cache, reranker
+        self._model = ProbedModel(server, cache)
+        self._key_of, self._mask, self._remedy_of = key_of, mask, remedy_of
+        self._patience, self._sleep = patience or Patience(), sleep
+        self._api = OpenAiApi(server.url, is_local=server.is_local)
+        self._tasks: anyio.abc.TaskGroup | None = None
+        self._is_connecting = False
+        self._wanted = anyio.Event()
+        self._changed = anyio.Event()
+        self._encoding: Encoding = "base64"
+        self._name_there = ""
+        self._batches = anyio.Lock()
+        self._queries = 0
+        self._no_queries = anyio.Event()
+        self.state: EmbedderState = "off"
+        self.reason = ""
+        self.precision = ""
+
+    @property
+    def pid(self) -> int | None:
+        """Of the worker that judges, while it runs."""
+        return self._reranker.pid
+
+    @property
+    def sharers(self) -> int:
+        """How many use that worker."""
+        return self._reranker.sharers
+
+    @property
+    def notice(self) -> str:
+        """See `Embedder`."""
+        server = self._server
+        words = f"texts are embedded by the server at {server.host}"
+        if not server.is_local:
+            words += ": they leave this machine, and so do queries"
+        if self.is_misnamed:
+            words += f"; asked for the model {server.model}, it answers with {self._name_there}"
+        return words
+
+    @property
+    def is_misnamed(self) -> bool:
+        """Whether it says that it answers with another model than it is asked for."""
+        return self._name_there not in ("", self._server.model)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[Self]:
+        """The time in which the server may be asked; no connection is left after it."""
+        async with AsyncExitStack() as stack:
+            stack.callback(self._cache.close)
+            await stack.enter_async_context(self._reranker.running())
+            await stack.enter_async_context(self._api.open())
+            self._tasks = await stack.enter_async_context(anyio.create_task_group())
+            try:
+                yield self
+            finally:
+                tasks, self._tasks = self._tasks, None
+                tasks.cancel_scope.cancel()
+
+    def start(self) -> None:
+        """See `Embedder`."""
+        if self.state == "off" and self._tasks is not None:
+            self._set_state("loading")
+            self._connect()
+
+    def retry(self) -> None:
+        """See `Embedder`."""
+        self._reranker.retry()
+        if self.state == "unavailable":
+            self._set_state("loading" if self._is_connecting else "off")
+            self._wanted.set()
+
+    async def identity(self) -> ModelIdentity:
+        """Which model it is; see `Embedder`."""
+        self.start()
+        while self.state != "ready" or self._model.identity is None:
+            if self.state == "unavailable":
+                raise ModelNotFoundError(self.reason)
+            await self._changed.wait()
+            self.start()
+        return self._model.identity
+
+    async def identity_at_hand(self) -> ModelIdentity | None:
+        """Which model it is; see `Embedder`."""
+        return self._model.identity
+
+    async def asked(self, text: str) -> tuple[Vector, ModelIdentity] | None:
+        """See `Embedder`."""
+        try:
+            with anyio.fail_after(self._patience.query):
+                return await self._embedded_query(text)
+        except (EmbeddingError, TimeoutError):
+            return None
+
+    async def _embedded_query(self, text: str) -> tuple[Vector, ModelIdentity]:
+        [vector] = await self.embed([text], urgent=True)
+        return vector, await self.identity()
+
+    @property
+    def has_reranker(self) -> bool:
+        """Whether `scores` can be asked."""
+        return self._reranker.has_reranker
+
+    @property
+    def reranker_state(self) -> EmbedderState:
+        """See `Embedder`."""
+        return self._reranker.reranker_state
+
+    @property
+    def reranker_reason(self) -> str:
+        """See `Embedder`."""
+        return self._reranker.reranker_reason
+
+    def start_reranker(self) -> None:
+        """See `Embedder`."""
+        self._reranker.start_reranker()
+
+    async def scores(
+        self, query: str, texts: Sequence[str], seconds: float | None = None
+    ) -> list[float]:
+        """How well each of `texts` answers `query`; see `Embedder`."""
+        return await self._reranker.scores(query, texts, seconds)
+
+    async def embed(self, texts: Sequence[str], *, urgent: bool = False) -> Vectors:
+        """Embed `texts`; see `Embedder`."""
+        sent = [sendable(self._mask(text)) for text in texts]
+        for _ in range(_MOST_CHANGES):
+            identity = await self.identity()
+            parts = [np.empty((0, identity.dimension), dtype="<f4")]
+            for part in in_requests(sent):
+                async with self._turn(urgent=urgent):
+                    parts.append(await self._embedded(part))
+                if self._model.identity != identity:
+                    break
+            else:
+                return np.concatenate(parts)
+        raise EmbeddingError(
+            f"the server at {self._server.host} answers with one model after another"
+        )
+
+    @asynccontextmanager
+    async def _turn(self, *, urgent: bool) -> AsyncIterator[None]:
+        """One batch at a time, and none is begun while a query waits for its answer."""
+        if not urgent:
+            async with self._batches:
+                while self._queries:
+                    await self._no_queries.wait()
+                yield
+            return
+        self._queries += 1
+        try:
+            yield
+        finally:
+            self._queries -= 1
+            if not self._queries:
+                self._no_queries.set()
+                self._no_queries = anyio.Event()
+
+    async def _embedded(self, texts: Sequence[str]) -> Vectors:
+        """The vectors of some texts; nothing worth if another model turns out to have made them.
+
+        Raises:
+            EmbeddingError: If the server is well, and cannot embed these.
+            ModelNotFoundError: If it is not.
+        """
+        identity = self._model.identity
+        try:
+            found = await self._asked([PROBE, *texts], self._patience.total)
+            if not self._model.made(found[0]):
+                await self._look_at_model(self._patience.total)
+            if not self._model.made_beside_others(found[0]):
+                raise ServerError("answers with several models")
+            return self._cut(found[1:])
+        except ServerError as error:
+            if _is_about_server(error) or not await self._is_well():
+                self._lose(error)
+                raise ModelNotFoundError(self.reason) from None
+            if self._model.identity != identity:
+                return np.empty((0, 0), dtype="<f4")
+            words = f"the server at {self._server.host} {error}"
+            raise EmbeddingError(f"{len(texts)} texts could not be embedded: {words}") from None
+
+    async def _is_well(self) -> bool:
+        """Whether the server embeds the probe alone, so that it is texts that it cannot embed."""
+        try:
+            await self._look_at_model(self._patience.first_total)
+        except ServerError:
+            return False
+        return True
+
+    async def _asked(self, texts: Sequence[str], total: float) -> Vectors:
+        """The vectors of `texts`, asked for again and again while that may help.
+
+        Args:
+            texts: Few enough for one request.
+            total: How many seconds it may take in all, but for the last answer.
+
+        Raises:
+            ServerError: If they are not had.
+        """
+        spent, pause, tries = 0.0, self._patience.pause, 0
+        while True:
+            tries += 1
+            began = anyio.current_time()
+            try:
+                return await self._answered(texts)
+            except ServerError as error:
+                wait = min(max(pause, error.retry_after), self._patience.longest_pause)
+                spent += anyio.current_time() - began + wait
+                is_last = error.status == 500 and tries >= _MOST_TRIES_OF_500
+                if not error.is_passing or is_last or spent > total:
+                    raise
+                _log.debug("the server at %s %s; asked again", self._server.host, error)
+            await self._sleep(wait)
+            pause *= 2
+
+    async def _answered(self, texts: Sequence[str]) -> Vectors:
+        own = self._model.own_dimension if len(texts) > 1 else 0
+        answer = await self._api.post(
+            "embeddings",
+            {"model": self._server.model, "input": texts, "encoding_format": self._encoding},
+            most_bytes=most_bytes(len(texts), own),
+            seconds=self._patience.answer,
+        )
+        vectors = vectors_in(answer, len(texts))
+        named = answer.get("model")
+        if isinstance(named, str):
+            shown = "".join(char if char.isprintable() else "?" for char in named)
+            self._name_there = shown[:_LONGEST_NAME_CHARS]
+        return vectors
+
+    async def _look_at_model(self, total: float) -> None:
+        """Find out which model answers, by the probe alone.
+
+        Raises:
+            ServerError: If none does, or its vectors are shorter than wanted.
+        """
+        try:
+            [probe] = await self._asked([PROBE], total)
+        except ServerError as error:
+            if self._encoding == "float" or error.status not in _BAD_REQUEST:
+                raise
+            self._encoding = "float"
+            [probe] = await self._asked([PROBE], total)
+        await anyio.to_thread.run_sync(self._model.learn, probe)
+
+    def _cut(self, vectors: Vectors) -> Vectors:
+        """As many numbers of each as are wanted, of unit length again."""
+        wanted = self._server.dimension
+        return normalised(vectors[:, :wanted]) if wanted else vectors
+
+    # -- whether it is there ---------------------------------------------------------------
+
+    def _connect(self) -> None:
+        if not self._is_connecting and self._tasks is not None:
+            self._is_connecting = True
+            self._tasks.start_soon(self._look_until_there)
+
+    async def _look_until_there(self) -> None:
+        """Look for the server until it is there, or somebody must do something about it."""
+        pause = self._patience.look
+        try:
+            while not await self._is_there():
+                with anyio.move_on_after(pause):
+                    await self._wanted.wait()
+                self._wanted = anyio.Event()
+                pause = min(2 * pause, self._patience.longest_look)
+        finally:
+            self._is_connecting = False
+
+    async def _is_there(self) -> bool:
+        """Look once; whether there is nothing more to look for."""
+        try:
+            self._api.key = await anyio.to_thread.run_sync(self._key_of)
+            await self._look_at_model(self._patience.first_total)
+        except ServerError as error:
+            self._give_up(error)
+            return not error.is_passing
+        except (OSError, SettingsError) as error:
+            words = f"the key of the embedding server cannot be read ({sentence(error)})"
+            remedy = self._remedy_of(Problem.SERVER_REFUSES)
+            self._set_state("unavailable", f"{words}; {remedy}")
+            return True
+        self._set_state("ready")
+        return True
+
+    def _lose(self, error: ServerError) -> None:
+        """Stop asking for texts; look for the server instead, if it may come back by itself."""
+        self._give_up(error)
+        if error.is_passing:
+            self._connect()
+
+    def _give_up(self, error: ServerError) -> None:
+        words = f"the embedding server at {self._server.host} {error}"
+        self._set_state("unavailable", f"{words}; {self._remedy_of(_problem_of(error))}")
+
+    def _set_state(self, state: EmbedderState, reason: str = "") -> None:
+        self.state, self.reason = state, reason
+        self._changed.set()
+        self._changed = anyio.Event()
+
+
+def _is_about_server(error: ServerError) -> bool:
+    """Whether the server would answer so whatever the texts are."""
+    refusals = {_UNAUTHORIZED, _FORBIDDEN, _NOT_FOUND, _NOT_IMPLEMENTED} | _OVERLOADED
+    return error.status in refusals
+
+
+def _problem_of(error: ServerError) -> Problem:
+    if error.problem is not None:
+        return error.problem
+    if error.status in {_UNAUTHORIZED, _FORBIDDEN}:
+        return Problem.SERVER_REFUSES
+    return Problem.SERVER_SILENT if error.is_passing else Problem.SERVER_INVALID
