@@ -114,6 +114,7 @@ async def test_many_and_long_texts_go_in_requests_that_servers_take(embedder, se
     assert max(map(len, server.asked)) <= 65
     assert max(len(text) for request in server.asked for text in request) <= 64_000
     assert min(len(text) for request in server.asked for text in request) == 1
+    assert server.asked[-1][-1] == "half ?"
 
 
 async def test_only_some_numbers_are_used(server, tmp_path):
@@ -223,6 +224,27 @@ async def test_a_query_comes_before_the_batches(embedder, server):
     assert order == ["text 0", "a query", "text 64", "text 128", "text 192"]
 
 
+async def test_no_batch_is_begun_while_a_query_waits(embedder, server, monkeypatch):
+    await embedder.identity()
+    begun = []
+
+    async def noted(path, body, post=embedder._api.post, **limits):
+        begun.append(body["input"][1])
+        return await post(path, body, **limits)
+
+    monkeypatch.setattr(embedder._api, "post", noted)
+    server.released.clear()
+    before = len(server.asked)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(partial(embedder.embed, ["a query"], urgent=True))
+        await eventually(partial(_is_asked, server, before))
+        tasks.start_soon(embedder.embed, ["a batch"])
+        await anyio.wait_all_tasks_blocked()
+        assert begun == ["a query"]
+        server.released.set()
+    assert begun == ["a query", "a batch"]
+
+
 async def test_a_server_that_was_killed_is_found_again(tmp_path):
     with served() as server:
         url, port = server.url, server.server_port
@@ -262,10 +284,15 @@ async def test_what_somebody_must_mend_is_told_and_not_asked_again(
             await embedder.embed(TEXTS)
         with pytest.raises(ModelNotFoundError, match=f"HTTP {status}"):
             await embedder.embed(TEXTS)
+        await eventually(partial(_looks_no_more, embedder))
         assert len(server.asked) == 1
         server.script.clear()
         embedder.retry()
         assert (await embedder.embed(TEXTS)).shape == (3, 64)
+
+
+async def _looks_no_more(embedder):
+    return not embedder._is_connecting
 
 
 async def test_no_redirect_is_followed(server, tmp_path):
@@ -432,6 +459,13 @@ async def test_noise_makes_no_other_model_not_even_after_a_restart(server, tmp_p
         assert await embedder.identity() == known
 
 
+async def test_a_model_that_is_only_a_little_different_is_another(embedder, server):
+    known = await embedder.identity()
+    server.noise = 0.05
+    await embedder.embed(TEXTS)
+    assert (await embedder.identity()).digest != known.digest
+
+
 async def test_other_servers_have_other_models(server, tmp_path):
     async with embedder_of(server.url, tmp_path).running() as embedder:
         known = await embedder.identity()
@@ -543,7 +577,6 @@ async def test_an_index_follows_the_model_that_the_server_has(server, tmp_path, 
         await converged(codebase)
         first = (await codebase.index.status()).model
         server.seed = "other"
-        write(project, {"sky.py": "def storm():\n    return 'thunder'\n"})
         await codebase.search("vehicle", 1)
 
         async def is_embedded_anew():

@@ -9,9 +9,10 @@ from waiting import eventually
 from writing import write
 
 from vector_index_mcp.codebase.remedies import REMEDIES
+from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.store.index import Manifest, discard
-from vector_index_mcp.errors import StorageError
+from vector_index_mcp.errors import ModelNotFoundError, StorageError
 from vector_index_mcp.files.scan import Changes
 from vector_index_mcp.indexing import vectors
 from vector_index_mcp.indexing.activity import Activity
@@ -160,3 +161,27 @@ async def test_a_walk_does_not_take_a_commit_under_way_for_that_of_another_progr
         assert codebase.index.indexer.live is live
         assert live.index.store is store
     assert "damaged" not in caplog.text
+
+
+class Swapping(FakeEmbedder):
+    """It turns into another model before it answers: a server may."""
+
+    async def embed(self, texts, *, urgent=False):
+        self._identity = await FakeEmbedder("second").identity()
+        return await super().embed(texts, urgent=urgent)
+
+
+@pytest.mark.parametrize("fails", [set(), {1}])
+async def test_vectors_of_another_model_are_not_kept_as_those_of_the_first(tmp_path, fails):
+    embedder = Swapping("first")
+    embedder.failing_calls = fails
+    cache = EmbeddingCache(tmp_path, 1_000_000)
+    cached = vectors.CachedEmbedder(embedder, cache, Activity())
+    first = await embedder.identity()
+    with pytest.raises(ModelNotFoundError, match="the embedding model has changed"):
+        await cached.vectors_of(first, {"ab": "a text"}, lambda: True)
+    assert cached.hopeless == set()
+    assert cache.get(first, ["ab"]) == {}
+    second = await embedder.identity()
+    assert (await cached.vectors_of(second, {"ab": "a text"}, lambda: True)).keys() == {"ab"}
+    cache.close()
