@@ -27,7 +27,7 @@ class Server(ThreadingHTTPServer):
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Handler)
         self.answers = {"other ways": "", "passage": ""}
-        self.status = 200
+        self.status, self.elsewhere = 200, ""
         self.asked = []
         self.released = threading.Event()
         self.released.set()
@@ -46,6 +46,7 @@ class Handler(BaseHTTPRequestHandler):
         said = next(text for word, text in self.server.answers.items() if word in prompt)
         data = said if isinstance(said, bytes) else answer(said)
         self.send_response(self.server.status)
+        self.send_header("Location", self.server.elsewhere)
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
         self.wfile.write(data)
@@ -147,6 +148,14 @@ async def test_one_that_fails_changes_nothing(documents, server):
     server.shutdown()
     server.server_close()
     assert await found(documents, "budget roadmap") == plain
+
+
+async def test_no_redirect_takes_the_key_elsewhere(documents, server):
+    plain = await plainly(documents, "budget roadmap")
+    with served() as other:
+        server.status, server.elsewhere = 307, f"{other.url}/chat/completions"
+        assert await found(documents, "budget roadmap") == plain
+        assert other.asked == []
 
 
 async def test_one_that_takes_too_long_is_not_waited_for(documents, server):

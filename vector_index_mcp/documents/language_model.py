@@ -8,13 +8,12 @@ llama.cpp, Ollama, LM Studio or vLLM on the same machine.
 import json
 import logging
 import re
-import urllib.request
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import anyio
-import anyio.to_thread
+from vector_index_mcp.engine.openai_api import OpenAiApi
+from vector_index_mcp.errors import ServerError
 
 _log = logging.getLogger(__name__)
 
@@ -25,7 +24,7 @@ _LARGEST_ANSWER_BYTES = 1_000_000
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s*")
 _SCORES = re.compile(r"\[[^\[\]]*\]")
 _HIGHEST_GRADE = 10
-_FAILURES = (OSError, ValueError, KeyError, IndexError, TypeError, RecursionError, TimeoutError)
+_FAILURES = (ValueError, KeyError, IndexError, TypeError, RecursionError)
 
 _EXPAND = (
     "You help to search a collection of documents. Write {count} other ways to word the query "
@@ -80,17 +79,6 @@ class LanguageModel:
 
     async def _said(self, prompt: str) -> str:
         """What the model answers; nothing if it fails or takes too long."""
-        try:
-            with anyio.fail_after(self.seconds):
-                answer: str = await anyio.to_thread.run_sync(
-                    self._ask, prompt, abandon_on_cancel=True
-                )
-        except _FAILURES as error:
-            _log.warning("the language model at %s does not answer (%r)", self.url, error)
-            return ""
-        return answer
-
-    def _ask(self, prompt: str) -> str:
         body: dict[str, Any] = {
             "messages": [{"role": "user", "content": prompt}],
             "temperature": 0,
@@ -98,14 +86,18 @@ class LanguageModel:
         }
         if self.name:
             body["model"] = self.name
-        headers = {"Content-Type": "application/json"}
-        if self.key:
-            headers["Authorization"] = f"Bearer {self.key}"
-        request = urllib.request.Request(
-            f"{self.url.rstrip('/')}/chat/completions",
-            data=json.dumps(body).encode(),
-            headers=headers,
-        )
-        with urllib.request.urlopen(request, timeout=self.seconds) as response:
-            found = json.loads(response.read(_LARGEST_ANSWER_BYTES))
-        return str(found["choices"][0]["message"]["content"] or "")
+        api = OpenAiApi(self.url, self.key, is_local=False)  # proxies are used, as ever
+        try:
+            async with api.open():
+                found = await api.post(
+                    "chat/completions",
+                    body,
+                    most_bytes=_LARGEST_ANSWER_BYTES,
+                    seconds=self.seconds,
+                )
+            return str(found["choices"][0]["message"]["content"] or "")
+        except ServerError as error:
+            _log.warning("the language model at %s %s", self.url, error)
+        except _FAILURES:
+            _log.warning("the language model at %s answers without words", self.url)
+        return ""

@@ -1,5 +1,7 @@
 """A server with OpenAI's API, asked over HTTP: JSON there and back.
 
+For the embeddings here, and for the language model that documents may have.
+
 It is foreign: what it answers is bounded in time and size and is never repeated in an error, since
 servers quote what they were sent. No redirect is followed, so that texts and the key reach the
 host that the user has named and no other.
@@ -7,6 +9,7 @@ host that the user has named and no other.
 
 import email.utils
 import json
+import ssl
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
@@ -45,12 +48,17 @@ class OpenAiApi:
         limits = httpx2.Limits(max_connections=_MOST_CONNECTIONS)
         timeout = httpx2.Timeout(None, connect=_CONNECT_SECONDS)  # `post` limits the rest
         async with httpx2.AsyncClient(
-            limits=limits, timeout=timeout, trust_env=not self._is_local
+            limits=limits, timeout=timeout, trust_env=not self._is_local, verify=self._trusted()
         ) as self._client:
             try:
                 yield
             finally:
                 self._client = None
+
+    def _trusted(self) -> ssl.SSLContext | bool:
+        """Whose certificates are: the usual ones, which take 50 ms to load, or nobody's."""
+        is_encrypted = self._url.lower().startswith("https:")
+        return True if is_encrypted else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
     async def post(
         self, path: str, body: Mapping[str, Any], *, most_bytes: int, seconds: float
