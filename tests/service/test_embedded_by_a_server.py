@@ -60,7 +60,7 @@ class Pauses(list):
 
 
 def embedder_of(url, folder, *, dimension=0, is_local=True, pauses=None, **patience):
-    quick = {"pause": 1.0, "total": 10.0, "first_total": 10.0, "look": 0.01, "longest_look": 0.01}
+    quick = {"pause": 1.0, "total": 10.0, "short_total": 10.0, "look": 0.01, "longest_look": 0.01}
     return ServerEmbedder(
         Server(url, "127.0.0.1", is_local, "small", dimension),
         EmbeddingCache(folder / "cache", 100_000_000),
@@ -172,8 +172,20 @@ async def test_pauses_grow_up_to_a_total(server, tmp_path):
         assert embedder.state == "unavailable"
 
 
+async def test_a_query_is_not_asked_for_long(server, tmp_path):
+    slept = Pauses()
+    patience = {"pauses": slept, "short_total": 4.0, "look": 1e6}
+    async with embedder_of(server.url, tmp_path, **patience).running() as embedder:
+        await embedder.identity()
+        server.script += [refused(503)] * 99
+        assert await embedder.asked("where is it") is None
+        assert slept[:2] == [1.0, 2.0]
+        assert 4.0 not in slept
+        assert embedder.state == "unavailable"
+
+
 async def test_a_server_that_never_answers_is_given_up(server, tmp_path):
-    patience = {"answer": 0.05, "total": 0.01, "first_total": 0.01, "look": 1e6}
+    patience = {"answer": 0.05, "total": 0.01, "short_total": 0.01, "look": 1e6}
     async with embedder_of(server.url, tmp_path, **patience).running() as embedder:
         server.released.clear()
         with pytest.raises(ModelNotFoundError, match="127.0.0.1 does not answer within 0.05 s"):
@@ -595,7 +607,7 @@ async def test_an_index_follows_the_model_that_the_server_has(server, tmp_path, 
 
 async def test_an_index_goes_on_when_its_server_is_back(tmp_path, project, monkeypatch):
     monkeypatch.setattr(vectors, "_GLANCE_SECONDS", 0.01)
-    monkeypatch.setattr(remote, "Patience", partial(Patience, first_total=0.0, look=0.01))
+    monkeypatch.setattr(remote, "Patience", partial(Patience, short_total=0.0, look=0.01))
     with served() as server:
         port = server.server_port
     codebase = load_codebase(project, settings_of(server, tmp_path))

@@ -61,8 +61,8 @@ class Patience:
     """Whatever the server asks for."""
     total: float = 60.0
     """For one request, all pauses and lost answers together."""
-    first_total: float = 2.0
-    """The same for the first one, of which nobody knows whether there is a server."""
+    short_total: float = 2.0
+    """The same for a query, and when it is looked for."""
     look: float = 2.0
     """Before it is looked for again the first time; twice as long each time."""
     longest_look: float = 60.0
@@ -220,13 +220,14 @@ class ServerEmbedder:
 
     async def embed(self, texts: Sequence[str], *, urgent: bool = False) -> Vectors:
         """Embed `texts`; see `Embedder`."""
+        total = self._patience.short_total if urgent else self._patience.total
         sent = [sendable(self._mask(text)) for text in texts]
         for _ in range(_MOST_CHANGES):
             identity = await self.identity()
             parts = [np.empty((0, identity.dimension), dtype="<f4")]
             for part in in_requests(sent):
                 async with self._turn(urgent=urgent):
-                    parts.append(await self._embedded(part))
+                    parts.append(await self._embedded(part, total))
                 if self._model.identity != identity:
                     break
             else:
@@ -253,7 +254,7 @@ class ServerEmbedder:
                 self._no_queries.set()
                 self._no_queries = anyio.Event()
 
-    async def _embedded(self, texts: Sequence[str]) -> Vectors:
+    async def _embedded(self, texts: Sequence[str], total: float) -> Vectors:
         """The vectors of some texts; nothing worth if another model turns out to have made them.
 
         Raises:
@@ -262,9 +263,9 @@ class ServerEmbedder:
         """
         identity = self._model.identity
         try:
-            found = await self._asked([PROBE, *texts], self._patience.total)
+            found = await self._asked([PROBE, *texts], total)
             if not self._model.made(found[0]):
-                await self._look_at_model(self._patience.total)
+                await self._look_at_model(total)
             if not self._model.made_beside_others(found[0]):
                 raise ServerError("answers with several models")
             return self._cut(found[1:])
@@ -280,7 +281,7 @@ class ServerEmbedder:
     async def _is_well(self) -> bool:
         """Whether the server embeds the probe alone, so that it is texts that it cannot embed."""
         try:
-            await self._look_at_model(self._patience.first_total)
+            await self._look_at_model(self._patience.short_total)
         except ServerError:
             return False
         return True
@@ -369,7 +370,7 @@ class ServerEmbedder:
         """Look once; whether there is nothing more to look for."""
         try:
             self._api.key = await anyio.to_thread.run_sync(self._key_of)
-            await self._look_at_model(self._patience.first_total)
+            await self._look_at_model(self._patience.short_total)
         except ServerError as error:
             self._give_up(error)
             return not error.is_passing
