@@ -224,6 +224,9 @@ async def test_services_of_another_environment_or_version_do_not_meet(fake, monk
                 assert (one.sharers, other.sharers) == (1, 1)
             await anyio.to_thread.run_sync(contact.stop, place.endpoint())
         with monkeypatch.context() as patch:
+            patch.setenv("HF_HUB_OFFLINE", "0")
+            assert place.endpoint().name != first.name
+        with monkeypatch.context() as patch:
             patch.setattr(place, "__version__", "0.0.1")
             assert place.endpoint().name != first.name
         with monkeypatch.context() as patch:

@@ -98,6 +98,7 @@ async def test_a_service_is_met_however_long_its_folder_is_called():
             ran = await place.run("ps")
             assert str(place.project) in ran.stdout
         assert (await place.run("stop", place.project)).returncode == 0
+        await eventually(lambda: not place.processes())
         assert {path.suffix for path in runtime.iterdir()} == {".lock", ".log"}
         assert runtime not in ways_left()
 

@@ -15,6 +15,7 @@ from writing import write
 
 from vector_index_mcp.background import contact
 from vector_index_mcp.background.endpoint import all_endpoints
+from vector_index_mcp.sharing.place import TOOL_SET
 
 pytestmark = pytest.mark.anyio
 
@@ -78,10 +79,8 @@ async def test_both_are_found_and_followed_and_both_have_a_service(place):
         await finds(client, "total_price", api, late, web)
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("VECTOR_INDEX_RUNTIME_DIR", str(place.runtime))
-            assert {e.place for e in all_endpoints()} == {
-                str(place.project),
-                str(place.folder / "api"),
-            }
+            services = {e.place for e in all_endpoints() if e.tool_set != TOOL_SET}
+            assert services == {str(place.project), str(place.folder / "api")}
 
 
 @posix_only

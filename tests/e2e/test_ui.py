@@ -219,7 +219,7 @@ async def test_the_news_end_when_the_service_is_stopped(place):
         assert b"retry" in await anyio.to_thread.run_sync(news.readline)
         await place.run("stop", place.project)
         assert b"event: status" in await anyio.to_thread.run_sync(news.read)  # to the very end
-    assert not place.processes()
+    await eventually(lambda: not place.processes())
 
 
 async def test_the_log_holds_neither_links_nor_queries(place):
