@@ -17,6 +17,7 @@ import numpy as np
 
 from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.engine.embedder import Embedder, EmbedderState
+from vector_index_mcp.engine.judging_apart import JudgedApart
 from vector_index_mcp.engine.openai_api import OpenAiApi
 from vector_index_mcp.engine.probed_model import PROBE, ProbedModel, Server
 from vector_index_mcp.engine.server_vectors import (
@@ -68,7 +69,7 @@ class Patience:
     longest_look: float = 60.0
 
 
-class ServerEmbedder:
+class ServerEmbedder(JudgedApart):
     """The embedder of a service that has a server. Usable inside `async with x.running()`."""
 
     def __init__(
@@ -96,7 +97,8 @@ class ServerEmbedder:
             patience: How long it is waited for.
             sleep: Waits so many seconds before a request is made again.
         """
-        self._server, self._cache, self._reranker = server, cache, reranker
+        super().__init__(reranker)
+        self._server, self._cache = server, cache
         self._model = ProbedModel(server, cache)
         self._key_of, self._mask, self._remedy_of = key_of, mask, remedy_of
         self._patience, self._sleep = patience or Patience(), sleep
@@ -113,16 +115,6 @@ class ServerEmbedder:
         self.state: EmbedderState = "off"
         self.reason = ""
         self.precision = ""
-
-    @property
-    def pid(self) -> int | None:
-        """Of the worker that judges, while it runs."""
-        return self._reranker.pid
-
-    @property
-    def sharers(self) -> int:
-        """How many use that worker."""
-        return self._reranker.sharers
 
     @property
     def notice(self) -> str:
@@ -192,31 +184,6 @@ class ServerEmbedder:
     async def _embedded_query(self, text: str) -> tuple[Vector, ModelIdentity]:
         [vector] = await self.embed([text], urgent=True)
         return vector, await self.identity()
-
-    @property
-    def has_reranker(self) -> bool:
-        """Whether `scores` can be asked."""
-        return self._reranker.has_reranker
-
-    @property
-    def reranker_state(self) -> EmbedderState:
-        """See `Embedder`."""
-        return self._reranker.reranker_state
-
-    @property
-    def reranker_reason(self) -> str:
-        """See `Embedder`."""
-        return self._reranker.reranker_reason
-
-    def start_reranker(self) -> None:
-        """See `Embedder`."""
-        self._reranker.start_reranker()
-
-    async def scores(
-        self, query: str, texts: Sequence[str], seconds: float | None = None
-    ) -> list[float]:
-        """How well each of `texts` answers `query`; see `Embedder`."""
-        return await self._reranker.scores(query, texts, seconds)
 
     async def embed(self, texts: Sequence[str], *, urgent: bool = False) -> Vectors:
         """Embed `texts`; see `Embedder`."""
