@@ -347,6 +347,35 @@ async def test_stop_all_ends_every_service(place):
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
 
 
+async def test_services_share_a_worker_that_is_listed_and_ended_with_them(embedding):
+    other = write(embedding.folder / "other", PROJECT)
+    async with embedding.relayed() as one, embedding.relayed(other) as two:
+        for client in (one, two):
+            await client.initialize()
+            await found_by_meaning(client, "parse_config")
+        [worker] = embedding.workers()
+        for client in (one, two):
+            status = await client.call("get_status")
+            assert status["worker_shared_by"] == 2
+            assert status["worker_memory_bytes"] > 0
+        ran = await embedding.run("ps")
+        [line] = (line for line in ran.stdout.splitlines() if "embedding-worker-" in line)
+        assert re.fullmatch(rf" *{worker.ppid()} +RESTING +2 +\d+ MB +.*", line)
+        name = line.split()[-1]
+        ran = await embedding.run("logs", name)
+        assert f"the worker {worker.pid} of " in ran.stdout
+        processes = embedding.services()
+        ran = await embedding.run("stop", "--all")
+        assert ran.stdout.splitlines()[-1] == f"ended the service of {name}"
+        assert len(processes) == 2
+        await eventually(lambda: not [each for each in embedding.processes() if is_host(each)])
+        assert not embedding.workers()
+
+
+def is_host(process: psutil.Process) -> bool:
+    return "host" in command_of(process)
+
+
 async def test_stop_wants_either_a_path_or_all(place):
     ran = await place.run("stop", "project", "--all")
     assert (ran.returncode, ran.stdout) == (2, "")
