@@ -9,7 +9,7 @@ from contextlib import suppress
 
 import anyio
 import pytest
-from processes import NO_MODEL, place_of, posix_only, with_import_hook
+from processes import FAKE_WORKER, NO_MODEL, place_of, posix_only, with_import_hook
 from waiting import eventually
 
 from vector_index_mcp.background import greeting
@@ -120,3 +120,18 @@ async def test_a_port_that_is_now_somebody_else_s_is_not_taken_for_the_service(p
             tasks.start_soon(anyio.to_thread.run_sync, answer)
             found = await place.run("search", place.project, "parse_config")
     assert "load.py" in found.stdout, found.stderr
+
+
+async def test_the_embedding_worker_is_shared_by_way_of_a_port():
+    with place_of(FILES) as place:
+        code = NO_UNIX_SOCKETS + FAKE_WORKER
+        place.variables = with_import_hook(place.folder / "hook", code, place.variables)
+        async with place.relayed() as client:
+            await client.initialize()
+
+            async def is_shared():
+                return (await client.call("get_status"))["worker_shared_by"] == 1
+
+            await eventually(is_shared)
+            assert len(place.workers()) == 1
+            assert not list(place.runtime.glob("*.sock"))
