@@ -55,14 +55,27 @@ async def milliseconds_of_queries_while_embedding(client: Client) -> list[float]
 def processes(project: Path) -> dict[str, list[psutil.Process]]:
     """The program's processes for `project`, by what they are."""
     kinds: dict[str, list[psutil.Process]] = {"front ends": [], "services": [], "workers": []}
+    workers = []
     for process in psutil.process_iter(["cmdline"]):
         line = process.info["cmdline"] or []
+        if "vector_index_mcp.engine.worker" in line:
+            workers.append(process)
         if str(project) not in line or "vector_index_mcp" not in line:
             continue
         kind = "services" if "host" in line else "front ends"
         kinds[kind].append(process)
-        kinds["workers"] += [c for c in process.children() if "engine.worker" in str(c.cmdline())]
+    # All services of a runtime folder share them.
+    runtimes = {runtime_of(service) for service in kinds["services"]}
+    kinds["workers"] = [worker for worker in workers if runtime_of(worker) in runtimes]
     return kinds
+
+
+def runtime_of(process: psutil.Process) -> str:
+    """Where a process meets others; empty if it has just ended."""
+    try:
+        return process.environ().get("VECTOR_INDEX_RUNTIME_DIR", "")
+    except psutil.Error:
+        return ""
 
 
 def megabytes(found: list[psutil.Process]) -> float:
