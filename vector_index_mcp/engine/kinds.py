@@ -44,7 +44,9 @@ _BY_PATH = {
     DECLARATIONS: re.compile(r"\.d\.[mc]?ts$|\.pyi$"),
     BARREL: re.compile(r"(^|/)(__init__\.py|index\.[mc]?[jt]sx?|mod\.rs|__main__\.py)$"),
     DOCS: re.compile(
-        r"(^|/)((docs?|documentation)/|(changelogs?|changes|history|news)$)", re.IGNORECASE
+        r"(^|/)((docs?|documentation)([_-](src|sources?|examples?|snippets?))?/"
+        r"|(changelogs?|changes|history|news)$)",
+        re.IGNORECASE,
     ),
 }
 _BY_LANGUAGE = {

@@ -29,7 +29,10 @@ PATHS = {
         a_spec.rb Button.stories.tsx FooTest.java FooTests.cs FooSpec.scala FooTestCase.php
         """,
     EXAMPLE: "examples/a.py Example/a.py samples/a.c demo/a.ts tutorials/a.py playground/a.ts",
-    DOCS: "docs/conf.py doc/a.py Documentation/a.py CHANGELOG CHANGES HISTORY NEWS",
+    DOCS: """
+        docs/conf.py doc/a.py Documentation/a.py docs_src/a.py doc-examples/a.js CHANGELOG CHANGES
+        HISTORY NEWS
+        """,
     GENERATED: """
         generated/a.py __generated__/a.ts dist/a.js build/a.js a_pb2.py a_pb2_grpc.py a.pb.go
         a.g.dart a.gen.ts a.generated.cs a.Designer.cs a.min.js a_pb.js yarn.lock Cargo.lock
@@ -52,6 +55,7 @@ ORDINARY = """
     golden.py bold/a.py threshold.py folder/a.py compatible.py hold.py reindex.ts model.rs
     modules.rs init.py docstring.py docker/a.py documents/a.py doctor.py newsletter.py newsfeed/a.ts
     history.ts src/history/a.ts src/news/a.py changes.py exchange/a.py changelog.py docs.py
+    doc_parser/a.py docs-viewer/a.ts
     """
 
 
