@@ -3,8 +3,7 @@
 `vector-index-mcp search --json` prints a SearchResult whole, as the tool does if it is `verbose`.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias
 
 from pydantic import BaseModel, Field
 
@@ -14,19 +13,6 @@ Detail: TypeAlias = Literal["full", "snippets", "locations"]
 """How much of a hit is shown: its chunk, the lines that matter most in it, or where it lies."""
 MOST_NAMES = 8
 """Of those that a hit defines."""
-_LEAST_SCORE = 0.005  # what is less is shown as 0.00
-_MOST_NEAREST = 3
-_Hit = TypeVar("_Hit")
-
-
-def nearest(hits: Sequence[_Hit], score: Callable[[_Hit], float]) -> list[_Hit]:
-    """What to show instead of an identifier that stands nowhere: hits whose score says something.
-
-    Args:
-        hits: Best first; where none is worth anything, the first few are shown.
-        score: That of a hit.
-    """
-    return [hit for hit in hits if score(hit) >= _LEAST_SCORE] or [*hits[:_MOST_NEAREST]]
 
 
 class FileMetadata(BaseModel):

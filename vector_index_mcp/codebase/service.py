@@ -4,12 +4,11 @@ Knows nothing of who asks and how: whoever serves it calls its methods while its
 """
 
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from vector_index_mcp.codebase.asking import Answer, backlog_of, note
-from vector_index_mcp.codebase.hits import nearest
 from vector_index_mcp.codebase.judge import Judge
 from vector_index_mcp.codebase.recent import Asker, RecentQueries, asked
 from vector_index_mcp.codebase.wanted import Findings, Sample, wanted
@@ -25,6 +24,9 @@ from vector_index_mcp.indexing.keeper import Options, Role
 from vector_index_mcp.indexing.ledger import Ledger
 from vector_index_mcp.indexing.preparing.crew import Crew
 from vector_index_mcp.indexing.service import LiveIndex
+
+_LEAST_SCORE = 0.005  # what is less is shown as 0.00
+_MOST_NEAREST = 3
 
 
 class Codebase:
@@ -133,7 +135,7 @@ class Codebase:
         answered = await asked_for
         ledger, hits = answered.ledger, answered.hits
         if found.names:
-            hits = nearest(hits, lambda hit: hit.likelihood)
+            hits = _nearest(hits)
         hits = hits[offset:]
         answer = Answer(
             wanted=what,
@@ -163,6 +165,14 @@ class Codebase:
         async with self.index.reading() as (index, ledger):
             chunk, _ = await sample.chunk(index.store, ledger, self.root)
         return chunk
+
+
+def _nearest(hits: Sequence[Hit]) -> list[Hit]:
+    """What to show instead of an identifier that stands nowhere: hits whose score says something.
+
+    Where none is worth anything, the first few are shown.
+    """
+    return [hit for hit in hits if hit.likelihood >= _LEAST_SCORE] or [*hits[:_MOST_NEAREST]]
 
 
 def _has_masked(ledger: Ledger, hit: Hit) -> bool:

@@ -165,14 +165,8 @@ def search_result(
         explain: Whether it says why each hit stands where it does.
     """
     shown_ids = {hit.chunk.document_id for hit in answer.hits}
-    hits = [_hit(hit, answer, detail, shown_ids) for hit in answer.hits]
-    if explain:
-        hits = [
-            shown.model_copy(update={"why": _reasons(hit.why)}) if hit.why else shown
-            for shown, hit in zip(hits, answer.hits, strict=True)
-        ]
     result = SearchResult(
-        results=hits,
+        results=[_hit(hit, answer, detail, shown_ids, explain=explain) for hit in answer.hits],
         mode=answer.mode,
         absent=list(answer.absent),
         missing=list(answer.missing),
@@ -227,7 +221,9 @@ def _place(chunk: "StoredChunk") -> str:
     return f"{chunk.start_line}-{chunk.end_line} {name}".rstrip()
 
 
-def _hit(hit: "Hit", answer: "Answer", detail: Detail, shown_ids: Collection[str]) -> SearchHit:
+def _hit(
+    hit: "Hit", answer: "Answer", detail: Detail, shown_ids: Collection[str], *, explain: bool
+) -> SearchHit:
     chunk = hit.chunk
     start, end, text = chunk.start_line, chunk.end_line, chunk.text
     if detail == "locations":
@@ -255,6 +251,7 @@ def _hit(hit: "Hit", answer: "Answer", detail: Detail, shown_ids: Collection[str
         chunk_index=chunk.chunk_index,
         total_chunks=chunk.total_chunks,
         metadata=FileMetadata(original_path=chunk.original_path),
+        why=_reasons(hit.why) if explain and hit.why else None,
     )
 
 
