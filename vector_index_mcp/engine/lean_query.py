@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vector_index_mcp.engine.model import Model
-from vector_index_mcp.engine.model_folder import prompts_of, ways_of
+from vector_index_mcp.engine.model_folder import json_in, prompts_of, ways_of
 from vector_index_mcp.engine.types import Vector
 
 if TYPE_CHECKING:  # 10 MB that only who asks by meaning needs
@@ -159,9 +159,9 @@ def load(model: Model) -> QueryEncoder | None:
 
 
 def _loaded(folder: Path, dimension: int) -> QueryEncoder | None:
-    config, pooling = _json(folder / "config.json"), _json(folder / "1_Pooling" / "config.json")
-    sentence = _json(folder / "sentence_bert_config.json")
-    modules = {module["type"].rpartition(".")[2] for module in _json(folder / "modules.json")}
+    config, pooling = json_in(folder / "config.json"), json_in(folder / "1_Pooling" / "config.json")
+    sentence = json_in(folder / "sentence_bert_config.json")
+    modules = {module["type"].rpartition(".")[2] for module in json_in(folder / "modules.json")}
     ways = ways_of(pooling)
     if (
         config["model_type"] != "bert"
@@ -177,7 +177,7 @@ def _loaded(folder: Path, dimension: int) -> QueryEncoder | None:
 
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokenizer.no_padding()
-    of_tokenizer = _json(folder / "tokenizer_config.json").get("model_max_length")
+    of_tokenizer = json_in(folder / "tokenizer_config.json").get("model_max_length")
     most = sentence.get("max_seq_length") or of_tokenizer or _DEFAULT_TOKENS
     tokenizer.enable_truncation(min(most, config["max_position_embeddings"]))
     return QueryEncoder(
@@ -210,7 +210,3 @@ def _mapped(path: Path) -> dict[str, _Array]:
         values = np.frombuffer(data, "<f4", (end - begin) // 4, start + begin)
         found[name.removeprefix("bert.")] = values.reshape(said["shape"])
     return found
-
-
-def _json(path: Path) -> Any:
-    return json.loads(path.read_text(encoding="utf-8"))

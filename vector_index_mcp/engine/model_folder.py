@@ -49,7 +49,7 @@ class Prompts:
 def modules_of(folder: Path) -> list[Module]:
     """The parts of a model; of one that computes queries in another way, both ways."""
     path = folder / "modules.json"
-    listed = _json(path) if path.is_file() else []
+    listed = json_in(path) if path.is_file() else []
     return [
         module
         for said in listed or [{"type": f"{_OURS}models.Transformer", "path": ""}]
@@ -62,7 +62,7 @@ def _routed(module: Module) -> Iterator[Module]:
     yield module
     routes = module.folder / "router_config.json"
     if module.kind in {"Router", "Asym"} and routes.is_file():
-        for path, type_ in _json(routes)["types"].items():
+        for path, type_ in json_in(routes)["types"].items():
             yield Module(str(type_), module.folder / path)
 
 
@@ -91,7 +91,7 @@ def dimension_of(folder: Path) -> int:
     dimension = 0
     for module in modules_of(folder):
         if module.kind == "Transformer":
-            dimension = _width(_json(module.folder / "config.json"))
+            dimension = _width(json_in(module.folder / "config.json"))
         elif module.kind == "Pooling" and (config := module.config):
             dimension *= max(1, len(ways_of(config)))
         elif module.kind == "Dense" and (config := module.config):
@@ -154,7 +154,7 @@ def _settings(folder: Path) -> Mapping[str, Any]:
 
 def _said(path: Path) -> Mapping[str, Any]:
     """What a file says; nothing if there is none."""
-    return dict(_json(path)) if path.is_file() else {}
+    return dict(json_in(path)) if path.is_file() else {}
 
 
 def _width(config: Mapping[str, Any]) -> int:
@@ -176,5 +176,6 @@ def _width_of_weights(path: Path) -> int:
     return int(width)
 
 
-def _json(path: Path) -> Any:
+def json_in(path: Path) -> Any:
+    """What a file of JSON says."""
     return json.loads(path.read_text(encoding="utf-8"))

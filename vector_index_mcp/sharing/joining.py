@@ -21,6 +21,7 @@ from vector_index_mcp.engine.model import looks_like_folder
 from vector_index_mcp.engine.worker_process import ENDED, LONGEST_HEADER_BYTES, StartWorker, Worker
 from vector_index_mcp.errors import BackgroundError, ProjectError, SettingsError
 from vector_index_mcp.sharing import frames, place
+from vector_index_mcp.sharing.guest import GONE
 
 _log = logging.getLogger(__name__)
 
@@ -31,7 +32,6 @@ _TRIES = 3  # a host may end just when we come
 _GOODBYE_SECONDS = 1.0
 _LAST_FRAME_BYTES = 200
 _KILLED = -9
-_GONE = (anyio.BrokenResourceError, anyio.ClosedResourceError, anyio.EndOfStream)
 
 
 class Joining:
@@ -119,7 +119,7 @@ async def _joined(connection: socket.socket, wanted: dict[str, Any]) -> "SharedW
         if "failed" in answer:
             raise OSError(answer.get("errno"), answer["failed"])
         worker = SharedWorker(stream, said, int(answer["pid"]))
-    except (anyio.IncompleteRead, anyio.DelimiterNotFound, ValueError, *_GONE):
+    except (anyio.IncompleteRead, anyio.DelimiterNotFound, ValueError, *GONE):
         pass
     finally:
         if worker is None:
@@ -167,7 +167,7 @@ class SharedWorker:
         if self._is_hanging:
             with (
                 anyio.move_on_after(_GOODBYE_SECONDS),
-                suppress(anyio.BusyResourceError, OSError, *_GONE),
+                suppress(anyio.BusyResourceError, OSError, *GONE),
             ):
                 await self._stream.send(frames.line(frames.KILL))
         await self._stream.aclose()
@@ -185,7 +185,7 @@ class _Said(anyio.abc.ByteReceiveStream):
             with anyio.CancelScope() as self._worker.receiving:
                 try:
                     data = await self._said.receive(max_bytes)
-                except _GONE:
+                except GONE:
                     self._worker.returncode = _status_in(self._last)
                 else:
                     self._last = (self._last + data)[-_LAST_FRAME_BYTES:]
