@@ -7,8 +7,9 @@ like it did. benchmarks/likelihood.py fits it and measures how true it is.
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import astuple, dataclass, fields
+from dataclasses import dataclass
 
+from vector_index_mcp.engine.linear import weighed
 from vector_index_mcp.engine.signals import Context, defines, share_of_names
 from vector_index_mcp.engine.types import Candidate, StoredChunk
 
@@ -66,15 +67,14 @@ def evidence_of(
     )
 
 
-def likelihood(evidence: Evidence, weights: Weights) -> float:
-    """How often a hit with this evidence is right."""
-    return 1 / (1 + math.exp(-math.fsum(contributions(evidence, weights).values())))
-
-
 def contributions(evidence: Evidence, weights: Weights) -> dict[str, float]:
     """What each part of the evidence adds, in logits."""
-    parts = zip(fields(evidence), astuple(evidence), astuple(weights.evidence), strict=True)
-    return {"base": weights.base} | {part.name: value * weight for part, value, weight in parts}
+    return {"base": weights.base} | weighed(evidence, weights.evidence)
+
+
+def likelihood(parts: Mapping[str, float]) -> float:
+    """How often a hit is right whose evidence contributes these."""
+    return 1 / (1 + math.exp(-math.fsum(parts.values())))
 
 
 def cosines_of(semantic: Iterable[Candidate]) -> dict[str, float]:

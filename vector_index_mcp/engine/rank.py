@@ -75,9 +75,10 @@ def best(
     for hit in hits[:limit]:
         alone = found.alone[hit.chunk.document_id]
         evidence = evidence_of(found.context, hit.chunk, alone, cosines)
-        likely = min(likely, likelihood(evidence, weights))  # the order is the ranking's
+        parts = contributions(evidence, weights)
+        likely = min(likely, likelihood(parts))  # the order is the ranking's
         others = [other for other in by_file[hit.chunk.key] if other is not hit.chunk]
-        because = why(found, hit.chunk, files.get(hit.chunk.key), contributions(evidence, weights))
+        because = why(found, hit.chunk, files.get(hit.chunk.key), parts)
         also = tuple(others[:MOST_OTHERS])
         told.append(replace(hit, likelihood=likely, also=also, why=because))
     return told

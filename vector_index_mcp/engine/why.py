@@ -1,9 +1,9 @@
 """Why a hit stands where it does: what speaks for it, and what each part is worth. Pure."""
 
 from collections.abc import Mapping
-from dataclasses import astuple, fields
 
 from vector_index_mcp.engine.file_order import FileEvidence, Found
+from vector_index_mcp.engine.linear import weighed
 from vector_index_mcp.engine.signals import SIGNALS
 from vector_index_mcp.engine.types import StoredChunk, Why
 
@@ -26,11 +26,11 @@ def why(
         meaning=found.nearness.get(id_),
         factors={name: factor for name, factor in factors.items() if factor != 1},
         chunk=found.alone[id_],
-        file={} if file is None else _weighed(file, found.weights),
+        file={} if file is None else _of_file(file, found.weights),
         likelihood=likelihood,
     )
 
 
-def _weighed(file: FileEvidence, weights: FileEvidence) -> dict[str, float]:
-    parts = zip(fields(file), astuple(file), astuple(weights), strict=True)
-    return {part.name: value * weight for part, value, weight in parts if weight}
+def _of_file(file: FileEvidence, weights: FileEvidence) -> dict[str, float]:
+    """What speaks for a file, without what counts for nothing."""
+    return {name: part for name, part in weighed(file, weights).items() if getattr(weights, name)}
