@@ -110,10 +110,14 @@ def said(data, **headers):
     return lambda _: (200, told, data)
 
 
-@contextmanager
 def served(port=0):
     """A server that runs meanwhile."""
-    server = EmbeddingServer(port)
+    return running(EmbeddingServer(port))
+
+
+@contextmanager
+def running(server):
+    """Have a server with an event `released` run meanwhile."""
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     try:

@@ -2,10 +2,10 @@
 
 import json
 import threading
-from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+from embedding_servers import running
 from fakes import FakeEmbedder
 from qmd import documents_of, settled, written
 
@@ -59,23 +59,9 @@ def answer(text):
     return json.dumps({"choices": [{"message": {"content": text}}]}).encode()
 
 
-@contextmanager
-def served():
-    server = Server()
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield server
-    finally:
-        server.released.set()
-        server.shutdown()
-        thread.join()
-        server.server_close()
-
-
 @pytest.fixture
 def server():
-    with served() as server:
+    with running(Server()) as server:
         yield server
 
 
@@ -152,7 +138,7 @@ async def test_one_that_fails_changes_nothing(documents, server):
 
 async def test_no_redirect_takes_the_key_elsewhere(documents, server):
     plain = await plainly(documents, "budget roadmap")
-    with served() as other:
+    with running(Server()) as other:
         server.status, server.elsewhere = 307, f"{other.url}/chat/completions"
         assert await found(documents, "budget roadmap") == plain
         assert other.asked == []
