@@ -25,7 +25,8 @@ STANDS_ON = {
     "origins": set(),
     "editors": set(),
     "settings": {"editors", "errors"},
-    "engine": {"errors"},
+    "objects": {"errors"},
+    "engine": {"errors", "objects"},
     "files": {"errors"},
     "processes": {"errors"},
     "indexing": {"engine", "files", "processes"},
@@ -112,11 +113,13 @@ HOMES = {
         "datasets/workshop.py",
         "indexing/opening.py",
         "background/host.py",
+        "objects/folder.py",
         "engine/cache.py",
         "documents/editing.py",
         "notes/store/writer.py",
         "notes/store/staging.py",
     },
+    "obstore": {"objects/bucket.py"},
     "psutil": {
         "indexing/preparing/child.py",
         "codebase/wire.py",
@@ -213,6 +216,7 @@ READS_ENVIRONMENT = {
     "processes/git.py",  # passed on to git, without what names another repository
     "background/endpoint.py",  # XDG_RUNTIME_DIR, and what stands in for it
     "background/contact.py",  # passed on to the service
+    "objects/bucket.py",  # AWS_ALLOW_HTTP, which obstore forgets
     "sharing/place.py",  # what of it shapes how a model is found and computed
     "clients/places.py",  # where each client keeps its configuration
     "engine/store/lean_lancedb.py",  # what lance reads when it is imported

@@ -70,6 +70,20 @@ class Problem(StrEnum):
     """Another process is the index's writer."""
     INDEX_MISSING = auto()
     """There is no index yet."""
+    STORE_SILENT = auto()
+    """The object store cannot be reached, or does not answer."""
+    STORE_REFUSES = auto()
+    """The object store wants a key, or another one."""
+    STORE_FORBIDS = auto()
+    """The key for the object store does not allow what is wanted of it."""
+    STORE_MISSING = auto()
+    """There is no such bucket."""
+    STORE_REGION = auto()
+    """The bucket lies in another region."""
+    STORE_INSECURE = auto()
+    """The object store would be asked without encryption."""
+    STORE_READER_MISSING = auto()
+    """What reads object stores is not installed."""
     MODEL_NOWHERE = auto()
     """The embedding model is not on this machine and cannot be downloaded."""
     MODEL_FOLDER_MISSING = auto()

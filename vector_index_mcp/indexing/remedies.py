@@ -19,6 +19,21 @@ _REMEDIES: Mapping[Problem, str] = {
     Problem.INDEX_OF_ANOTHER: "set {place} to a place that no other index has",
     Problem.INDEX_KEPT: "nothing needs to be done, see {state}",
     Problem.INDEX_MISSING: "{again}",
+    Problem.STORE_SILENT: (
+        "check AWS_ENDPOINT_URL, if it is not that of the cloud itself, and the network; it is "
+        "asked again by itself"
+    ),
+    Problem.STORE_REFUSES: (
+        "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or what the cloud has for it, where the "
+        "program is started"
+    ),
+    Problem.STORE_FORBIDS: "use a key that may, or only read",
+    Problem.STORE_MISSING: "make the bucket, or correct its name",
+    Problem.STORE_REGION: "set AWS_REGION to the bucket's",
+    Problem.STORE_INSECURE: (
+        "use an address with https://, or set AWS_ALLOW_HTTP=true if the network may see it"
+    ),
+    Problem.STORE_READER_MISSING: 'install it with `pip install "vector-index-mcp[remote]"`',
     Problem.MODEL_NOWHERE: (
         'install its weights with `pip install "vector-index-mcp[offline]"`, connect to the '
         "network once, or set VECTOR_INDEX_EMBEDDING_MODEL to a folder that holds a "

@@ -1,0 +1,197 @@
+"""Objects in a bucket of S3, Google Cloud Storage or Azure. Only here is obstore known.
+
+It reads buckets by the library that LanceDB uses, so the same variables name the server and its
+keys (AWS_ENDPOINT, AWS_ACCESS_KEY_ID and so on). It is an extra.
+"""
+
+import contextlib
+import os
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from vector_index_mcp.errors import Problem, StorageError
+from vector_index_mcp.objects.faults import Reason, reason_in
+from vector_index_mcp.objects.folder import too_large, whole_or_nothing
+from vector_index_mcp.objects.store import Content, Entry
+
+_AT_ONCE = 16  # requests; more gain nothing at 20 ms of round trip
+_MOST_ENTRIES = 500_000
+_SECONDS = 20.0  # for a request with a small answer, whatever the library does meanwhile
+_STALL_SECONDS = 20.0  # between two pieces of a large one
+_CLIENT = {"connect_timeout": "5s", "timeout": "10m", "read_timeout": "8s"}
+_RETRIES: Any = {"max_retries": 2}
+_PIECE_BYTES = 1 << 20
+
+
+class _PastTheEndError(StorageError):
+    """Raised where an object is shorter than the part that is wanted."""
+
+
+class BucketObjects:
+    """The objects below a URI such as s3://bucket/folder."""
+
+    def __init__(self, uri: str) -> None:
+        """Prepare; asks nothing of the server.
+
+        Raises:
+            StorageError: If the URI names no bucket, or obstore is not installed.
+        """
+        self.uri = uri.rstrip("/")
+        self._limit: anyio.CapacityLimiter | None = None
+        try:
+            import obstore
+        except ImportError as error:
+            raise StorageError(
+                f"what reads {uri} is not installed", Problem.STORE_READER_MISSING
+            ) from error
+        self._library: Any = obstore
+        options: Any = {**_CLIENT, "allow_http": _may_be_read_on_the_way()}
+        try:
+            self._store: Any = obstore.store.from_url(
+                self.uri,
+                client_options=options,
+                retry_config=_RETRIES,
+            )
+        except (ValueError, obstore.exceptions.BaseError) as error:
+            raise self._fault(str(error)) from error
+
+    async def entries(self, prefix: str = "") -> list[Entry]:
+        """See `Objects`."""
+        found: list[Entry] = []
+        async with self._asking(_SECONDS) as scope:
+            async for page in self._library.list(self._store, prefix or None):
+                found += (
+                    Entry(each["path"], each["size"], each["last_modified"].timestamp())
+                    for each in page
+                )
+                if len(found) > _MOST_ENTRIES:
+                    raise StorageError(f"{self.uri} holds more than {_MOST_ENTRIES} objects")
+                scope.deadline = anyio.current_time() + _SECONDS
+        return sorted(found, key=lambda entry: entry.name)
+
+    async def get(self, name: str, most_bytes: int) -> Content | None:
+        """See `Objects`."""
+        with contextlib.suppress(FileNotFoundError):
+            async with self._asking(_SECONDS) as scope:
+                answer = await self._library.get_async(self._store, name)
+                if answer.meta["size"] > most_bytes:
+                    raise too_large(self.uri, name, most_bytes)
+                pieces = bytearray()
+                async for piece in answer.stream(_PIECE_BYTES):
+                    pieces += piece
+                    scope.deadline = anyio.current_time() + _STALL_SECONDS
+                return Content(bytes(pieces), answer.meta["e_tag"] or "")
+        return None
+
+    async def part(self, name: str, start: int, length: int) -> bytes | None:
+        """See `Objects`."""
+        try:
+            async with self._asking(_SECONDS):
+                found = self._library.get_range_async(self._store, name, start=start, length=length)
+                return bytes(await found)
+        except FileNotFoundError:
+            return None
+        except _PastTheEndError:
+            return b""
+
+    async def put(self, name: str, data: bytes) -> None:
+        """See `Objects`."""
+        async with self._asking(_time_for(len(data)), is_write=True):
+            await self._library.put_async(self._store, name, data, use_multipart=False)
+
+    async def put_new(self, name: str, data: bytes) -> str | None:
+        """See `Objects`."""
+        return await self._put_if(name, data, "create")
+
+    async def replace(self, name: str, data: bytes, tag: str) -> str | None:
+        """See `Objects`."""
+        return await self._put_if(name, data, {"e_tag": tag})
+
+    async def _put_if(self, name: str, data: bytes, mode: Any) -> str | None:
+        errors = self._library.exceptions
+        with contextlib.suppress(errors.AlreadyExistsError, errors.PreconditionError):
+            async with self._asking(_SECONDS):
+                put = await self._library.put_async(
+                    self._store, name, data, mode=mode, use_multipart=False
+                )
+                return str(put["e_tag"] or "")
+        return None
+
+    async def delete(self, names: Sequence[str]) -> None:
+        """See `Objects`."""
+        if names:
+            async with self._asking(_SECONDS + len(names) / 100):
+                # A missing one is an error for some servers only.
+                with contextlib.suppress(FileNotFoundError):
+                    await self._library.delete_async(self._store, list(names))
+
+    async def download(self, name: str, path: Path, most_bytes: int) -> bool:
+        """See `Objects`."""
+        with contextlib.suppress(FileNotFoundError):
+            async with self._asking(_SECONDS) as scope:
+                answer = await self._library.get_async(self._store, name)
+                if answer.meta["size"] > most_bytes:
+                    raise too_large(self.uri, name, most_bytes)
+                async with await anyio.open_file(path, "xb") as file:
+                    with whole_or_nothing(path):
+                        async for piece in answer.stream(_PIECE_BYTES):
+                            await file.write(piece)
+                            scope.deadline = anyio.current_time() + _STALL_SECONDS
+                return True
+        return False
+
+    async def upload(self, path: Path, name: str) -> None:
+        """See `Objects`."""
+        size = (await anyio.Path(path).stat()).st_size
+        async with self._asking(_time_for(size), is_write=True):
+            await self._library.put_async(self._store, name, path)
+
+    @asynccontextmanager
+    async def _asking(
+        self, seconds: float, *, is_write: bool = False
+    ) -> AsyncIterator[anyio.CancelScope]:
+        """One request: its turn, its deadline, its errors as ours."""
+        errors = self._library.exceptions
+        if self._limit is None:
+            self._limit = anyio.CapacityLimiter(_AT_ONCE)
+        async with self._limit:
+            try:
+                with anyio.fail_after(seconds) as scope:
+                    yield scope
+            except TimeoutError as error:
+                raise self._fault("kind: Timeout") from error
+            except FileNotFoundError as error:
+                # A bucket that is not there, or an object of it.
+                if is_write or reason_in(str(error)) is not None:
+                    raise self._fault(str(error)) from error
+                raise
+            except (errors.AlreadyExistsError, errors.PreconditionError):
+                raise
+            except (errors.BaseError, ValueError, PermissionError) as error:
+                raise self._fault(f"{type(error).__name__} {error}") from error
+
+    def _fault(self, text: str) -> StorageError:
+        if "416 Range Not Satisfiable" in text:
+            return _PastTheEndError()
+        reason = reason_in(text)
+        if reason is None:  # the first line names no key; what follows may quote an answer
+            return StorageError(f"{self.uri} cannot be used: {text.splitlines()[0][:200]}")
+        return self._told(reason)
+
+    def _told(self, reason: Reason) -> StorageError:
+        return StorageError(f"{self.uri} cannot be used: {reason.words}", reason.problem)
+
+
+def _may_be_read_on_the_way() -> bool:
+    """Whether the user allows http://; the library forgets it where it is given other options."""
+    given = (os.environ.get(name, "") for name in ("AWS_ALLOW_HTTP", "ALLOW_HTTP"))
+    return any(value.lower() in {"1", "true", "yes", "on"} for value in given)
+
+
+def _time_for(size: int) -> float:
+    """How many seconds to write so many bytes may take, at 100 kB a second."""
+    return _SECONDS + size / 100_000
