@@ -27,7 +27,7 @@ from vector_index_mcp.processes import children
 needs_model = pytest.mark.skipif(
     find_spec(OFFLINE_PACKAGE) is None, reason="the extra `offline` is not installed"
 )
-pytestmark = [pytest.mark.anyio]
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 worker_embedder = partial(
     WorkerEmbedder, start_worker=children.start, remedy_of=lambda problem: f"remedy of {problem}"
 )
@@ -287,7 +287,6 @@ async def test_a_worker_killed_in_the_middle_of_a_batch_is_replaced(stand_in):
     assert stand_in.pid not in {None, pid}
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="about glibc's heaps")
 @needs_model
 async def test_batches_of_all_shapes_do_not_let_the_worker_grow():

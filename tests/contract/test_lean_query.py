@@ -80,6 +80,7 @@ def compared(folder):
         np.testing.assert_allclose(encoder.encode(query), vector, atol=2e-6)
 
 
+@pytest.mark.slow
 def test_the_default_model_is_computed_as_its_library_does(model):
     compared(model.folder)
 

@@ -185,6 +185,7 @@ def fake(real, monkeypatch):
 
 
 @needs_model
+@pytest.mark.slow
 async def test_two_services_share_a_worker_and_know_it(real):
     async with embedder().running() as one:
         own = await one.embed(["a cat"])
@@ -430,6 +431,7 @@ async def test_a_worker_that_hangs_is_ended_for_all_by_who_has_lost_patience(fak
         assert one.pid == other.pid != hanging.pid
 
 
+@pytest.mark.slow
 async def test_a_model_that_is_missing_is_looked_for_again_by_a_worker_of_now(real, tmp_path):
     folder = str(tmp_path / "model")
     async with embedder(folder).running() as one, embedder(folder).running() as other:

@@ -286,6 +286,7 @@ def test_a_missing_model_is_told_with_the_remedy_and_leaves_no_worker(tmp_path):
     assert not [p for p in psutil.Process().children() if "worker" in " ".join(p.cmdline())]
 
 
+@pytest.mark.slow
 def test_a_model_that_is_damaged_is_told(tmp_path):
     folder = tmp_path / "model"
     folder.mkdir()
