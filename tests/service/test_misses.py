@@ -52,6 +52,14 @@ async def test_an_identifier_that_stands_nowhere_is_named_before_the_nearest(cli
     assert (await call(client, "search_index", query=query))["absent"] == [name]
 
 
+async def test_a_project_without_any_indexed_file_is_no_miss(tmp_path):
+    async with serving(codebase_of(tmp_path, FakeEmbedder())) as client:
+        await settled(client)
+        text = await said(client, query="nonexistent_thing_xyz or more")
+        assert "No file of this project is indexed (see get_status)." in text
+        assert "nonexistent" not in text
+
+
 async def test_of_hits_that_are_worth_nothing_the_first_three_are_shown(client):
     found = await call(client, "search_index", query="zebra_crossing_xyz", top_k=20)
     assert [hit["score"] for hit in found["results"]] == [0.0] * 3

@@ -64,8 +64,10 @@ async def why_nothing(filters: Filters, path: str, root: Path, store: Store, led
             return f"{filters.file!r} is not indexed: it is ignored, or no regular file."
         if record.state != INDEXED:
             return f"{filters.file!r} is not indexed: {record.reason}."
-    if filters == NO_FILTERS or await store.holds(filters):
+    if await store.holds(filters):
         return ""
+    if filters == NO_FILTERS:
+        return "No file of this project is indexed (see get_status)."
     any_kind = replace(filters, languages=(), kind="")
     if any_kind != filters and (not path.strip() or await store.holds(any_kind)):
         among = f" that match path={shown(path)}" if path.strip() else ""

@@ -83,6 +83,10 @@ def parse(
     ours, rest = _split(_with_command(arguments, runs))
     parsed = parser.parse_args(ours)
     parsed.rest = rest
+    if project := getattr(parsed, "project", None):
+        if parsed.path is not None:
+            parser.error(searching.NAMED_TWICE)
+        parsed.path = project
     if parsed.command == _SEARCH:
         searching.part_words(parser, parsed)
     if parsed.command == _DOCUMENTS:
@@ -255,6 +259,14 @@ def _add_path(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "path", metavar="PATH", nargs="?", help="the project's folder (the one you are in)"
     )
+    _add_project(command)
+
+
+def _add_project(command: argparse.ArgumentParser) -> None:
+    """Add the option that `search` has for its project, for whoever writes it everywhere."""
+    command.add_argument(
+        "-C", "--project", dest="project", metavar="PATH", help="the same, as an option"
+    )
 
 
 def _add_commands_of_services(add: _Add) -> None:
@@ -269,6 +281,7 @@ def _add_commands_of_services(add: _Add) -> None:
         description="End the services of a project, or of what else `ps` lists. The indexes stay.",
     )
     stop.add_argument("path", metavar="PATH", nargs="?", help=_AS_LISTED)
+    _add_project(stop)
     stop.add_argument("--all", action="store_true", help="end all services of yours")
     logs = add(
         "logs",
@@ -276,6 +289,7 @@ def _add_commands_of_services(add: _Add) -> None:
         description="Show what the service of a project, or whatever else `ps` lists, has logged.",
     )
     logs.add_argument("path", metavar="PATH", nargs="?", help=_AS_LISTED)
+    _add_project(logs)
     logs.add_argument("--follow", action="store_true", help="go on until Ctrl+C")
     ui = add(
         "ui",

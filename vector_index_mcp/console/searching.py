@@ -16,6 +16,7 @@ from vector_index_mcp.codebase.limits import (
     TOP_K,
 )
 
+NAMED_TWICE = "the project is named twice: leave out PATH, or --project"
 _IN_OPTIONS = (
     ("similar_to names ", "--similar-to names "),
     ("the code in similar_to ", "the code in --similar-to "),
@@ -191,7 +192,7 @@ def part_words(parser: argparse.ArgumentParser, parsed: argparse.Namespace) -> N
     if len(path) > 1:
         parser.error(f"a query is one argument: search {' '.join(parsed.words)!a}")
     if path and parsed.path is not None:
-        parser.error("the project is named twice: leave out PATH, or --project")
+        parser.error(NAMED_TWICE)
     if path and os.path.isdir(query) and not os.path.lexists(path[0]):
         parser.error(f"the project's folder stands before the query: search {query!a} {path[0]!a}")
     if not query.strip() and not parsed.similar_to.strip():

@@ -113,6 +113,7 @@ def test_a_project_may_stand_before_the_query_or_is_the_one_you_are_in(arguments
         (["search", ".", " \t"], "the query is empty; say what to look for"),
         (["search", "how", "is", "it"], "a query is one argument: search 'how is it'"),
         (["search", "-C", "src", "src", "retry"], "the project is named twice"),
+        (["status", "-C", "src", "src"], "the project is named twice"),
     ],
 )
 def test_what_is_probably_a_slip_is_told(arguments, words, capsys):
@@ -131,6 +132,16 @@ def test_a_folder_that_is_called_nearly_as_a_command_is_served(tmp_path, monkeyp
 @pytest.mark.parametrize("command", ["index", "status", "verify", "doctor", "ui"])
 def test_without_a_path_a_command_is_about_where_you_are(command):
     assert parse([command]).path is None
+
+
+@pytest.mark.parametrize("command", ["index", "status", "verify", "doctor", "ui", "clear"])
+def test_a_project_is_an_argument_or_an_option(command):
+    assert parse([command, "src"]).path == parse([command, "-C", "src"]).path == "src"
+
+
+@pytest.mark.parametrize("command", ["stop", "logs"])
+def test_so_is_the_project_of_a_service(command):
+    assert parse([command, "src"]).path == parse([command, "--project", "src"]).path == "src"
 
 
 def test_help_is_a_command(capsys):
