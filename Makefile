@@ -50,6 +50,7 @@ soak: $(VENV)/installed-dev ## hours of load, attacks, random changes, flipped b
 	FLIPS=500 $(BIN)/python -m pytest -s tests/attacks/test_flipped_bytes.py
 	KILLS=300 $(BIN)/python -m pytest -s --timeout 36000 tests/faults/test_background_killed.py \
 	    tests/faults/test_killed_at_any_moment.py
+	KILLS=40 $(BIN)/python -m pytest -s --timeout 36000 tests/faults/test_many_services_killed.py
 
 rules: $(VENV)/installed-dev
 	$(BIN)/ruff check .
