@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
+import anyio
 import anyio.to_thread
 import filelock
 
@@ -20,6 +21,7 @@ T = TypeVar("T")
 _HIDDEN = ".writing-"  # begins the names of files that are not whole yet
 _LOCK = ".lock"
 _LOCK_SECONDS = 10
+_AT_ONCE = 8  # threads of their own: a drive that hangs keeps nobody else waiting
 
 
 class FolderObjects:
@@ -28,10 +30,13 @@ class FolderObjects:
     def __init__(self, folder: Path) -> None:
         self.uri = str(folder)
         self._folder = folder
+        self._limit: anyio.CapacityLimiter | None = None
 
     async def entries(self, prefix: str = "") -> list[Entry]:
         """See `Objects`."""
-        return await self._run(lambda: sorted(self._found(prefix), key=lambda e: e.name))
+        return await self._run(
+            lambda: sorted(self._found(prefix), key=lambda e: e.name), is_reading=True
+        )
 
     def _found(self, prefix: str) -> Iterator[Entry]:
         for place, folders, names in os.walk(self._folder / prefix):
@@ -58,7 +63,7 @@ class FolderObjects:
                 raise too_large(self.uri, name, most_bytes)
             return Content(data, _tag_of(data))
 
-        return await self._run(read)
+        return await self._run(read, is_reading=True)
 
     async def part(self, name: str, start: int, length: int) -> bytes | None:
         """See `Objects`."""
@@ -71,7 +76,7 @@ class FolderObjects:
             except FileNotFoundError:
                 return None
 
-        return await self._run(read)
+        return await self._run(read, is_reading=True)
 
     async def put(self, name: str, data: bytes) -> None:
         """See `Objects`."""
@@ -153,9 +158,14 @@ class FolderObjects:
         with filelock.FileLock(self._folder / _LOCK, timeout=_LOCK_SECONDS):
             yield
 
-    async def _run(self, work: Callable[[], T]) -> T:
+    async def _run(self, work: Callable[[], T], *, is_reading: bool = False) -> T:
+        """Do `work` in a thread; reading that is cancelled leaves a drive that hangs alone."""
+        if self._limit is None:
+            self._limit = anyio.CapacityLimiter(_AT_ONCE)
         try:
-            return await anyio.to_thread.run_sync(work)
+            return await anyio.to_thread.run_sync(
+                work, abandon_on_cancel=is_reading, limiter=self._limit
+            )
         except filelock.Timeout:
             raise StorageError(f"the store {self.uri} is locked by another machine") from None
         except OSError as error:
