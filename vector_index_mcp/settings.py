@@ -11,6 +11,7 @@ import json
 import os
 import re
 from collections.abc import Collection, Mapping
+from pathlib import Path
 from typing import Literal
 
 from dotenv import dotenv_values
@@ -29,7 +30,7 @@ from vector_index_mcp.errors import SettingsError
 PREFIX = "VECTOR_INDEX_"
 SECRETS = frozenset({"embedding_key", "http_token", "llm_key"})
 """Fields whose values no message repeats."""
-_UNSHOWN = SECRETS | {"embedding_url"}  # which is refused if it holds a password
+_UNSHOWN = SECRETS | {"embedding_url", "shared_cache"}  # which is refused if it holds a password
 
 _OTHERS = frozenset({"ENV_FILE", "RUNTIME_DIR"})
 """Variables that are read before there are settings."""
@@ -37,6 +38,7 @@ _OTHERS = frozenset({"ENV_FILE", "RUNTIME_DIR"})
 _SERVER = re.compile(
     r"https?://([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?(?:/[A-Za-z0-9._~/%-]*)?"
 )
+_STORE = re.compile(r"(?:s3|gs|az)://[A-Za-z0-9]")
 _MOST = 1_000_000_000  # for numbers that nothing else limits; no clock or file goes further
 
 
@@ -117,6 +119,11 @@ class Settings(BaseModel):
         le=_MOST,
         description="Size at which the embedding cache drops its oldest vectors, in MB",
     )
+    shared_cache: str = Field(
+        "",
+        description="A folder or bucket (s3://, gs://, az://) with vectors that others have made, "
+        "which are used instead of embedding the same chunks again; empty for none",
+    )
     ignore_patterns: tuple[str, ...] = Field(
         (),
         description="More patterns to ignore, in .gitignore syntax; comma-separated or JSON",
@@ -189,6 +196,15 @@ class Settings(BaseModel):
     def _one_key(cls, value: str, info: ValidationInfo) -> str:
         if value and info.data.get("embedding_key"):
             raise ValueError(f"there is a key in {PREFIX}EMBEDDING_KEY as well, unset one of them")
+        return value
+
+    @field_validator("shared_cache")
+    @classmethod
+    def _a_store(cls, value: str) -> str:
+        if "@" in value:
+            raise ValueError("no name or password belongs into it")
+        if value and not _STORE.match(value) and not Path(value).is_absolute():
+            raise ValueError("is neither a folder's full path nor such as s3://bucket/folder")
         return value
 
     @field_validator("ignore_patterns", mode="before")

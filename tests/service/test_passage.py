@@ -17,6 +17,7 @@ from vector_index_mcp.indexing.passage import Passage
 from vector_index_mcp.indexing.pipeline import Pipeline
 from vector_index_mcp.indexing.preparing.crew import Crew
 from vector_index_mcp.indexing.preparing.recipe import Recipe
+from vector_index_mcp.indexing.team_vectors import TeamVectors
 
 pytestmark = pytest.mark.anyio
 
@@ -34,7 +35,7 @@ def root(tmp_path):
 async def pipeline(root, tmp_path):
     cache = EmbeddingCache(tmp_path / "cache", 0)
     crew = Crew(Recipe(1_200))
-    yield Pipeline(Folders([Folder(root)]), crew, cache, Activity())
+    yield Pipeline(Folders([Folder(root)]), crew, cache, Activity(), TeamVectors(None, cache))
     await crew.end()
 
 

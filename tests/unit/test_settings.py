@@ -199,6 +199,16 @@ FIELDS = {
             "nvim://{path}": "{path} and {line} once each",
         },
     ),
+    "shared_cache": Case(
+        "",
+        {"s3://bucket/x": "s3://bucket/x", "/net/team": "/net/team", "": ""},
+        {
+            "team": "neither a folder's full path nor",
+            "ftp://host/x": "neither a folder's full path nor",
+            "s3://": "neither a folder's full path nor",
+            "s3://user:secret@bucket/x": "no name or password",
+        },
+    ),
     "log_level": Case(
         "WARNING",
         {"DEBUG": "DEBUG", "info": "INFO", "Error": "ERROR", "critical": "CRITICAL"},

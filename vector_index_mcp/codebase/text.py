@@ -115,6 +115,8 @@ def _of_model(model: "ModelStatus") -> Iterator[str]:
     yield f"model: {model.name or 'none used yet'}, {model.state}"
     if model.server:
         yield f"embedding: {model.server}"
+    if model.team_vectors:
+        yield f"team's vectors: {model.team_vectors}"
     if model.reason:
         yield f"model problem: {model.reason}"
 

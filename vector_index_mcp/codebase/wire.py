@@ -71,6 +71,9 @@ class ModelStatus(BaseModel):
         None, description="Which server embeds, if one does, and whether texts leave this machine"
     )
     chunks_embedded: int = Field(description="Computed since the start; cached ones not counted")
+    team_vectors: str | None = Field(
+        None, description="How many vectors a team's store has given, and what is wrong with it"
+    )
 
 
 class WatcherStatus(BaseModel):
@@ -319,6 +322,7 @@ async def index_status(codebase: "Codebase") -> IndexStatus:
             precision=now.precision or None,
             server=progress.embedder_notice or None,
             chunks_embedded=now.chunks_computed,
+            team_vectors=codebase.index.team_notice or None,
         ),
         watcher=WatcherStatus(
             mode=now.watching,

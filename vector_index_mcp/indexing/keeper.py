@@ -31,6 +31,7 @@ from vector_index_mcp.indexing.remedies import Remedies
 from vector_index_mcp.indexing.run import Kind
 from vector_index_mcp.indexing.signal import Signal
 from vector_index_mcp.indexing.state import State, StateMachine
+from vector_index_mcp.indexing.team_vectors import TeamPlace
 from vector_index_mcp.indexing.vectors import CachedEmbedder, Vectors
 
 _log = logging.getLogger(__name__)
@@ -52,6 +53,8 @@ class Options:
     """Where locks and records of indexes lie."""
     remedies: Remedies
     """What to do about an error, in the tool set's words."""
+    team: TeamPlace | None = None
+    """Where vectors are that others have made."""
 
 
 class Role(StrEnum):

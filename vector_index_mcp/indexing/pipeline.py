@@ -12,8 +12,9 @@ from datetime import UTC, datetime
 import anyio.to_thread
 
 from vector_index_mcp.engine.cache import EmbeddingCache
+from vector_index_mcp.engine.fields import embedded_text
 from vector_index_mcp.engine.store import Store
-from vector_index_mcp.engine.types import FileRecord, ModelIdentity, StoredChunk, Vector
+from vector_index_mcp.engine.types import Document, FileRecord, ModelIdentity, StoredChunk, Vector
 from vector_index_mcp.errors import ProjectError
 from vector_index_mcp.files.folder import Folder, Folders, absence_of
 from vector_index_mcp.files.scan import UNKNOWN, Changes
@@ -22,6 +23,7 @@ from vector_index_mcp.indexing.ledger import FAILED, INDEXED, SKIPPED, Ledger
 from vector_index_mcp.indexing.preparing.crew import Crew
 from vector_index_mcp.indexing.preparing.file import Prepared, Task, is_storable
 from vector_index_mcp.indexing.run import Outcome
+from vector_index_mcp.indexing.team_vectors import TeamVectors
 
 _LAST_CHANGES = 10
 _MOST_SECONDS_OF_A_BATCH = 2.0  # saves wait for it; it takes a quarter of a second
@@ -71,7 +73,12 @@ class Pipeline:
     """The stages between a dirty path and a chunk that is found by its words."""
 
     def __init__(
-        self, folders: Folders, crew: Crew, cache: EmbeddingCache, activity: Activity
+        self,
+        folders: Folders,
+        crew: Crew,
+        cache: EmbeddingCache,
+        activity: Activity,
+        team: TeamVectors,
     ) -> None:
         """Prepare; the two stages are `prepare` and `commit`.
 
@@ -80,11 +87,13 @@ class Pipeline:
             crew: Reads and cuts files.
             cache: Vectors of texts that were embedded before; a commit stores them with the text.
             activity: Notes what is being done.
+            team: Is told at once which vectors the cache does not have.
         """
         self.crew = crew
         self._folders = folders
         self._cache = cache
         self._activity = activity
+        self._team = team
         self.revision = 0
         """Of the last commit; to be set from the store before the first."""
         self.last_changes: deque[Change] = deque(maxlen=_LAST_CHANGES)
@@ -244,6 +253,8 @@ class Pipeline:
         if model is not None and model.dimension == store.dimension:
             wanted = [h for of_document in hashes.values() for h in of_document]
             vectors = await anyio.to_thread.run_sync(self._cache.get, model, wanted)
+            if self._team.is_used:
+                self._team.want(model, _texts_lacking(documents, vectors))
         if documents:
             self.revision += 1
             await store.replace(documents, self.revision, vectors)
@@ -253,6 +264,16 @@ class Pipeline:
                 ledger.put(record, sum(h not in vectors for h in hashes[record.key]))
             elif ledger.get(record.key) != record:
                 ledger.put_unchanged(record)
+
+
+def _texts_lacking(documents: Iterable[Document], vectors: Mapping[str, Vector]) -> dict[str, str]:
+    """What is embedded of the chunks that have no vector, by hash."""
+    return {
+        entry.chunk_hash: embedded_text(document.key, entry.chunk.scope, entry.chunk.text)
+        for document in documents
+        for entry in document.entries
+        if entry.chunk_hash not in vectors
+    }
 
 
 def _storable(keys: Iterable[str]) -> list[str]:

@@ -26,6 +26,7 @@ from vector_index_mcp.indexing.preparing.crew import Crew
 from vector_index_mcp.indexing.run import Kind, Run
 from vector_index_mcp.indexing.state import StateMachine
 from vector_index_mcp.indexing.status import Progress, Status, status_of
+from vector_index_mcp.indexing.team_vectors import TeamVectors
 from vector_index_mcp.indexing.vectors import CachedEmbedder, Vectors
 from vector_index_mcp.indexing.verify import Report, verify
 
@@ -66,8 +67,9 @@ class LiveIndex:
         self.state = StateMachine()
         self.activity = Activity()
         crew = crew or Crew(options.recipe)
-        self.pipeline = Pipeline(self.folders, crew, cache, self.activity)
-        self.cached_embedder = CachedEmbedder(embedder, cache, self.activity)
+        team = TeamVectors(options.team, cache, options.remedies.told)
+        self.pipeline = Pipeline(self.folders, crew, cache, self.activity, team)
+        self.cached_embedder = CachedEmbedder(embedder, cache, self.activity, team)
         self.remedies = options.remedies
         self._options = options
         self._cache = cache
@@ -89,6 +91,7 @@ class LiveIndex:
         try:
             async with self.embedder.running(), anyio.create_task_group() as tasks:
                 tasks.start_soon(self._keeper.work, role)
+                tasks.start_soon(self.cached_embedder.read_from_team)
                 try:
                     yield
                 finally:
@@ -108,6 +111,11 @@ class LiveIndex:
     def indexer(self) -> Indexer | None:
         """None until the index is open for writing, and while another process is its writer."""
         return self._keeper.kept.indexer if self._keeper.kept is not None else None
+
+    @property
+    def team_notice(self) -> str:
+        """What there is to say about vectors that others have made; empty if nobody shares any."""
+        return self.cached_embedder.team.notice
 
     @property
     def vectors(self) -> Vectors | None:

@@ -36,10 +36,11 @@ if TYPE_CHECKING:
     from vector_index_mcp.indexing.preparing.recipe import Recipe
     from vector_index_mcp.indexing.remedies import Remedies
     from vector_index_mcp.indexing.service import LiveIndex
+    from vector_index_mcp.indexing.team_vectors import TeamPlace
     from vector_index_mcp.notes.service import Notes
 
-NOTES_STATE, TABLES, MAKING = "notes", "datasets", "making"
-"""Our folders for what belongs to notes, for tables of datasets, and for datasets in the making."""
+NOTES_STATE, TABLES, MAKING, TEAM = "notes", "datasets", "making", "team"
+"""Our folders: of notes, of tables of datasets, of datasets in the making, of a team's vectors."""
 _FOLDER = "vector-index-mcp"  # in the user's folders for caches and for state
 _SECONDS_PER_MINUTE = 60
 _HASH_CHARS = 16
@@ -106,7 +107,7 @@ def load_codebase(project: Path, settings: Settings, crew: "Crew | None" = None)
     return Codebase(
         folder_of(project, settings),
         settings.lancedb_uri,
-        _options_of(settings, _recipe_of(settings), REMEDIES),
+        replace(_options_of(settings, _recipe_of(settings), REMEDIES), team=team_place(settings)),
         _embedder_of(settings, REMEDIES),
         _cache_of(settings),
         crew,
@@ -351,6 +352,15 @@ def _cache_of(settings: Settings) -> "EmbeddingCache":
     from vector_index_mcp.engine.cache import EmbeddingCache
 
     return EmbeddingCache(cache_folder(settings), settings.embedding_cache_max_mb * 1_000_000)
+
+
+def team_place(settings: Settings) -> "TeamPlace | None":
+    """Where vectors are that others have made; None for nowhere."""
+    from vector_index_mcp.indexing.team_vectors import TeamPlace
+
+    if not settings.shared_cache:
+        return None
+    return TeamPlace(settings.shared_cache, cache_folder(settings) / TEAM)
 
 
 def cache_folder(settings: Settings) -> Path:

@@ -164,10 +164,10 @@ def unread_chunk(row: int) -> StoredChunk:
     )
 
 
-def vectors_by_id(rows: pa.Table) -> dict[str, Vector]:
-    """Rows with the columns `document_id` and `vector` as vectors by document_id."""
+def vectors_by(rows: pa.Table, column: str) -> dict[str, Vector]:
+    """The vectors of rows that have one, by another column."""
     rows = rows.filter(pc.is_valid(rows.column("vector"))).combine_chunks()
-    ids = rows.column("document_id").to_pylist()
+    ids = rows.column(column).to_pylist()
     if not ids:
         return {}
     values = pa.concat_arrays(rows.column("vector").chunks).flatten().to_numpy()

@@ -232,7 +232,29 @@ class Store:
         with translated("reading"):
             query = self._tables.chunks.query().where(is_among("document_id", ids))
             rows = await query.select(["document_id", "vector"]).to_arrow()
-        return schema.vectors_by_id(rows)
+        return schema.vectors_by(rows, "document_id")
+
+    async def hashes(self) -> dict[str, list[str]]:
+        """By file, the chunk_hash of every chunk that has a vector."""
+        if self.dimension is None:
+            return {}
+        with translated("reading"):
+            query = self._tables.chunks.query().where("embedded")
+            rows = await query.select(["file_path", "chunk_hash"]).to_arrow()
+        found: dict[str, list[str]] = {}
+        columns = (rows.column(name).to_pylist() for name in ("file_path", "chunk_hash"))
+        for key, chunk_hash in zip(*columns, strict=True):
+            found.setdefault(key, []).append(chunk_hash)
+        return found
+
+    async def vectors_by_hash(self, keys: Iterable[str]) -> dict[str, Vector]:
+        """The embeddings of the chunks of `keys`, by chunk_hash; without those that have none."""
+        if self.dimension is None:
+            return {}
+        with translated("reading"):
+            query = self._tables.chunks.query().where(is_among("file_path", keys))
+            rows = await query.select(["chunk_hash", "vector"]).to_arrow()
+        return schema.vectors_by(rows, "chunk_hash")
 
     async def unembedded(self, keys: Iterable[str]) -> list[UnembeddedChunk]:
         """The chunks of `keys` that have no vector yet."""

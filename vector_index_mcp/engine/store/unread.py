@@ -93,4 +93,6 @@ def _candidates(rows: pa.Table, scores: Sequence[float]) -> list[Candidate]:
 
 def _vectors(rows: pa.Table) -> dict[str, Vector]:
     ids = rows.column(_ROW).cast(pa.string())
-    return schema.vectors_by_id(pa.table({"document_id": ids, "vector": rows.column("vector")}))
+    return schema.vectors_by(
+        pa.table({"document_id": ids, "vector": rows.column("vector")}), "document_id"
+    )
