@@ -171,6 +171,13 @@ def _verify(parsed: argparse.Namespace) -> int:
     return commands.verify(project, configured, repair=parsed.repair)
 
 
+def _share(parsed: argparse.Namespace) -> int:
+    project, configured = _project_and_settings(parsed)
+    from vector_index_mcp.console import commands
+
+    return commands.share(project, configured)
+
+
 def _clear(parsed: argparse.Namespace) -> int:
     if parsed.all and parsed.path is not None:
         raise SettingsError("say what shall be removed: give either a PATH, or --all")
@@ -278,6 +285,7 @@ COMMANDS: Mapping[str, Run] = {
     "search": _search,
     "status": _status,
     "verify": _verify,
+    "share": _share,
     "clear": _clear,
     "doctor": _doctor,
     "ui": _ui,

@@ -17,7 +17,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from vector_index_mcp.codebase.remedies import REMEDIES
-from vector_index_mcp.doctor import examine, machine, model, places
+from vector_index_mcp.doctor import examine, machine, model, places, team
 from vector_index_mcp.doctor.finding import (
     Case,
     Finding,
@@ -28,6 +28,7 @@ from vector_index_mcp.doctor.finding import (
     warning,
 )
 from vector_index_mcp.doctor.subject import Project
+from vector_index_mcp.engine.model import find_model
 from vector_index_mcp.errors import StoreError
 from vector_index_mcp.files import mounts
 from vector_index_mcp.indexing import freshness
@@ -372,6 +373,53 @@ def test_where_lancedb_would_crash_nothing_that_needs_it_is_tried(case, monkeypa
     checks = (("processor", machine.processor, 5.0), ("index", lambda _: ok("fine"), 5.0))
     found = dict(examine.findings(case, checks))
     assert found["index"].verdict is Verdict.NOT_TRIED
+
+
+# -- what a team shares ----------------------------------------------------------------------
+
+
+def a_store(tmp_path, digest):
+    folder = tmp_path / "team" / "vectors-1" / digest
+    folder.mkdir(parents=True)
+    (folder / f"{'ab' * 16}.pack").write_bytes(b"x")
+    return make_case(tmp_path, tmp_path, shared_cache=str(tmp_path / "team"))
+
+
+def test_without_a_store_there_is_nothing_to_say_of_it(case):
+    assert team.vectors(case).verdict is OK
+
+
+def test_packs_of_the_model_are_counted(tmp_path):
+    digest = find_model("all-MiniLM-L6-v2").identity.digest
+    finding = team.vectors(a_store(tmp_path, digest))
+    assert (finding.verdict, finding.words.endswith("1 packs of vectors of this model")) == (
+        OK,
+        True,
+    )
+
+
+def test_packs_of_other_models_alone_are_of_no_use(tmp_path):
+    finding = team.vectors(a_store(tmp_path, "cd" * 32))
+    assert finding.verdict is WARNING
+    assert "none of them of this model" in finding.words
+
+
+def test_a_store_that_does_not_answer_is_a_warning(tmp_path, monkeypatch):
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
+    monkeypatch.setenv("AWS_ALLOW_HTTP", "true")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "somebody")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    finding = team.vectors(make_case(tmp_path, tmp_path, shared_cache="s3://team/x"))
+    assert finding.verdict is WARNING
+    assert "does not answer" in finding.words
+    assert "AWS_ENDPOINT_URL" in finding.remedy
+
+
+def test_a_store_that_has_lied_is_a_warning(tmp_path, monkeypatch):
+    said = "/team: 3 vectors used of 1 packs; switched off: the pack x has others; delete it there"
+    monkeypatch.setattr(Project, "team_vectors", lambda _: said)
+    finding = team.vectors(a_store(tmp_path, "cd" * 32))
+    assert (finding.verdict, finding.remedy) == (WARNING, "delete it there")
 
 
 def test_every_check_has_a_name_of_its_own_and_the_ones_that_need_lancedb_exist():

@@ -33,6 +33,7 @@ Keeps a software project indexed and searchable by meaning and by identifier.
   vector-index-mcp search [PATH] QUERY   search from the terminal
   vector-index-mcp status [PATH]         show what the index holds
   vector-index-mcp verify [PATH]         compare the index with the files, one by one
+  vector-index-mcp share [PATH]          give its vectors to your team's store
   vector-index-mcp clear [PATH] | --all  remove the project's index, or all that was written
   vector-index-mcp doctor [PATH]         examine the machine, the model and the index
   vector-index-mcp ui [PATH]             search, progress and a map in a browser
@@ -220,6 +221,13 @@ def _add_commands_of_the_index(add: _Add) -> None:
     verify.add_argument(
         "--repair", action="store_true", help="if they differ, build the index anew"
     )
+    share = add(
+        "share",
+        help="give the vectors of the index to your team's store",
+        description="Write the vectors of the index that nobody has shared yet into the store that "
+        "VECTOR_INDEX_SHARED_CACHE names. No text and no path is written. Status 1 when nothing is "
+        "indexed.",
+    )
     doctor = add(
         "doctor",
         help="examine the machine, the model and the index",
@@ -230,7 +238,7 @@ def _add_commands_of_the_index(add: _Add) -> None:
     serve.add_argument(
         "others", metavar="PATH", nargs="*", help="more projects, which are searched with it as one"
     )
-    for command in (index, status, verify, doctor):
+    for command in (index, status, verify, share, doctor):
         _add_path(command)
     searching.add_options(search)
 

@@ -33,7 +33,14 @@ from vector_index_mcp.indexing.ownership import RECORDS, Records, Standing
 from vector_index_mcp.indexing.place import Place
 from vector_index_mcp.indexing.removal import fault_of, others_in, remove_index, size_of_index
 from vector_index_mcp.page.handover import folders_for
-from vector_index_mcp.serving.loading import MAKING, NOTES_STATE, TABLES, cache_folder, state_folder
+from vector_index_mcp.serving.loading import (
+    MAKING,
+    NOTES_STATE,
+    TABLES,
+    TEAM,
+    cache_folder,
+    state_folder,
+)
 from vector_index_mcp.serving.sets import CODEBASE
 from vector_index_mcp.settings import Settings
 
@@ -51,6 +58,7 @@ _BEING_MADE, _MAKERS_LOCK = (
     re.compile(rf"{_HASH}\.lock"),
 )
 _OF_A_DATASET = re.compile(r"[0-9a-f]{24}(?:\.[0-9]+\.part)?")
+_PACK = re.compile(rf"{_HASH}{_HASH}\.pack(?:\.{_HASH})?")
 _VECTORS = re.compile(r"embeddings-[0-9]+\.sqlite3(?:-wal|-shm|-journal|\.lock)?")
 _LINK_TO_PAGE = re.compile(rf"vector-index-mcp-{_HASH}-{_HASH}\.html")
 _OWN_NAME = "vector-index-mcp"  # of our folders, unless a setting names others
@@ -197,7 +205,9 @@ def _add_cache(found: Belongings, cache: Path, records: Records, state: Path) ->
         found.things.append(_tree(path, "texts of a dataset that was not finished", records, state))
     for path in _trees(cache / TABLES, _HASHED, found, _no_tables_in):
         found.things.append(_tree(path, "tables made of datasets", records, state))
-    found.folders += [cache / MAKING, cache / TABLES]
+    for path in _trees(cache / TEAM, _HASHED, found, _no_packs_in):
+        found.things.append(_tree(path, "vectors of your team", records, state))
+    found.folders += [cache / MAKING, cache / TABLES, cache / TEAM]
     if cache.name == _OWN_NAME:  # and no folder that somebody has chosen
         known = {*found.folders, *(thing.path for thing in found.things)}
         _leave_others(found, cache, known)
@@ -292,6 +302,10 @@ def _trees(
 
 def _no_tables_in(folder: Path) -> list[str]:
     return [path.name for path in _entries(folder) if not _OF_A_DATASET.fullmatch(path.name)]
+
+
+def _no_packs_in(folder: Path) -> list[str]:
+    return [path.name for path in _entries(folder) if not _PACK.fullmatch(path.name)]
 
 
 def _nothing_in(_: Path) -> list[str]:

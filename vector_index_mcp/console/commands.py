@@ -136,6 +136,18 @@ def verify(project: Path, settings: Settings, *, repair: bool) -> int:
     return awaited(compare)
 
 
+def share(project: Path, settings: Settings) -> int:
+    """Give the vectors of the index to the team's store; returns the exit status.
+
+    Raises:
+        SettingsError: If there is no such store.
+        StoreError: If there is no index, or the store cannot be used.
+    """
+    from vector_index_mcp.console import local
+
+    return awaited(partial(local.share, project, settings))
+
+
 def _answer_of_service(
     project: Path,
     call: str,

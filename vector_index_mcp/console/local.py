@@ -10,13 +10,15 @@ from vector_index_mcp.codebase import wire
 from vector_index_mcp.codebase.service import Codebase
 from vector_index_mcp.console import output, progress
 from vector_index_mcp.console.searching import Search
+from vector_index_mcp.console.terminal import write
 from vector_index_mcp.engine.query import Query
-from vector_index_mcp.errors import Problem, StoreError
+from vector_index_mcp.errors import Problem, SettingsError, StoreError
 from vector_index_mcp.indexing import following
 from vector_index_mcp.indexing.keeper import Role
 from vector_index_mcp.indexing.ledger import FAILED, SKIPPED
+from vector_index_mcp.indexing.vectors_given import share_vectors
 from vector_index_mcp.indexing.verify import Report
-from vector_index_mcp.serving.loading import open_codebase
+from vector_index_mcp.serving.loading import open_codebase, team_place
 from vector_index_mcp.settings import Settings
 
 _CHANGES_ARE_INDEXED_SECONDS = 3.0
@@ -102,6 +104,27 @@ async def skipped(project: Path, settings: Settings) -> int:
             raise _not_indexed(project)
         async with codebase.index.reading() as (_, ledger):
             return output.of_skipped([*ledger.with_state(SKIPPED), *ledger.with_state(FAILED)])
+
+
+async def share(project: Path, settings: Settings) -> int:
+    """Give the vectors of the index to the team's store; returns the exit status."""
+    place = team_place(settings)
+    if place is None:
+        raise SettingsError(
+            "set VECTOR_INDEX_SHARED_CACHE to the folder or bucket that your team shares"
+        )
+    codebase = await open_codebase(project, settings)
+    async with codebase.running(Role.READER):
+        if not await _is_there(codebase):
+            raise _not_indexed(project)
+        async with codebase.index.reading() as (index, _):
+            given = await share_vectors(index, place)
+    write(
+        f"{given.written:,} vectors written to {place.uri}, in {given.packs} packs "
+        f"({given.bytes_written / 1e6:,.1f} MB, {given.requests} requests); {given.known:,} were "
+        "there already"
+    )
+    return 0
 
 
 async def verify(project: Path, settings: Settings) -> int:

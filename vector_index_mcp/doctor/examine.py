@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from vector_index_mcp.console.terminal import prepared, write
-from vector_index_mcp.doctor import index, machine, model, places
+from vector_index_mcp.doctor import index, machine, model, places, team
 from vector_index_mcp.doctor.finding import Case, Finding, Verdict, failed, failed_by, not_tried
 from vector_index_mcp.doctor.subject import Documents, Subject
 from vector_index_mcp.documents.home import Home
@@ -44,6 +44,7 @@ CHECKS: Checks = (
     ("service", index.service, _SECONDS),
     ("index", index.index, _LONG_SECONDS),
     ("model", model.model, _LONG_SECONDS),
+    ("team's vectors", team.vectors, _SECONDS),
     ("first answer", index.first_answer, _LONG_SECONDS),
     ("settings", places.settings, _SECONDS),
 )

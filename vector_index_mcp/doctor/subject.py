@@ -75,6 +75,13 @@ class Subject(Protocol):
             BackgroundError: If it does not answer, or there is none.
         """
 
+    def team_vectors(self) -> str:
+        """What the running service says of vectors that others have made; empty if nothing.
+
+        Raises:
+            BackgroundError: If it does not answer, or there is none.
+        """
+
     async def ask_service(self) -> None:
         """Have the running service answer a query.
 
@@ -120,6 +127,10 @@ class Project:
     def loaded_model(self) -> str:
         """What `status` says."""
         return _loaded(_called(self.endpoint(), "status")["model"])
+
+    def team_vectors(self) -> str:
+        """What `status` says."""
+        return _called(self.endpoint(), "status")["model"]["team_vectors"] or ""
 
     async def ask_service(self) -> None:
         """By `search`."""
@@ -187,6 +198,10 @@ class Documents:
     def loaded_model(self) -> str:
         """What `status` says."""
         return _loaded(_called(self.endpoint(), "status")["model"])
+
+    def team_vectors(self) -> str:
+        """Nothing: documents are embedded here."""
+        return ""
 
     async def ask_service(self) -> None:
         """By words: whether there are vectors is for another check."""

@@ -1,0 +1,52 @@
+"""Checks the store of vectors that a team shares."""
+
+import anyio
+
+from vector_index_mcp.doctor.finding import Case, Finding, ok, warning
+from vector_index_mcp.engine.model import model_on_this_machine
+from vector_index_mcp.errors import BackgroundError, ModelNotFoundError, ProjectError, StorageError
+from vector_index_mcp.indexing.packs import count_by_model
+from vector_index_mcp.indexing.team_vectors import OFF
+from vector_index_mcp.objects.store import opened
+from vector_index_mcp.settings import PREFIX, Settings
+
+_SETTING = f"{PREFIX}SHARED_CACHE"
+
+
+def vectors(case: Case) -> Finding:
+    """Whether the store answers, has vectors of this model, and has told the truth so far."""
+    uri = case.settings.shared_cache
+    if not uri:
+        return ok(f"nobody shares any; {_SETTING} is not set")
+    try:
+        said = case.subject.team_vectors()
+    except (BackgroundError, ProjectError):  # that is for other checks
+        said = ""
+    if OFF in said:
+        words, _, remedy = said.rpartition("; ")
+        return warning(words, remedy)
+    try:
+        count = anyio.run(count_by_model, opened(uri))
+    except StorageError as error:
+        words, _, remedy = case.subject.remedies.told(error).partition("; ")
+        return warning(
+            f"{words}; chunks are embedded here meanwhile", remedy or f"correct {_SETTING}"
+        )
+    packs, details = sum(count.values()), [f"the service: {said}"] if said else []
+    digest = _digest_of(case.settings)
+    if digest and packs and not count[digest]:
+        words = f"{uri}: {packs} packs of vectors, none of them of this model"
+        return warning(words, "set VECTOR_INDEX_EMBEDDING_MODEL to the team's, or share yours")
+    ours = f"{count[digest]} packs of vectors of this model" if digest else f"{packs} packs"
+    return ok(f"{uri}: {ours}", *details)
+
+
+def _digest_of(settings: Settings) -> str:
+    """The model's digest; empty if it is not on this machine."""
+    if settings.embedding_url:
+        return ""
+    try:
+        model = model_on_this_machine(settings.embedding_model, settings.embedding_dimension)
+    except ModelNotFoundError:
+        return ""
+    return model.identity.digest if model is not None else ""
