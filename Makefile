@@ -15,7 +15,7 @@ PYTEST := $(BIN)/python -m pytest --numprocesses $(TESTERS) --dist loadfile --no
 PROGRAM := $(abspath $(BIN)/vector-index-mcp)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test soak rules lint screenshot quality learn likelihood answers latency questions background speed scale load limits documents documents-speed documents-peer notes datasets bench clean
+.PHONY: help demo check test soak rules lint screenshot quality learn likelihood answers latency questions background speed scale load limits documents documents-speed documents-peer notes datasets remote-vectors bench clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -104,6 +104,9 @@ documents: $(VENV)/installed-dev ## are the right documents found? COLLECTIONS="
 
 notes: $(VENV)/installed-dev ## how fast are notes read, written and found, beside the way of git add and git commit?
 	$(BIN)/python benchmarks/notes.py --folder "$(BENCHMARKS)" --keep
+
+remote-vectors: $(VENV)/installed-dev ## how soon has a second machine the vectors that its team shares?
+	$(BIN)/python benchmarks/remote_vectors.py --keep
 
 datasets: $(VENV)/installed-dev ## how soon does a dataset of 200,000 vectors answer, beside FAISS?
 	$(BIN)/python benchmarks/datasets.py --folder "$(BENCHMARKS)" --keep

@@ -4,6 +4,7 @@ import hashlib
 import importlib.util
 import re
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,13 +44,23 @@ def make(root: Path, packages: Path, files: int) -> Project:
         chosen += _mixed(
             [(folder.parent, path) for folder in _installed() for path in folder.rglob("*.py")]
         )
+    return _copied(root, chosen[:files])
+
+
+def make_of_installed(root: Path, files: int) -> Project:
+    """Copy so many files of installed libraries to `root`: nothing is fetched for that."""
+    chosen = [(folder.parent, path) for folder in _installed() for path in folder.rglob("*.py")]
+    return _copied(root, _mixed(chosen)[:files])
+
+
+def _copied(root: Path, chosen: Sequence[tuple[Path, Path]]) -> Project:
     size = 0
-    for base, path in chosen[:files]:
+    for base, path in chosen:
         target = root / path.relative_to(base)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, target)
         size += target.stat().st_size
-    return Project(root, len(chosen[:files]), size)
+    return Project(root, len(chosen), size)
 
 
 def landmarks(project: Project, count: int) -> dict[str, str]:
