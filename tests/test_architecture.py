@@ -154,6 +154,7 @@ HOMES = {
     "pydantic": {
         "settings.py",
         "serving/session.py",
+        "engine/deferred.py",
         "codebase/hits.py",
         "codebase/wire.py",
         "codebase/arguments.py",

@@ -101,6 +101,9 @@ def _serve_in_foreground(parsed: argparse.Namespace) -> int:
     from vector_index_mcp.serving import loading
 
     head_start = loading.head_start_of(project, configured)
+    from vector_index_mcp.serving import lean_mcp
+
+    lean_mcp.load()
     from vector_index_mcp.serving import server, sets, transport
 
     tool_set = sets.named(sets.CODEBASE)
@@ -115,6 +118,9 @@ def _serve_workspace(parsed: argparse.Namespace) -> int:
         raise SettingsError("several projects are searched by their services: no --foreground")
     configured = _settings(parsed)
     from vector_index_mcp.codebase.project import resolve_project
+    from vector_index_mcp.serving import lean_mcp
+
+    lean_mcp.load()
     from vector_index_mcp.serving import several
 
     paths, broad = (parsed.path, *parsed.others), configured.allow_broad_path

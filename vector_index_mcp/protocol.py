@@ -7,8 +7,8 @@ tool set; what every such answer has in common stands here.
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeAlias
 
-from mcp import MCPError
 from mcp.server.mcpserver import MCPServer
+from mcp.shared.exceptions import MCPError
 from mcp_types import METHOD_NOT_FOUND
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 

@@ -76,10 +76,14 @@ def _host_service(
     log.to_file(endpoint.log, _level(tool_set, configured))
 
     head_start = sets.head_start_of(tool_set, place, configured)
+    from vector_index_mcp.serving import lean_mcp
+
+    lean_mcp.load()
     from vector_index_mcp.serving import server
 
-    gc.enable()
     served = sets.named(tool_set)
+    gc.freeze()  # what is imported stays
+    gc.enable()
     anyio.run(server.host, served, endpoint, configured, report, head_start)
 
 

@@ -8,8 +8,8 @@ import json
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from mcp import MCPError
 from mcp.server.mcpserver import MCPServer
+from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS
 
 from vector_index_mcp.checks import shown

@@ -11,8 +11,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio.to_thread
-from mcp import MCPError
 from mcp.server.mcpserver import MCPServer
+from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS
 from pydantic_core import PydanticSerializationError, to_json
 

@@ -19,6 +19,7 @@ from mcp.server.mcpserver import MCPServer
 from mcp.server.transport_security import TransportSecuritySettings
 
 from vector_index_mcp.errors import BackgroundError
+from vector_index_mcp.serving import lean_mcp
 from vector_index_mcp.serving.guard import LONGEST_BODY_BYTES, App, Guard, Listener
 from vector_index_mcp.serving.lazily import Lazily
 from vector_index_mcp.serving.sessions import Sessions
@@ -173,6 +174,7 @@ class Ports:
         await anyio.wait_readable(port.listening)
         from vector_index_mcp.serving import guest
 
+        await anyio.to_thread.run_sync(lean_mcp.complete)
         load = self._tool_set.load_rest
         assert load is not None  # without it nothing is opened
         rest = await anyio.to_thread.run_sync(load, self._service.get, bool(port.wish.token))

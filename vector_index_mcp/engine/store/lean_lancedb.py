@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
+from vector_index_mcp.engine.deferred import validators_when_used
+
 _CLOUD_FILE_SYSTEMS = ("pyarrow._s3fs", "pyarrow._gcsfs", "pyarrow._azurefs", "pyarrow._hdfs")
 _FILE_SYSTEMS = "pyarrow.fs"  # does without those that cannot be imported
 _DATASETS = "pyarrow.dataset"
@@ -31,7 +33,7 @@ def load() -> None:
         return
     try:
         _leave_out_the_rest_client()
-        with _without_datasets(), _overrides_unchecked():
+        with _without_datasets(), _overrides_unchecked(), validators_when_used():
             import lancedb
     except (ImportError, AttributeError, TypeError, RuntimeError):  # it needs more than we know
         _forget()
