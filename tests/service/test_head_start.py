@@ -15,7 +15,7 @@ from vector_index_mcp.indexing.preparing.crew import Crew
 from vector_index_mcp.indexing.preparing.file import Task, prepare
 from vector_index_mcp.indexing.preparing.head_start import HeadStart
 from vector_index_mcp.indexing.preparing.recipe import Recipe
-from vector_index_mcp.serving.loading import head_start_of
+from vector_index_mcp.serving.loading import head_start_of, open_codebase
 from vector_index_mcp.settings import Settings
 
 pytestmark = pytest.mark.anyio
@@ -41,6 +41,8 @@ def begun(root, *patterns):
 def finished(root):
     """A head start that has nothing more to do."""
     begins = begun(root)
+    select.select([begins._process.stdout], [], [])
+    assert begins.is_enough
     select.select([begins._process.stdout], [], [])
     return begins
 
@@ -97,6 +99,35 @@ async def test_it_can_be_asked_at_any_moment(root):
     begins = begun(root)
     assert await prepared_after(begins, root, tasks) == by_key(prepared_here(root, tasks))
     assert begins.take() == []  # it holds nothing any more
+
+
+async def test_the_last_few_files_are_prepared_before_it_answers(root, monkeypatch):
+    tasks = tasks_of(root)
+    begins = begun(root)
+    while not begins.is_enough:  # it has only just counted them
+        select.select([begins._process.stdout], [], [])
+    monkeypatch.setattr(crew_module.Child, "start", lambda **_: pytest.fail("not by it alone"))
+    assert len(await prepared_after(begins, root, tasks)) == 51
+
+
+async def test_a_crew_starts_for_what_is_too_much_for_one(root, monkeypatch):
+    started = []
+
+    async def start(crew):
+        started.append(crew)
+
+    monkeypatch.setattr(Crew, "start", start)
+    settings = Settings(lancedb_uri=".lancedb", log_level="INFO")
+    codebase = await open_codebase(root, settings, finished(root))
+    await codebase.index.pipeline.crew.end()
+    assert started == []
+
+    monkeypatch.setattr(head_start, "_FILES_FOR_ONE", 50)
+    begins = begun(root)
+    select.select([begins._process.stdout], [], [])
+    codebase = await open_codebase(root, settings, begins)
+    await codebase.index.pipeline.crew.end()
+    assert len(started) == 1
 
 
 async def test_without_it_everything_is_prepared_as_ever(root, monkeypatch):

@@ -71,7 +71,7 @@ async def open_codebase(
     meanwhile.
     """
     crew = await anyio.to_thread.run_sync(_crew_of, settings, head_start)
-    if head_start is not None:
+    if head_start is not None and not head_start.is_enough:
         await crew.start()
     elif is_about_to_index:
         await crew.warm_up()

@@ -1,8 +1,9 @@
 """The child process that prepares a project's first files. Run by `head_start`, by nobody else.
 
-It works until it is asked for what it has, by a byte, and answers with a pickle. The end of its
-input, which is also what it sees when the parent is killed, ends it at once; and so does a file
-that takes its parser long, which is then prepared like all others, by somebody more patient.
+It says how many files there are and works until it is asked for what it has, by a byte; it answers
+with a pickle, and if only few files are left prepares them first. The end of its input, which is
+also what it sees when the parent is killed, ends it at once; and so does a file that takes its
+parser long, which is then prepared like all others, by somebody more patient.
 """
 
 import os
@@ -15,6 +16,7 @@ from vector_index_mcp.errors import ProjectError
 from vector_index_mcp.files.ignore import Ignore
 from vector_index_mcp.files.scan import compare, walk
 from vector_index_mcp.indexing.preparing.file import Prepared, Task, prepare
+from vector_index_mcp.indexing.preparing.head_start import COUNT_BYTES
 from vector_index_mcp.indexing.preparing.recipe import Recipe
 from vector_index_mcp.processes import confined, streams
 from vector_index_mcp.processes.priority import be_polite
@@ -23,40 +25,62 @@ from vector_index_mcp.processes.priority import be_polite
 # a few megabytes a second.
 _MOST_SECONDS = 5.0
 _SECONDS = 1.0  # of processor time, for a file: it would keep the service waiting
+# Another child would take as long to start as these take here.
+_LAST_FILES = 50
+_LAST_SECONDS = 0.5
 
 
 def main() -> None:
     """Prepare files in the order of a walk until somebody wants them."""
     confined.begin()
     be_polite()
-    deadline = time.monotonic() + _MOST_SECONDS
     source, sink = map(os.fdopen, streams.claim(), ("rb", "wb"))
     try:
         folder, chunk_max_chars = pickle.load(source)
     except EOFError:  # whoever started us is gone already
         return
     recipe = Recipe(chunk_max_chars)
-    wanted = threading.Event()
-    threading.Thread(target=_listen, args=(source, wanted), daemon=True).start()
+    working = _Working()
+    threading.Thread(target=_listen, args=(source, working), daemon=True).start()
     prepared: list[Prepared] = []
     try:
         files = compare(walk(folder, Ignore(folder)), {}).dirty
     except ProjectError:  # it is gone; whoever started us finds that out as well
         files = []
+    sink.write(len(files).to_bytes(COUNT_BYTES))
+    sink.flush()
     for key in files:
-        if wanted.is_set() or time.monotonic() > deadline:
+        if working.ends_before(len(files) - len(prepared)):
             break
         confined.allow(_SECONDS, 0)
         prepared.append(prepare(recipe, Task(folder, key)))
     confined.allow_all_time()
     with sink:
         pickle.dump(prepared, sink)
+    os._exit(0)  # tidying up takes 0.03 s, and the service waits for our end
 
 
-def _listen(source: BinaryIO, wanted: threading.Event) -> None:
+class _Working:
+    """How long it goes on."""
+
+    def __init__(self) -> None:
+        self._until = time.monotonic() + _MOST_SECONDS
+        self._is_asked = False
+
+    def ask(self) -> None:
+        """Somebody wants what there is."""
+        self._until = min(self._until, time.monotonic() + _LAST_SECONDS)
+        self._is_asked = True
+
+    def ends_before(self, left: int) -> bool:
+        """Whether the last `left` files are not for us."""
+        return time.monotonic() > self._until or (self._is_asked and left > _LAST_FILES)
+
+
+def _listen(source: BinaryIO, working: _Working) -> None:
     if not source.read(1):
         os._exit(0)  # not sys.exit: the main thread may be deep inside a parser
-    wanted.set()
+    working.ask()
 
 
 if __name__ == "__main__":
