@@ -47,3 +47,17 @@ async def test_vectors_that_are_cached_cost_one_commit_or_none(copy, fills, is_a
 
     assert embedder.texts == []
     assert fills == ([] if is_at_hand else [FILES])
+
+
+async def test_no_model_is_looked_for_before_anything_was_ever_embedded(tmp_path, monkeypatch):
+    looked = []
+
+    async def look(embedder):
+        looked.append(embedder)
+
+    monkeypatch.setattr(FakeEmbedder, "identity_at_hand", look)
+    for number, name in enumerate(("first", "second")):  # then vectors are there that may be wanted
+        write(tmp_path / name, {"m.py": f"def {name}(): pass\n"})
+        async with (codebase := codebase_of(tmp_path / name, FakeEmbedder())).running():
+            await converged(codebase)
+        assert len(looked) == number

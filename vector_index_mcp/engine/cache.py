@@ -62,6 +62,10 @@ class EmbeddingCache:
             found |= self._transact(partial(_select, model=model, hashes=batch), nothing)
         return found
 
+    def is_new(self) -> bool:
+        """Whether nothing has ever been put into it."""
+        return self._max_bytes <= 0 or not self._path.exists()
+
     def put(self, model: ModelIdentity, vectors: Mapping[str, Vector]) -> None:
         """Remember `vectors` by hash (hex), dropping the longest unused ones if it gets tight."""
         if vectors:

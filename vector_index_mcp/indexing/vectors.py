@@ -64,6 +64,10 @@ class CachedEmbedder:
         self._cache = cache
         self._activity = activity
 
+    async def knows_nothing(self) -> bool:
+        """Whether no text has ever been embedded for this user."""
+        return await anyio.to_thread.run_sync(self._cache.is_new)
+
     async def vectors_of(
         self, model: ModelIdentity, texts: Mapping[str, str], is_newest: Callable[[], bool]
     ) -> dict[str, Vector]:
@@ -227,10 +231,13 @@ class Vectors:
     async def expect_model(self) -> None:
         """Make an empty index ready for vectors, if it is known whose they will be.
 
-        Then those that the cache has are committed with their texts.
+        Then those that the cache has are committed with their texts. Not if it has none: finding
+        out which model it is reads the weights, 0.1 s before the first text is committed.
         """
         live = self._live
-        if live.index.manifest.model is None and not live.ledger.chunk_count:
+        if live.index.manifest.model is not None or live.ledger.chunk_count:
+            return
+        if not await self._cached.knows_nothing():
             model = await self._embedder.identity_at_hand()
             try:
                 if model is not None and live.index.manifest.model is None:
