@@ -13,15 +13,19 @@ import psutil
 from mcp import Client, StdioServerParameters
 
 COMMAND = [sys.executable, "-m", "vector_index_mcp"]
+_UNCOMPILED = "PYTHONDONTWRITEBYTECODE"
 POLL_SECONDS = 0.2  # a status costs 10 ms of processor time, which is the service's for that long
 
 
 def environment(folder: Path, **settings: str) -> dict[str, str]:
-    """Variables that keep everything but the index below `folder`, with `settings` besides."""
+    """Variables that keep everything but the index below `folder`, with `settings` besides.
+
+    An installed program is compiled once, so it is here, whatever a developer has set.
+    """
     runtime = folder / "run"
     runtime.mkdir(mode=0o700, parents=True, exist_ok=True)
     return {
-        **os.environ,
+        **{name: value for name, value in os.environ.items() if name != _UNCOMPILED},
         "VECTOR_INDEX_EMBEDDING_CACHE_DIR": str(folder / "cache"),
         "VECTOR_INDEX_RUNTIME_DIR": str(runtime),
         "XDG_STATE_HOME": str(folder / "state"),
