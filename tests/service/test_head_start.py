@@ -10,7 +10,7 @@ from writing import write
 
 from vector_index_mcp.files.folder import Folder, Selection
 from vector_index_mcp.indexing.preparing import crew as crew_module
-from vector_index_mcp.indexing.preparing import head_start
+from vector_index_mcp.indexing.preparing import head_start, head_start_main
 from vector_index_mcp.indexing.preparing.crew import Crew
 from vector_index_mcp.indexing.preparing.file import Task, prepare
 from vector_index_mcp.indexing.preparing.head_start import HeadStart
@@ -101,13 +101,24 @@ async def test_it_can_be_asked_at_any_moment(root):
     assert begins.take() == []  # it holds nothing any more
 
 
-async def test_the_last_few_files_are_prepared_before_it_answers(root, monkeypatch):
-    tasks = tasks_of(root)
-    begins = begun(root)
-    while not begins.is_enough:  # it has only just counted them
-        select.select([begins._process.stdout], [], [])
-    monkeypatch.setattr(crew_module.Child, "start", lambda **_: pytest.fail("not by it alone"))
-    assert len(await prepared_after(begins, root, tasks)) == 51
+def test_the_last_few_files_are_prepared_before_it_answers(monkeypatch):
+    now = 0.0
+    monkeypatch.setattr(head_start_main.time, "monotonic", lambda: now)
+    working = head_start_main._Working()
+    assert not working.ends_before(10_000)
+    working.ask()
+    assert working.ends_before(10_000)
+    assert not working.ends_before(50)
+    now = 0.6
+    assert working.ends_before(1)
+
+
+def test_it_ends_if_nobody_asks(monkeypatch):
+    now = 0.0
+    monkeypatch.setattr(head_start_main.time, "monotonic", lambda: now)
+    working = head_start_main._Working()
+    now = 5.1
+    assert working.ends_before(1)
 
 
 async def test_a_crew_starts_for_what_is_too_much_for_one(root, monkeypatch):
@@ -182,7 +193,7 @@ PARENT = """
 import sys, time
 from pathlib import Path
 from vector_index_mcp.files.folder import Folder
-from vector_index_mcp.indexing.preparing import head_start
+from vector_index_mcp.indexing.preparing import head_start, head_start_main
 
 begins = head_start.HeadStart(Folder(Path(sys.argv[1])), 1_200)
 print(begins._process.pid, flush=True)
