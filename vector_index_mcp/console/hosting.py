@@ -82,7 +82,6 @@ def _host_service(
     from vector_index_mcp.serving import server
 
     served = sets.named(tool_set)
-    gc.freeze()  # what is imported stays
     gc.enable()
     anyio.run(server.host, served, endpoint, configured, report, head_start)
 
