@@ -65,8 +65,8 @@ class CachedEmbedder:
         self._activity = activity
 
     async def knows_nothing(self) -> bool:
-        """Whether no text has ever been embedded for this user."""
-        return await anyio.to_thread.run_sync(self._cache.is_new)
+        """Whether no text has ever been embedded for this user, nor by a team."""
+        return not self.team.is_used and await anyio.to_thread.run_sync(self._cache.is_new)
 
     async def vectors_of(
         self, model: ModelIdentity, texts: Mapping[str, str], is_newest: Callable[[], bool]
