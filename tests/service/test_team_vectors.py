@@ -17,7 +17,7 @@ from writing import write
 
 from vector_index_mcp.codebase import text, wire
 from vector_index_mcp.engine import packs as layout
-from vector_index_mcp.engine.store import Index
+from vector_index_mcp.engine.store import Index, Store
 from vector_index_mcp.errors import Problem, StorageError
 from vector_index_mcp.indexing import packs as kept_packs
 from vector_index_mcp.indexing import vectors_given
@@ -163,6 +163,50 @@ async def test_what_a_job_has_shared_is_not_embedded_again(tmp_path, uri):
     assert min(mine[each] @ own[each] for each in own) > 0.999_99
 
 
+MORE = {f"more{n}.py": f"def more_{n}(): pass\n" for n in range(100)}
+
+
+@asynccontextmanager
+async def laptop_that_has_the_pack(tmp_path, uri, embedder):
+    """A service that has read a pack which holds vectors of more files than there are yet."""
+    embedder.is_at_hand = True
+    root = machine(tmp_path, "laptop")
+    async with indexing(root, uri, embedder) as codebase:
+        pause_until(embedder, lambda: codebase.index.cached_embedder.team.deliveries)
+        await converged(codebase)
+        embedder.texts.clear()
+        yield codebase
+
+
+async def test_what_lies_here_whole_is_committed_with_its_text(tmp_path, uri, monkeypatch):
+    await shared(tmp_path, uri, {**NAMES, **MORE})
+    embedder = FakeEmbedder()
+    async with laptop_that_has_the_pack(tmp_path, uri, embedder) as codebase:
+
+        async def fill(*_):
+            raise AssertionError("a vector came after its text")
+
+        monkeypatch.setattr(Store, "fill", fill)
+        run = await codebase.index.trigger(force_reindex=False)
+        await run.finished.wait()
+        write(codebase.root, MORE)
+        run = await codebase.index.trigger(force_reindex=False)
+        await run.finished.wait()
+        assert codebase.index.ledger.chunk_count == FILES + len(MORE)
+        assert codebase.index.ledger.unembedded_count == 0
+        await eventually(lambda: len(embedder.texts) == 2)  # compared, a little later
+
+
+async def test_a_lie_in_what_lies_here_is_noticed_a_little_later(tmp_path, folder_uri):
+    await shared(tmp_path, folder_uri, {**NAMES, **MORE})
+    embedder = FakeEmbedder()
+    async with laptop_that_has_the_pack(tmp_path, folder_uri, embedder) as codebase:
+        rewrite(tmp_path / "laptop", lambda numbers: np.roll(numbers, 1, axis=0))
+        write(codebase.root, MORE)
+        team = codebase.index.cached_embedder.team
+        await eventually(lambda: "switched off" in team.problem)
+
+
 async def test_only_what_nobody_has_is_written(tmp_path, uri):
     await shared(tmp_path, uri)
     more = {f"new{n}.py": f"def new_{n}(): pass\n" for n in range(40)}
@@ -297,9 +341,9 @@ async def test_files_that_are_none_of_ours_are_passed_over(tmp_path, folder_uri)
 # -- liars -----------------------------------------------------------------------------------
 
 
-def rewrite(tmp_path, change):
+def rewrite(folder, change):
     """Have somebody write other vectors under the same hashes."""
-    [path] = (tmp_path / "team").rglob("*.pack")
+    [path] = folder.rglob("*.pack")
     data = path.read_bytes()
     shape = layout.size_fits(len(data), model())
     numbers = np.frombuffer(data[shape.keys_end :], "<f2").reshape(shape.rows, -1)
@@ -308,7 +352,7 @@ def rewrite(tmp_path, change):
 
 async def test_a_pack_with_vectors_under_wrong_hashes_is_noticed(tmp_path, folder_uri, caplog):
     await shared(tmp_path, folder_uri)
-    rewrite(tmp_path, lambda numbers: np.roll(numbers, 1, axis=0))
+    rewrite(tmp_path / "team", lambda numbers: np.roll(numbers, 1, axis=0))
     laptop = machine(tmp_path, "laptop")
     with caplog.at_level(logging.WARNING):
         async with indexing(laptop, folder_uri) as codebase:
@@ -329,7 +373,7 @@ async def test_a_pack_with_vectors_under_wrong_hashes_is_noticed(tmp_path, folde
 )
 async def test_vectors_that_make_no_sense_are_missing(tmp_path, folder_uri, change):
     await shared(tmp_path, folder_uri)
-    rewrite(tmp_path, change)
+    rewrite(tmp_path / "team", change)
     laptop = machine(tmp_path, "laptop")
     embedder, _ = await complete(laptop, folder_uri)
     assert len(embedder.texts) == FILES

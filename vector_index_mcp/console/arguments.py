@@ -156,6 +156,7 @@ def _parser(
         return command
 
     _add_commands_of_the_index(add)
+    _add_share(add)
     _add_clear(add)
     _add_commands_of_services(add)
     _add_commands_of_clients(add, clients)
@@ -221,13 +222,6 @@ def _add_commands_of_the_index(add: _Add) -> None:
     verify.add_argument(
         "--repair", action="store_true", help="if they differ, build the index anew"
     )
-    share = add(
-        "share",
-        help="give the vectors of the index to your team's store",
-        description="Write the vectors of the index that nobody has shared yet into the store that "
-        "VECTOR_INDEX_SHARED_CACHE names. No text and no path is written. Status 1 when nothing is "
-        "indexed.",
-    )
     doctor = add(
         "doctor",
         help="examine the machine, the model and the index",
@@ -238,9 +232,20 @@ def _add_commands_of_the_index(add: _Add) -> None:
     serve.add_argument(
         "others", metavar="PATH", nargs="*", help="more projects, which are searched with it as one"
     )
-    for command in (index, status, verify, share, doctor):
+    for command in (index, status, verify, doctor):
         _add_path(command)
     searching.add_options(search)
+
+
+def _add_share(add: _Add) -> None:
+    share = add(
+        "share",
+        help="give the vectors of the index to your team's store",
+        description="Write the vectors of the index that nobody has shared yet into the store that "
+        "VECTOR_INDEX_SHARED_CACHE names. No text and no path is written. Status 1 when nothing is "
+        "indexed.",
+    )
+    _add_path(share)
 
 
 def _add_clear(add: _Add) -> None:

@@ -155,6 +155,11 @@ class Packs:
             pieces = await self._pieces_there(listed, spans)
         return await anyio.to_thread.run_sync(packs.vectors_in, pieces, rows, listed.shape)
 
+    async def vectors_here(self, listed: Listed, rows: Mapping[str, int]) -> dict[str, Vector]:
+        """As `vectors`, of a pack that lies here whole; none of another one. Asks nobody."""
+        pieces = await anyio.to_thread.run_sync(self._pieces_here, listed, rows) if rows else None
+        return packs.vectors_in(pieces or (), rows, listed.shape)
+
     async def _pieces_there(
         self, listed: Listed, spans: Sequence[Span]
     ) -> list[tuple[Span, bytes]]:

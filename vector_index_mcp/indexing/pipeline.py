@@ -254,7 +254,8 @@ class Pipeline:
             wanted = [h for of_document in hashes.values() for h in of_document]
             vectors = await anyio.to_thread.run_sync(self._cache.get, model, wanted)
             if self._team.is_used:
-                self._team.want(model, _texts_lacking(documents, vectors))
+                lacking = _texts_lacking(documents, vectors)
+                vectors |= await self._team.at_hand(model, lacking)
         if documents:
             self.revision += 1
             await store.replace(documents, self.revision, vectors)

@@ -72,7 +72,8 @@ class TeamVectors:
         self._packs: Packs | None = None
         self._wanted: dict[str, str] = {}
         self._nowhere: set[str] = set()
-        self._used: dict[str, int] = {}  # vectors by pack
+        self._used: dict[str, int] = {}  # vectors by pack, of packs that were compared
+        self._samples: list[tuple[str, Vector, Listed]] = []  # used, and to be compared
         self._is_wanted = anyio.Event()
         self._last_look = -_LOOK_SECONDS
         self._rests_until = 0.0
@@ -118,6 +119,7 @@ class TeamVectors:
             self._model, self._packs = model, None
             self._wanted.clear()
             self._nowhere.clear()
+            self._samples.clear()
         if now >= self._last_look + _LOOK_SECONDS:
             self._nowhere.clear()  # somebody may have written them meanwhile
         free = _MOST_WANTED - len(self._wanted)
@@ -125,6 +127,28 @@ class TeamVectors:
         self._wanted |= {key: texts[key] for key in new[:free]}
         if len(self._wanted) >= _FEWEST:
             self._is_wanted.set()
+
+    async def at_hand(self, model: ModelIdentity, texts: Mapping[str, str]) -> dict[str, Vector]:
+        """Vectors of `texts`, by hash, from packs that lie here whole; the others are wanted.
+
+        Only packs of which vectors were compared before; two more are, a little later.
+        """
+        found: dict[str, Vector] = {}
+        packs = self._packs
+        if self.is_used and packs is not None and packs.model.digest == model.digest:
+            for listed in [packs.listed[name] for name in self._used if name in packs.listed]:
+                lacking = [key for key in texts if key not in found]
+                if len(lacking) < _FEWEST:
+                    break
+                new = await packs.vectors_here(listed, await packs.rows_of(listed, lacking))
+                self._used[listed.name] += len(new)
+                for key in _some(new, _LATER_SAMPLE):
+                    self._samples.append((texts[key], new[key], listed))
+                    self._is_wanted.set()
+                found |= new
+            await anyio.to_thread.run_sync(self._cache.put, model, found)
+        self.want(model, {key: text for key, text in texts.items() if key not in found})
+        return found
 
     def may_have(self, key: str) -> bool:
         """Whether a vector may still be found: the model makes the others first."""
@@ -144,10 +168,10 @@ class TeamVectors:
         while not self._is_off:
             await self._is_wanted.wait()
             self._is_wanted = anyio.Event()
-            if len(self._wanted) < _FEWEST:  # made or given up meanwhile
-                continue
             try:
-                await self._read(makes)
+                await self._compare(makes)
+                if len(self._wanted) >= _FEWEST:  # else made or given up meanwhile
+                    await self._read(makes)
             except StorageError as error:
                 self._rests_until = anyio.current_time() + _REST_SECONDS
                 self._problem = f"left alone for {_REST_SECONDS / 60:g} min: {self._told(error)}"
@@ -155,6 +179,14 @@ class TeamVectors:
                 self._wanted.clear()
             except EmbeddingError:  # without the model nothing can be compared, and nothing asked
                 self._wanted.clear()
+
+    async def _compare(self, makes: Makes) -> None:
+        """Compare vectors that are used already, as some of their packs were before."""
+        samples, self._samples = self._samples, []
+        for text, vector, listed in samples:
+            if self._model is not None and not await makes(self._model, [(text, vector)]):
+                self._switch_off(listed)
+                return
 
     async def _read(self, makes: Makes) -> None:
         packs = await self._looked()
@@ -169,7 +201,7 @@ class TeamVectors:
             if not vectors:
                 continue
             count = _LATER_SAMPLE if listed.name in self._used else _SAMPLE
-            keys = random.SystemRandom().sample(list(vectors), min(count, len(vectors)))
+            keys = _some(vectors, count)
             if not await makes(packs.model, [(wanted[key], vectors[key]) for key in keys]):
                 self._switch_off(listed)
                 return
@@ -207,3 +239,8 @@ class TeamVectors:
             "their texts; delete it there, and find out who has written it"
         )
         _log.warning("the team's vectors: %s", self._problem)
+
+
+def _some(vectors: Mapping[str, Vector], count: int) -> list[str]:
+    """Some of the hashes, chosen so that nobody can foresee them."""
+    return random.SystemRandom().sample(list(vectors), min(count, len(vectors)))
