@@ -111,6 +111,7 @@ HOMES = {
     "fastapi": {"documents/rest.py", "documents/rest_errors.py"},
     "filelock": {
         "datasets/workshop.py",
+        "indexing/locks.py",
         "indexing/opening.py",
         "background/host.py",
         "objects/folder.py",

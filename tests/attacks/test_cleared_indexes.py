@@ -19,7 +19,7 @@ from writing import write
 from vector_index_mcp.console import belongings
 from vector_index_mcp.files.removal import remove_file_at
 from vector_index_mcp.indexing.keeper import Role
-from vector_index_mcp.indexing.opening import held
+from vector_index_mcp.indexing.locks import held
 from vector_index_mcp.indexing.ownership import LOCK, MARK, Records, Standing
 from vector_index_mcp.indexing.removal import remove_index
 from vector_index_mcp.serving.loading import cache_folder, state_folder

@@ -28,7 +28,8 @@ from vector_index_mcp.files.removal import (
     size_of,
 )
 from vector_index_mcp.files.secrets import masked
-from vector_index_mcp.indexing.opening import LOCKS, PLACES, Opener, held, may_exist
+from vector_index_mcp.indexing.locks import LOCKS, held
+from vector_index_mcp.indexing.opening import PLACES, Opener, may_exist
 from vector_index_mcp.indexing.ownership import RECORDS, Records, Standing
 from vector_index_mcp.indexing.place import Place
 from vector_index_mcp.indexing.removal import fault_of, others_in, remove_index, size_of_index

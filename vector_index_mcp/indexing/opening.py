@@ -6,12 +6,10 @@ project was chosen by the user; if something foreign is in it, the index is refu
 """
 
 import errno
-import hashlib
 import logging
 import os
 import shutil
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,7 +20,6 @@ import filelock
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.store.index import Manifest, can_hold, discard, is_local
 from vector_index_mcp.errors import (
-    BusyError,
     DamagedIndexError,
     ForeignIndexError,
     LostIndexError,
@@ -33,6 +30,7 @@ from vector_index_mcp.errors import (
 )
 from vector_index_mcp.files.folder import Folder, absence_of
 from vector_index_mcp.indexing.ledger import Ledger
+from vector_index_mcp.indexing.locks import is_held, lock_of, make_sound, name_of, new_lock
 from vector_index_mcp.indexing.ownership import (
     LOCK,
     Claim,
@@ -47,7 +45,6 @@ from vector_index_mcp.indexing.remedies import Remedies
 _log = logging.getLogger(__name__)
 
 PLACES = "places"  # of indexes that cannot lie in their projects, below the state folder
-LOCKS = "locks"
 _SECONDS_BETWEEN_TRIES = 0.2
 
 
@@ -91,7 +88,7 @@ class Opener:
         self._records = Records(state_folder)
         self._remedies = remedies
         # The system drops the locks when the process dies, however it dies.
-        self._outer = _lock(lock_of(place.uri, state_folder))
+        self._outer = new_lock(lock_of(place.uri, state_folder))
         self._inner: filelock.BaseFileLock | None = None
         self._claim: Claim | None = None
         self._is_open = False
@@ -133,8 +130,8 @@ class Opener:
         else:
             self._claim = self._records.claim(folder)
         if self._inner is None:
-            _make_sound(folder / LOCK)
-            self._inner = _lock(folder / LOCK)
+            make_sound(folder / LOCK)
+            self._inner = new_lock(folder / LOCK)
         try:
             self._inner.acquire(timeout=0)
         except filelock.Timeout:
@@ -161,7 +158,7 @@ class Opener:
         if is_local(self._configured):
             self.locate()
             locks.append(Path(self.uri) / LOCK)
-        return any(_is_held(path) for path in locks)
+        return any(is_held(path) for path in locks)
 
     def is_readable(self) -> bool:
         """Whether there is an index that we wrote, where `uri` says from then on."""
@@ -215,7 +212,7 @@ class Opener:
     @property
     def substitute(self) -> Path:
         """Where the index lies if it cannot lie in the project."""
-        return self._state_folder / PLACES / _name_of(self._place.owner)
+        return self._state_folder / PLACES / name_of(self._place.owner)
 
     def _unusable(self, error: OSError) -> StoreError:
         return StorageError(
@@ -322,64 +319,6 @@ def _invalid() -> OSError:
     return OSError(errno.EINVAL, "its path has a control character, or is no text")
 
 
-def lock_of(uri: str, state_folder: Path) -> Path:
-    """The lock that the writer of an index holds outside of its folder."""
-    return state_folder / LOCKS / f"{_name_of(uri)}.lock"
-
-
-@contextmanager
-def held(lock: Path, seconds: float = 0) -> Iterator[None]:
-    """The time in which no other process holds a lock.
-
-    Args:
-        lock: Its file, made if it is not there; what is no file of our own is replaced.
-        seconds: How long to wait for it.
-
-    Raises:
-        BusyError: If another process holds it.
-        OSError: If it cannot be made.
-    """
-    _make_sound(lock)
-    try:
-        with _lock(lock).acquire(timeout=seconds):
-            yield
-    except filelock.Timeout:
-        raise BusyError("another process uses it; end that, and try again") from None
-
-
 def may_exist(owner: str) -> bool:
     """Whether there may be somebody who needs an index; of a project that is gone there is not."""
     return not Path(owner).is_absolute() or os.path.isdir(owner)
-
-
-def _name_of(place: str) -> str:
-    """A file name for a path or a URI."""
-    return hashlib.sha256(os.fsencode(place)).hexdigest()[:16]
-
-
-def _lock(path: Path) -> filelock.BaseFileLock:
-    return filelock.FileLock(path, is_singleton=False, thread_local=False)
-
-
-def _make_sound(lock: Path) -> None:
-    """Remove a lock's file that another index may share: one that was copied as a hard link."""
-    try:
-        status = lock.lstat()
-    except FileNotFoundError:
-        return
-    if lock.is_symlink() or status.st_nlink > 1:
-        lock.unlink()
-
-
-def _is_held(path: Path) -> bool:
-    """Whether a process holds the lock at `path`."""
-    if path.is_symlink() or not path.is_file():
-        return False
-    lock = _lock(path)
-    try:
-        with lock.acquire(timeout=0):
-            return False
-    except filelock.Timeout:
-        return True
-    except OSError:
-        return False

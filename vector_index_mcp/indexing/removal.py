@@ -22,7 +22,7 @@ from vector_index_mcp.files.removal import (
     remove_if_empty,
     size_of,
 )
-from vector_index_mcp.indexing.opening import held, lock_of
+from vector_index_mcp.indexing.locks import held, lock_of
 from vector_index_mcp.indexing.ownership import LOCK, MARK, Known, Records, Standing
 
 _HIDES = ".gitignore"

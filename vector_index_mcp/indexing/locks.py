@@ -1,0 +1,72 @@
+"""Locks of files that die with the process that holds them."""
+
+import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import filelock
+
+from vector_index_mcp.errors import BusyError
+
+LOCKS = "locks"
+
+
+def lock_of(uri: str, state_folder: Path) -> Path:
+    """The lock that the writer of an index holds outside of its folder."""
+    return state_folder / LOCKS / f"{name_of(uri)}.lock"
+
+
+@contextmanager
+def held(lock: Path, seconds: float = 0) -> Iterator[None]:
+    """The time in which no other process holds a lock.
+
+    Args:
+        lock: Its file, made if it is not there; what is no file of our own is replaced.
+        seconds: How long to wait for it.
+
+    Raises:
+        BusyError: If another process holds it.
+        OSError: If it cannot be made.
+    """
+    make_sound(lock)
+    try:
+        with new_lock(lock).acquire(timeout=seconds):
+            yield
+    except filelock.Timeout:
+        raise BusyError("another process uses it; end that, and try again") from None
+
+
+def name_of(place: str) -> str:
+    """A file name for a path or a URI."""
+    return hashlib.sha256(os.fsencode(place)).hexdigest()[:16]
+
+
+def new_lock(path: Path) -> filelock.BaseFileLock:
+    """The lock in the file `path`, not held yet."""
+    return filelock.FileLock(path, is_singleton=False, thread_local=False)
+
+
+def make_sound(lock: Path) -> None:
+    """Remove a lock's file that another index may share: one that was copied as a hard link."""
+    try:
+        status = lock.lstat()
+    except FileNotFoundError:
+        return
+    if lock.is_symlink() or status.st_nlink > 1:
+        lock.unlink()
+
+
+def is_held(path: Path) -> bool:
+    """Whether a process holds the lock at `path`."""
+    if path.is_symlink() or not path.is_file():
+        return False
+    lock = new_lock(path)
+    try:
+        with lock.acquire(timeout=0):
+            return False
+    except filelock.Timeout:
+        return True
+    except OSError:
+        return False
