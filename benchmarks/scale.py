@@ -46,6 +46,7 @@ from vector_index_mcp.engine.query import Query
 from vector_index_mcp.engine.search import FEWEST_CANDIDATES, search
 from vector_index_mcp.engine.store import Index, Store
 from vector_index_mcp.engine.store.index import Manifest
+from vector_index_mcp.engine.store.reach import Reach
 from vector_index_mcp.engine.store.tables import connect, table_names
 from vector_index_mcp.engine.types import (
     NO_FILTERS,
@@ -246,7 +247,7 @@ def megabytes_written() -> float:
 @asynccontextmanager
 async def _chunks_of(index: Index) -> AsyncIterator[Any]:
     """The table itself, for what the store does not tell."""
-    db = await connect(index.uri)
+    db = await connect(Reach(index.uri))
     chunks = await db.open_table(table_names(index.store.generation)[0])
     yield chunks
     chunks.close()

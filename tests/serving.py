@@ -13,6 +13,7 @@ from vector_index_mcp.codebase.remedies import REMEDIES
 from vector_index_mcp.codebase.service import Codebase
 from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.engine.store import Index
+from vector_index_mcp.engine.store.reach import Reach
 from vector_index_mcp.engine.store.tables import connect, table_names
 from vector_index_mcp.files.folder import Folder, Selection
 from vector_index_mcp.indexing.keeper import Options, Role
@@ -146,7 +147,7 @@ async def contents(uri):
     assert index is not None
     records = {record.key: record for record in await index.store.records()}
     index.close()
-    db = await connect(str(uri))
+    db = await connect(Reach(str(uri)))
     table = await db.open_table(table_names(index.manifest.generation)[0])
     rows = (await table.query().to_arrow()).to_pylist()
     db.close()

@@ -82,6 +82,8 @@ class Problem(StrEnum):
     """The bucket lies in another region."""
     STORE_INSECURE = auto()
     """The object store would be asked without encryption."""
+    STORE_UNCONDITIONAL = auto()
+    """The object store overwrites what it is told to keep."""
     STORE_READER_MISSING = auto()
     """What reads object stores is not installed."""
     MODEL_NOWHERE = auto()

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from vector_index_mcp.engine.store.reach import Reach
 from vector_index_mcp.engine.store.tables import connect
 
 
 async def own_tables(folder, *names):
     """Tables that the user has made with LanceDB in `folder`."""
-    db = await connect(str(folder))
+    db = await connect(Reach(str(folder)))
     for name in names:
         await db.create_table(name, pa.table({"notes": [f"of {name}", "worth a year"]}))
     db.close()

@@ -14,7 +14,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from vector_index_mcp.engine.store import Index
-from vector_index_mcp.engine.store.index import Manifest, discard, is_local, manifest_of
+from vector_index_mcp.engine.store.index import Manifest, discard, manifest_of
+from vector_index_mcp.engine.store.reach import is_local
 from vector_index_mcp.engine.store.schema import FORMAT, READABLE_FORMATS
 from vector_index_mcp.engine.types import FileRecord, ModelIdentity
 from vector_index_mcp.errors import DamagedIndexError, Problem, StoreError

@@ -11,6 +11,7 @@ from vector_index_mcp.engine import search as searching
 from vector_index_mcp.engine.query import Query
 from vector_index_mcp.engine.search import FEWEST_CANDIDATES, search
 from vector_index_mcp.engine.store import Store
+from vector_index_mcp.engine.store.reach import Reach
 from vector_index_mcp.engine.types import NO_FILTERS, Filters
 from vector_index_mcp.errors import StoreError
 
@@ -22,7 +23,7 @@ ABOUT_FISH = np.array([0, 1], "f4")
 
 @pytest.fixture
 async def store(tmp_path):
-    store = await Store.create(str(tmp_path), 0, 2)
+    store = await Store.create(Reach(str(tmp_path)), 0, 2)
     yield store
     store.close()
 

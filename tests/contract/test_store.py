@@ -13,6 +13,7 @@ from vector_index_mcp.engine.fields import chunk_hash
 from vector_index_mcp.engine.query import Query
 from vector_index_mcp.engine.rank import rank
 from vector_index_mcp.engine.store import Index, Store, schema
+from vector_index_mcp.engine.store.reach import Reach
 from vector_index_mcp.engine.store.upkeep import Upkeep, unindexed_rows
 from vector_index_mcp.engine.types import (
     NO_FILTERS,
@@ -74,14 +75,14 @@ async def near(store, vector, limit=10, filters=NO_FILTERS):
 
 @pytest.fixture
 async def store(tmp_path):
-    store = await Store.create(str(tmp_path), 0, DIMENSION)
+    store = await Store.create(Reach(str(tmp_path)), 0, DIMENSION)
     yield store
     store.close()
 
 
 @pytest.fixture
 async def vectorless(tmp_path):
-    store = await Store.create(str(tmp_path), 0, None)
+    store = await Store.create(Reach(str(tmp_path)), 0, None)
     yield store
     store.close()
 
@@ -358,13 +359,13 @@ async def no_space(*_):
 
 @pytest.mark.parametrize("dimension", [None, DIMENSION])
 async def test_a_store_opens_again_as_it_was(tmp_path, dimension):
-    first = await Store.create(str(tmp_path), 3, dimension)
+    first = await Store.create(Reach(str(tmp_path)), 3, dimension)
     stored = document("a", "text")
     await first.replace([stored], 1, vectors_of(stored))
     await first.put_records([record("a")])
     before = await first.holdings()
     first.close()
-    again = await Store.open(str(tmp_path), 3)
+    again = await Store.open(Reach(str(tmp_path)), 3)
     assert (again.dimension, again.generation) == (dimension, 3)
     assert await again.holdings() == before
     assert await again.records() == [record("a")]
@@ -372,14 +373,14 @@ async def test_a_store_opens_again_as_it_was(tmp_path, dimension):
 
 
 async def test_rows_left_unindexed_by_a_killed_process_are_maintained_by_the_next(tmp_path):
-    first = await Store.create(str(tmp_path), 0, None)
+    first = await Store.create(Reach(str(tmp_path)), 0, None)
     await first.replace([document("a", *(f"text {number}" for number in range(2_000)))], 1, {})
     first.close()
-    again = await Store.open(str(tmp_path), 0)
+    again = await Store.open(Reach(str(tmp_path)), 0)
     assert again.upkeep.is_due
     await again.maintain()
     again.close()
-    after = await Store.open(str(tmp_path), 0)
+    after = await Store.open(Reach(str(tmp_path)), 0)
     assert not after.upkeep.is_due
     after.close()
 
@@ -392,10 +393,10 @@ async def test_the_last_revision_is_that_of_the_newest_row(store):
 
 
 async def test_creating_replaces_what_an_interrupted_build_left(tmp_path):
-    left = await Store.create(str(tmp_path), 1, DIMENSION)
+    left = await Store.create(Reach(str(tmp_path)), 1, DIMENSION)
     await left.replace([document("a", "text")], 1, {})
     left.close()
-    store = await Store.create(str(tmp_path), 1, None)
+    store = await Store.create(Reach(str(tmp_path)), 1, None)
     assert await store.count() == 0
     assert store.dimension is None
     store.close()
@@ -440,7 +441,7 @@ async def test_of_two_generations_met_by_a_search_the_newer_is_ranked(store):
 
 
 async def test_a_reader_of_its_own_sees_every_commit_at_once(store, tmp_path):
-    reader = await Store.open(str(tmp_path), 0)
+    reader = await Store.open(Reach(str(tmp_path)), 0)
     for number in range(3):
         await store.replace([document(str(number), "word")], number + 1, {})
         assert len(await matched(reader, ["word"], 10)) == number + 1
@@ -574,7 +575,7 @@ async def test_many_updates_leave_few_fragments_behind(store, tmp_path):
 
 
 async def test_the_writing_of_one_generation_is_not_seen_in_another(store, tmp_path):
-    other = await Store.create(str(tmp_path), 1, DIMENSION)
+    other = await Store.create(Reach(str(tmp_path)), 1, DIMENSION)
     await other.replace([document("a", "word")], 1, {})
     await other.put_records([record("a")])
     assert await store.count() == 0

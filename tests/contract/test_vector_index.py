@@ -8,6 +8,7 @@ from documents import document
 
 from vector_index_mcp.engine.fields import chunk_hash
 from vector_index_mcp.engine.store import Store, upkeep
+from vector_index_mcp.engine.store.reach import Reach
 from vector_index_mcp.engine.store.upkeep import vectors_index
 
 DIMENSION = 64
@@ -40,7 +41,7 @@ def documents():
 @pytest.fixture
 async def store(tmp_path, monkeypatch):
     monkeypatch.setattr(upkeep, "_VECTORS_WORTH_AN_INDEX", ROWS)
-    store = await Store.create(str(tmp_path), 0, DIMENSION)
+    store = await Store.create(Reach(str(tmp_path)), 0, DIMENSION)
     yield store
     store.close()
 

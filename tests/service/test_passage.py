@@ -6,6 +6,7 @@ from vector_index_mcp.codebase.remedies import REMEDIES
 from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.engine.store import Index, Store
 from vector_index_mcp.engine.store.index import Manifest
+from vector_index_mcp.engine.store.reach import Reach
 from vector_index_mcp.engine.types import ModelIdentity
 from vector_index_mcp.errors import StoreError
 from vector_index_mcp.files.folder import Folder, Folders
@@ -41,7 +42,7 @@ async def pipeline(root, tmp_path):
 
 @pytest.fixture
 async def store(tmp_path):
-    store = await Store.create(str(tmp_path / "index"), 1, None)
+    store = await Store.create(Reach(str(tmp_path / "index")), 1, None)
     yield store
     store.close()
 

@@ -65,7 +65,8 @@ def backlog_of(index: LiveIndex) -> Backlog:
     """What keeps an index from being as its project is now."""
     indexer, freshness, state = index.indexer, index.freshness, index.state
     if indexer is None:
-        return Backlog(error=state.error or "", is_kept=state.current is State.WATCHING)
+        problem = state.error or index.refusal
+        return Backlog(error=problem, is_kept=state.current is State.WATCHING)
     return Backlog(
         run=indexer.runs.current,
         pending=_pending(indexer),

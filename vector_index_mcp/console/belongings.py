@@ -16,7 +16,7 @@ from vector_index_mcp.background import contact, greeting
 from vector_index_mcp.background.endpoint import Endpoint, endpoint_of
 from vector_index_mcp.codebase.remedies import REMEDIES
 from vector_index_mcp.console.services import all_in_order
-from vector_index_mcp.engine.store.index import is_local
+from vector_index_mcp.engine.store.reach import is_local
 from vector_index_mcp.errors import BusyError, ForeignIndexError
 from vector_index_mcp.files.removal import (
     Left,

@@ -12,6 +12,7 @@ import anyio
 import anyio.to_thread
 
 from vector_index_mcp.engine.store import Index, Store
+from vector_index_mcp.engine.store.reach import is_local
 from vector_index_mcp.engine.types import Hit, Vector
 from vector_index_mcp.errors import (
     DamagedIndexError,
@@ -153,7 +154,7 @@ async def _found(
         live = indexer.live if indexer is not None else None
         return await _search(find, question, store, limit, live)
     except DamagedIndexError:
-        if live_index.indexer is not None:
+        if live_index.indexer is not None and is_local(live_index.uri):
             live_index.indexer.begin_run(Kind.REBUILD)
         raise
 

@@ -231,6 +231,8 @@ class Indexer:
 
     async def _walk(self) -> None:
         self.live.make_sure()  # a walk is when somebody wants the truth
+        if self.runs.current is not None and self.runs.current.kind is not Kind.START:
+            await self.live.make_sure_elsewhere()
         run = self.runs.current
         may_have_missed = run is not None and run.kind in {Kind.RESCAN, Kind.REBUILD}
         with self.live.activity.of("the walk through the folders"):

@@ -13,8 +13,8 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 
-from vector_index_mcp.engine.store.index import is_local
-from vector_index_mcp.errors import ProjectError, StoreError
+from vector_index_mcp.engine.store.reach import is_local
+from vector_index_mcp.errors import ForeignIndexError, ProjectError, StoreError
 from vector_index_mcp.files.folder import Folder, Folders, absence_of
 from vector_index_mcp.files.ignore import Ignore
 from vector_index_mcp.indexing.activity import Activity
@@ -24,10 +24,11 @@ from vector_index_mcp.indexing.live import Live
 from vector_index_mcp.indexing.opening import Opened, Opener
 from vector_index_mcp.indexing.outlook import Outlook
 from vector_index_mcp.indexing.pipeline import Pipeline
-from vector_index_mcp.indexing.place import Place
+from vector_index_mcp.indexing.place import Place, Remote
 from vector_index_mcp.indexing.preparing.recipe import Recipe
 from vector_index_mcp.indexing.queue import DirtyQueue
 from vector_index_mcp.indexing.remedies import Remedies
+from vector_index_mcp.indexing.remote_opening import RemoteOpener
 from vector_index_mcp.indexing.run import Kind
 from vector_index_mcp.indexing.signal import Signal
 from vector_index_mcp.indexing.state import State, StateMachine
@@ -37,8 +38,9 @@ from vector_index_mcp.indexing.vectors import CachedEmbedder, Vectors
 _log = logging.getLogger(__name__)
 
 _LOST = "the index's folder was removed, moved or replaced, and is opened again"
-_TAKEOVER_SECONDS = 1.0  # between two looks whether the writer, or our index, is gone
+_LOSS_SECONDS = 1.0  # between two looks whether our index is gone
 _REOPEN_SECONDS = 5.0  # between two tries to open an index that cannot be opened
+_FOREIGN_SECONDS = 60.0  # the same of one that is another owner's
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,8 @@ class Options:
     """What to do about an error, in the tool set's words."""
     team: TeamPlace | None = None
     """Where vectors are that others have made."""
+    remote: Remote = Remote()
+    """What is set about an index that does not lie on this machine."""
 
 
 class Role(StrEnum):
@@ -93,7 +97,7 @@ class Keeper:
             state: Follows runs and errors.
         """
         self._chunker = chunker_of(options.recipe, folders)
-        self.opener = Opener(place, self._chunker, options.state_folder, options.remedies)
+        self.opener = _opener_of(place, self._chunker, options)
         self.kept: Kept | None = None
         """None until the index is open for writing, and while another process is its writer."""
         self.opened = anyio.Event()
@@ -109,17 +113,22 @@ class Keeper:
         self._is_pausing = False
 
     async def work(self, role: Role) -> None:
-        """Keep the index; open it again whenever its folder is gone or another one."""
-        while (opened := await self._open_as_writer(role)) is not None:
-            kept = self._assembled(opened)
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._keep, role, kept)
-                await kept.indexer.live.lost.wait()
-                tasks.cancel_scope.cancel()
-            with anyio.CancelScope(shield=True):
-                await self._let_go(kept)
-            if role is not Role.KEEPER:
-                break
+        """Keep the index; open it again whenever it is lost."""
+        async with anyio.create_task_group() as meanwhile:
+            meanwhile.start_soon(self.opener.keep_writing)
+            while (opened := await self._open_as_writer(role)) is not None:
+                kept = self._assembled(opened)
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(self._keep, role, kept)
+                    await kept.indexer.live.lost.wait()
+                    tasks.cancel_scope.cancel()
+                with anyio.CancelScope(shield=True):
+                    await self._let_go(kept)
+                if role is not Role.KEEPER:
+                    break
+                if kept.indexer.live.failure is not None:
+                    await self._next_try(_REOPEN_SECONDS)
+            meanwhile.cancel_scope.cancel()
         self._tried.send()
 
     def _assembled(self, opened: Opened) -> "Kept":
@@ -170,7 +179,7 @@ class Keeper:
     async def _notice_loss(self, indexer: Indexer) -> None:
         """Look every second whether folders and index are where they were: no event reports it."""
         while True:
-            await anyio.sleep(_TAKEOVER_SECONDS)
+            await anyio.sleep(_LOSS_SECONDS)
             indexer.live.is_lost()
             for view in indexer.outlook.views:
                 is_absent, was_absent = absence_of(view.folder), view.problem
@@ -180,31 +189,38 @@ class Keeper:
 
     async def _let_go(self, kept: "Kept") -> None:
         """Give up an index whose folder is gone: it may be another process's now."""
-        problem = self._folders.absence()
+        problem, failure = self._folders.absence(), kept.indexer.live.failure
         reason = _LOST if problem is None else str(problem)
+        if not is_local(self.opener.uri):
+            reason = self._options.remedies.told(failure) if failure else kept.indexer.live.loss
         _log.warning("%s", reason)
         self.kept = None
         kept.indexer.end(reason)
+        if failure is not None:
+            self._state.enter(State.ERROR, reason)
         await anyio.to_thread.run_sync(kept.freshness.stop)
-        await anyio.to_thread.run_sync(self.opener.release)
+        await self.opener.let_go()
 
     async def _open_as_writer(self, role: Role) -> Opened | None:
         """Open the index as soon as it has no other writer; None for a role that does not wait."""
         while True:
-            delay = _TAKEOVER_SECONDS
+            delay = self.opener.seconds_between_looks
             try:
                 if role is Role.READER:
-                    if await anyio.to_thread.run_sync(self.opener.is_taken):
+                    if await self.opener.has_writer():
                         self._state.enter(State.WATCHING)
-                elif await anyio.to_thread.run_sync(self.opener.acquire):
+                elif await self.opener.become_writer():
                     return await self.opener.open()
                 else:
                     self._state.enter(State.WATCHING)
+                    delay = self.opener.seconds_between_looks
             except ProjectError as error:  # it may come back at any time
                 self._state.enter(State.ERROR, str(error))
             except StoreError as error:
                 self._state.enter(State.ERROR, self._options.remedies.told(error))
-                delay = _REOPEN_SECONDS
+                is_foreign = isinstance(error, ForeignIndexError)
+                delay = _FOREIGN_SECONDS if is_foreign else _REOPEN_SECONDS
+                await self._step_back()
             self.opened.set()
             if role is not Role.KEEPER:
                 return None
@@ -212,11 +228,25 @@ class Keeper:
             await self._pipeline.crew.end()
             await self._next_try(delay)
 
-    async def try_now(self) -> None:
-        """Open the index again if that is due: somebody needs it."""
+    async def _step_back(self) -> None:
+        """Leave an index that cannot be opened to machines that may be able to."""
+        if not is_local(self.opener.uri):
+            with anyio.CancelScope(shield=True):
+                await self.opener.let_go()
+
+    async def try_now(self, *, anew: bool = False) -> None:
+        """Open the index again if that is due: somebody needs it.
+
+        Args:
+            anew: Whether one that cannot be read may be replaced, also where others use it.
+        """
+        is_due = self._is_pausing and (self._state.error or anew)
+        self.opener.is_anew = anew and self.kept is None
         is_lost = self.kept is not None and self.kept.indexer.live.is_lost()
-        if is_lost or (self._is_pausing and self._state.error):
-            self._wanted.set()
+        if not (is_lost or is_due):
+            return
+        self._wanted.set()
+        if anew or is_local(self.opener.uri):  # a search reads what is there, and waits for nobody
             await self._tried.wait()
 
     async def _next_try(self, delay: float) -> None:
@@ -226,11 +256,11 @@ class Keeper:
             await self._wanted.wait()
         self._is_pausing = False
 
-    def release(self) -> None:
+    async def release(self) -> None:
         """Let another process become the writer; called when `work` has ended."""
         if self.kept is not None:
-            self.kept.freshness.stop()
-        self.opener.release()
+            await anyio.to_thread.run_sync(self.kept.freshness.stop)
+        await self.opener.let_go()
 
     def make_ignore(self, folder: Folder) -> Ignore:
         """The rules of `folder` as they are on disk now; the index itself is never indexed."""
@@ -241,6 +271,12 @@ class Keeper:
             excluded = (own, *selection.excluded_folders)
             folder = replace(folder, selection=replace(selection, excluded_folders=excluded))
         return Ignore(folder)
+
+
+def _opener_of(place: Place, chunker: str, options: Options) -> Opener | RemoteOpener:
+    if is_local(place.uri):
+        return Opener(place, chunker, options.state_folder, options.remedies)
+    return RemoteOpener(place, chunker, options.state_folder, options.remote)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import anyio
 import anyio.to_thread
 
 from vector_index_mcp.engine.store import Index
-from vector_index_mcp.engine.store.index import is_local
+from vector_index_mcp.engine.store.reach import is_local
 from vector_index_mcp.errors import (
     DamagedIndexError,
     LostIndexError,
@@ -50,6 +50,10 @@ class Live:
     """Sent when text was committed, or when none waits any more: chunks may lack vectors."""
     lost: anyio.Event = field(default_factory=anyio.Event)
     """Set once the index's folder is gone or another one: it has to be opened again."""
+    loss: str = ""
+    """Why it is lost."""
+    failure: StoreError | None = None
+    """What it was given up for, though nobody has taken it."""
     lock: anyio.Lock = field(default_factory=anyio.Lock)
     _doubts: int = 0
     _last_damage: float = float("-inf")
@@ -87,6 +91,18 @@ class Live:
         if not self.index.store.is_as_left:
             raise DamagedIndexError("another program has changed the index's files")
 
+    async def make_sure_elsewhere(self) -> None:
+        """Look whether another machine has changed the index, which costs some requests.
+
+        Raises:
+            LostIndexError: If one has.
+            StoreError: If the index cannot be reached.
+        """
+        async with self.lock:
+            self._make_sure()
+            if await self.index.store.is_outrun():
+                raise LostIndexError("another machine has changed the index; it is opened again")
+
     def distrust(self, keys: Collection[str]) -> None:
         """Have files cut again of which the index says something else than they do."""
         for key in keys:
@@ -104,15 +120,23 @@ class Live:
     def _check_folder(self) -> None:
         try:
             self.check()
-        except LostIndexError:
+        except LostIndexError as error:
+            self.loss = str(error)
             self.lost.set()
             raise
 
     def is_damage(self, error: StoreError) -> bool:
-        """Whether `error`, which has just been met, shows that the index is damaged."""
+        """Whether `error`, which has just been met, shows that the index is damaged.
+
+        Never of one that other machines can reach: it is given up, to be opened again. Nobody
+        knows whether what failed will be done yet, and the next turn makes sure that it is not.
+        """
+        if not is_local(self.index.uri):
+            self._give_up(error)
+            return False
         if isinstance(error, DamagedIndexError):
             return True
-        if isinstance(error, (StorageError, LostIndexError)) or not is_local(self.index.uri):
+        if isinstance(error, (StorageError, LostIndexError)):
             return False
         self._doubts += 1
         now = anyio.current_time()
@@ -121,6 +145,13 @@ class Live:
             return False
         self._doubts, self._last_damage = 0, now
         return True
+
+    def _give_up(self, error: StoreError) -> None:
+        """Have the index opened again, at once if another one has become its writer."""
+        if not isinstance(error, LostIndexError):
+            self.failure = self.failure or error
+        self.loss = self.loss or str(error)
+        self.lost.set()
 
     def note_success(self) -> None:
         """Note that the index could be read and written: an earlier doubt was none."""

@@ -48,6 +48,19 @@ def new_lock(path: Path) -> filelock.BaseFileLock:
     return filelock.FileLock(path, is_singleton=False, thread_local=False)
 
 
+def is_acquired(lock: filelock.BaseFileLock) -> bool:
+    """Acquire a lock; False if another process holds it.
+
+    Raises:
+        OSError: If it cannot be made.
+    """
+    try:
+        lock.acquire(timeout=0)
+    except filelock.Timeout:
+        return False
+    return True
+
+
 def make_sound(lock: Path) -> None:
     """Remove a lock's file that another index may share: one that was copied as a hard link."""
     try:

@@ -18,7 +18,7 @@ import anyio.to_thread
 import filelock
 
 from vector_index_mcp.engine.store import Index
-from vector_index_mcp.engine.store.index import Manifest, can_hold, discard, is_local
+from vector_index_mcp.engine.store.index import Manifest, can_hold, discard
 from vector_index_mcp.errors import (
     DamagedIndexError,
     ForeignIndexError,
@@ -30,7 +30,14 @@ from vector_index_mcp.errors import (
 )
 from vector_index_mcp.files.folder import Folder, absence_of
 from vector_index_mcp.indexing.ledger import Ledger
-from vector_index_mcp.indexing.locks import is_held, lock_of, make_sound, name_of, new_lock
+from vector_index_mcp.indexing.locks import (
+    is_acquired,
+    is_held,
+    lock_of,
+    make_sound,
+    name_of,
+    new_lock,
+)
 from vector_index_mcp.indexing.ownership import (
     LOCK,
     Claim,
@@ -46,6 +53,7 @@ _log = logging.getLogger(__name__)
 
 PLACES = "places"  # of indexes that cannot lie in their projects, below the state folder
 _SECONDS_BETWEEN_TRIES = 0.2
+_SECONDS_BETWEEN_LOOKS = 1.0  # whether the writer is gone
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +89,11 @@ class Opener:
         """Where the index lies; another place than configured if that turns out to be foreign."""
         self.displaced = ""
         """Why it does not lie where it was configured to; empty if it does."""
+        self.seconds_between_looks = _SECONDS_BETWEEN_LOOKS
+        self.refusal: StoreError | None = None
+        self.writer = ""
+        self.is_anew = False
+        """What `RemoteOpener` says of an index elsewhere."""
         self._place = place
         self._configured = place.uri
         self._chunker = chunker
@@ -104,12 +117,11 @@ class Opener:
         try:
             self._state_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._outer_folder.mkdir(exist_ok=True)
-            self._outer.acquire(timeout=0)
-            if is_local(self._configured) and not self._acquire_folder():
+            if not is_acquired(self._outer):
+                return False
+            if not self._acquire_folder():
                 self._outer.release(force=True)
                 return False
-        except filelock.Timeout:
-            return False
         except OSError as error:
             self._outer.release(force=True)
             raise self._unusable(error) from error
@@ -117,6 +129,25 @@ class Opener:
             self._outer.release(force=True)
             raise
         return True
+
+    async def become_writer(self) -> bool:
+        """As `acquire`."""
+        return await anyio.to_thread.run_sync(self.acquire)
+
+    async def has_writer(self) -> bool:
+        """As `is_taken`."""
+        return await anyio.to_thread.run_sync(self.is_taken)
+
+    async def may_be_read(self) -> bool:
+        """As `is_readable`."""
+        return await anyio.to_thread.run_sync(self.is_readable)
+
+    async def let_go(self) -> None:
+        """As `release`."""
+        await anyio.to_thread.run_sync(self.release)
+
+    async def keep_writing(self) -> None:
+        """Nothing has to be done: the system keeps locks."""
 
     def _acquire_folder(self) -> bool:
         """Take the lock in the index's folder, which is made if there is none."""
@@ -132,9 +163,7 @@ class Opener:
         if self._inner is None:
             make_sound(folder / LOCK)
             self._inner = new_lock(folder / LOCK)
-        try:
-            self._inner.acquire(timeout=0)
-        except filelock.Timeout:
+        if not is_acquired(self._inner):
             self._inner = None
             return False
         return True
@@ -154,15 +183,12 @@ class Opener:
 
     def is_taken(self) -> bool:
         """Whether another process is the writer. Changes nothing."""
-        locks = [Path(self._outer.lock_file)]
-        if is_local(self._configured):
-            self.locate()
-            locks.append(Path(self.uri) / LOCK)
-        return any(is_held(path) for path in locks)
+        self.locate()
+        return any(is_held(path) for path in (Path(self._outer.lock_file), Path(self.uri) / LOCK))
 
     def is_readable(self) -> bool:
         """Whether there is an index that we wrote, where `uri` says from then on."""
-        return not is_local(self._configured) or self.locate() is Standing.OURS
+        return self.locate() is Standing.OURS
 
     def locate(self) -> Standing:
         """Find out where the index lies, or is to lie; sets `uri` and `displaced`.
@@ -226,8 +252,6 @@ class Opener:
         Raises:
             StoreError: If it belongs to another project, or its place is out of reach.
         """
-        if not is_local(self.uri):
-            return await self._open_sound()
         claim = self._claimed()
         standing = await anyio.to_thread.run_sync(self._records.standing, claim.folder)
         is_copy = standing is Standing.COPY
@@ -257,8 +281,6 @@ class Opener:
         except (StorageError, ForeignIndexError):
             raise
         except StoreError as error:
-            if not is_local(self.uri):  # others may use it; its owner has to decide
-                raise
             _log.error("the index is damaged and is built anew: %s", error)
             return await self.start_over()
 
@@ -278,9 +300,8 @@ class Opener:
         Raises:
             LostIndexError: If the folder is no longer the one that was claimed.
         """
-        if is_local(self.uri):
-            self._check()
-            await discard(self.uri)
+        self._check()
+        await discard(self.uri)
         manifest = Manifest(owner=self._place.owner, chunker=self._chunker)
         return self._opened(await Index.create(self.uri, manifest), Ledger(), 0)
 

@@ -1,8 +1,20 @@
 """Where an index lies. Imports nothing heavy: a service asks before it loads LanceDB."""
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Remote:
+    """What a user may set about an index that does not lie on this machine."""
+
+    owner: str = ""
+    """Its owner's name, which several machines may share; empty for one of the project's own."""
+    key: str = field(default="", repr=False)
+    """Of a server of LanceDB's."""
+    region: str = ""
+    host: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,16 @@ from vector_index_mcp.errors import Problem, VectorIndexError
 _REMEDIES: Mapping[Problem, str] = {
     Problem.INDEX_DAMAGED: "{anew} builds a new one",
     Problem.INDEX_UNWRITABLE: "set {place} to a folder you may write",
-    Problem.INDEX_UNREADABLE: "delete it or set {place} anew",
+    Problem.INDEX_UNREADABLE: (
+        "it is opened again by itself; if that does not help, {anew} builds a new one"
+    ),
     Problem.INDEX_FOREIGN: (
         "set {place} to another folder, or delete this one if you do not need it"
     ),
-    Problem.INDEX_OF_ANOTHER: "set {place} to a place that no other index has",
+    Problem.INDEX_OF_ANOTHER: (
+        "set {place} to a place that no other index has; if this machine is meant to keep that "
+        "index, set VECTOR_INDEX_REMOTE_OWNER to its owner's name"
+    ),
     Problem.INDEX_KEPT: "nothing needs to be done, see {state}",
     Problem.INDEX_MISSING: "{again}",
     Problem.STORE_SILENT: (
@@ -32,6 +37,9 @@ _REMEDIES: Mapping[Problem, str] = {
     Problem.STORE_REGION: "set AWS_REGION to the bucket's",
     Problem.STORE_INSECURE: (
         "use an address with https://, or set AWS_ALLOW_HTTP=true if the network may see it"
+    ),
+    Problem.STORE_UNCONDITIONAL: (
+        "set {place} to a store that honours both, as those of the clouds do; here it is only read"
     ),
     Problem.STORE_READER_MISSING: 'install it with `pip install "vector-index-mcp[remote]"`',
     Problem.MODEL_NOWHERE: (

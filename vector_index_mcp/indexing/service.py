@@ -101,11 +101,8 @@ class LiveIndex:
         finally:  # not before the last task has ended: it may be writing, or starting a child
             with anyio.CancelScope(shield=True):
                 await self.pipeline.crew.end()
-                await anyio.to_thread.run_sync(self._release)
-
-    def _release(self) -> None:
-        self._cache.close()
-        self._keeper.release()
+                await anyio.to_thread.run_sync(self._cache.close)
+                await self._keeper.release()
 
     @property
     def indexer(self) -> Indexer | None:
@@ -184,34 +181,42 @@ class LiveIndex:
             BusyError: If another process is the index's writer.
             StoreError: If the index cannot be opened.
         """
-        kept = await self._writing()
+        kept = await self._writing(anew=force_reindex)
         kept.vectors.look_for_model()
         kept.vectors.check_model()
         return kept.indexer.begin_run(Kind.REBUILD if force_reindex else Kind.REQUEST)
 
-    async def _writing(self) -> Kept:
+    async def _writing(self, *, anew: bool = False) -> Kept:
         """What keeps the index, if this process is the one that writes it.
 
         Raises:
             BusyError: If another process is.
-            StoreError: If the index cannot be opened.
+            StoreError: If the index cannot be opened, or only read.
         """
         await self._keeper.opened.wait()
-        await self._keeper.try_now()
-        kept = self._keeper.kept
+        await self._keeper.try_now(anew=anew)
+        kept, opener = self._keeper.kept, self._keeper.opener
         if kept is None:
             if self.state.error:
                 raise StoreError(self.state.error)
+            if opener.refusal is not None:
+                raise opener.refusal
+            who = f"another process ({opener.writer})" if opener.writer else "another process"
             raise BusyError(
-                "another process keeps this index and follows every change by itself",
-                Problem.INDEX_KEPT,
+                f"{who} keeps this index and follows every change by itself", Problem.INDEX_KEPT
             )
         return kept
+
+    @property
+    def refusal(self) -> str:
+        """Why this process only reads the index, unless another one writes it; empty if not."""
+        refusal = self._keeper.opener.refusal
+        return "" if refusal is None else self.remedies.told(refusal)
 
     async def is_kept_elsewhere(self) -> bool:
         """Whether another process writes the index, and nothing else is wrong."""
         await self._keeper.opened.wait()
-        return self.indexer is None and not self.state.error
+        return self.indexer is None and not (self.state.error or self.refusal)
 
     async def catching_up(self) -> Run | None:
         """The run under way, once the index is open; None if there is none."""
@@ -293,7 +298,7 @@ class LiveIndex:
         if self.indexer is not None:
             yield self.indexer.live.index, self.indexer.live.ledger
             return
-        is_ours = await anyio.to_thread.run_sync(self._keeper.opener.is_readable)
+        is_ours = await self._keeper.opener.may_be_read()
         index = await Index.open(self.uri) if is_ours else None
         if index is None:
             if self.state.error:

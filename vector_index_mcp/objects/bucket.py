@@ -14,7 +14,7 @@ from typing import Any
 import anyio
 
 from vector_index_mcp.errors import Problem, StorageError
-from vector_index_mcp.objects.faults import Reason, reason_in
+from vector_index_mcp.objects.faults import Reason, quotable, reason_in
 from vector_index_mcp.objects.folder import too_large, whole_or_nothing
 from vector_index_mcp.objects.store import Content, Entry
 
@@ -178,8 +178,8 @@ class BucketObjects:
         if "416 Range Not Satisfiable" in text:
             return _PastTheEndError()
         reason = reason_in(text)
-        if reason is None:  # the first line names no key; what follows may quote an answer
-            return StorageError(f"{self.uri} cannot be used: {text.splitlines()[0][:200]}")
+        if reason is None:
+            return StorageError(f"{self.uri} cannot be used: {quotable(text)}")
         return self._told(reason)
 
     def _told(self, reason: Reason) -> StorageError:

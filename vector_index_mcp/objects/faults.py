@@ -4,6 +4,7 @@ LanceDB and obstore read buckets by the same library, object_store, which says e
 text of one kind of error. The words that matter stand anywhere in it, often at its end.
 """
 
+import re
 from dataclasses import dataclass
 
 from vector_index_mcp.errors import Problem
@@ -17,6 +18,9 @@ class Reason:
     words: str
 
 
+# Where a server's answer begins, or what was asked of it.
+_QUOTED = re.compile(r"[<{\n?]|status", re.IGNORECASE)
+_MOST_QUOTED = 200
 _NO_KEY = "there is no key for it"
 _WRONG_KEY = "it does not accept the key or its secret"
 _OLD_KEY = "the key has expired"
@@ -78,3 +82,11 @@ def reason_in(text: str) -> Reason | None:
         if any(sign in text for sign in signs):
             return Reason(problem, words)
     return None
+
+
+def quotable(text: str) -> str:
+    """The beginning of an error that no server has written; pure.
+
+    What a server answers may quote what it was asked, also keys.
+    """
+    return _QUOTED.split(text, maxsplit=1)[0][:_MOST_QUOTED].strip(" ,:") or "nobody knows why"

@@ -4,15 +4,25 @@ LanceDB raises ValueError for arguments and schemas and a bare RuntimeError for 
 happens on disk, so only the text of an error shows its kind. An error of the operating system is
 certain: its number is in the text. Certain words prove damage, but their absence does not disprove
 it. An error that is neither stays an open question; a second one in a row answers it
-(`indexing.live`).
+(`indexing.live`). Of an index that is not on this machine, nothing proves damage: a file that is
+not found there may have been tidied up by another machine a moment ago.
 """
 
 import errno
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
-from vector_index_mcp.errors import DamagedIndexError, Problem, StorageError, StoreError
+import anyio
+
+from vector_index_mcp.errors import (
+    DamagedIndexError,
+    LostIndexError,
+    Problem,
+    StorageError,
+    StoreError,
+)
+from vector_index_mcp.objects.faults import quotable, reason_in
 
 _SYSTEM_ERROR = re.compile(r"\(os error (\d{1,5})\)")
 # What may pass, or be changed by a person, without anything being wrong with the index.
@@ -42,6 +52,8 @@ _WORDS_OF_ERRORS = {
     "Disk quota exceeded": errno.EDQUOT,
     "Cannot allocate memory": errno.ENOMEM,
 }
+# What Lance says of a commit that was begun before another writer's turn.
+_OUTRUN = ("Incompatible transaction", "incompatible with concurrent transaction")
 _DAMAGE = (
     "Invalid range",
     "file size is too small",
@@ -58,11 +70,20 @@ _DAMAGE = (
 
 
 @contextmanager
-def translated(action: str) -> Iterator[None]:
-    """Turn what LanceDB raises while we are `action` (as in "writing") into StoreError."""
+def translated(action: str, uri: str = "", seconds: float | None = None) -> Iterator[None]:
+    """Turn what LanceDB raises while we are `action` (as in "writing") into StoreError.
+
+    Args:
+        action: What is being done.
+        uri: Where the index lies.
+        seconds: How long that may take; None for an index on this machine, which always answers.
+    """
     try:
-        yield
+        with nullcontext() if seconds is None else anyio.fail_after(seconds):
+            yield
     except (RuntimeError, ValueError, OSError) as error:
+        if seconds is not None:
+            raise _of_remote(action, uri, error) from error
         text = str(error)
         if (number := _system_error(error, text)) is not None:
             problem = Problem.INDEX_UNWRITABLE if number in _UNWRITABLE else None
@@ -76,6 +97,18 @@ def translated(action: str) -> Iterator[None]:
             words = f"{action} the index failed inside LanceDB: {error}"
             raise DamagedIndexError(words, Problem.INDEX_DAMAGED) from error
         raise
+
+
+def _of_remote(action: str, uri: str, error: Exception) -> StoreError:
+    """What `error` means for an index that does not lie on this machine."""
+    text, failed = str(error), f"{action} the index at {uri} failed"
+    if isinstance(error, TimeoutError):
+        return StorageError(f"{failed}: it does not answer", Problem.STORE_SILENT)
+    if (reason := reason_in(text)) is not None:
+        return StorageError(f"{failed}: {reason.words}", reason.problem)
+    if any(sign in text for sign in _OUTRUN):
+        return LostIndexError(f"{failed}: another process has become its writer meanwhile")
+    return StoreError(f"{failed}: {quotable(text)}", Problem.INDEX_UNREADABLE)
 
 
 def _system_error(error: Exception, text: str) -> int | None:

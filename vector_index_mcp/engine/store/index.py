@@ -3,7 +3,7 @@
 The table `manifest` has one row, a JSON document, and is replaced by one atomic commit. A rebuild
 fills the tables of the next generation while the current one answers; naming it in the manifest
 is the swap. Tables that the manifest does not name are left-overs, dropped at the next start or
-rebuild.
+rebuild. Where several machines can write, all this is fenced, see `fencing`.
 """
 
 import contextlib
@@ -17,19 +17,24 @@ from pathlib import Path
 from typing import Self
 
 import anyio.to_thread
+import lancedb
 import pyarrow as pa
 
 from vector_index_mcp.engine.store import schema
-from vector_index_mcp.engine.store.faults import translated
+from vector_index_mcp.engine.store.fencing import fence, first_generation, may_be_dropped
+from vector_index_mcp.engine.store.reach import Reach, is_local
 from vector_index_mcp.engine.store.store import Store
 from vector_index_mcp.engine.store.tables import connect, table_names
 from vector_index_mcp.engine.types import ModelIdentity
 from vector_index_mcp.errors import DamagedIndexError, Problem, StorageError, StoreError
 
 _MANIFEST = "manifest"
-_TABLE = re.compile(r"(?:(?:chunks|files)(?:_[0-9]+)?|manifest)(?P<ending>\.lance)?")
+_TABLE = re.compile(
+    r"(?:(?:chunks|files)(?:_(?P<generation>[0-9]{1,15}))?|manifest)(?P<ending>\.lance)?"
+)
 _DELETE = 0x7F
-_LARGEST_NUMBER = 1_000_000_000  # of a generation or a dimension
+_LARGEST_GENERATION = 10**15 - 1
+_LARGEST_DIMENSION = 1_000_000_000
 _MANIFEST_SCHEMA = pa.schema([pa.field("json", pa.string(), nullable=False)])
 
 
@@ -52,35 +57,59 @@ class Manifest:
 class Index:
     """The current store and its manifest. One process at a time may use the writing methods."""
 
-    def __init__(self, uri: str, manifest: Manifest, store: Store) -> None:
-        self.uri = uri
+    def __init__(self, reach: Reach, manifest: Manifest, store: Store) -> None:
+        self.uri = reach.uri
         self.manifest = manifest
         self.store = store
+        self._reach = reach
+        self._table: lancedb.AsyncTable | None = None  # of the manifest, of a fenced writer
 
     @classmethod
-    async def open(cls, uri: str) -> Self | None:
-        """Open the index at `uri`; None if there is none yet, or one of another format.
+    async def open(cls, uri: str, turn: int | None = None) -> Self | None:
+        """Open the index at `uri`; None if there is none yet, or a local one of another format.
+
+        Args:
+            uri: Where it lies.
+            turn: The number of the writer's lease, to write to an index that other machines can
+                reach; then whoever wrote there before cannot any more. None to read.
 
         Raises:
             DamagedIndexError: If there is one and it cannot be read.
             StoreError: If the place cannot be reached.
         """
-        with translated("opening"):
-            if is_local(uri) and not await anyio.Path(uri).is_dir():
+        reach = Reach(uri, turn)
+        with reach.asked("opening"):
+            if reach.is_local and not await anyio.Path(uri).is_dir():
                 return None
-        manifest = await _read_manifest(uri)
-        if manifest is None or manifest.format not in schema.READABLE_FORMATS:
+        found = await _read_manifest(reach)
+        if found is None:
             return None
-        return cls(uri, manifest, await Store.open(uri, manifest.generation))
+        manifest, table = found
+        if manifest.format not in schema.READABLE_FORMATS:
+            if reach.is_local:
+                return None
+            raise StoreError(
+                f"the index at {uri} was written by another version of this program",
+                Problem.INDEX_DAMAGED,
+            )
+        if reach.is_fenced:
+            await _fence(reach, manifest)
+        index = cls(reach, manifest, await Store.open(reach, manifest.generation))
+        index._table = table if reach.is_fenced else None
+        return index
 
     @classmethod
-    async def create(cls, uri: str, manifest: Manifest) -> Self:
+    async def create(cls, uri: str, manifest: Manifest, turn: int | None = None) -> Self:
         """Make a new, empty index at `uri`, replacing whatever index is there."""
-        if is_local(uri):
+        reach = Reach(uri, turn)
+        if reach.is_local:
             await anyio.to_thread.run_sync(prepare_folder, Path(uri))
+        if reach.is_fenced:
+            generation = await _unused_generation(reach)
+            manifest = replace(manifest, generation=generation)
         dimension = manifest.model.dimension if manifest.model else None
-        store = await Store.create(uri, manifest.generation, dimension)
-        index = cls(uri, manifest, store)
+        store = await Store.create(reach, manifest.generation, dimension)
+        index = cls(reach, manifest, store)
         await index._write_manifest(manifest)
         return index
 
@@ -89,7 +118,10 @@ class Index:
         if is_local(self.uri):  # it may have been deleted under our hands
             await anyio.to_thread.run_sync(prepare_folder, Path(self.uri))
         await self.drop_leftovers()
-        return await Store.create(self.uri, self.manifest.generation + 1, self.store.dimension)
+        generation = self.manifest.generation + 1
+        if self._reach.is_fenced:
+            generation = await _unused_generation(self._reach)
+        return await Store.create(self._reach, generation, self.store.dimension)
 
     async def swap(self, rebuilt: Store, chunker: str) -> None:
         """Make `rebuilt` current.
@@ -127,10 +159,10 @@ class Index:
     async def drop_leftovers(self) -> None:
         """Drop the tables of generations that are not current."""
         current = {_MANIFEST, *table_names(self.manifest.generation)}
-        db = await connect(self.uri)
-        with translated("tidying"):
-            for name in (await db.list_tables()).tables or []:
-                if name not in current and _TABLE.fullmatch(name):
+        db = await connect(self._reach)
+        with self._reach.asked("tidying"):
+            for name, generation in await _tables_in(db):
+                if name not in current and may_be_dropped(generation, self._reach.turn):
                     await db.drop_table(name, ignore_missing=True)
         db.close()
 
@@ -149,16 +181,30 @@ class Index:
         if not manifest.folders:  # as earlier versions wrote it
             del fields["folders"]
         row = pa.table({"json": [json.dumps(fields)]}, schema=_MANIFEST_SCHEMA)
-        db = await connect(self.uri)
-        with translated("writing"):
-            await db.create_table(_MANIFEST, row, mode="overwrite")
-        db.close()
+        if self._reach.is_fenced:
+            await self._write_fenced(row)
+        else:
+            db = await connect(self._reach)
+            with self._reach.asked("writing"):
+                await db.create_table(_MANIFEST, row, mode="overwrite")
+            db.close()
         self.manifest = manifest
 
-
-def is_local(uri: str) -> bool:
-    """Whether `uri` is a folder and not object storage or a server."""
-    return "://" not in uri
+    async def _write_fenced(self, row: pa.Table) -> None:
+        """Write the manifest by a handle of this turn: nothing stops one that is opened later."""
+        if self._table is None:
+            db = await connect(self._reach)
+            with self._reach.asked("writing"):
+                if _MANIFEST not in dict(await _tables_in(db)):
+                    self._table = await db.create_table(_MANIFEST, row, mode="create")
+                    return
+                self._table = await db.open_table(_MANIFEST)
+        with self._reach.asked("writing"):
+            if await self._table.count_rows() == 1:
+                await self._table.update({"json": row.column("json")[0].as_py()})
+            else:  # a damaged one, in place of which an index is made anew
+                await self._table.delete("true")
+                await self._table.add(row)
 
 
 def can_hold(folder: str) -> bool:
@@ -186,14 +232,52 @@ def is_table(name: str) -> bool:
     return match is not None and match["ending"] is not None
 
 
-async def _read_manifest(uri: str) -> Manifest | None:
-    db = await connect(uri)
-    with translated("opening"):
-        if _MANIFEST not in ((await db.list_tables()).tables or []):
+async def owner_of(uri: str) -> str | None:
+    """Whose texts are in the index at `uri`; None if there is none. Changes nothing.
+
+    Raises:
+        DamagedIndexError: If there is one and it cannot be read.
+        StoreError: If the place cannot be reached.
+    """
+    found = await _read_manifest(Reach(uri))
+    return None if found is None else found[0].owner
+
+
+async def _read_manifest(reach: Reach) -> tuple[Manifest, lancedb.AsyncTable] | None:
+    """The manifest and its table, from now on that of this turn; None if there is none."""
+    db = await connect(reach)
+    with reach.asked("opening"):
+        if _MANIFEST not in dict(await _tables_in(db)):
             return None
-        rows = await (await db.open_table(_MANIFEST)).query().limit(1).to_list()
-    db.close()
-    return manifest_of(rows[0]["json"] if rows else "")
+        table = await db.open_table(_MANIFEST)
+        if reach.is_fenced:  # before it is read: then nobody swaps the tables any more
+            await fence(table)
+        rows = await table.query().limit(1).to_list()
+    if reach.is_local:
+        db.close()
+    return manifest_of(rows[0]["json"] if rows else ""), table
+
+
+async def _fence(reach: Reach, manifest: Manifest) -> None:
+    db = await connect(reach)
+    with reach.asked("opening"):
+        for name in table_names(manifest.generation):
+            await fence(await db.open_table(name))
+
+
+async def _tables_in(db: lancedb.AsyncConnection) -> list[tuple[str, int]]:
+    """The tables of an index, each with its generation."""
+    names = (await db.list_tables()).tables or []
+    found = ((name, _TABLE.fullmatch(name)) for name in names)
+    return [(name, int(match["generation"] or 0)) for name, match in found if match is not None]
+
+
+async def _unused_generation(reach: Reach) -> int:
+    """The number of tables that no other writer has made or will make."""
+    db = await connect(reach)
+    with reach.asked("opening"):
+        used = [generation for _, generation in await _tables_in(db)]
+    return max([first_generation(reach.turn), *(number + 1 for number in used)])
 
 
 def manifest_of(text: str) -> Manifest:
@@ -221,12 +305,14 @@ def _check(manifest: Manifest) -> None:
     model = manifest.model or ModelIdentity("", "", 1)
     folders = (*manifest.folders, *manifest.folders.values())
     texts = (manifest.owner, manifest.chunker, model.name, model.digest, *folders)
-    numbers = (manifest.generation, model.dimension - 1)
+    numbers = (manifest.generation, model.dimension)
     bytes.fromhex(model.digest)
     if {type(text) for text in texts} != {str} or {type(number) for number in numbers} != {int}:
         raise TypeError("a value is of another type")
-    if not all(0 <= number < _LARGEST_NUMBER for number in numbers):
-        raise ValueError("a number is out of range")
+    if not 0 <= manifest.generation <= _LARGEST_GENERATION:
+        raise ValueError("the generation is out of range")
+    if not 0 < model.dimension <= _LARGEST_DIMENSION:
+        raise ValueError("the dimension is out of range")
 
 
 def prepare_folder(folder: Path, own_names: Collection[str] = ()) -> None:

@@ -12,7 +12,7 @@ Callers serialise the writing methods among themselves; the reading ones may run
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import anyio.to_thread
 import numpy as np
@@ -22,13 +22,13 @@ from lancedb.index import FTS, BTree
 
 from vector_index_mcp.engine.batched import batched
 from vector_index_mcp.engine.store import schema
-from vector_index_mcp.engine.store.faults import translated
 from vector_index_mcp.engine.store.holdings import holdings
 from vector_index_mcp.engine.store.newest import state_of
 from vector_index_mcp.engine.store.predicates import contains, is_among, predicate_of
+from vector_index_mcp.engine.store.reach import Reach
 from vector_index_mcp.engine.store.tables import Tables, connect, opened, table_names
 from vector_index_mcp.engine.store.unread import Unread, matched, near
-from vector_index_mcp.engine.store.upkeep import Upkeep, tidy, unindexed_rows
+from vector_index_mcp.engine.store.upkeep import Upkeep, kept_for, tidy, unindexed_rows
 from vector_index_mcp.engine.types import (
     NO_FILTERS,
     Candidate,
@@ -56,46 +56,52 @@ _WORDS_INDEX = FTS(
 class Store:
     """The rows of one generation. Made by `open` or `create`; ended by `close`."""
 
-    def __init__(self, uri: str, generation: int, tables: Tables, dimension: int | None) -> None:
+    def __init__(
+        self, reach: Reach, generation: int, tables: Tables, dimension: int | None
+    ) -> None:
         self.generation = generation
         self.dimension = dimension
         """Of the column `vector`; None while the model is unknown and there is no such column."""
-        self._uri = uri
+        self._reach = reach
         self._tables = tables
         self.upkeep = Upkeep()
         """Knows when `maintain` is worth its cost."""
         self._left = self._versions()
 
     @classmethod
-    async def open(cls, uri: str, generation: int) -> Self:
+    async def open(cls, reach: Reach, generation: int) -> Self:
         """Open the tables of `generation`.
 
         Raises:
             StoreError: If they are missing or unreadable.
         """
-        tables = await opened(uri, generation)
-        with translated("opening"):
+        tables = await opened(reach, generation)
+        with reach.asked("opening"):
             columns = await tables.chunks.schema()
             rows = await tables.chunks.count_rows()
             unindexed = await unindexed_rows(tables.chunks)
         dimension = columns.field("vector").type.list_size if "vector" in columns.names else None
-        store = cls(uri, generation, tables, dimension)
+        store = cls(reach, generation, tables, dimension)
         store.upkeep = Upkeep(rows, unindexed)
         return store
 
     @classmethod
-    async def create(cls, uri: str, generation: int, dimension: int | None) -> Self:
-        """Create the tables of `generation`, replacing what an interrupted build left there."""
-        db = await connect(uri)
+    async def create(cls, reach: Reach, generation: int, dimension: int | None) -> Self:
+        """Create the tables of `generation`, replacing what an interrupted build left there.
+
+        Where other machines write, too, nothing is ever replaced; see `fencing`.
+        """
+        db = await connect(reach)
+        mode: Literal["create", "overwrite"] = "overwrite" if reach.is_local else "create"
         chunks_name, files_name = table_names(generation)
-        with translated("creating"):
-            chunks = await db.create_table(chunks_name, schema=schema.CHUNKS, mode="overwrite")
-            files = await db.create_table(files_name, schema=schema.FILES, mode="overwrite")
+        with reach.asked("creating"):
+            chunks = await db.create_table(chunks_name, schema=schema.CHUNKS, mode=mode)
+            files = await db.create_table(files_name, schema=schema.FILES, mode=mode)
             for column in ("file_path", "document_id"):
                 await chunks.create_index(column, config=BTree())
             await chunks.create_index("search_text", config=_WORDS_INDEX)
             await files.create_index("file_path", config=BTree())
-        store = cls(uri, generation, Tables(db, chunks, files, has_details=True), None)
+        store = cls(reach, generation, Tables(db, chunks, files, has_details=True), None)
         if dimension is not None:
             await store.set_dimension(dimension)
         return store
@@ -111,17 +117,31 @@ class Store:
         """Whether nobody else has committed anything since this object was made or wrote last."""
         return self._left == self._versions()
 
+    async def is_outrun(self) -> bool:
+        """Whether somebody else has committed to tables that are ours to write, elsewhere.
+
+        Whoever was stopped while fencing does it when it wakes up.
+        """
+        if not self._reach.is_fenced:
+            return False
+        mine = (self._tables.chunks, self._tables.files)
+        with self._reach.asked("opening"):
+            newest = await opened(self._reach, self.generation)
+            now = [await table.version() for table in (newest.chunks, newest.files)]
+            return now != [await table.version() for table in mine]
+
     def _versions(self) -> tuple[tuple[str, int, int] | None, ...]:
         """What changes with every commit to a local table: its newest version."""
-        if "://" in self._uri:
+        if not self._reach.is_local:
             return ()
-        return tuple(state_of(Path(self._uri, f"{t}.lance")) for t in table_names(self.generation))
+        names = table_names(self.generation)
+        return tuple(state_of(Path(self._reach.uri, f"{name}.lance")) for name in names)
 
     @contextmanager
     def _committing(self, action: str) -> Iterator[None]:
         """The time of a write of ours; one that fails may have left something, too."""
         try:
-            with translated(action):
+            with self._reach.asked(action):
                 yield
         finally:
             self._left = self._versions()
@@ -134,7 +154,7 @@ class Store:
         """The chunks that hold any of `words`, best first by BM25."""
         if not words:
             return []
-        with translated("searching"):
+        with self._reach.asked("searching"):
             query = matched(self._tables.chunks, words)
         rows = await self._best(query, "_score", limit, filters)
         chunks = schema.stored_chunks(rows)
@@ -146,7 +166,7 @@ class Store:
         """The chunks whose embeddings have the highest cosine with `vector`, best first."""
         if self.dimension != len(vector):
             return []
-        with translated("searching"):
+        with self._reach.asked("searching"):
             query = near(self._tables.chunks, vector, "cosine")
         rows = await self._best(query, "_distance", limit, filters)
         found = zip(schema.stored_chunks(rows), rows, strict=True)
@@ -155,7 +175,7 @@ class Store:
     @property
     def unread(self) -> Unread:
         """The same two searches for a large table, of which only the winners are read."""
-        return Unread(self._tables.chunks)
+        return Unread(self._reach, self._tables.chunks)
 
     async def _best(
         self, query: Any, rank_column: str, limit: int, filters: Filters
@@ -164,13 +184,13 @@ class Store:
         columns = [*schema.STORED_CHUNK_COLUMNS, rank_column]
         if where := predicate_of(filters):
             query = query.where(where)
-        with translated("searching"):
+        with self._reach.asked("searching"):
             rows: list[dict[str, Any]] = await query.select(columns).limit(limit).to_list()
         return rows
 
     async def holds(self, filters: Filters) -> bool:
         """Whether any chunk is one of those that `filters` leave."""
-        with translated("searching"):
+        with self._reach.asked("searching"):
             rows = self._tables.chunks.query().select(["file_path"]).limit(1)
             if where := predicate_of(filters):
                 rows = rows.where(where)
@@ -179,29 +199,29 @@ class Store:
     async def has_text(self, part: str, filters: Filters = NO_FILTERS) -> bool:
         """Whether `part` stands in any chunk, capitals aside. Reads all texts: 1 ms for 2,000."""
         terms = [contains("extracted_text_chunk", part), predicate_of(filters)]
-        with translated("searching"):
+        with self._reach.asked("searching"):
             rows = self._tables.chunks.query().where(" AND ".join(filter(None, terms)))
             return bool(await rows.select(["file_path"]).limit(1).to_list())
 
     async def last_revision(self) -> int:
         """The highest revision of any row; 0 if there is none."""
-        with translated("reading"):
+        with self._reach.asked("reading"):
             rows = await self._tables.chunks.query().select(["revision"]).to_arrow()
         return pc.max(rows.column("revision")).as_py() or 0
 
     async def count(self) -> int:
         """How many chunks there are."""
-        with translated("reading"):
+        with self._reach.asked("reading"):
             return await self._tables.chunks.count_rows()
 
     async def records(self) -> list[FileRecord]:
         """The whole table `files`."""
-        with translated("reading"):
+        with self._reach.asked("reading"):
             return schema.file_records(await self._tables.files.query().to_arrow())
 
     async def holdings(self) -> dict[str, Holding]:
         """What `chunks` holds, by file: to be compared with `records` at a start."""
-        with translated("reading"):
+        with self._reach.asked("reading"):
             chunks = self._tables.chunks
             rows = await chunks.query().select(["file_path", "content_hash"]).to_arrow()
             missing = rows
@@ -215,7 +235,7 @@ class Store:
         columns = list(schema.STORED_CHUNK_COLUMNS)
         if self.dimension is not None:
             columns.append("vector")
-        with translated("reading"):
+        with self._reach.asked("reading"):
             query = self._tables.chunks.query().where(is_among("file_path", keys)).select(columns)
             rows = await query.to_list()
         found: dict[str, list[tuple[StoredChunk, Vector | None]]] = {}
@@ -229,7 +249,7 @@ class Store:
         """The embeddings of chunks, by document_id; without those that have none."""
         if self.dimension is None:
             return {}
-        with translated("reading"):
+        with self._reach.asked("searching"):
             query = self._tables.chunks.query().where(is_among("document_id", ids))
             rows = await query.select(["document_id", "vector"]).to_arrow()
         return schema.vectors_by(rows, "document_id")
@@ -258,7 +278,7 @@ class Store:
 
     async def unembedded(self, keys: Iterable[str]) -> list[UnembeddedChunk]:
         """The chunks of `keys` that have no vector yet."""
-        with translated("reading"):
+        with self._reach.asked("reading"):
             query = self._without_vector(keys).select(schema.UNEMBEDDED_CHUNK_COLUMNS)
             return schema.unembedded_chunks(await query.to_arrow())
 
@@ -311,7 +331,7 @@ class Store:
         """
         if self.dimension is None:
             return {}
-        with translated("reading"):
+        with self._reach.asked("reading"):
             rows = await self._without_vector(keys).to_arrow()
         lacked: dict[str, list[str]] = {}
         columns = (rows.column(name).to_pylist() for name in ("file_path", "chunk_hash"))
@@ -365,13 +385,14 @@ class Store:
             is_private: Whether nobody else reads the tables, so that no older version has to stay.
 
         Reopened because every optimize leaks descriptors in the connection that ran it (four a
-        call, measured). Searches on the old ones end undisturbed; the last one frees them.
+        call, measured). Searches on the old ones end undisturbed; the last one frees them. Where
+        there are no files, handles stay: one that is opened later would not be fenced.
         """
+        keep = kept_for(is_local=self._reach.is_local, is_private=is_private)
         with self._committing("maintaining"):
-            has_replaced = await tidy(
-                self._tables.chunks, self._tables.files, is_private=is_private
-            )
-        self._tables = await opened(self._uri, self.generation)
+            has_replaced = await tidy(self._tables.chunks, self._tables.files, keep=keep)
+        if self._reach.is_local:
+            self._tables = await opened(self._reach, self.generation)
         self.upkeep.note_done(await self.count(), has_replaced=has_replaced)
 
     async def _add(self, rows: pa.Table) -> None:

@@ -1,14 +1,18 @@
 """The open tables of a generation, and how they are called."""
 
+import functools
 from dataclasses import dataclass
 from datetime import timedelta
 
 import lancedb
 
-from vector_index_mcp.engine.store.faults import translated
+from vector_index_mcp.engine.store.reach import Reach
 
 # Every read sees the latest commit, of this process or another; measured to cost nothing locally.
 _CONSISTENCY = timedelta(0)
+# Elsewhere it costs every query a round trip more.
+_REMOTE_CONSISTENCY = timedelta(seconds=5)
+_REMOTE_OPTIONS = {"connect_timeout": "5s", "timeout": "30s", "client_max_retries": "1"}
 
 
 @dataclass(slots=True)
@@ -21,10 +25,23 @@ class Tables:
     has_details: bool  # whether `files` has that column
 
 
-async def connect(uri: str) -> lancedb.AsyncConnection:
-    """A connection to the database at `uri`, which need not exist yet if it is a local folder."""
-    with translated("opening"):
-        return await lancedb.connect_async(uri, read_consistency_interval=_CONSISTENCY)
+async def connect(reach: Reach) -> lancedb.AsyncConnection:
+    """A connection to the database, which need not exist yet if it is a local folder."""
+    with reach.asked("opening"):
+        if reach.is_local:
+            return await lancedb.connect_async(reach.uri, read_consistency_interval=_CONSISTENCY)
+        return await lancedb.connect_async(
+            reach.uri,
+            read_consistency_interval=None if reach.is_fenced else _REMOTE_CONSISTENCY,
+            storage_options=_REMOTE_OPTIONS,
+            session=_session(),
+        )
+
+
+@functools.cache
+def _session() -> lancedb.Session:
+    """What is known of remote indices, shared by all connections: it costs requests to read."""
+    return lancedb.Session()
 
 
 def table_names(generation: int) -> tuple[str, str]:
@@ -33,14 +50,14 @@ def table_names(generation: int) -> tuple[str, str]:
     return f"chunks{suffix}", f"files{suffix}"
 
 
-async def opened(uri: str, generation: int) -> Tables:
+async def opened(reach: Reach, generation: int) -> Tables:
     """The tables of `generation`.
 
     Raises:
         StoreError: If they are missing or unreadable.
     """
-    db = await connect(uri)
+    db = await connect(reach)
     chunks, files = table_names(generation)
-    with translated("opening"):
+    with reach.asked("opening"):
         tables = await db.open_table(chunks), await db.open_table(files)
         return Tables(db, *tables, "details" in (await tables[1].schema()).names)

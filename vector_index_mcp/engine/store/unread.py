@@ -12,7 +12,7 @@ import pyarrow as pa
 from lancedb.query import MatchQuery
 
 from vector_index_mcp.engine.store import schema
-from vector_index_mcp.engine.store.faults import translated
+from vector_index_mcp.engine.store.reach import Reach
 from vector_index_mcp.engine.types import Candidate, StoredChunk, Vector
 
 Metric: TypeAlias = Literal["cosine", "dot", "l2"]
@@ -23,14 +23,15 @@ _ROW = "_rowid"
 class Unread:
     """The rows of one table that nobody writes to any more."""
 
-    def __init__(self, chunks: lancedb.AsyncTable) -> None:
+    def __init__(self, reach: Reach, chunks: lancedb.AsyncTable) -> None:
+        self._reach = reach
         self._chunks = chunks
 
     async def matching(self, words: Sequence[str], limit: int) -> list[Candidate]:
         """The rows that hold any of `words`, best first by BM25."""
         if not words:
             return []
-        with translated("searching"):
+        with self._reach.asked("searching"):
             query = matched(self._chunks, words).select([_ROW, "_score"]).limit(limit)
             rows = await query.to_arrow()
         return _candidates(rows, rows.column("_score").to_pylist())
@@ -49,7 +50,7 @@ class Unread:
             With the cosine, the product, or one minus half the squared distance, which are equal
             for vectors of unit length; and the embeddings, by document_id.
         """
-        with translated("searching"):
+        with self._reach.asked("searching"):
             query = near(self._chunks, vector, metric).select([_ROW, "vector", "_distance"])
             rows = await query.limit(limit).to_arrow()
         share = 0.5 if metric == "l2" else 1.0
@@ -69,7 +70,7 @@ class Unread:
         return [by_row[chunk.document_id] for chunk in chunks]
 
     async def _taken(self, chunks: Sequence[StoredChunk], columns: Sequence[str]) -> pa.Table:
-        with translated("reading"):
+        with self._reach.asked("searching"):
             taken = self._chunks.take_row_ids([int(chunk.document_id) for chunk in chunks])
             return await taken.select([_ROW, *columns]).to_arrow()
 

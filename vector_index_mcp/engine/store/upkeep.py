@@ -24,6 +24,8 @@ _ROWS_WORTH_TIDYING, _SHARE_WORTH_TIDYING = 200, 0.002
 _COMMITS_WORTH_TIDYING, _ROWS_PER_COMMIT_WORTH_TIDYING = 25, 5_000
 # A query that began before a commit needs the old files until it ends: far less than this.
 _KEEP_VERSIONS_FOR = timedelta(seconds=30)
+# Another machine may read slowly, sleep, or copy the tables one by one.
+_KEEP_REMOTE_VERSIONS_FOR = timedelta(hours=2)
 
 # A flat scan of 22,000 vectors takes 19 ms, with this index 6 ms; it is built in 0.24 s, costs
 # every maintenance 0.2 s, and finds all of the ten nearest and 98 % of the hundred nearest.
@@ -90,9 +92,19 @@ class Upkeep:
         return self.has_old_versions or self.new_rows >= rows or self.commits >= commits
 
 
-async def tidy(
-    chunks: lancedb.AsyncTable, files: lancedb.AsyncTable, *, is_private: bool = False
-) -> bool:
+def kept_for(*, is_local: bool, is_private: bool) -> timedelta:
+    """How long older versions of a table stay; pure.
+
+    Args:
+        is_local: Whether everybody who reads it does so on this machine.
+        is_private: Whether nobody else reads it at all.
+    """
+    if is_private:
+        return timedelta(milliseconds=1)  # nothing at all is refused
+    return _KEEP_VERSIONS_FOR if is_local else _KEEP_REMOTE_VERSIONS_FOR
+
+
+async def tidy(chunks: lancedb.AsyncTable, files: lancedb.AsyncTable, *, keep: timedelta) -> bool:
     """Compact, index what is not indexed, drop old versions; whether there was anything to do.
 
     The vectors get an index once nearly all are there: trained on a part, it would have to be
@@ -103,8 +115,6 @@ async def tidy(
     if index is not None and (index.num_segments or 0) >= _MOST_SEGMENTS:
         # Made anew once the table is compact; until then, searches compare every vector.
         await chunks.drop_index(index.name)
-    # Nothing at all is refused.
-    keep = timedelta(milliseconds=1) if is_private else _KEEP_VERSIONS_FOR
     await chunks.optimize(cleanup_older_than=keep)
     await files.optimize(cleanup_older_than=keep)
     if await _are_vectors_worth_an_index(chunks):
@@ -112,7 +122,7 @@ async def tidy(
             await chunks.create_index("vector", config=_VECTORS_INDEX)
         except (RuntimeError, ValueError) as error:  # vectors that are all alike, say
             _log.warning("vectors are compared one by one: %s", error)
-    if is_private:
+    if keep < _KEEP_VERSIONS_FOR:
         await chunks.optimize(cleanup_older_than=keep)  # what the index has replaced
     return (await chunks.version(), await files.version()) != before
 

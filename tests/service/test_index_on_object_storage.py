@@ -1,0 +1,290 @@
+"""An index on object storage is right, whoever writes there, and however they are stopped."""
+
+import os
+import random
+import shutil
+import signal
+import time
+
+import anyio
+import pytest
+from between import proxy_before
+from buckets import bucket_server, variables
+from fakes import FakeEmbedder
+from machine import SECONDS, hurry, machine
+from serving import (
+    call,
+    codebase_of,
+    contents,
+    converged,
+    differences,
+    failing_call,
+    found,
+    fresh_contents,
+    serving,
+    settled,
+    status_of,
+    without_time,
+)
+from waiting import eventually
+from writing import write
+
+from vector_index_mcp.indexing.keeper import Role
+from vector_index_mcp.indexing.place import Remote
+from vector_index_mcp.objects.store import opened
+
+pytestmark = pytest.mark.anyio
+
+FILES = {f"part/module_{n}.py": f"def apple_{n}():\n    return {n}\n" for n in range(5)}
+STORM_SECONDS = float(os.environ.get("STORM_SECONDS", "15"))
+SEED = int(os.environ.get("SEED", "1"))
+
+
+@pytest.fixture(scope="module")
+def server():
+    with bucket_server() as server:
+        yield server
+
+
+@pytest.fixture
+def proxy(server):
+    with proxy_before(server.port) as proxy:
+        yield proxy
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    hurry(monkeypatch.setattr)
+
+
+@pytest.fixture
+def reached(monkeypatch):
+    """A function that leads this process to a port."""
+
+    def lead(port):
+        for name, value in variables(port).items():
+            monkeypatch.setenv(name, value)
+
+    return lead
+
+
+@pytest.fixture
+def uri(server, reached):
+    reached(server.port)
+    return f"{server.new_bucket()}/some/index"
+
+
+@pytest.fixture
+def folders(tmp_path):
+    """The projects of two machines, alike, with a state folder each."""
+    return [write(tmp_path / name / "project", FILES) for name in ("one", "two")]
+
+
+def of_team(root, uri, **options):
+    return codebase_of(root, FakeEmbedder(), uri=uri, remote=Remote(owner="team"), **options)
+
+
+def environment(port):
+    return {**os.environ, **variables(port)}
+
+
+async def is_like_fresh(uri, root):
+    """The index holds what one does that is made now, on this machine."""
+    place = root.parent / f"fresh {time.monotonic_ns()}"
+    fresh = await fresh_contents(root, FakeEmbedder(), place)
+    assert differences(without_time(await contents(uri)), without_time(fresh)) == []
+
+
+async def test_an_empty_prefix_becomes_an_index_which_another_start_finds(folders, uri):
+    for _ in range(2):
+        async with serving(codebase_of(folders[0], FakeEmbedder(), uri=uri)) as client:
+            status = await settled(client)
+            assert (await found(client, "apple_3"))[0] == "part/module_3.py"
+    assert (status["last_run"]["kind"], status["last_run"]["files_read"]) == ("start", 0)
+    await is_like_fresh(uri, folders[0])
+
+
+async def test_changes_are_followed_and_a_rebuild_replaces_the_tables(folders, uri):
+    root = folders[0]
+    async with serving(codebase_of(root, FakeEmbedder(), uri=uri)) as client:
+        await settled(client)
+        write(root, {"new.py": "banana = 1\n"})
+        (root / "part/module_0.py").unlink()
+
+        async def is_followed():
+            await settled(client)
+            return await _finds(client, "banana", "new.py")
+
+        await eventually(is_followed)
+        await call(client, "trigger_index", force_reindex=True)
+        await settled(client)
+    await is_like_fresh(uri, root)
+
+
+async def test_another_project_of_the_same_prefix_is_refused_and_changes_nothing(folders, uri):
+    mine, other = folders
+    async with codebase_of(mine, FakeEmbedder(), uri=uri).running(Role.VISITOR):
+        pass
+    codebase = codebase_of(mine, FakeEmbedder(), uri=uri)
+    async with codebase.running():
+        await converged(codebase)
+    write(other, {"other.py": "orange = 1\n"})
+    before, lease = await contents(uri), await opened(uri).get("writer.json", 10_000)
+    async with serving(codebase_of(other, FakeEmbedder(), uri=uri)) as client:
+        status = await eventually(lambda: _in_error(client))
+        assert "belongs to the owner" in status["error_message"]
+        assert "VECTOR_INDEX_REMOTE_OWNER" in status["error_message"]
+        assert "VECTOR_INDEX_LANCEDB_URI" in status["error_message"]
+        assert (await found(client, "apple_3"))[0] == "part/module_3.py"
+        assert "belongs to the owner" in await failing_call(
+            client, "trigger_index", force_reindex=True
+        )
+    assert await contents(uri) == before
+    assert (await opened(uri).get("writer.json", 10_000)).tag == lease.tag
+
+
+async def _in_error(client):
+    status = await status_of(client)
+    return status["status"] == "ERROR" and status
+
+
+async def test_a_project_that_is_moved_keeps_its_index_and_its_copy_is_another(folders, uri):
+    root = folders[0]
+    async with serving(codebase_of(root, FakeEmbedder(), uri=uri)) as client:
+        await settled(client)
+    shutil.copytree(root, root.parent / "copy")
+    async with serving(codebase_of(root.parent / "copy", FakeEmbedder(), uri=uri)) as client:
+        await eventually(lambda: _in_error(client))
+    root.rename(root.parent / "moved")
+    async with serving(codebase_of(root.parent / "moved", FakeEmbedder(), uri=uri)) as client:
+        assert (await settled(client))["last_run"]["files_read"] == 0
+
+
+async def test_a_name_that_two_machines_share_makes_them_one_owner_in_turns(folders, uri, server):
+    mine, other = folders
+    with machine(other, uri, "team", environment(server.port)) as writer:
+        await writer.says(is_settled=True)
+        async with serving(of_team(mine, uri)) as reader:
+            await eventually(lambda: _is_writer(reader, False))
+            assert (await found(reader, "apple_3"))[0] == "part/module_3.py"
+            assert "keeps this index" in await failing_call(reader, "trigger_index")
+            for root in folders:
+                write(root, {"new.py": "banana = 1\n"})
+            await eventually(lambda: _finds(reader, "banana", "new.py"))
+            await writer.end()
+            await eventually(lambda: _is_writer(reader, True))
+            await settled(reader)
+    await is_like_fresh(uri, mine)
+
+
+async def _is_writer(client, wanted):
+    status = await status_of(client)
+    return status["is_writer"] is wanted and status["status"] == "WATCHING"
+
+
+async def test_who_is_stopped_in_the_middle_of_a_commit_does_not_finish_it(
+    folders, uri, server, proxy
+):
+    mine, other = folders
+    with machine(mine, uri, "team", environment(proxy.port)) as stopped:
+        await stopped.says(is_settled=True)
+        held = proxy.hold("PUT", r"chunks_\d+\.lance/_versions/")
+        write(mine, {"late.py": "late = 1\n"})
+        assert await anyio.to_thread.run_sync(held.reached.wait, 30)
+        stopped.send(signal.SIGSTOP)
+        codebase = of_team(other, uri)
+        async with serving(codebase) as client:
+            await eventually(lambda: _is_writer(client, True))
+            write(other, {"new.py": "banana = 1\n"})
+            await eventually(lambda: _finds(client, "banana", "new.py"))
+            held.release()  # the commit arrives; then its writer wakes up and tries again
+            stopped.send(signal.SIGCONT)
+            await stopped.says(is_writer=False)
+            await settled(client)
+            assert (await found(client, "late"))[:1] != ["late.py"]
+        await stopped.says(is_settled=True)  # its turn comes again, in which it writes
+    await is_like_fresh(uri, mine)
+
+
+async def _finds(client, query, file):
+    return (await found(client, query))[:1] == [file]
+
+
+async def test_who_is_stopped_in_the_middle_of_a_swap_replaces_nothing(folders, uri, proxy):
+    """A rebuild ends with the commit of the manifest, which names the new tables."""
+    mine, other = folders
+    with machine(mine, uri, "team", environment(proxy.port)) as stopped:
+        await stopped.says(is_settled=True)
+        held = proxy.hold("PUT", r"manifest\.lance/_versions/")
+        stopped.send(signal.SIGUSR1)  # force_reindex
+        assert await anyio.to_thread.run_sync(held.reached.wait, 30)
+        stopped.send(signal.SIGSTOP)
+        async with serving(of_team(other, uri)) as client:
+            await eventually(lambda: _is_writer(client, True))
+            await call(client, "trigger_index", force_reindex=True)
+            await settled(client)
+            held.release()
+            stopped.send(signal.SIGCONT)
+            await stopped.says(is_writer=False)
+            write(other, {"new.py": "banana = 1\n"})
+            await eventually(lambda: _finds(client, "banana", "new.py"))
+            await settled(client)
+    await is_like_fresh(uri, other)
+
+
+async def test_machines_that_are_stopped_at_random_leave_an_index_like_a_fresh_one(
+    folders, uri, server
+):
+    chance = random.Random(SEED)
+    port = server.port
+    with (
+        machine(folders[0], uri, "team", environment(port)) as one,
+        machine(folders[1], uri, "team", environment(port)) as two,
+    ):
+        await eventually(lambda: one.now.get("is_writer") or two.now.get("is_writer"))
+        turns, until, number = 0, time.monotonic() + STORM_SECONDS, 0
+        while time.monotonic() < until:
+            writer = one if one.now["is_writer"] else two
+            for _ in range(chance.randrange(1, 6)):
+                number += 1
+                name = f"part/module_{chance.randrange(12)}.py"
+                for root in folders:
+                    write(root, {name: f"value_{number} = {number}\n" * chance.randrange(1, 40)})
+                await anyio.sleep(chance.random() * 0.3)
+            writer.send(signal.SIGSTOP)
+            await anyio.sleep(chance.choice([0.1, 2 * SECONDS, 4 * SECONDS]))
+            writer.send(signal.SIGCONT)
+            turns += 1
+        assert turns
+        await eventually(lambda: one.now["is_writer"] is not two.now["is_writer"])
+        ends, stays = (one, two) if one.now["is_writer"] else (two, one)
+        await ends.end()
+        await stays.says(is_settled=True)
+    await is_like_fresh(uri, folders[0])
+
+
+async def test_who_is_stopped_while_it_fences_undoes_nothing(folders, uri, server, proxy):
+    """Nothing refuses the restoring of a version: it may arrive in another machine's turn."""
+    mine, other = folders
+    with machine(mine, uri, "team", environment(server.port)) as first:
+        await first.says(is_settled=True)
+        await first.end()
+    held = proxy.hold("PUT", r"chunks_\d+\.lance/_versions/")
+    with machine(mine, uri, "team", environment(proxy.port)) as stopped:
+        assert await anyio.to_thread.run_sync(held.reached.wait, 30)
+        stopped.send(signal.SIGSTOP)
+        async with serving(of_team(other, uri)) as client:
+            await eventually(lambda: _is_writer(client, True))
+            write(other, {"new.py": "banana = 1\n"})
+            await eventually(lambda: _finds(client, "banana", "new.py"))
+            await settled(client)
+            held.release()
+            stopped.send(signal.SIGCONT)
+            await stopped.says(is_writer=False, state="WATCHING")
+            await eventually(lambda: _is_complete(client))
+    await is_like_fresh(uri, other)
+
+
+async def _is_complete(client):
+    result = await client.call_tool("trigger_index", {})
+    return not result.is_error and result.structured_content["complete"]

@@ -1,0 +1,101 @@
+"""Whose an index is that does not lie on this machine: a name, since others know no path of ours.
+
+Each project has a random name, kept in the user's state folder with its path. So another checkout,
+on this machine or another one, is somebody else. A project that was moved keeps its name: nothing
+is left where it was. Machines that are meant to keep one index are given one name by their users.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import secrets
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+from vector_index_mcp.errors import StorageError
+from vector_index_mcp.indexing.locks import name_of
+
+OWNERS = "owners"
+_INSTALLATION = "installation"
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
+_LONGEST = 1_000
+
+
+class Owners:
+    """The names under which this user's projects own indexes elsewhere."""
+
+    def __init__(self, state_folder: Path) -> None:
+        self._folder = state_folder / OWNERS
+        self._installation = state_folder / _INSTALLATION
+
+    def name_of(self, project: str) -> str:
+        """The name of a project, which has one from now on.
+
+        Raises:
+            StorageError: If it cannot be kept.
+        """
+        text = _made_once(
+            self._folder / f"{name_of(project)}.json",
+            json.dumps({"path": project, "owner": secrets.token_hex(8)}),
+        )
+        known = _owner_in(text)
+        if known is None or known[0] != project:
+            raise StorageError(f"a file in {self._folder} is damaged; delete that folder")
+        return known[1]
+
+    def is_moved(self, owner: str) -> bool:
+        """Whether a project of that name has been here, and is no longer where it was."""
+        return any(name == owner and not os.path.isdir(path) for path, name in self._all())
+
+    def _all(self) -> Iterator[tuple[str, str]]:
+        for path in sorted(self._folder.glob("*.json")):
+            with contextlib.suppress(OSError, UnicodeDecodeError):
+                if (known := _owner_in(path.read_text(encoding="utf-8"))) is not None:
+                    yield known
+
+    @property
+    def place(self) -> str:
+        """Shared by processes that can hold a lock in the state folder against each other.
+
+        Another machine may have a copy of that folder, and so may this one after its next start.
+
+        Raises:
+            StorageError: If it cannot be kept.
+        """
+        installation = _made_once(self._installation, secrets.token_hex(16))
+        boot = ""
+        with contextlib.suppress(OSError):
+            boot = _BOOT.read_text(encoding="ascii")
+        known = "\0".join((installation, socket.gethostname(), boot))
+        return hashlib.sha256(known.encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def _made_once(path: Path, text: str) -> str:
+    """What the file at `path` says, which says `text` if it was not there."""
+    part = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not path.exists():
+            part.write_text(text, encoding="utf-8")
+            with contextlib.suppress(FileExistsError):  # by another process just now
+                os.link(part, path)
+            part.unlink()
+        return path.read_text(encoding="utf-8")[:_LONGEST]
+    except (OSError, UnicodeDecodeError) as error:
+        raise StorageError(
+            f"the folder {path.parent} cannot be written ({error}); set XDG_STATE_HOME to a folder "
+            "you may write"
+        ) from error
+
+
+def _owner_in(text: str) -> tuple[str, str] | None:
+    """The path and the name that a file holds; None if it is damaged."""
+    try:
+        match json.loads(text):
+            case {"path": str(path), "owner": str(owner)} if owner:
+                return path, owner
+    except (ValueError, RecursionError):
+        pass
+    return None
