@@ -53,6 +53,12 @@ class Proxy:
         self._held.append(held)
         return held
 
+    def let_talk(self) -> None:
+        """Let it answer again, also those who wait."""
+        self.is_silent = False
+        self._ended.set()
+        self._ended = threading.Event()
+
     def meet(self, method: str, path: str) -> None:
         self.requests.append(f"{method} {path}")
         for held in list(self._held):
@@ -60,6 +66,10 @@ class Proxy:
                 held.meet()
         if self.is_silent:
             self._ended.wait(_SECONDS)
+
+    def count(self, part: str) -> int:
+        """How many requests had `part` in their paths."""
+        return sum(part in request for request in list(self.requests))
 
     @contextmanager
     def running(self) -> Iterator["Proxy"]:

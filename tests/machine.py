@@ -89,7 +89,7 @@ async def _keep(root, uri, owner):
                 "is_writer": progress.is_writer,
                 "is_settled": progress.is_writer
                 and not codebase.is_busy
-                and not progress.lacks_vectors,
+                and 0 < progress.chunks == progress.embedded,
                 "state": progress.state,
                 "error": progress.error,
                 "chunks": progress.chunks,

@@ -27,9 +27,9 @@ from vector_index_mcp import editors
 from vector_index_mcp.errors import SettingsError
 
 PREFIX = "VECTOR_INDEX_"
-SECRETS = frozenset({"embedding_key", "http_token", "llm_key"})
+SECRETS = frozenset({"embedding_key", "http_token", "lancedb_key", "llm_key"})
 """Fields whose values no message repeats."""
-_UNSHOWN = SECRETS | {"embedding_url", "shared_cache"}  # which is refused if it holds a password
+_UNSHOWN = SECRETS | {"embedding_url", "lancedb_uri", "shared_cache"}  # refused with a password
 
 _OTHERS = frozenset({"ENV_FILE", "RUNTIME_DIR"})
 """Variables that are read before there are settings."""
@@ -37,7 +37,8 @@ _OTHERS = frozenset({"ENV_FILE", "RUNTIME_DIR"})
 _SERVER = re.compile(
     r"https?://([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?(?:/[A-Za-z0-9._~/%-]*)?"
 )
-_STORE = re.compile(r"(?:s3|gs|az)://[A-Za-z0-9]")
+_BUCKETS = ("s3", "gs", "az")
+_STORE = re.compile(rf"(?:{'|'.join(_BUCKETS)})://[A-Za-z0-9]")
 _MOST = 1_000_000_000  # for numbers that nothing else limits; no clock or file goes further
 
 
@@ -50,6 +51,29 @@ class Settings(BaseModel):
         ".lancedb",
         min_length=1,
         description="Where the index lies: a folder (relative to the project) or a LanceDB URI",
+    )
+    remote_owner: str = Field(
+        "",
+        max_length=200,
+        pattern=r"^[!-~]*$",
+        description="The owner's name of an index on object storage or a server, the same on all "
+        "machines that are meant to keep it; empty: only this project on this machine is",
+    )
+    lancedb_key: str = Field(
+        "",
+        repr=False,
+        pattern=r"^[!-~]*$",
+        max_length=10_000,
+        description="The key of LanceDB's own server, for an index at db://",
+    )
+    lancedb_key_file: str = Field(
+        "", description="A file that holds this key and nothing else, instead of it"
+    )
+    lancedb_region: str = Field("us-east-1", description="The region of LanceDB's own server")
+    lancedb_host: str = Field(
+        "",
+        pattern=r"^(https?://[^@]+)?$",
+        description="The address of LanceDB's own server, if it is not that of LanceDB Cloud",
     )
     embedding_model: str = Field(
         "all-MiniLM-L6-v2",
@@ -168,6 +192,21 @@ class Settings(BaseModel):
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"] = Field(
         "WARNING", description="How much is logged to stderr"
     )
+
+    @field_validator("lancedb_uri")
+    @classmethod
+    def _a_place(cls, value: str) -> str:
+        scheme, has_scheme, rest = value.partition("://")
+        if has_scheme and scheme in _BUCKETS and "@" in rest.partition("/")[0]:
+            raise ValueError("no key belongs into it, give it as the cloud's own tools want it")
+        return value
+
+    @field_validator("lancedb_key_file")
+    @classmethod
+    def _one_key_of_lancedb(cls, value: str, info: ValidationInfo) -> str:
+        if value and info.data.get("lancedb_key"):
+            raise ValueError(f"there is a key in {PREFIX}LANCEDB_KEY as well, unset one of them")
+        return value
 
     @field_validator("embedding_dimension", mode="before")
     @classmethod

@@ -167,7 +167,8 @@ def test_of_a_project_that_was_copied_the_original_stays_as_it_is(project, setti
 
 
 def test_tables_that_do_not_lie_here_are_left_alone_without_their_password(project):
-    found = belongings.of_project(project, Settings(lancedb_uri="s3://key:geheim123@bucket/x"))
+    settings = Settings().model_copy(update={"lancedb_uri": "s3://key:geheim123@bucket/x"})
+    found = belongings.of_project(project, settings)
     [uri] = [path for path in lefts(found) if "bucket" in path]
     assert "geheim123" not in uri
     assert places(found) == [project / ".lancedb"]  # from before

@@ -29,6 +29,8 @@ from serving import (
 from waiting import eventually
 from writing import write
 
+from vector_index_mcp.engine.store import reach, tables
+from vector_index_mcp.errors import Problem, StorageError
 from vector_index_mcp.indexing.keeper import Role
 from vector_index_mcp.indexing.place import Remote
 from vector_index_mcp.objects.store import opened
@@ -64,6 +66,7 @@ def reached(monkeypatch):
     def lead(port):
         for name, value in variables(port).items():
             monkeypatch.setenv(name, value)
+        tables._session.cache_clear()  # it keeps what it has read of the variables
 
     return lead
 
@@ -199,11 +202,22 @@ async def test_who_is_stopped_in_the_middle_of_a_commit_does_not_finish_it(
             await eventually(lambda: _finds(client, "banana", "new.py"))
             held.release()  # the commit arrives; then its writer wakes up and tries again
             stopped.send(signal.SIGCONT)
-            await stopped.says(is_writer=False)
+            await stopped.says(is_writer=False, state="WATCHING")
+            await quiet(proxy, ".lance/")
             await settled(client)
-            assert (await found(client, "late"))[:1] != ["late.py"]
+            await is_like_fresh(uri, other)
         await stopped.says(is_settled=True)  # its turn comes again, in which it writes
     await is_like_fresh(uri, mine)
+
+
+async def quiet(proxy, part):
+    """Wait until nothing has been asked for a while; what does not come sets no event."""
+    while True:
+        before = proxy.count(part)
+        with anyio.move_on_after(0.7):
+            await anyio.sleep_forever()
+        if proxy.count(part) == before:
+            return
 
 
 async def _finds(client, query, file):
@@ -221,11 +235,10 @@ async def test_who_is_stopped_in_the_middle_of_a_swap_replaces_nothing(folders, 
         stopped.send(signal.SIGSTOP)
         async with serving(of_team(other, uri)) as client:
             await eventually(lambda: _is_writer(client, True))
-            await call(client, "trigger_index", force_reindex=True)
-            await settled(client)
             held.release()
             stopped.send(signal.SIGCONT)
-            await stopped.says(is_writer=False)
+            await stopped.says(is_writer=False, state="WATCHING")
+            await quiet(proxy, ".lance/")
             write(other, {"new.py": "banana = 1\n"})
             await eventually(lambda: _finds(client, "banana", "new.py"))
             await settled(client)
@@ -288,3 +301,97 @@ async def test_who_is_stopped_while_it_fences_undoes_nothing(folders, uri, serve
 async def _is_complete(client):
     result = await client.call_tool("trigger_index", {})
     return not result.is_error and result.structured_content["complete"]
+
+
+@pytest.fixture
+async def kept(folders, uri):
+    """An index that a machine has made and left."""
+    codebase = of_team(folders[0], uri)
+    async with codebase.running():
+        await converged(codebase)
+    return folders[0]
+
+
+def refuse_to_write(proxy, answer=(403, "<Error><Code>AccessDenied</Code></Error>")):
+    proxy.refused, proxy.answer = ("PUT", "POST", "DELETE"), answer
+
+
+async def test_with_a_key_that_may_only_read_the_index_is_read_and_nothing_is_tried_for_ever(
+    kept, uri, proxy, reached
+):
+    refuse_to_write(proxy)
+    reached(proxy.port)
+    write(kept, {"new.py": "banana = 1\n"})
+    before = await contents(uri)
+    async with serving(of_team(kept, uri)) as client:
+        result = await call(client, "search_index", query="apple_3")
+        assert result["results"][0]["file_path"] == "part/module_3.py"
+        assert "the key may not do this there" in result["note"]
+        status = await status_of(client)
+        assert (status["status"], status["error_message"]) == ("WATCHING", None)
+        assert "only read" in status["index_writer"] or "may not" in status["index_writer"]
+        assert "may not do this" in await failing_call(client, "trigger_index")
+    visitor = of_team(kept, uri)
+    async with visitor.running(Role.VISITOR):
+        with pytest.raises(StorageError, match="may not do this") as raised:
+            await visitor.index.trigger(force_reindex=False)
+        assert raised.value.problem is Problem.STORE_FORBIDS
+        assert (await visitor.search("apple_3", 1)).hits
+    assert await contents(uri) == before
+
+
+async def test_a_server_that_never_answers_keeps_nobody_waiting(
+    kept, uri, proxy, reached, monkeypatch
+):
+    monkeypatch.setattr(reach, "_SECONDS", dict.fromkeys(reach._SECONDS, 2.0))
+    reached(proxy.port)
+    async with serving(of_team(kept, uri)) as client:
+        await settled(client)
+        proxy.is_silent = True
+        assert "does not answer" in await failing_call(client, "search_index", query="apple_3")
+        status = await eventually(lambda: _is_in_error_by(client, "not"))
+        assert "force_reindex" not in status["error_message"]
+        proxy.let_talk()
+        await settled(client)
+        result = await client.call_tool("search_index", {"query": "apple_3"})
+        assert not result.is_error, result.content
+
+
+async def _is_in_error_by(client, words):
+    status = await status_of(client)
+    return words in (status["error_message"] or "") and status
+
+
+async def test_no_key_is_shown_whatever_the_server_quotes(
+    kept, uri, proxy, reached, monkeypatch, caplog
+):
+    monkeypatch.setenv("AWS_SESSION_TOKEN", "a-token-of-a-test")
+    refuse_to_write(proxy, (400, "Bad {headers}"))
+    proxy.refused = ("GET", "PUT", "POST", "DELETE", "HEAD")
+    reached(proxy.port)
+    async with serving(of_team(kept, uri)) as client:
+        status = await eventually(lambda: _in_error(client))
+        said = await failing_call(client, "search_index", query="apple_3")
+    for text in (str(status), said, caplog.text):
+        assert "a-token-of-a-test" not in text
+        assert "a-secret-of-a-test" not in text
+        assert "Credential=" not in text
+
+
+async def test_what_looks_damaged_is_opened_again_and_built_anew_only_if_somebody_wants_that(
+    kept, uri
+):
+    objects = opened(uri)
+    manifests = [e.name for e in await objects.entries("manifest.lance/data/")]
+    [table] = {e.name.partition("/")[0] for e in await objects.entries() if "chunks" in e.name}
+    data = [entry.name for entry in await objects.entries(f"{table}/data/")]
+    await objects.delete(data)
+    async with serving(of_team(kept, uri)) as client:
+        status = await eventually(lambda: _in_error(client))
+        assert "it is opened again by itself" in status["error_message"]
+        left = {entry.name for entry in await objects.entries()}
+        assert manifests[0] in left
+        assert {table} == {name.partition("/")[0] for name in left if "chunks" in name}
+        await call(client, "trigger_index", force_reindex=True)
+        await settled(client)
+    await is_like_fresh(uri, kept)

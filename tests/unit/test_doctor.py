@@ -235,7 +235,7 @@ def test_a_setting_that_there_is_not_is_told(case):
 
 
 def test_a_password_in_a_setting_is_not_told(tmp_path):
-    uri = "s3://user:hunter2hunter2@host/bucket"
+    uri = "hdfs://user:hunter2hunter2@host/bucket"
     case = make_case(tmp_path, tmp_path, lancedb_uri=uri)
     case = replace(case, origins={"lancedb_uri": "environment"})
     for finding in (places.settings(case), places.index_folder(case)):

@@ -28,8 +28,13 @@ FIELDS = {
     "lancedb_uri": Case(
         ".lancedb",
         {"/srv/index": "/srv/index", "s3://bucket/a b": "s3://bucket/a b"},
-        {"": "at least 1 character"},
+        {"": "at least 1 character", "s3://k:geheim@bucket/x": "no key belongs into it"},
     ),
+    "remote_owner": Case("", {"team": "team"}, {"two words": "match", "x" * 201: "at most 200"}),
+    "lancedb_key": Case("", {"sk-1": "sk-1"}, {"two words": "match"}),
+    "lancedb_key_file": Case("", {"/run/key": "/run/key"}, {}),
+    "lancedb_region": Case("us-east-1", {"eu-west-1": "eu-west-1"}, {}),
+    "lancedb_host": Case("", {"http://127.0.0.1:1": "http://127.0.0.1:1"}, {"x": "match"}),
     "embedding_model": Case(
         "all-MiniLM-L6-v2",
         {"owner/name": "owner/name", "./folder": "./folder"},
@@ -300,8 +305,9 @@ def test_a_password_in_an_address_is_not_shown(set_variable, url):
     assert "geheim" not in str(caught.value)
 
 
-@pytest.mark.parametrize(("name", "value"), [("embedding_key", "geheim"), ("llm_key", "geheim")])
-def test_a_key_is_not_shown_with_the_settings(set_variable, name, value):
+@pytest.mark.parametrize("name", ["embedding_key", "llm_key", "lancedb_key"])
+def test_a_key_is_not_shown_with_the_settings(set_variable, name):
+    value = "geheim"
     set_variable(name, value)
     assert "geheim" not in repr(load()) + str(load())
 

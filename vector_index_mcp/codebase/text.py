@@ -95,6 +95,8 @@ def of_status(status: "IndexStatus") -> str:
     lines.append("; ".join(filter(None, parts)))
     if status.index_problem:
         lines.append(f"index problem: {status.index_problem}; it lies in {status.index_location}")
+    if status.index_writer:
+        lines.append(f"it lies at {status.index_location}; it is written by {status.index_writer}")
     if status.current_run:
         lines.append(f"now: {status.current_run.kind}: {of_run(status.current_run)}")
         if status.current_run.seconds_left is not None:
@@ -160,6 +162,8 @@ def state_of(status: "IndexStatus") -> str:
     if status.status == "INITIALIZING" and not status.is_writer:
         return f"changes are not noticed now ({_TO_NOTICE})"
     if status.status == "WATCHING" and status.watcher.mode == "off":
+        if status.index_writer and not status.is_writer:
+            return "only read here"
         return "up to date" if status.is_writer else "kept up to date by another process"
     return status.status
 

@@ -137,6 +137,9 @@ class IndexStatus(BaseModel):
     index_problem: str | None = Field(
         None, description="Why the index does not lie where it was configured to"
     )
+    index_writer: str | None = Field(
+        None, description="Who writes an index that does not lie on this machine"
+    )
     index_bytes: int | None
     memory_bytes: int
     worker_memory_bytes: int | None
@@ -346,6 +349,7 @@ async def index_status(codebase: "Codebase") -> IndexStatus:
         ),
         index_location=now.uri,
         index_problem=now.displaced or None,
+        index_writer=now.writer or None,
         index_bytes=now.size_bytes,
         memory_bytes=psutil.Process().memory_info().rss,
         worker_memory_bytes=_memory_of(now.worker_pid),

@@ -6,6 +6,7 @@ A running service is asked, and none is started: without one the index is opened
 import os
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -39,6 +40,7 @@ from vector_index_mcp.indexing.ledger import FAILED, INDEXED, SKIPPED, Ledger
 if TYPE_CHECKING:  # it imports LanceDB, which crashes where the processor lacks something
     from vector_index_mcp.engine.store import Index
     from vector_index_mcp.indexing.opening import Opener
+    from vector_index_mcp.indexing.remote_opening import RemoteOpener
 
 _SLOW_SECONDS = 2.0
 _COMMIT_SECONDS = 2.0  # what looks wrong in the middle of a commit is right after it
@@ -84,7 +86,7 @@ def _silent(case: Case, endpoint: Endpoint) -> Finding:
             f"look at {endpoint.log}, then kill process {pid}",
         )
     try:
-        is_taken = _opener(case).is_taken()
+        is_taken = awaited(_opener(case).has_writer)
     except StoreError as error:
         return failed_by(error, case.subject.remedies)
     if is_taken:
@@ -92,10 +94,15 @@ def _silent(case: Case, endpoint: Endpoint) -> Finding:
     return ok("none runs; the first client starts one")
 
 
-def _opener(case: Case) -> "Opener":
+def _opener(case: Case) -> "Opener | RemoteOpener":
     from vector_index_mcp.indexing.opening import Opener
+    from vector_index_mcp.indexing.place import Remote
+    from vector_index_mcp.indexing.remote_opening import RemoteOpener
 
-    return Opener(case.subject.place, "", case.state_folder, case.subject.remedies)
+    subject = case.subject
+    if case.index_folder is None:
+        return RemoteOpener(subject.place, "", case.state_folder, Remote())
+    return Opener(subject.place, "", case.state_folder, subject.remedies)
 
 
 def _is_ours(pid: int) -> bool:
@@ -119,9 +126,10 @@ def index(case: Case) -> Finding:
 async def _index(case: Case) -> Finding:
     from vector_index_mcp.engine.store import Index
     from vector_index_mcp.indexing.ownership import Standing
+    from vector_index_mcp.indexing.remote_opening import RemoteOpener
 
     opener, place, build = _opener(case), case.subject.place, case.subject.build
-    standing = opener.locate() if case.index_folder else Standing.OURS
+    standing = Standing.OURS if isinstance(opener, RemoteOpener) else opener.locate()
     if standing is Standing.COPY:
         return warning("it is a copy of another index", f"{build} makes it your own")
     opened = await Index.open(opener.uri) if standing is Standing.OURS else None
@@ -142,9 +150,23 @@ async def _index(case: Case) -> Finding:
         remedy = case.subject.remedies.of(Problem.INDEX_OF_ANOTHER)
         return failed(f"it belongs to {owner}", remedy)
     finding = _judged(ledger, size, build)
+    if isinstance(opener, RemoteOpener):
+        return await _elsewhere(opener, finding)
     if opener.displaced and finding.verdict is Verdict.OK:
         return warning(f"{finding.words}, in {opener.uri}", opener.displaced)
     return finding
+
+
+async def _elsewhere(opener: "RemoteOpener", finding: Finding) -> Finding:
+    """What is to be said of an index that does not lie on this machine."""
+    await opener.has_writer()
+    writer = f"written by {opener.writer}" if opener.writer else "written by nobody now"
+    words = f"{finding.words}, at {opener.uri}, {writer}"
+    if finding.verdict is not Verdict.OK:
+        return replace(finding, words=words)
+    if obstacle := await opener.obstacle():
+        return warning(words, f"it can only be read from here: {obstacle}")
+    return ok(words)
 
 
 async def _ledger(opened: "Index") -> Ledger:

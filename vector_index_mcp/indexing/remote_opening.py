@@ -63,6 +63,7 @@ class RemoteOpener:
         self._owners = Owners(state_folder)
         self._lock = new_lock(lock_of(place.uri, state_folder))
         self._lease: Lease | None = None
+        self._is_owner = False
         self._begun = anyio.Event()
 
     @property
@@ -74,7 +75,7 @@ class RemoteOpener:
     def writer(self) -> str:
         """Who writes the index, for people; empty if nobody knows."""
         if self.refusal is not None:
-            return f"not this process: {self.refusal}"
+            return f"other machines alone, since {self.refusal}"
         said = self._lease.said if self._lease is not None else None
         if said is None or not said.holder:
             return ""
@@ -144,6 +145,14 @@ class RemoteOpener:
             return said is not None and bool(said.holder)
         return await anyio.to_thread.run_sync(is_held, Path(self._lock.lock_file))
 
+    async def obstacle(self) -> str:
+        """Why nothing can be written there; empty if it can. Writes an object and removes it."""
+        try:
+            await (await self._its_lease()).probe()
+        except StorageError as error:
+            return str(error)
+        return ""
+
     async def may_be_read(self) -> bool:
         """Always: who has set the URI wants to."""
         return True
@@ -172,6 +181,7 @@ class RemoteOpener:
         owner = await self._owner()
         if index.manifest.owner != owner:
             if not self._may_keep(index.manifest.owner, owner):
+                self._is_owner = False
                 raise self._foreign(index.manifest.owner, "")
             await index.adopt(owner)
         records, holdings = await index.store.records(), await index.store.holdings()
@@ -210,7 +220,9 @@ class RemoteOpener:
         return await anyio.to_thread.run_sync(self._owners.name_of, self._place.owner)
 
     async def _check_owner(self, lease: Lease) -> None:
-        """Before anything is written there, also the lease."""
+        """Before anything is written there, also the lease; `open` looks again."""
+        if self._is_owner:
+            return
         try:
             found = await owner_of(self.uri)
         except DamagedIndexError:
@@ -222,6 +234,7 @@ class RemoteOpener:
             with contextlib.suppress(StorageError):
                 said = await lease.look()
             raise self._foreign(found, said.host if said is not None else "")
+        self._is_owner = True
 
     def _may_keep(self, found: str, owner: str) -> bool:
         """Whether an index of the owner `found` may become one of `owner`."""

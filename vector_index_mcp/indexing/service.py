@@ -372,5 +372,6 @@ class LiveIndex:
             absent=absent,
             uri=self.uri,
             displaced=self.displaced,
+            writer=self._keeper.opener.writer,
             size_bytes=size,
         )

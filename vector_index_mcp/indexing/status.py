@@ -129,6 +129,8 @@ class Status:
     uri: str
     displaced: str
     """Why the index does not lie where it was configured to; empty if it does."""
+    writer: str
+    """Who writes it, where it does not lie on this machine; empty if nobody knows."""
     size_bytes: int | None
     """On disk; None where that cannot be said cheaply."""
 
@@ -157,6 +159,7 @@ def status_of(
     absent: Mapping[str, str],
     uri: str,
     displaced: str,
+    writer: str,
     size_bytes: int | None,
 ) -> Status:
     """The status of an index.
@@ -173,6 +176,7 @@ def status_of(
         absent: Folders that are out of reach, by name, and why.
         uri: Where it lies.
         displaced: Why it does not lie where it was configured to.
+        writer: Who writes it, where it does not lie on this machine.
         size_bytes: On disk.
     """
     indexer, freshness = (kept.indexer, kept.freshness) if kept is not None else (None, None)
@@ -202,6 +206,7 @@ def status_of(
         blind_spot=freshness.blind_spot if freshness is not None else "",
         uri=uri,
         displaced=displaced,
+        writer=writer,
         size_bytes=size_bytes,
     )
 

@@ -116,7 +116,7 @@ class Lease:
             StorageError: If the store cannot be written, or lets two machines write at once.
         """
         self._holder = ""
-        await self._probe()
+        await self.probe()
         said = await self.look()
         if said is not None and said.holder and not self._may_take_from(said):
             return False
@@ -190,7 +190,7 @@ class Lease:
             except StorageError:
                 return
 
-    async def _probe(self) -> None:
+    async def probe(self) -> None:
         """Make sure that the store refuses to overwrite what it is told not to.
 
         Some ignore these conditions, and say nothing: there, two machines would write at once.

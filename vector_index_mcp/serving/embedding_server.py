@@ -1,20 +1,16 @@
-"""The embedding server that the settings name: its key, and what is kept from it."""
+"""The embedding server that the settings name, and what is kept from it."""
 
-import re
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 
 from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.engine.embedder import Embedder
 from vector_index_mcp.engine.probed_model import Server
 from vector_index_mcp.engine.remote import ServerEmbedder
-from vector_index_mcp.errors import Problem, SettingsError
+from vector_index_mcp.errors import Problem
 from vector_index_mcp.files.secrets import masked
+from vector_index_mcp.serving.keys import key_of
 from vector_index_mcp.settings import Settings, host_of, is_local
-
-_LONGEST_KEY_BYTES = 10_000
-_KEY = re.compile(rb"[!-~]+")
 
 
 def server_embedder(
@@ -37,26 +33,7 @@ def server_embedder(
         Server(url, host_of(url), is_local(url), model, dimension),
         cache,
         reranker,
-        key_of=partial(_key_of, settings),
+        key_of=partial(key_of, settings.embedding_key, settings.embedding_key_file),
         mask=lambda text: masked(text)[0],
         remedy_of=remedy_of,
     )
-
-
-def _key_of(settings: Settings) -> str:
-    """The key of the server.
-
-    Raises:
-        OSError: If its file cannot be read.
-        SettingsError: If that holds no key.
-    """
-    if not settings.embedding_key_file:
-        return settings.embedding_key
-    path = Path(settings.embedding_key_file).expanduser()
-    if not path.is_file():  # a pipe would keep us waiting
-        raise SettingsError(f"{path} is not a file")
-    with path.open("rb") as file:
-        key = file.read(_LONGEST_KEY_BYTES + 1).strip()
-    if len(key) > _LONGEST_KEY_BYTES or not _KEY.fullmatch(key):
-        raise SettingsError(f"{path} does not hold a key alone")
-    return key.decode()

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from vector_index_mcp.engine.embedder import Embedder
     from vector_index_mcp.engine.worker_process import Worker
     from vector_index_mcp.indexing.keeper import Options
+    from vector_index_mcp.indexing.place import Remote
     from vector_index_mcp.indexing.preparing.crew import Crew
     from vector_index_mcp.indexing.preparing.recipe import Recipe
     from vector_index_mcp.indexing.remedies import Remedies
@@ -299,7 +300,16 @@ def _options_of(settings: Settings, recipe: "Recipe", remedies: "Remedies") -> "
         rescan_seconds=settings.rescan_seconds,
         state_folder=state_folder(),
         remedies=remedies,
+        remote=_remote_of(settings),
     )
+
+
+def _remote_of(settings: Settings) -> "Remote":
+    from vector_index_mcp.indexing.place import Remote
+    from vector_index_mcp.serving.keys import key_of
+
+    key = key_of(settings.lancedb_key, settings.lancedb_key_file)
+    return Remote(settings.remote_owner, key, settings.lancedb_region, settings.lancedb_host)
 
 
 def _embedder_of(settings: Settings, remedies: "Remedies", other: str = "") -> "Embedder":
