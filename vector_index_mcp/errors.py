@@ -84,6 +84,10 @@ class Problem(StrEnum):
     """The object store would be asked without encryption."""
     STORE_UNCONDITIONAL = auto()
     """The object store overwrites what it is told to keep."""
+    LANCEDB_SILENT = auto()
+    """LanceDB's own server cannot be reached, or does not answer."""
+    LANCEDB_REFUSES = auto()
+    """LanceDB's own server wants a key, or another one."""
     STORE_READER_MISSING = auto()
     """What reads object stores is not installed."""
     MODEL_NOWHERE = auto()

@@ -36,6 +36,7 @@ from vector_index_mcp.errors import (
     StoreError,
 )
 from vector_index_mcp.indexing.ledger import FAILED, INDEXED, SKIPPED, Ledger
+from vector_index_mcp.serving.loading import remote_of
 
 if TYPE_CHECKING:  # it imports LanceDB, which crashes where the processor lacks something
     from vector_index_mcp.engine.store import Index
@@ -96,12 +97,14 @@ def _silent(case: Case, endpoint: Endpoint) -> Finding:
 
 def _opener(case: Case) -> "Opener | RemoteOpener":
     from vector_index_mcp.indexing.opening import Opener
-    from vector_index_mcp.indexing.place import Remote
     from vector_index_mcp.indexing.remote_opening import RemoteOpener
+    from vector_index_mcp.indexing.server_opening import ServerOpener
 
     subject = case.subject
     if case.index_folder is None:
-        return RemoteOpener(subject.place, "", case.state_folder, Remote())
+        is_server = subject.place.uri.startswith("db://")
+        opener = ServerOpener if is_server else RemoteOpener
+        return opener(subject.place, "", case.state_folder, remote_of(case.settings))
     return Opener(subject.place, "", case.state_folder, subject.remedies)
 
 
@@ -132,7 +135,8 @@ async def _index(case: Case) -> Finding:
     standing = Standing.OURS if isinstance(opener, RemoteOpener) else opener.locate()
     if standing is Standing.COPY:
         return warning("it is a copy of another index", f"{build} makes it your own")
-    opened = await Index.open(opener.uri) if standing is Standing.OURS else None
+    server = remote_of(case.settings).server
+    opened = await Index.open(opener.uri, server=server) if standing is Standing.OURS else None
     if opened is None:
         if standing is Standing.OURS:
             return warning("it is of another format", f"{build} builds it anew")

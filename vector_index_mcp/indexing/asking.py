@@ -123,13 +123,23 @@ async def ask(
         QueryError: If `find` makes nothing of the question.
         StoreError: If there is no index that could be read.
     """
+    is_again = False
     await live_index.make_sure()
     await live_index.wait_for_first_scan()
     if live_index.vectors is not None:
         live_index.vectors.check_model()
-    async with live_index.reading() as (index, ledger):
-        question = Question(live_index, text, index, ledger, wait_for_model=wait_for_model)
-        hits = await _found(live_index, find, question, index.store, limit + _SPARE_HITS)
+    while True:
+        async with live_index.reading() as (index, ledger):
+            question = Question(live_index, text, index, ledger, wait_for_model=wait_for_model)
+            try:
+                hits = await _found(live_index, find, question, index.store, limit + _SPARE_HITS)
+                break
+            except StorageError:
+                raise
+            except StoreError:  # another machine may have tidied up what was just being read
+                if is_again or not live_index.forget_reading():
+                    raise
+        is_again = True
     if live_index.indexer is not None:
         # Newer than the one the search began with: it knows the commits since.
         ledger = live_index.ledger

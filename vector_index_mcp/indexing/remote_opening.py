@@ -61,9 +61,11 @@ class RemoteOpener:
         self._chunker = chunker
         self._remote = remote
         self._owners = Owners(state_folder)
-        self._lock = new_lock(lock_of(place.uri, state_folder))
+        self._lock_file = lock_of(place.uri, state_folder)
+        self._lock = new_lock(self._lock_file)
         self._lease: Lease | None = None
         self._is_owner = False
+        self._is_writing = False  # without a lease
         self._begun = anyio.Event()
 
     @property
@@ -91,12 +93,12 @@ class RemoteOpener:
             StoreError: If the place cannot be used now.
         """
         self.refusal = None
-        if not await anyio.to_thread.run_sync(self._is_locked_here):
+        if not await self._lock_here():
             return False
         is_taken = False
         try:
             lease = await self._its_lease()
-            await self._check_owner(lease)
+            await self._check_owner()
             is_taken = await lease.take()
         except StorageError as error:
             if error.problem not in _READ_ONLY:
@@ -106,18 +108,23 @@ class RemoteOpener:
             if is_taken:
                 self._begun.set()
             else:
-                await anyio.to_thread.run_sync(self._unlock)
+                await self._unlock()
         return is_taken
 
-    def _is_locked_here(self) -> bool:
-        try:
-            Path(self._lock.lock_file).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            return is_acquired(self._lock)
-        except OSError as error:
-            raise StorageError(f"{self._lock.lock_file} cannot be locked ({error})") from error
+    async def _lock_here(self) -> bool:
+        """Keep other processes of this machine from writing; False if one does."""
 
-    def _unlock(self) -> None:
-        self._lock.release(force=True)
+        def lock() -> bool:
+            self._lock_file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            return is_acquired(self._lock)
+
+        try:
+            return await anyio.to_thread.run_sync(lock)
+        except OSError as error:
+            raise StorageError(f"{self._lock_file} cannot be locked ({error})") from error
+
+    async def _unlock(self) -> None:
+        await anyio.to_thread.run_sync(lambda: self._lock.release(force=True))
 
     async def _its_lease(self) -> Lease:
         if self._lease is None:
@@ -136,14 +143,14 @@ class RemoteOpener:
         """Let another process become the writer; call it when nothing is written any more."""
         if self._lease is not None:
             await self._lease.release()
-        await anyio.to_thread.run_sync(self._unlock)
+        await self._unlock()
 
     async def has_writer(self) -> bool:
         """Whether another process is the writer, as far as is known. Changes nothing."""
         with contextlib.suppress(StoreError):
             said = await (await self._its_lease()).look()
             return said is not None and bool(said.holder)
-        return await anyio.to_thread.run_sync(is_held, Path(self._lock.lock_file))
+        return await anyio.to_thread.run_sync(is_held, self._lock_file)
 
     async def obstacle(self) -> str:
         """Why nothing can be written there; empty if it can. Writes an object and removes it."""
@@ -175,7 +182,7 @@ class RemoteOpener:
             self.is_anew = False
 
     async def _open(self) -> Opened:
-        index = await Index.open(self.uri, self._turn)
+        index = await Index.open(self.uri, self._turn, self._remote.server)
         if index is None:
             return await self.start_over()
         owner = await self._owner()
@@ -196,14 +203,18 @@ class RemoteOpener:
             StoreError: If that is not possible.
         """
         self._check()
+        return await self._made_anew()
+
+    async def _made_anew(self) -> Opened:
         manifest = Manifest(owner=await self._owner(), chunker=self._chunker)
-        return self._opened(await Index.create(self.uri, manifest, self._turn), Ledger(), 0)
+        index = await Index.create(self.uri, manifest, self._turn, self._remote.server)
+        return self._opened(index, Ledger(), 0)
 
     def _opened(self, index: Index, ledger: Ledger, last_revision: int) -> Opened:
         return Opened(index, ledger, last_revision, self._check, self.start_over)
 
     @property
-    def _turn(self) -> int:
+    def _turn(self) -> int | None:
         assert self._lease is not None, "opened without a lease"
         return self._lease.number
 
@@ -219,20 +230,19 @@ class RemoteOpener:
             return self._remote.owner
         return await anyio.to_thread.run_sync(self._owners.name_of, self._place.owner)
 
-    async def _check_owner(self, lease: Lease) -> None:
+    async def _check_owner(self) -> None:
         """Before anything is written there, also the lease; `open` looks again."""
         if self._is_owner:
             return
         try:
-            found = await owner_of(self.uri)
+            found = await owner_of(self.uri, self._remote.server)
         except DamagedIndexError:
             if self.is_anew:
                 return
             raise
         if found and not self._may_keep(found, await self._owner()):
-            said = None
-            with contextlib.suppress(StorageError):
-                said = await lease.look()
+            await self.has_writer()  # who it was last, if there is a lease
+            said = self._lease.said if self._lease is not None else None
             raise self._foreign(found, said.host if said is not None else "")
         self._is_owner = True
 

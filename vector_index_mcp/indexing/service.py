@@ -13,6 +13,7 @@ import anyio.to_thread
 from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.engine.embedder import Embedder
 from vector_index_mcp.engine.store import Index
+from vector_index_mcp.engine.store.reach import is_local
 from vector_index_mcp.errors import BusyError, ModelNotFoundError, Problem, StoreError
 from vector_index_mcp.files.folder import Folder, Folders, absence_of
 from vector_index_mcp.indexing.activity import Activity
@@ -23,6 +24,7 @@ from vector_index_mcp.indexing.ledger import Ledger
 from vector_index_mcp.indexing.pipeline import Pipeline
 from vector_index_mcp.indexing.place import Place
 from vector_index_mcp.indexing.preparing.crew import Crew
+from vector_index_mcp.indexing.reading import Reader
 from vector_index_mcp.indexing.run import Kind, Run
 from vector_index_mcp.indexing.state import StateMachine
 from vector_index_mcp.indexing.status import Progress, Status, status_of
@@ -71,6 +73,7 @@ class LiveIndex:
         self.pipeline = Pipeline(self.folders, crew, cache, self.activity, team)
         self.cached_embedder = CachedEmbedder(embedder, cache, self.activity, team)
         self.remedies = options.remedies
+        self._reader = Reader(place.uri, options.remote.server)
         self._options = options
         self._cache = cache
         self._keeper = Keeper(
@@ -298,17 +301,33 @@ class LiveIndex:
         if self.indexer is not None:
             yield self.indexer.live.index, self.indexer.live.ledger
             return
+        if not is_local(self.uri):
+            found = await self._reader.read()
+            if found is None:
+                raise self._missing()
+            yield found
+            return
         is_ours = await self._keeper.opener.may_be_read()
         index = await Index.open(self.uri) if is_ours else None
         if index is None:
-            if self.state.error:
-                raise StoreError(self.state.error)
-            raise StoreError("nothing is indexed yet", Problem.INDEX_MISSING)
+            raise self._missing()
         try:
             records, holdings = await index.store.records(), await index.store.holdings()
             yield index, Ledger.reconciled(records, holdings)
         finally:
             index.close()
+
+    def _missing(self) -> StoreError:
+        if self.state.error:
+            return StoreError(self.state.error)
+        return StoreError("nothing is indexed yet", Problem.INDEX_MISSING)
+
+    def forget_reading(self) -> bool:
+        """Have an index elsewhere opened again; False if there is no other view to be had of it."""
+        if is_local(self.uri) or self.indexer is not None:
+            return False
+        self._reader.forget()
+        return True
 
     async def make_sure(self) -> None:
         """Open the index again if that is due.

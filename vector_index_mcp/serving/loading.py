@@ -300,16 +300,24 @@ def _options_of(settings: Settings, recipe: "Recipe", remedies: "Remedies") -> "
         rescan_seconds=settings.rescan_seconds,
         state_folder=state_folder(),
         remedies=remedies,
-        remote=_remote_of(settings),
+        remote=remote_of(settings),
     )
 
 
-def _remote_of(settings: Settings) -> "Remote":
+def remote_of(settings: Settings) -> "Remote":
+    """What is set about an index that does not lie on this machine.
+
+    Raises:
+        OSError: If the file of the key cannot be read.
+        SettingsError: If it holds no key.
+    """
+    from vector_index_mcp.engine.lancedb_server import Server
     from vector_index_mcp.indexing.place import Remote
     from vector_index_mcp.serving.keys import key_of
 
     key = key_of(settings.lancedb_key, settings.lancedb_key_file)
-    return Remote(settings.remote_owner, key, settings.lancedb_region, settings.lancedb_host)
+    server = Server(key, settings.lancedb_region, settings.lancedb_host)
+    return Remote(settings.remote_owner, server)
 
 
 def _embedder_of(settings: Settings, remedies: "Remedies", other: str = "") -> "Embedder":

@@ -53,6 +53,8 @@ _WORDS_OF_ERRORS = {
     "Cannot allocate memory": errno.ENOMEM,
 }
 # What Lance says of a commit that was begun before another writer's turn.
+_UNREACHED = ("error sending request", "Retry", "timed out", "connect")
+_TOO_MANY, _ITS_OWN_FAULT = 429, 500  # of HTTP
 _OUTRUN = ("Incompatible transaction", "incompatible with concurrent transaction")
 _DAMAGE = (
     "Invalid range",
@@ -102,6 +104,8 @@ def translated(action: str, uri: str = "", seconds: float | None = None) -> Iter
 def _of_remote(action: str, uri: str, error: Exception) -> StoreError:
     """What `error` means for an index that does not lie on this machine."""
     text, failed = str(error), f"{action} the index at {uri} failed"
+    if uri.startswith("db://"):
+        return _of_server(failed, error)
     if isinstance(error, TimeoutError):
         return StorageError(f"{failed}: it does not answer", Problem.STORE_SILENT)
     if (reason := reason_in(text)) is not None:
@@ -109,6 +113,21 @@ def _of_remote(action: str, uri: str, error: Exception) -> StoreError:
     if any(sign in text for sign in _OUTRUN):
         return LostIndexError(f"{failed}: another process has become its writer meanwhile")
     return StoreError(f"{failed}: {quotable(text)}", Problem.INDEX_UNREADABLE)
+
+
+def _of_server(failed: str, error: Exception) -> StoreError:
+    """The same for a server of LanceDB's own, whose answers are never quoted either."""
+    status, text = getattr(error, "status_code", None), str(error)
+    if status in {401, 403} or "api_key" in text:
+        words = "it wants a key" if status is None else f"it refuses the key (HTTP {status})"
+        return StorageError(f"{failed}: {words}", Problem.LANCEDB_REFUSES)
+    if isinstance(error, NotImplementedError):
+        return StoreError(f"{failed}: LanceDB's client does not offer that for a server")
+    is_silent = isinstance(error, TimeoutError) or any(sign in text for sign in _UNREACHED)
+    if is_silent or (status is not None and (status == _TOO_MANY or status >= _ITS_OWN_FAULT)):
+        return StorageError(f"{failed}: it does not answer", Problem.LANCEDB_SILENT)
+    said = quotable(text) if status is None else f"HTTP {status}"
+    return StoreError(f"{failed}: {said}", Problem.INDEX_UNREADABLE)
 
 
 def _system_error(error: Exception, text: str) -> int | None:

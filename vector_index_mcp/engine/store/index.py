@@ -20,6 +20,7 @@ import anyio.to_thread
 import lancedb
 import pyarrow as pa
 
+from vector_index_mcp.engine.lancedb_server import Server
 from vector_index_mcp.engine.store import schema
 from vector_index_mcp.engine.store.fencing import fence, first_generation, may_be_dropped
 from vector_index_mcp.engine.store.reach import Reach, is_local
@@ -29,6 +30,7 @@ from vector_index_mcp.engine.types import ModelIdentity
 from vector_index_mcp.errors import DamagedIndexError, Problem, StorageError, StoreError
 
 _MANIFEST = "manifest"
+_NO_SERVER = Server()
 _TABLE = re.compile(
     r"(?:(?:chunks|files)(?:_(?P<generation>[0-9]{1,15}))?|manifest)(?P<ending>\.lance)?"
 )
@@ -62,22 +64,25 @@ class Index:
         self.manifest = manifest
         self.store = store
         self._reach = reach
-        self._table: lancedb.AsyncTable | None = None  # of the manifest, of a fenced writer
+        self._table: lancedb.AsyncTable | None = None  # of the manifest, if it lies elsewhere
 
     @classmethod
-    async def open(cls, uri: str, turn: int | None = None) -> Self | None:
+    async def open(
+        cls, uri: str, turn: int | None = None, server: Server = _NO_SERVER
+    ) -> Self | None:
         """Open the index at `uri`; None if there is none yet, or a local one of another format.
 
         Args:
             uri: Where it lies.
             turn: The number of the writer's lease, to write to an index that other machines can
                 reach; then whoever wrote there before cannot any more. None to read.
+            server: How it is asked, if it is LanceDB's own.
 
         Raises:
             DamagedIndexError: If there is one and it cannot be read.
             StoreError: If the place cannot be reached.
         """
-        reach = Reach(uri, turn)
+        reach = Reach(uri, turn, server)
         with reach.asked("opening"):
             if reach.is_local and not await anyio.Path(uri).is_dir():
                 return None
@@ -95,13 +100,26 @@ class Index:
         if reach.is_fenced:
             await _fence(reach, manifest)
         index = cls(reach, manifest, await Store.open(reach, manifest.generation))
-        index._table = table if reach.is_fenced else None
+        index._table = None if reach.is_local else table
         return index
 
+    async def is_current(self) -> bool:
+        """Whether the manifest still says what it said; for who only reads an index elsewhere."""
+        if self._table is None:
+            return False
+        with self._reach.asked("searching"):
+            return await _manifest_in(self._table) == self.manifest
+
     @classmethod
-    async def create(cls, uri: str, manifest: Manifest, turn: int | None = None) -> Self:
-        """Make a new, empty index at `uri`, replacing whatever index is there."""
-        reach = Reach(uri, turn)
+    async def create(
+        cls,
+        uri: str,
+        manifest: Manifest,
+        turn: int | None = None,
+        server: Server = _NO_SERVER,
+    ) -> Self:
+        """Make a new, empty index at `uri`, replacing whatever index is there; see `open`."""
+        reach = Reach(uri, turn, server)
         if reach.is_local:
             await anyio.to_thread.run_sync(prepare_folder, Path(uri))
         if reach.is_fenced:
@@ -232,14 +250,14 @@ def is_table(name: str) -> bool:
     return match is not None and match["ending"] is not None
 
 
-async def owner_of(uri: str) -> str | None:
+async def owner_of(uri: str, server: Server = _NO_SERVER) -> str | None:
     """Whose texts are in the index at `uri`; None if there is none. Changes nothing.
 
     Raises:
         DamagedIndexError: If there is one and it cannot be read.
         StoreError: If the place cannot be reached.
     """
-    found = await _read_manifest(Reach(uri))
+    found = await _read_manifest(Reach(uri, None, server))
     return None if found is None else found[0].owner
 
 
@@ -252,10 +270,15 @@ async def _read_manifest(reach: Reach) -> tuple[Manifest, lancedb.AsyncTable] | 
         table = await db.open_table(_MANIFEST)
         if reach.is_fenced:  # before it is read: then nobody swaps the tables any more
             await fence(table)
-        rows = await table.query().limit(1).to_list()
+        manifest = await _manifest_in(table)
     if reach.is_local:
         db.close()
-    return manifest_of(rows[0]["json"] if rows else ""), table
+    return manifest, table
+
+
+async def _manifest_in(table: lancedb.AsyncTable) -> Manifest:
+    rows = await table.query().limit(1).to_list()
+    return manifest_of(rows[0]["json"] if rows else "")
 
 
 async def _fence(reach: Reach, manifest: Manifest) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from vector_index_mcp.engine.lancedb_server import Server
 from vector_index_mcp.engine.store.faults import translated
 
 # Of the whole operation, whatever LanceDB tries meanwhile: a server that accepts and never answers
@@ -17,6 +18,11 @@ def is_local(uri: str) -> bool:
     return "://" not in uri
 
 
+def is_server(uri: str) -> bool:
+    """Whether tables are asked of a server of LanceDB's own."""
+    return uri.startswith("db://")
+
+
 @dataclass(frozen=True, slots=True)
 class Reach:
     """Where tables lie, and who asks for them."""
@@ -26,6 +32,14 @@ class Reach:
     """The number of the writer's lease where they are remote; None for who only reads. Handles of
     a writer never refresh: what was opened before another one's turn must not become part of it."""
 
+    server: Server = Server()
+    """What is known of the server that is asked, if it is one."""
+
+    @property
+    def is_server(self) -> bool:
+        """Whether a server of LanceDB's own is asked, which makes its commits one after another."""
+        return is_server(self.uri)
+
     @property
     def is_local(self) -> bool:
         """Whether they lie in a folder."""
@@ -34,7 +48,7 @@ class Reach:
     @property
     def is_fenced(self) -> bool:
         """Whether this is the writer of tables that other machines can reach."""
-        return not self.is_local and self.turn is not None
+        return not (self.is_local or self.is_server) and self.turn is not None
 
     @contextmanager
     def asked(self, action: str) -> Iterator[None]:

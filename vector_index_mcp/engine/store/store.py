@@ -92,7 +92,7 @@ class Store:
         Where other machines write, too, nothing is ever replaced; see `fencing`.
         """
         db = await connect(reach)
-        mode: Literal["create", "overwrite"] = "overwrite" if reach.is_local else "create"
+        mode: Literal["create", "overwrite"] = "create" if reach.is_fenced else "overwrite"
         chunks_name, files_name = table_names(generation)
         with reach.asked("creating"):
             chunks = await db.create_table(chunks_name, schema=schema.CHUNKS, mode=mode)
@@ -124,11 +124,10 @@ class Store:
         """
         if not self._reach.is_fenced:
             return False
-        mine = (self._tables.chunks, self._tables.files)
         with self._reach.asked("opening"):
             newest = await opened(self._reach, self.generation)
             now = [await table.version() for table in (newest.chunks, newest.files)]
-            return now != [await table.version() for table in mine]
+        return (*now,) != await self.versions()
 
     def _versions(self) -> tuple[tuple[str, int, int] | None, ...]:
         """What changes with every commit to a local table: its newest version."""
@@ -136,6 +135,11 @@ class Store:
             return ()
         names = table_names(self.generation)
         return tuple(state_of(Path(self._reach.uri, f"{name}.lance")) for name in names)
+
+    async def versions(self) -> tuple[int, int]:
+        """Of the two tables, which differ with every commit."""
+        with self._reach.asked("searching"):
+            return await self._tables.chunks.version(), await self._tables.files.version()
 
     @contextmanager
     def _committing(self, action: str) -> Iterator[None]:
@@ -167,7 +171,7 @@ class Store:
         if self.dimension != len(vector):
             return []
         with self._reach.asked("searching"):
-            query = near(self._tables.chunks, vector, "cosine")
+            query = near(self._tables.chunks, vector, "cosine", is_local=self._reach.is_local)
         rows = await self._best(query, "_distance", limit, filters)
         found = zip(schema.stored_chunks(rows), rows, strict=True)
         return [Candidate(chunk, 1 - row["_distance"]) for chunk, row in found]
@@ -388,9 +392,13 @@ class Store:
         call, measured). Searches on the old ones end undisturbed; the last one frees them. Where
         there are no files, handles stay: one that is opened later would not be fenced.
         """
+        if self._reach.is_server:  # it does that by itself
+            self.upkeep.note_done(await self.count(), has_replaced=False)
+            return
         keep = kept_for(is_local=self._reach.is_local, is_private=is_private)
         with self._committing("maintaining"):
-            has_replaced = await tidy(self._tables.chunks, self._tables.files, keep=keep)
+            tables, is_local = self._tables, self._reach.is_local
+            has_replaced = await tidy(tables.chunks, tables.files, keep=keep, is_local=is_local)
         if self._reach.is_local:
             self._tables = await opened(self._reach, self.generation)
         self.upkeep.note_done(await self.count(), has_replaced=has_replaced)

@@ -12,6 +12,10 @@ from vector_index_mcp.engine.store.reach import Reach
 _CONSISTENCY = timedelta(0)
 # Elsewhere it costs every query a round trip more.
 _REMOTE_CONSISTENCY = timedelta(seconds=5)
+_CLIENT = {
+    "retry_config": {"retries": 1},
+    "timeout_config": {"connect_timeout": timedelta(seconds=5), "timeout": timedelta(seconds=60)},
+}
 _REMOTE_OPTIONS = {"connect_timeout": "5s", "timeout": "30s", "client_max_retries": "1"}
 
 
@@ -30,6 +34,14 @@ async def connect(reach: Reach) -> lancedb.AsyncConnection:
     with reach.asked("opening"):
         if reach.is_local:
             return await lancedb.connect_async(reach.uri, read_consistency_interval=_CONSISTENCY)
+        if reach.is_server:
+            return await lancedb.connect_async(
+                reach.uri,
+                api_key=reach.server.key,
+                region=reach.server.region,
+                host_override=reach.server.host or None,
+                client_config=_CLIENT,
+            )
         return await lancedb.connect_async(
             reach.uri,
             read_consistency_interval=None if reach.is_fenced else _REMOTE_CONSISTENCY,

@@ -1,0 +1,54 @@
+"""An index elsewhere as another machine writes it: opened once, and looked at for news.
+
+To open it costs a dozen round trips, and what is known of its files is read whole.
+"""
+
+import anyio
+
+from vector_index_mcp.engine.lancedb_server import Server
+from vector_index_mcp.engine.store import Index
+from vector_index_mcp.errors import StoreError
+from vector_index_mcp.indexing.ledger import Ledger
+
+
+class Reader:
+    """The index at one place, for who only reads it."""
+
+    def __init__(self, uri: str, server: Server) -> None:
+        self._uri, self._server = uri, server
+        self._index: Index | None = None
+        self._ledger = Ledger()
+        self._versions = (0, 0)
+        self._lock = anyio.Lock()
+
+    async def read(self) -> tuple[Index, Ledger] | None:
+        """The index and what is known of its files, as of a few seconds ago; None if there is none.
+
+        Raises:
+            StoreError: If it cannot be read. Then it is opened again the next time.
+        """
+        async with self._lock:
+            try:
+                return await self._read()
+            except StoreError:
+                self.forget()
+                raise
+
+    async def _read(self) -> tuple[Index, Ledger] | None:
+        if self._index is None or not await self._index.is_current():
+            self._index = await Index.open(
+                self._uri, server=self._server
+            )  # a search may still use the old one
+            self._versions = (0, 0)
+        if self._index is None:
+            return None
+        store = self._index.store
+        versions = await store.versions()
+        if versions != self._versions:
+            self._ledger = Ledger.reconciled(await store.records(), await store.holdings())
+            self._versions = versions
+        return self._index, self._ledger
+
+    def forget(self) -> None:
+        """Have it opened again: files that it had may be gone."""
+        self._index = None
