@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 KEY = "sk-of-a-test"
-_TYPES = {pa.string(): "string", pa.int32(): "int32", pa.int64(): "int64", pa.float64(): "float64"}
-_TYPES |= {pa.bool_(): "bool", pa.float32(): "float32"}
+_TYPES = {pa.string(): "string", pa.int32(): "int32", pa.int64(): "int64", pa.float64(): "double"}
+_TYPES |= {pa.bool_(): "bool", pa.float32(): "float"}
 
 
 def _type_of(kind):

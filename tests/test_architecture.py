@@ -218,7 +218,7 @@ READS_ENVIRONMENT = {
     "processes/git.py",  # passed on to git, without what names another repository
     "background/endpoint.py",  # XDG_RUNTIME_DIR, and what stands in for it
     "background/contact.py",  # passed on to the service
-    "objects/bucket.py",  # AWS_ALLOW_HTTP, which obstore forgets
+    "objects/bucket.py",  # AWS_ALLOW_HTTP, which obstore forgets, and AWS_PROFILE
     "sharing/place.py",  # what of it shapes how a model is found and computed
     "clients/places.py",  # where each client keeps its configuration
     "engine/store/lean_lancedb.py",  # what lance reads when it is imported

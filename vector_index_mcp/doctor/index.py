@@ -36,7 +36,7 @@ from vector_index_mcp.errors import (
     StoreError,
 )
 from vector_index_mcp.indexing.ledger import FAILED, INDEXED, SKIPPED, Ledger
-from vector_index_mcp.serving.loading import remote_of
+from vector_index_mcp.serving.keys import remote_of
 
 if TYPE_CHECKING:  # it imports LanceDB, which crashes where the processor lacks something
     from vector_index_mcp.engine.store import Index

@@ -36,9 +36,8 @@ class Reader:
 
     async def _read(self) -> tuple[Index, Ledger] | None:
         if self._index is None or not await self._index.is_current():
-            self._index = await Index.open(
-                self._uri, server=self._server
-            )  # a search may still use the old one
+            # The old one is not closed: a search may still use it.
+            self._index = await Index.open(self._uri, server=self._server)
             self._versions = (0, 0)
         if self._index is None:
             return None

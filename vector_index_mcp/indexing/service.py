@@ -389,8 +389,6 @@ class LiveIndex:
             stalls=tuple(self.activity.stalls()),
             problem=problem,
             absent=absent,
-            uri=self.uri,
-            displaced=self.displaced,
-            writer=self._keeper.opener.writer,
+            opener=self._keeper.opener,
             size_bytes=size,
         )

@@ -14,8 +14,10 @@ from vector_index_mcp.indexing.state import State, StateMachine
 
 if TYPE_CHECKING:
     from vector_index_mcp.indexing.keeper import Kept
+    from vector_index_mcp.indexing.opening import Opener
     from vector_index_mcp.indexing.outlook import Outlook
     from vector_index_mcp.indexing.pipeline import Change
+    from vector_index_mcp.indexing.remote_opening import RemoteOpener
     from vector_index_mcp.indexing.vectors import CachedEmbedder
 
 MOST_LISTED = 20
@@ -157,9 +159,7 @@ def status_of(
     stalls: Sequence[str],
     problem: str,
     absent: Mapping[str, str],
-    uri: str,
-    displaced: str,
-    writer: str,
+    opener: "Opener | RemoteOpener",
     size_bytes: int | None,
 ) -> Status:
     """The status of an index.
@@ -174,9 +174,7 @@ def status_of(
         stalls: What takes long.
         problem: Why it cannot be read; empty if it can.
         absent: Folders that are out of reach, by name, and why.
-        uri: Where it lies.
-        displaced: Why it does not lie where it was configured to.
-        writer: Who writes it, where it does not lie on this machine.
+        opener: Knows where it lies, and who writes it.
         size_bytes: On disk.
     """
     indexer, freshness = (kept.indexer, kept.freshness) if kept is not None else (None, None)
@@ -204,9 +202,9 @@ def status_of(
         watching=freshness.mode if freshness is not None else "off",
         watching_problem=freshness.problem if freshness is not None else "",
         blind_spot=freshness.blind_spot if freshness is not None else "",
-        uri=uri,
-        displaced=displaced,
-        writer=writer,
+        uri=opener.uri,
+        displaced=opener.displaced,
+        writer=opener.writer,
         size_bytes=size_bytes,
     )
 

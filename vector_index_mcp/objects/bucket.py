@@ -16,6 +16,7 @@ import anyio
 from vector_index_mcp.errors import Problem, StorageError
 from vector_index_mcp.objects.faults import Reason, quotable, reason_in
 from vector_index_mcp.objects.folder import too_large, whole_or_nothing
+from vector_index_mcp.objects.profile import options_of
 from vector_index_mcp.objects.store import Content, Entry
 
 _AT_ONCE = 16  # requests; more gain nothing at 20 ms of round trip
@@ -25,6 +26,10 @@ _STALL_SECONDS = 20.0  # between two pieces of a large one
 _CLIENT = {"connect_timeout": "5s", "timeout": "10m", "read_timeout": "8s"}
 _RETRIES: Any = {"max_retries": 2}
 _PIECE_BYTES = 1 << 20
+_PROFILES = (
+    ("AWS_SHARED_CREDENTIALS_FILE", "~/.aws/credentials"),
+    ("AWS_CONFIG_FILE", "~/.aws/config"),
+)
 
 
 class _PastTheEndError(StorageError):
@@ -49,10 +54,12 @@ class BucketObjects:
                 f"what reads {uri} is not installed", Problem.STORE_READER_MISSING
             ) from error
         self._library: Any = obstore
+        profile: Any = _of_profile() if self.uri.startswith("s3://") else None
         options: Any = {**_CLIENT, "allow_http": _may_be_read_on_the_way()}
         try:
             self._store: Any = obstore.store.from_url(
                 self.uri,
+                config=profile,
                 client_options=options,
                 retry_config=_RETRIES,
             )
@@ -184,6 +191,25 @@ class BucketObjects:
 
     def _told(self, reason: Reason) -> StorageError:
         return StorageError(f"{self.uri} cannot be used: {reason.words}", reason.problem)
+
+
+def _of_profile() -> dict[str, str] | None:
+    """What the profile of AWS says that is chosen, unless keys are given besides; None if none is.
+
+    Raises:
+        StorageError: If it is of no use.
+    """
+    name = os.environ.get("AWS_PROFILE")
+    if not name or os.environ.get("AWS_ACCESS_KEY_ID"):
+        return None
+    texts = []
+    for variable, usual in _PROFILES:
+        path = Path(os.environ.get(variable) or usual).expanduser()
+        try:
+            texts.append(path.read_text(encoding="utf-8") if path.is_file() else "")
+        except (OSError, UnicodeDecodeError) as error:
+            raise StorageError(f"{path} cannot be read", Problem.STORE_REFUSES) from error
+    return options_of(name, *texts)
 
 
 def _may_be_read_on_the_way() -> bool:

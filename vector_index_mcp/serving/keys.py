@@ -1,9 +1,12 @@
-"""Keys of servers, from a setting or from a file that holds nothing else."""
+"""Keys of servers: from a setting, or from a file that holds nothing else."""
 
 import re
 from pathlib import Path
 
+from vector_index_mcp.engine.lancedb_server import Server
 from vector_index_mcp.errors import SettingsError
+from vector_index_mcp.indexing.place import Remote
+from vector_index_mcp.settings import Settings
 
 _LONGEST_KEY_BYTES = 10_000
 _KEY = re.compile(rb"[!-~]+")
@@ -26,3 +29,15 @@ def key_of(key: str, file: str) -> str:
     if len(held) > _LONGEST_KEY_BYTES or not _KEY.fullmatch(held):
         raise SettingsError(f"{path} does not hold a key alone")
     return held.decode()
+
+
+def remote_of(settings: Settings) -> Remote:
+    """What is set about an index that does not lie on this machine.
+
+    Raises:
+        OSError: If the file of the key cannot be read.
+        SettingsError: If it holds no key.
+    """
+    key = key_of(settings.lancedb_key, settings.lancedb_key_file)
+    server = Server(key, settings.lancedb_region, settings.lancedb_host)
+    return Remote(settings.remote_owner, server)

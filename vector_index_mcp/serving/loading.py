@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from vector_index_mcp.engine.embedder import Embedder
     from vector_index_mcp.engine.worker_process import Worker
     from vector_index_mcp.indexing.keeper import Options
-    from vector_index_mcp.indexing.place import Remote
     from vector_index_mcp.indexing.preparing.crew import Crew
     from vector_index_mcp.indexing.preparing.recipe import Recipe
     from vector_index_mcp.indexing.remedies import Remedies
@@ -292,6 +291,7 @@ def _language_model_of(settings: Settings) -> "LanguageModel | None":
 
 def _options_of(settings: Settings, recipe: "Recipe", remedies: "Remedies") -> "Options":
     from vector_index_mcp.indexing.keeper import Options
+    from vector_index_mcp.serving.keys import remote_of
 
     return Options(
         recipe=recipe,
@@ -302,22 +302,6 @@ def _options_of(settings: Settings, recipe: "Recipe", remedies: "Remedies") -> "
         remedies=remedies,
         remote=remote_of(settings),
     )
-
-
-def remote_of(settings: Settings) -> "Remote":
-    """What is set about an index that does not lie on this machine.
-
-    Raises:
-        OSError: If the file of the key cannot be read.
-        SettingsError: If it holds no key.
-    """
-    from vector_index_mcp.engine.lancedb_server import Server
-    from vector_index_mcp.indexing.place import Remote
-    from vector_index_mcp.serving.keys import key_of
-
-    key = key_of(settings.lancedb_key, settings.lancedb_key_file)
-    server = Server(key, settings.lancedb_region, settings.lancedb_host)
-    return Remote(settings.remote_owner, server)
 
 
 def _embedder_of(settings: Settings, remedies: "Remedies", other: str = "") -> "Embedder":

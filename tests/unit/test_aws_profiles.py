@@ -1,0 +1,66 @@
+"""What a profile of AWS says, and what it leaves to AWS's own tools."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vector_index_mcp.errors import Problem, StorageError
+from vector_index_mcp.objects.profile import options_of
+from vector_index_mcp.objects.store import opened
+
+CREDENTIALS = """
+[default]
+aws_access_key_id = AK-default
+aws_secret_access_key = s%cret
+[team]
+aws_access_key_id = AK-team
+aws_secret_access_key = a-secret-of-a-test
+aws_session_token = token=with=signs
+"""
+CONFIG = """
+[default]
+region = eu-central-1
+[profile team]
+region = eu-west-1
+endpoint_url = https://store.example
+[profile person]
+sso_session = company
+region = us-east-1
+"""
+
+
+def test_keys_region_and_address_come_from_both_files():
+    assert options_of("team", CREDENTIALS, CONFIG) == {
+        "access_key_id": "AK-team",
+        "secret_access_key": "a-secret-of-a-test",
+        "session_token": "token=with=signs",
+        "region": "eu-west-1",
+        "endpoint": "https://store.example",
+    }
+    assert options_of("default", CREDENTIALS, CONFIG)["region"] == "eu-central-1"
+    assert options_of("default", CREDENTIALS, "")["secret_access_key"] == "s%cret"
+
+
+def test_a_profile_that_signs_in_is_refused_with_a_way_out():
+    with pytest.raises(StorageError, match="export-credentials") as raised:
+        options_of("person", CREDENTIALS, CONFIG)
+    assert raised.value.problem is Problem.STORE_REFUSES
+
+
+@given(st.text(), st.text())
+def test_files_that_make_no_sense_hold_no_profile(credentials, config):
+    with pytest.raises(StorageError, match="there is no profile"):
+        options_of("a profile", credentials, config)
+
+
+def test_a_bucket_is_opened_by_the_profile_that_is_chosen(tmp_path, monkeypatch):
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    for name, text in (("AWS_SHARED_CREDENTIALS_FILE", CREDENTIALS), ("AWS_CONFIG_FILE", CONFIG)):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        monkeypatch.setenv(name, str(tmp_path / name))
+    monkeypatch.setenv("AWS_PROFILE", "person")
+    with pytest.raises(StorageError, match="export-credentials"):
+        opened("s3://bucket/folder")
+    monkeypatch.setenv("AWS_PROFILE", "team")
+    assert opened("s3://bucket/folder")._store.config["access_key_id"] == "AK-team"
