@@ -101,8 +101,8 @@ async def vectors_in(root):
     """The vectors that an index holds, by chunk."""
     index = await Index.open(str(root / ".lancedb"))
     try:
-        found = await index.store.hashes()
-        return await index.store.vectors_by_hash(list(found))
+        found = await index.store.contents.hashes()
+        return await index.store.contents.vectors(list(found))
     finally:
         index.close()
 

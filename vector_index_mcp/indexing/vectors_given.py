@@ -15,6 +15,7 @@ import numpy.typing as npt
 from vector_index_mcp.engine import packs as layout
 from vector_index_mcp.engine.batched import batched
 from vector_index_mcp.engine.store import Index
+from vector_index_mcp.engine.store.contents import Contents
 from vector_index_mcp.engine.types import Vector
 from vector_index_mcp.errors import StorageError, StoreError
 from vector_index_mcp.indexing.packs import Listed, Packs
@@ -52,16 +53,16 @@ async def share_vectors(index: Index, place: TeamPlace) -> Given:
         StorageError: If the store refuses or is silent.
         StoreError: If the index cannot be read, or has no vectors.
     """
-    model = index.manifest.model
+    model, contents = index.manifest.model, index.store.contents
     if model is None:
         raise StoreError("the index has no vectors yet, so there are none to share")
     packs = Packs(opened(place.uri), model, place.folder)
     await packs.look()
-    hashes = await index.store.hashes()
+    hashes = await contents.hashes()
     ours = {key for of_file in hashes.values() for key in of_file}
     new = await _unknown(packs, ours)
     count, written = len(new), 0
-    async for batch in _batches(index, hashes, new, layout.most_rows(model)):
+    async for batch in _batches(contents, hashes, new, layout.most_rows(model)):
         await packs.add(batch)
         written += 1
     try:
@@ -80,13 +81,13 @@ async def _unknown(packs: Packs, hashes: Iterable[str]) -> set[str]:
 
 
 async def _batches(
-    index: Index, hashes: Mapping[str, list[str]], new: set[str], rows: int
+    contents: Contents, hashes: Mapping[str, list[str]], new: set[str], rows: int
 ) -> AsyncIterator[dict[str, Vector]]:
     """The vectors of `new` hashes, in the order of the files, `rows` at a time."""
     batch: dict[str, Vector] = {}
     wanted = [key for key in sorted(hashes) if not new.isdisjoint(hashes[key])]
     for keys in batched(wanted, _FILES_AT_ONCE):
-        for key, vector in (await index.store.vectors_by_hash(keys)).items():
+        for key, vector in (await contents.vectors(keys)).items():
             if key in new:
                 new.discard(key)
                 batch[key] = vector

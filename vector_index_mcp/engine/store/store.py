@@ -12,21 +12,21 @@ Callers serialise the writing methods among themselves; the reading ones may run
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import anyio.to_thread
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from lancedb.index import FTS, BTree
 
 from vector_index_mcp.engine.batched import batched
 from vector_index_mcp.engine.store import schema
+from vector_index_mcp.engine.store.contents import Contents
 from vector_index_mcp.engine.store.holdings import holdings
 from vector_index_mcp.engine.store.newest import state_of
 from vector_index_mcp.engine.store.predicates import contains, is_among, predicate_of
 from vector_index_mcp.engine.store.reach import Reach
-from vector_index_mcp.engine.store.tables import Tables, connect, opened, table_names
+from vector_index_mcp.engine.store.tables import Tables, created, opened, table_names
 from vector_index_mcp.engine.store.unread import Unread, matched, near
 from vector_index_mcp.engine.store.upkeep import Upkeep, kept_for, tidy, unindexed_rows
 from vector_index_mcp.engine.types import (
@@ -42,15 +42,6 @@ from vector_index_mcp.engine.types import (
 )
 
 _KEYS_PER_PREDICATE = 500  # longer predicates have crashed LanceDB (0.29) and gain nothing
-_WORDS_INDEX = FTS(
-    base_tokenizer="whitespace",  # search_text holds prepared words (engine.words)
-    lower_case=False,
-    stem=True,
-    remove_stop_words=False,
-    ascii_folding=False,
-    max_token_length=None,
-    with_position=False,
-)
 
 
 class Store:
@@ -91,17 +82,7 @@ class Store:
 
         Where other machines write, too, nothing is ever replaced; see `fencing`.
         """
-        db = await connect(reach)
-        mode: Literal["create", "overwrite"] = "create" if reach.is_fenced else "overwrite"
-        chunks_name, files_name = table_names(generation)
-        with reach.asked("creating"):
-            chunks = await db.create_table(chunks_name, schema=schema.CHUNKS, mode=mode)
-            files = await db.create_table(files_name, schema=schema.FILES, mode=mode)
-            for column in ("file_path", "document_id"):
-                await chunks.create_index(column, config=BTree())
-            await chunks.create_index("search_text", config=_WORDS_INDEX)
-            await files.create_index("file_path", config=BTree())
-        store = cls(reach, generation, Tables(db, chunks, files, has_details=True), None)
+        store = cls(reach, generation, await created(reach, generation), None)
         if dimension is not None:
             await store.set_dimension(dimension)
         return store
@@ -181,6 +162,11 @@ class Store:
         """The same two searches for a large table, of which only the winners are read."""
         return Unread(self._reach, self._tables.chunks)
 
+    @property
+    def contents(self) -> Contents:
+        """What is stored, for whoever gives it to other machines."""
+        return Contents(self._reach, self._tables.chunks, self.dimension)
+
     async def _best(
         self, query: Any, rank_column: str, limit: int, filters: Filters
     ) -> list[dict[str, Any]]:
@@ -257,28 +243,6 @@ class Store:
             query = self._tables.chunks.query().where(is_among("document_id", ids))
             rows = await query.select(["document_id", "vector"]).to_arrow()
         return schema.vectors_by(rows, "document_id")
-
-    async def hashes(self) -> dict[str, list[str]]:
-        """By file, the chunk_hash of every chunk that has a vector."""
-        if self.dimension is None:
-            return {}
-        with translated("reading"):
-            query = self._tables.chunks.query().where("embedded")
-            rows = await query.select(["file_path", "chunk_hash"]).to_arrow()
-        found: dict[str, list[str]] = {}
-        columns = (rows.column(name).to_pylist() for name in ("file_path", "chunk_hash"))
-        for key, chunk_hash in zip(*columns, strict=True):
-            found.setdefault(key, []).append(chunk_hash)
-        return found
-
-    async def vectors_by_hash(self, keys: Iterable[str]) -> dict[str, Vector]:
-        """The embeddings of the chunks of `keys`, by chunk_hash; without those that have none."""
-        if self.dimension is None:
-            return {}
-        with translated("reading"):
-            query = self._tables.chunks.query().where(is_among("file_path", keys))
-            rows = await query.select(["chunk_hash", "vector"]).to_arrow()
-        return schema.vectors_by(rows, "chunk_hash")
 
     async def unembedded(self, keys: Iterable[str]) -> list[UnembeddedChunk]:
         """The chunks of `keys` that have no vector yet."""

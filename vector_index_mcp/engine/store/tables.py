@@ -3,9 +3,12 @@
 import functools
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Literal
 
 import lancedb
+from lancedb.index import FTS, BTree
 
+from vector_index_mcp.engine.store import schema
 from vector_index_mcp.engine.store.reach import Reach
 
 # Every read sees the latest commit, of this process or another; measured to cost nothing locally.
@@ -17,6 +20,16 @@ _CLIENT = {
     "timeout_config": {"connect_timeout": timedelta(seconds=5), "timeout": timedelta(seconds=60)},
 }
 _REMOTE_OPTIONS = {"connect_timeout": "5s", "timeout": "30s", "client_max_retries": "1"}
+
+_WORDS_INDEX = FTS(
+    base_tokenizer="whitespace",  # search_text holds prepared words (engine.words)
+    lower_case=False,
+    stem=True,
+    remove_stop_words=False,
+    ascii_folding=False,
+    max_token_length=None,
+    with_position=False,
+)
 
 
 @dataclass(slots=True)
@@ -73,3 +86,21 @@ async def opened(reach: Reach, generation: int) -> Tables:
     with reach.asked("opening"):
         tables = await db.open_table(chunks), await db.open_table(files)
         return Tables(db, *tables, "details" in (await tables[1].schema()).names)
+
+
+async def created(reach: Reach, generation: int) -> Tables:
+    """Empty tables of `generation`; they replace what an interrupted build left there.
+
+    Where other machines write, too, nothing is ever replaced; see `fencing`.
+    """
+    db = await connect(reach)
+    mode: Literal["create", "overwrite"] = "create" if reach.is_fenced else "overwrite"
+    chunks_name, files_name = table_names(generation)
+    with reach.asked("creating"):
+        chunks = await db.create_table(chunks_name, schema=schema.CHUNKS, mode=mode)
+        files = await db.create_table(files_name, schema=schema.FILES, mode=mode)
+        for column in ("file_path", "document_id"):
+            await chunks.create_index(column, config=BTree())
+        await chunks.create_index("search_text", config=_WORDS_INDEX)
+        await files.create_index("file_path", config=BTree())
+    return Tables(db, chunks, files, has_details=True)

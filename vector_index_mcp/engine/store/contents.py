@@ -1,0 +1,41 @@
+"""What the rows of one generation hold, for whoever gives it to other machines or compares it."""
+
+from collections.abc import Iterable
+
+import lancedb
+
+from vector_index_mcp.engine.store import schema
+from vector_index_mcp.engine.store.predicates import is_among
+from vector_index_mcp.engine.store.reach import Reach
+from vector_index_mcp.engine.types import Vector
+
+
+class Contents:
+    """The rows of one table `chunks`; reading them changes nothing."""
+
+    def __init__(self, reach: Reach, chunks: lancedb.AsyncTable, dimension: int | None) -> None:
+        self._reach = reach
+        self._chunks = chunks
+        self._dimension = dimension
+
+    async def hashes(self) -> dict[str, list[str]]:
+        """By file, the chunk_hash of every chunk that has a vector."""
+        if self._dimension is None:
+            return {}
+        with self._reach.asked("reading"):
+            query = self._chunks.query().where("embedded")
+            rows = await query.select(["file_path", "chunk_hash"]).to_arrow()
+        found: dict[str, list[str]] = {}
+        columns = (rows.column(name).to_pylist() for name in ("file_path", "chunk_hash"))
+        for key, chunk_hash in zip(*columns, strict=True):
+            found.setdefault(key, []).append(chunk_hash)
+        return found
+
+    async def vectors(self, keys: Iterable[str]) -> dict[str, Vector]:
+        """The embeddings of the chunks of `keys`, by chunk_hash; without those that have none."""
+        if self._dimension is None:
+            return {}
+        with self._reach.asked("reading"):
+            query = self._chunks.query().where(is_among("file_path", keys))
+            rows = await query.select(["chunk_hash", "vector"]).to_arrow()
+        return schema.vectors_by(rows, "chunk_hash")
