@@ -1,31 +1,24 @@
 """Has foreign files read by a child process, and ends one that takes too long."""
 
 import contextlib
-import json
 import os
 import shutil
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import anyio
 import anyio.to_thread
-from anyio.streams.buffered import BufferedByteReceiveStream
 
 from vector_index_mcp.datasets import snapshot, table
 from vector_index_mcp.datasets.manifest import Manifest
 from vector_index_mcp.datasets.refusal import BadDatasetError
 from vector_index_mcp.datasets.table import PART, put_in_place
-from vector_index_mcp.processes import children
-
-if TYPE_CHECKING:
-    import anyio.abc
+from vector_index_mcp.processes import errand
 
 _CONVERTING, _PROVING = (f"vector_index_mcp.datasets.{name}" for name in ("converting", "proving"))
 # A million texts, 3 GB, take minutes; what is small and takes long is made to.
 _SECONDS, _BYTES_PER_SECOND = 60.0, 3_000_000
-_LONGEST_ANSWER_BYTES = 1_000_000
 
 
 async def prepare(manifest: Manifest, folder: Path) -> Path:
@@ -92,28 +85,11 @@ def _told() -> Iterator[None]:
 
 
 async def _done(seconds: float, module: str, *arguments: str) -> None:
-    with _told():
-        process = await children.start(module, *arguments, environment={})
-    async with process:
-        try:
-            with anyio.fail_after(seconds):
-                answer = await _answer_of(process)
-        except TimeoutError:
-            raise BadDatasetError(f"it could not be read within {seconds:.0f} s") from None
-        finally:
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
-    if answer:
-        raise BadDatasetError(answer)
-
-
-async def _answer_of(process: "anyio.abc.Process") -> str:
-    """What the child says is wrong; empty if nothing is."""
-    assert process.stdout is not None
-    lines = BufferedByteReceiveStream(process.stdout)
     try:
-        line = await lines.receive_until(b"\n", _LONGEST_ANSWER_BYTES)
-    except (anyio.IncompleteRead, anyio.EndOfStream, anyio.DelimiterNotFound):
-        status = await process.wait()
-        return f"the process that read it ended unexpectedly (status {status})"
-    return str(json.loads(line).get("error", ""))
+        with _told():
+            async with errand.begun(module, *arguments) as child:
+                answer = await child.answer(seconds)
+    except errand.ErrandError as error:
+        raise BadDatasetError(str(error)) from None
+    if words := str(answer.get("error", "")):
+        raise BadDatasetError(words)
