@@ -151,7 +151,7 @@ HOMES = {
         "protocol.py",
         "serving/session.py",
     },
-    "platformdirs": {"serving/loading.py"},
+    "platformdirs": {"serving/folders.py"},
     "pydantic": {
         "settings.py",
         "serving/session.py",

@@ -184,6 +184,14 @@ def _share(parsed: argparse.Namespace) -> int:
     return commands.share(project, configured)
 
 
+def _publish(parsed: argparse.Namespace) -> int:
+    project, configured = _project_and_settings(parsed)
+    from vector_index_mcp.console import publishing
+
+    wanted = publishing.Wanted(parsed.uri, parsed.branch, parsed.keep, as_json=parsed.json)
+    return publishing.run(project, configured, wanted)
+
+
 def _clear(parsed: argparse.Namespace) -> int:
     if parsed.all and parsed.path is not None:
         raise SettingsError("say what shall be removed: give either a PATH, or --all")
@@ -292,6 +300,7 @@ COMMANDS: Mapping[str, Run] = {
     "status": _status,
     "verify": _verify,
     "share": _share,
+    "publish": _publish,
     "clear": _clear,
     "doctor": _doctor,
     "ui": _ui,

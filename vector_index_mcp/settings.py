@@ -75,6 +75,11 @@ class Settings(BaseModel):
         pattern=r"^(https?://[^@]+)?$",
         description="The address of LanceDB's own server, if it is not that of LanceDB Cloud",
     )
+    shared_index: str = Field(
+        "",
+        description="Where a team publishes the index of the project: a folder (an absolute path) "
+        "or s3://, gs:// or az://; an index that is empty is fetched from there; empty for none",
+    )
     embedding_model: str = Field(
         "all-MiniLM-L6-v2",
         min_length=1,

@@ -22,7 +22,7 @@ from vector_index_mcp.indexing.keeper import Role
 from vector_index_mcp.indexing.locks import held
 from vector_index_mcp.indexing.ownership import LOCK, MARK, Records, Standing
 from vector_index_mcp.indexing.removal import remove_index
-from vector_index_mcp.serving.loading import cache_folder, state_folder
+from vector_index_mcp.serving.folders import cache_folder, state_folder
 from vector_index_mcp.settings import Settings
 
 FILES = {"one.py": "apple = 1\n", "sub/two.py": "banana = 2\n"}

@@ -87,8 +87,8 @@ async def test_the_next_batch_is_prepared_while_one_is_committed(pipeline, store
     prepare, commit = pipeline.prepare, pipeline.commit
     second_is_prepared = anyio.Event()
 
-    async def preparing(ledger, changes):
-        batch = await prepare(ledger, changes)
+    async def preparing(store, ledger, changes):
+        batch = await prepare(store, ledger, changes)
         if changes.dirty == ["b.py"]:
             second_is_prepared.set()
         return batch
@@ -125,7 +125,7 @@ async def test_what_was_saved_and_committed_since_is_not_overwritten(pipeline, s
     passage = passage_of(pipeline, store, ["a.py"], ["b.py", "c.py"])
     await step(passage)  # prepares b and c as well
     (root / "b.py").write_text("def b_second(): pass\n")
-    saved = await pipeline.prepare(passage.ledger, Changes(["b.py"]))
+    saved = await pipeline.prepare(passage.store, passage.ledger, Changes(["b.py"]))
     await pipeline.commit(store, passage.ledger, None, saved)
 
     await step(passage)
@@ -139,9 +139,9 @@ async def test_a_file_that_came_back_since_is_not_forgotten(pipeline, store, roo
     passage = passage_of(pipeline, store, ["a.py", "b.py"])
     await step(passage)
     (root / "b.py").unlink()
-    gone = await pipeline.prepare(passage.ledger, Changes(gone=["b.py"]))
+    gone = await pipeline.prepare(passage.store, passage.ledger, Changes(gone=["b.py"]))
     (root / "b.py").write_text("def b_again(): pass\n")
-    saved = await pipeline.prepare(passage.ledger, Changes(["b.py"]))
+    saved = await pipeline.prepare(passage.store, passage.ledger, Changes(["b.py"]))
     await pipeline.commit(store, passage.ledger, None, saved)
 
     await pipeline.commit(store, passage.ledger, None, gone)
@@ -218,9 +218,9 @@ async def test_files_count_as_waiting_from_when_they_are_taken(pipeline, store, 
     prepare = pipeline.prepare
     seen = []
 
-    async def preparing(ledger, changes):
+    async def preparing(store, ledger, changes):
         seen.append(len(passage))
-        return await prepare(ledger, changes)
+        return await prepare(store, ledger, changes)
 
     monkeypatch.setattr(pipeline, "prepare", preparing)
 

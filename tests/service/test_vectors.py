@@ -135,7 +135,7 @@ async def test_what_was_computed_for_an_index_that_was_replaced_is_not_written(t
 async def with_one_file(uri, model, pipeline):
     """A new index at `uri` that lacks the vector of its only file, and its ledger."""
     index, ledger = await Index.create(uri, Manifest("", "", model=model)), Ledger()
-    batch = await pipeline.prepare(ledger, Changes(["a.py"]))
+    batch = await pipeline.prepare(index.store, ledger, Changes(["a.py"]))
     await pipeline.commit(index.store, ledger, model, batch)
     await pipeline.crew.end()
     return index, ledger

@@ -35,6 +35,11 @@ FIELDS = {
     "lancedb_key_file": Case("", {"/run/key": "/run/key"}, {}),
     "lancedb_region": Case("us-east-1", {"eu-west-1": "eu-west-1"}, {}),
     "lancedb_host": Case("", {"http://127.0.0.1:1": "http://127.0.0.1:1"}, {"x": "match"}),
+    "shared_index": Case(
+        "",
+        {"/srv/team": "/srv/team", "~/team": "~/team", "s3://bucket/a": "s3://bucket/a", "": ""},
+        {"./here": "not an absolute path", "team": "not an absolute path"},
+    ),
     "embedding_model": Case(
         "all-MiniLM-L6-v2",
         {"owner/name": "owner/name", "./folder": "./folder"},

@@ -13,7 +13,7 @@ from vector_index_mcp.codebase import arguments, wire
 from vector_index_mcp.codebase.arguments import ExplainedArguments, TriggerArguments
 from vector_index_mcp.codebase.service import Codebase
 from vector_index_mcp.errors import QueryError
-from vector_index_mcp.indexing.following import Show, follow_text, follow_vectors
+from vector_index_mcp.indexing.following import Show, follow_fetch, follow_text, follow_vectors
 
 Values: TypeAlias = dict[str, Any]
 Tell: TypeAlias = Callable[[Values], Awaitable[None]]
@@ -44,6 +44,8 @@ async def _search(codebase: Codebase, given: Mapping[str, Any], tell: Tell) -> V
     A person would rather wait for the model than read an answer by words alone.
     """
     asked = arguments.checked("search", ExplainedArguments, given)
+    async with _passed_on(tell) as show:  # out of which an error would come wrapped
+        await follow_fetch(show, codebase.index)
     if run := await codebase.index.catching_up():
         async with _passed_on(tell) as show:
             await follow_text(show, run)
@@ -91,6 +93,8 @@ async def _status(codebase: Codebase, _: Mapping[str, Any], __: Tell) -> Values:
 async def _index(codebase: Codebase, given: Mapping[str, Any], tell: Tell) -> Values:
     """Bring text and vectors up to date: the `run` that did so, and the `status` since."""
     asked = arguments.checked("index", TriggerArguments, given)
+    async with _passed_on(tell) as show:
+        await follow_fetch(show, codebase.index)
     run = await codebase.index.trigger(force_reindex=asked.force_reindex)
     async with _passed_on(tell) as show:
         await follow_text(show, run)

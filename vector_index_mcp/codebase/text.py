@@ -93,10 +93,7 @@ def of_status(status: "IndexStatus") -> str:
     held = f"{status.indexed_chunk_count:,} chunks of {status.indexed_file_count:,} files"
     parts = (f"index: {held}{_size(status.index_bytes)}", vectors_of(status))
     lines.append("; ".join(filter(None, parts)))
-    if status.index_problem:
-        lines.append(f"index problem: {status.index_problem}; it lies in {status.index_location}")
-    if status.index_writer:
-        lines.append(f"it lies at {status.index_location}; it is written by {status.index_writer}")
+    lines += _of_place(status)
     if status.current_run:
         lines.append(f"now: {status.current_run.kind}: {of_run(status.current_run)}")
         if status.current_run.seconds_left is not None:
@@ -111,6 +108,16 @@ def of_status(status: "IndexStatus") -> str:
     if status.watcher.problem:
         lines.append(f"watching problem: {status.watcher.problem}")
     return "\n".join(lines + lacking(status))
+
+
+def _of_place(status: "IndexStatus") -> Iterator[str]:
+    """Where the index lies, if that is nothing usual, and where it comes from."""
+    if status.index_problem:
+        yield f"index problem: {status.index_problem}; it lies in {status.index_location}"
+    if status.index_writer:
+        yield f"it lies at {status.index_location}; it is written by {status.index_writer}"
+    if status.shared_index:
+        yield f"shared index: {status.shared_index}"
 
 
 def _of_model(model: "ModelStatus") -> Iterator[str]:

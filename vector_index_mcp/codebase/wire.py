@@ -141,6 +141,9 @@ class IndexStatus(BaseModel):
         None, description="Who writes an index that does not lie on this machine"
     )
     index_bytes: int | None
+    shared_index: str | None = Field(
+        None, description="Where the index was fetched from, how far that is, or why it was not"
+    )
     memory_bytes: int
     worker_memory_bytes: int | None
     worker_shared_by: int = Field(
@@ -351,6 +354,7 @@ async def index_status(codebase: "Codebase") -> IndexStatus:
         index_problem=now.displaced or None,
         index_writer=now.writer or None,
         index_bytes=now.size_bytes,
+        shared_index=now.shared or None,
         memory_bytes=psutil.Process().memory_info().rss,
         worker_memory_bytes=_memory_of(now.worker_pid),
         worker_shared_by=progress.embedder_sharers,

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from vector_index_mcp import __version__
-from vector_index_mcp.console import searching
+from vector_index_mcp.console import publishing_arguments, searching
 from vector_index_mcp.console.datasets import arguments as datasets
 from vector_index_mcp.console.documents import arguments as documents
 from vector_index_mcp.console.notes import arguments as notes
@@ -34,6 +34,7 @@ Keeps a software project indexed and searchable by meaning and by identifier.
   vector-index-mcp status [PATH]         show what the index holds
   vector-index-mcp verify [PATH]         compare the index with the files, one by one
   vector-index-mcp share [PATH]          give its vectors to your team's store
+  vector-index-mcp publish PATH URI      put the index where a team fetches it from
   vector-index-mcp clear [PATH] | --all  remove the project's index, or all that was written
   vector-index-mcp doctor [PATH]         examine the machine, the model and the index
   vector-index-mcp ui [PATH]             search, progress and a map in a browser
@@ -157,6 +158,7 @@ def _parser(
 
     _add_commands_of_the_index(add)
     _add_share(add)
+    publishing_arguments.add_to(add)
     _add_clear(add)
     _add_commands_of_services(add)
     _add_commands_of_clients(add, clients)

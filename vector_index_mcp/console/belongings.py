@@ -34,7 +34,7 @@ from vector_index_mcp.indexing.ownership import RECORDS, Records, Standing
 from vector_index_mcp.indexing.place import Place
 from vector_index_mcp.indexing.removal import fault_of, others_in, remove_index, size_of_index
 from vector_index_mcp.page.handover import folders_for
-from vector_index_mcp.serving.loading import (
+from vector_index_mcp.serving.folders import (
     MAKING,
     NOTES_STATE,
     TABLES,

@@ -18,7 +18,8 @@ from vector_index_mcp.indexing.keeper import Role
 from vector_index_mcp.indexing.ledger import FAILED, SKIPPED
 from vector_index_mcp.indexing.vectors_given import share_vectors
 from vector_index_mcp.indexing.verify import Report
-from vector_index_mcp.serving.loading import open_codebase, team_place
+from vector_index_mcp.serving.folders import team_place
+from vector_index_mcp.serving.loading import open_codebase
 from vector_index_mcp.settings import Settings
 
 _CHANGES_ARE_INDEXED_SECONDS = 3.0
@@ -35,8 +36,9 @@ async def index(project: Path, settings: Settings, began: float, *, force: bool)
     """
     codebase = await open_codebase(project, settings, is_about_to_index=True)
     async with codebase.running(Role.VISITOR):
-        indexing = await codebase.index.trigger(force_reindex=force)
         with progress.shown() as bar:
+            await following.follow_fetch(bar, codebase.index)
+            indexing = await codebase.index.trigger(force_reindex=force)
             await following.follow_text(bar, indexing)
             await following.follow_vectors(bar, codebase.index)
         current = await wire.index_status(codebase)
@@ -48,8 +50,9 @@ async def search(project: Path, settings: Settings, wanted: Search) -> int:
     """Bring the text of the index up to date and search it; returns the exit status."""
     codebase = await open_codebase(project, settings)
     async with codebase.running(Role.VISITOR):
-        if indexing := await codebase.index.catching_up():
-            with progress.shown() as bar:
+        with progress.shown() as bar:
+            await following.follow_fetch(bar, codebase.index)
+            if indexing := await codebase.index.catching_up():
                 await following.follow_text(bar, indexing)
         answer = await codebase.search(
             wanted.query,

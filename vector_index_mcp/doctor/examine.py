@@ -21,7 +21,7 @@ from vector_index_mcp.doctor.subject import Documents, Subject
 from vector_index_mcp.documents.home import Home
 from vector_index_mcp.errors import VectorIndexError
 from vector_index_mcp.foreign import visible_values
-from vector_index_mcp.serving.loading import cache_folder, state_folder
+from vector_index_mcp.serving.folders import cache_folder, state_folder
 from vector_index_mcp.settings import Settings, mistyped, origins
 
 Check = Callable[[Case], Finding]

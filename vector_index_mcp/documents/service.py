@@ -25,6 +25,7 @@ from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.engine.embedder import Embedder
 from vector_index_mcp.errors import BusyError, SettingsError, StoreError
 from vector_index_mcp.files.folder import Folder, is_broad
+from vector_index_mcp.indexing.asking import wait_for_first_scan
 from vector_index_mcp.indexing.keeper import Options, Role
 from vector_index_mcp.indexing.ledger import Ledger
 from vector_index_mcp.indexing.place import Place
@@ -104,9 +105,8 @@ class Documents:
         self.problem = ""
         """Why the configuration cannot be read as it is now; the last readable one counts."""
         self.operations = Operations()
-        place = Place(home.index, owner=str(home.configuration))
-        folders = self._folders_of(configuration).values()
-        self.index = LiveIndex(folders, place, options, embedder, cache)
+        place, folders = Place(home.index, str(home.configuration)), self._folders_of(configuration)
+        self.index = LiveIndex(folders.values(), place, options, embedder, cache)
         self.embedder = embedder
         self.language_model = language_model
         self._following = anyio.Lock()
@@ -334,7 +334,7 @@ class Documents:
         return ledger
 
     async def _known(self) -> Ledger:
-        await self.index.wait_for_first_scan()
+        await wait_for_first_scan(self.index)
         return await self.index.known_files()
 
     async def links_of(self, ledger: Ledger, key: str) -> catalog.Links:

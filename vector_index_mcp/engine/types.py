@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     import numpy as np
@@ -111,6 +111,24 @@ class StoredChunk:
     symbols: tuple[str, ...]
     """The names it defines."""
     revision: int
+
+
+class Claim(NamedTuple):  # pickled for every row of an index that another machine made
+    """What a stored row says of a chunk, but for its vector."""
+
+    number: int
+    document_id: str
+    content_hash: str
+    total: int
+    text: str
+    original_path: str
+    chunk_hash: str
+    start_line: int
+    end_line: int
+    language: str
+    scope: str
+    symbols: list[str]
+    search_text: str
 
 
 @dataclass(frozen=True, slots=True)

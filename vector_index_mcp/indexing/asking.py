@@ -26,6 +26,10 @@ from vector_index_mcp.indexing.live import Live
 from vector_index_mcp.indexing.run import Kind
 from vector_index_mcp.indexing.service import LiveIndex
 
+# How long a search waits for the scan that follows opening: an empty index has nothing to say,
+# another one is as it was when the service last ended.
+_EMPTY_INDEX_PATIENCE_SECONDS = 5.0
+_FIRST_SCAN_PATIENCE_SECONDS = 1.0
 _QUERY_PATIENCE_SECONDS = 0.4  # for the query's vector, while the worker is busy
 _LOADING_PATIENCE_SECONDS = 120.0  # for the model, of somebody who would rather wait
 _SPARE_HITS = 5  # in place of hits whose file turns out to be gone
@@ -125,7 +129,7 @@ async def ask(
     """
     is_again = False
     await live_index.make_sure()
-    await live_index.wait_for_first_scan()
+    await wait_for_first_scan(live_index)
     if live_index.vectors is not None:
         live_index.vectors.check_model()
     while True:
@@ -206,3 +210,19 @@ async def _checked(
     if checked.gone:
         await live_index.make_sure()
     return checked
+
+
+async def wait_for_first_scan(live_index: LiveIndex) -> None:
+    """Let an index that has just been opened catch up, for a moment."""
+    run = await live_index.catching_up()
+    # Of what another machine has indexed, every file is looked at: that takes seconds.
+    if run is None or live_index.ledger.claimed_count:
+        return
+    if not live_index.ledger.chunk_count:
+        patience = _EMPTY_INDEX_PATIENCE_SECONDS
+    elif run.kind is Kind.START:
+        patience = _FIRST_SCAN_PATIENCE_SECONDS
+    else:
+        return
+    with anyio.move_on_after(patience):
+        await run.finished.wait()

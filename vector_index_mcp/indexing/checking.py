@@ -7,7 +7,7 @@ from vector_index_mcp.engine.types import Hit, StoredChunk
 from vector_index_mcp.files import beneath, read
 from vector_index_mcp.files.folder import Folder, Folders
 from vector_index_mcp.files.scan import stamp_of
-from vector_index_mcp.indexing.ledger import Ledger
+from vector_index_mcp.indexing.ledger import CLAIMED, Ledger
 
 _MOST_CHARS = 1_200  # shown of lines that have changed, unless the chunk was longer
 
@@ -62,6 +62,7 @@ def _shown(chunk: StoredChunk, texts: "_Texts", checked: Checked) -> StoredChunk
         (checked.gone if beneath.tells_absence(error) else checked.stale).add(key)
         return None
     is_stale = record is None or (record.stamp, record.content_hash) != (stamp, chunk.content_hash)
+    is_claimed = record is not None and record.stamp == CLAIMED
     if read.is_converted(folder, key):  # nothing is parsed here: what was read of it must do
         if is_stale:
             checked.stale.add(key)
@@ -73,7 +74,7 @@ def _shown(chunk: StoredChunk, texts: "_Texts", checked: Checked) -> StoredChunk
         if not is_stale:
             checked.untrue.add(key)
             return None
-    if not is_stale:
+    if not is_stale or (is_claimed and chunk.text in here):
         return chunk
     checked.stale.add(key)
     if chunk.text in here:

@@ -261,7 +261,8 @@ class Indexer:
     async def _index(self, changes: Changes) -> None:
         """Bring a few files up to date, before whatever else is to be done."""
         live = self.live
-        batch = await self._pipeline.prepare(live.ledger, changes, promptly=True)
+        store = live.index.store
+        batch = await self._pipeline.prepare(store, live.ledger, changes, promptly=True)
         try:
             async with live.writing():
                 model = live.index.manifest.model
@@ -295,7 +296,7 @@ class Indexer:
         stored = live.index.manifest.folders
         others = [name for name, how in now.items() if stored.get(name, how) != how]
         gone = Changes(gone=[key for name in others for key in live.ledger.below(name)])
-        batch = await self._pipeline.prepare(live.ledger, gone)
+        batch = await self._pipeline.prepare(live.index.store, live.ledger, gone)
         async with live.writing():
             await self._pipeline.commit(
                 live.index.store, live.ledger, live.index.manifest.model, batch

@@ -18,9 +18,12 @@ from vector_index_mcp.errors import ForeignIndexError, ProjectError, StoreError
 from vector_index_mcp.files.folder import Folder, Folders, absence_of
 from vector_index_mcp.files.ignore import Ignore
 from vector_index_mcp.indexing.activity import Activity
+from vector_index_mcp.indexing.cached_embedder import CachedEmbedder
 from vector_index_mcp.indexing.freshness import Freshness
 from vector_index_mcp.indexing.indexer import Indexer
 from vector_index_mcp.indexing.live import Live
+from vector_index_mcp.indexing.mirroring.mirror import Mirror, Shared
+from vector_index_mcp.indexing.mirroring.origin import Origin
 from vector_index_mcp.indexing.opening import Opened, Opener
 from vector_index_mcp.indexing.outlook import Outlook
 from vector_index_mcp.indexing.pipeline import Pipeline
@@ -34,12 +37,13 @@ from vector_index_mcp.indexing.server_opening import ServerOpener
 from vector_index_mcp.indexing.signal import Signal
 from vector_index_mcp.indexing.state import State, StateMachine
 from vector_index_mcp.indexing.team_vectors import TeamPlace
-from vector_index_mcp.indexing.vectors import CachedEmbedder, Vectors
+from vector_index_mcp.indexing.vectors import Vectors
 
 _log = logging.getLogger(__name__)
 
 _LOST = "the index's folder was removed, moved or replaced, and is opened again"
 _LOSS_SECONDS = 1.0  # between two looks whether our index is gone
+_FETCH_PATIENCE_SECONDS = 5.0  # for a shared index on its way
 _REOPEN_SECONDS = 5.0  # between two tries to open an index that cannot be opened
 _FOREIGN_SECONDS = 60.0  # the same of one that is another owner's
 
@@ -60,6 +64,8 @@ class Options:
     """Where vectors are that others have made."""
     remote: Remote = Remote()
     """What is set about an index that does not lie on this machine."""
+    shared: Shared | None = None
+    """Where somebody publishes the same index; None if nobody does."""
 
 
 class Role(StrEnum):
@@ -98,7 +104,12 @@ class Keeper:
             state: Follows runs and errors.
         """
         self._chunker = chunker_of(options.recipe, folders)
-        self.opener = _opener_of(place, self._chunker, options)
+        shared, remedies = options.shared, options.remedies
+        self.mirror = (
+            Mirror(shared, place, self._chunker, embedder.embedder, remedies) if shared else None
+        )
+        """Fills an index that is empty; None if nobody publishes it."""
+        self.opener = _opener_of(place, self._chunker, options, self.mirror)
         self.kept: Kept | None = None
         """None until the index is open for writing, and while another process is its writer."""
         self.opened = anyio.Event()
@@ -154,7 +165,8 @@ class Keeper:
             chunker=self._chunker,
             start_over=opened.start_over,
         )
-        vectors = Vectors(live, self._embedder, indexer.is_text_first)
+        origin = Origin.read(opened.index.uri)
+        vectors = Vectors(live, self._embedder, indexer.is_text_first, origin)
         return Kept(indexer, vectors, freshness)
 
     async def _keep(self, role: Role, kept: "Kept") -> None:
@@ -235,6 +247,27 @@ class Keeper:
             with anyio.CancelScope(shield=True):
                 await self.opener.let_go()
 
+    async def wait(self) -> None:
+        """Wait until it is known whether the index can be opened; not long while it is fetched.
+
+        Raises:
+            StoreError: If the shared index is still being fetched.
+        """
+        while not self.opened.is_set():
+            with anyio.move_on_after(_FETCH_PATIENCE_SECONDS):
+                await self.opened.wait()
+                return
+            if self.mirror is not None and self.mirror.progress is not None:
+                raise StoreError(f"{self.mirror.told}; ask again when it is there")
+
+    @property
+    def of_shared(self) -> str:
+        """What became of the shared index; empty if there is none."""
+        mirror, kept = self.mirror, self.kept
+        if kept is not None and kept.vectors.origin is not None:
+            return kept.vectors.origin.told
+        return mirror.told if mirror is not None else ""
+
     async def try_now(self, *, anew: bool = False) -> None:
         """Open the index again if that is due: somebody needs it.
 
@@ -274,9 +307,11 @@ class Keeper:
         return Ignore(folder)
 
 
-def _opener_of(place: Place, chunker: str, options: Options) -> Opener | RemoteOpener:
+def _opener_of(
+    place: Place, chunker: str, options: Options, mirror: Mirror | None
+) -> Opener | RemoteOpener:
     if is_local(place.uri):
-        return Opener(place, chunker, options.state_folder, options.remedies)
+        return Opener(place, chunker, options.state_folder, options.remedies, mirror)
     remote = ServerOpener if is_server(place.uri) else RemoteOpener
     return remote(place, chunker, options.state_folder, options.remote)
 

@@ -12,6 +12,9 @@ GIVEN_UP = "given up"
 """How the reason begins of a file that fails however often it is tried, until it changes."""
 _DISTRUSTED: Stamp = (-1, -1, -1)
 """No file has it, so the next scan takes the file for changed."""
+CLAIMED: Stamp = (-2, -2, -2)
+"""Of a file whose rows another machine has made: neither its stamp nor they were compared with the
+disk yet. No file has it, either."""
 # So many new keys are put where they belong; after more of them, all keys are sorted again.
 _FEW_KEYS = 1_000
 
@@ -39,6 +42,8 @@ class Ledger:
         self.masked_count = 0
         """How many credentials in the indexed texts were masked."""
         self.unembedded_count = 0
+        self.claimed_count = 0
+        """How many files have rows that nobody has compared with the disk yet, see CLAIMED."""
         self.revision = 0
         """Grows with every change, so that somebody can see whether there was one."""
 
@@ -117,6 +122,7 @@ class Ledger:
         """Count a record in or out, so that a status need not look at every file."""
         self.chunk_count += one * record.chunk_count
         self.masked_count += one * record.masked
+        self.claimed_count += one * (record.stamp == CLAIMED)
         self._reasons[record.state][record.reason] += one
 
     def note_embedded(self, key: str, embedded: int, given_up: int = 0) -> None:

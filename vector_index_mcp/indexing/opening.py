@@ -38,6 +38,8 @@ from vector_index_mcp.indexing.locks import (
     name_of,
     new_lock,
 )
+from vector_index_mcp.indexing.mirroring import origin
+from vector_index_mcp.indexing.mirroring.mirror import Mirror
 from vector_index_mcp.indexing.ownership import (
     LOCK,
     Claim,
@@ -76,7 +78,14 @@ class Opener:
     index. The other one lies in the index's folder: it goes along when somebody moves that.
     """
 
-    def __init__(self, place: Place, chunker: str, state_folder: Path, remedies: Remedies) -> None:
+    def __init__(
+        self,
+        place: Place,
+        chunker: str,
+        state_folder: Path,
+        remedies: Remedies,
+        mirror: Mirror | None = None,
+    ) -> None:
         """Prepare; nothing is looked at yet.
 
         Args:
@@ -84,6 +93,7 @@ class Opener:
             chunker: The version that chunks of a new index have.
             state_folder: Where locks and records of indexes lie.
             remedies: What to do about an error.
+            mirror: Fills an index that is empty; None if nobody publishes it.
         """
         self.uri = place.uri
         """Where the index lies; another place than configured if that turns out to be foreign."""
@@ -100,6 +110,7 @@ class Opener:
         self._state_folder = state_folder
         self._records = Records(state_folder)
         self._remedies = remedies
+        self._mirror = mirror
         # The system drops the locks when the process dies, however it dies.
         self._outer = new_lock(lock_of(place.uri, state_folder))
         self._inner: filelock.BaseFileLock | None = None
@@ -286,6 +297,8 @@ class Opener:
 
     async def _open_existing(self, *, is_copy: bool) -> Opened:
         index = await Index.open(self.uri)
+        if self._mirror is not None and await self._mirror.fill(self.uri, index, self._check):
+            index = await Index.open(self.uri)
         if index is None:
             return await self.start_over()
         await self._check_owner(index, is_copy=is_copy)
@@ -302,6 +315,7 @@ class Opener:
         """
         self._check()
         await discard(self.uri)
+        await anyio.to_thread.run_sync(origin.forget, self.uri)
         manifest = Manifest(owner=self._place.owner, chunker=self._chunker)
         return self._opened(await Index.create(self.uri, manifest), Ledger(), 0)
 

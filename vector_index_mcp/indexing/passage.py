@@ -100,7 +100,7 @@ class Passage:
             self._in_preparation = len(changes.dirty) + len(changes.gone)
             if not self._in_preparation:
                 return
-            batch = await self.pipeline.prepare(self.ledger, changes)
+            batch = await self.pipeline.prepare(self.store, self.ledger, changes)
             self._left = list(batch.left)
             self._in_preparation = 0
             if batch.known or batch.problem is not None:  # else their folder has just gone

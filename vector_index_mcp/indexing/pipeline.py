@@ -4,6 +4,7 @@ What is wrong with one file is data, kept in its record; what is wrong with the 
 that leaves the whole batch to be done again.
 """
 
+import logging
 from collections import deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,16 +15,25 @@ import anyio.to_thread
 from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.engine.fields import embedded_text
 from vector_index_mcp.engine.store import Store
-from vector_index_mcp.engine.types import Document, FileRecord, ModelIdentity, StoredChunk, Vector
-from vector_index_mcp.errors import ProjectError
+from vector_index_mcp.engine.types import (
+    Claim,
+    Document,
+    FileRecord,
+    ModelIdentity,
+    StoredChunk,
+    Vector,
+)
+from vector_index_mcp.errors import ProjectError, StoreError
 from vector_index_mcp.files.folder import Folder, Folders, absence_of
 from vector_index_mcp.files.scan import UNKNOWN, Changes
 from vector_index_mcp.indexing.activity import Activity
-from vector_index_mcp.indexing.ledger import FAILED, INDEXED, SKIPPED, Ledger
+from vector_index_mcp.indexing.ledger import CLAIMED, FAILED, INDEXED, SKIPPED, Ledger
 from vector_index_mcp.indexing.preparing.crew import Crew
 from vector_index_mcp.indexing.preparing.file import Prepared, Task, is_storable
 from vector_index_mcp.indexing.run import Outcome
 from vector_index_mcp.indexing.team_vectors import TeamVectors
+
+_log = logging.getLogger(__name__)
 
 _LAST_CHANGES = 10
 _MOST_SECONDS_OF_A_BATCH = 2.0  # saves wait for it; it takes a quarter of a second
@@ -99,18 +109,26 @@ class Pipeline:
         self.last_changes: deque[Change] = deque(maxlen=_LAST_CHANGES)
         """The newest last."""
 
-    async def prepare(self, ledger: Ledger, changes: Changes, *, promptly: bool = False) -> Batch:
+    async def prepare(
+        self, store: Store, ledger: Ledger, changes: Changes, *, promptly: bool = False
+    ) -> Batch:
         """Read and cut the files of `changes`; nothing is written yet.
 
         Args:
-            ledger: What is known of the files.
+            store: Where their rows are.
+            ledger: What is known of that store's files.
             changes: What has to be done.
             promptly: Whether they have just been saved: one that takes long is left to `crew`
                 then. Otherwise a part of them may be left to be done again, see `Batch.left`.
         """
         known = {key: ledger.get(key) for key in (*changes.dirty, *changes.gone)}
         places = ((key, self._folders.of(key)) for key in changes.dirty)
-        tasks = [Task(folder, key, known[key]) for key, folder in places if folder is not None]
+        claims = await _claims(store, known)
+        tasks = [
+            Task(folder, key, known[key], tuple(claims.get(key, ())))
+            for key, folder in places
+            if folder is not None
+        ]
         with self._activity.of(f"the reading of {_files(changes.dirty)}"):
             if promptly:
                 prepared = await self.crew.prepare_promptly(tasks)
@@ -275,6 +293,20 @@ def _texts_lacking(documents: Iterable[Document], vectors: Mapping[str, Vector])
         for entry in document.entries
         if entry.chunk_hash not in vectors
     }
+
+
+async def _claims(
+    store: Store, known: Mapping[str, FileRecord | None]
+) -> Mapping[str, Sequence[Claim]]:
+    """What rows say that another machine has made, of the files where nobody has looked yet."""
+    claimed = [key for key, record in known.items() if record and record.stamp == CLAIMED]
+    if not claimed:
+        return {}
+    try:
+        return await store.contents.claims(claimed)
+    except StoreError as error:  # then they are made here
+        _log.warning("what the shared index says cannot be compared: %s", error)
+        return {}
 
 
 def _storable(keys: Iterable[str]) -> list[str]:

@@ -1,14 +1,29 @@
-"""An index elsewhere as another machine writes it: opened once, and looked at for news.
+"""An index that another process writes.
 
-To open it costs a dozen round trips, and what is known of its files is read whole.
+One on this machine is opened for each question. One elsewhere is opened once, and looked at for
+news: to open it costs a dozen round trips, and what is known of its files is read whole.
 """
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Protocol
 
 import anyio
 
 from vector_index_mcp.engine.lancedb_server import Server
 from vector_index_mcp.engine.store import Index
+from vector_index_mcp.engine.store.reach import is_local
 from vector_index_mcp.errors import StoreError
 from vector_index_mcp.indexing.ledger import Ledger
+
+
+class Place(Protocol):
+    """Where an index lies; an opener is one."""
+
+    uri: str
+
+    async def may_be_read(self) -> bool:
+        """Whether there is an index that we wrote."""
 
 
 class Reader:
@@ -20,6 +35,26 @@ class Reader:
         self._ledger = Ledger()
         self._versions = (0, 0)
         self._lock = anyio.Lock()
+
+    @asynccontextmanager
+    async def reading(self, place: Place) -> AsyncIterator[tuple[Index, Ledger] | None]:
+        """The index at a place and what is known of its files; None if there is none.
+
+        Raises:
+            StoreError: If it cannot be read.
+        """
+        if not is_local(place.uri):
+            yield await self.read()
+            return
+        index = await Index.open(place.uri) if await place.may_be_read() else None
+        if index is None:
+            yield None
+            return
+        try:
+            records, holdings = await index.store.records(), await index.store.holdings()
+            yield index, Ledger.reconciled(records, holdings)
+        finally:
+            index.close()
 
     async def read(self) -> tuple[Index, Ledger] | None:
         """The index and what is known of its files, as of a few seconds ago; None if there is none.

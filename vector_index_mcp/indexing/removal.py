@@ -23,11 +23,14 @@ from vector_index_mcp.files.removal import (
     size_of,
 )
 from vector_index_mcp.indexing.locks import held, lock_of
+from vector_index_mcp.indexing.mirroring.mirror import FETCHED
+from vector_index_mcp.indexing.mirroring.origin import ORIGIN
 from vector_index_mcp.indexing.ownership import LOCK, MARK, Known, Records, Standing
 
 _HIDES = ".gitignore"
 _HIDES_ALL = b"*\n"  # as it is made
-_PART = re.compile(rf"{re.escape(MARK)}\.[0-9a-f]{{8}}")  # of a mark that was being written
+_OF_MIRROR = (ORIGIN, FETCHED)
+_PART = re.compile(rf"(?:{re.escape(MARK)}|{re.escape(ORIGIN)})\.[0-9a-f]{{8}}")  # not whole
 _PATIENCE_SECONDS = 5.0  # for a writer that is ending, or another one who removes it
 _NOT_OURS = "this program did not write it for you on this machine"
 _LINKED = "a link leads there, and none is followed"
@@ -114,8 +117,9 @@ def _emptied(folder: beneath.Folder) -> list[Left]:
     if not _is_same(folder):
         return [Left(str(folder.path), _MOVED)]
     with _alone_in(folder):
-        left = [each for n in folder.names() if is_table(n) for each in remove(folder, n)]
-    parts = [LOCK, *(name for name in folder.names() if _PART.fullmatch(name))]
+        first = [name for name in folder.names() if is_table(name) or name == FETCHED]
+        left = [each for name in first for each in remove(folder, name)]
+    parts = [LOCK, *(n for n in folder.names() if _PART.fullmatch(n) or n == ORIGIN)]
     if not others_in(folder.path):
         parts.append(_HIDES)
     for name in [*parts, MARK]:
@@ -140,7 +144,7 @@ def _is_same(folder: beneath.Folder) -> bool:
 
 
 def _is_part(name: str) -> bool:
-    return is_table(name) or name in {MARK, LOCK} or _PART.fullmatch(name) is not None
+    return is_table(name) or name in {MARK, LOCK, *_OF_MIRROR} or bool(_PART.fullmatch(name))
 
 
 def _is_hidden_by_us(folder: beneath.Folder) -> bool:

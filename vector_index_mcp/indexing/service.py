@@ -6,6 +6,7 @@ commits, and takes over when the writer is gone.
 
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import anyio
 import anyio.to_thread
@@ -17,10 +18,13 @@ from vector_index_mcp.engine.store.reach import is_local
 from vector_index_mcp.errors import BusyError, ModelNotFoundError, Problem, StoreError
 from vector_index_mcp.files.folder import Folder, Folders, absence_of
 from vector_index_mcp.indexing.activity import Activity
+from vector_index_mcp.indexing.cached_embedder import CachedEmbedder
 from vector_index_mcp.indexing.freshness import Freshness
 from vector_index_mcp.indexing.indexer import Indexer
 from vector_index_mcp.indexing.keeper import Keeper, Kept, Options, Role
 from vector_index_mcp.indexing.ledger import Ledger
+from vector_index_mcp.indexing.live import Live
+from vector_index_mcp.indexing.mirroring.fetching import Fetch
 from vector_index_mcp.indexing.pipeline import Pipeline
 from vector_index_mcp.indexing.place import Place
 from vector_index_mcp.indexing.preparing.crew import Crew
@@ -29,13 +33,9 @@ from vector_index_mcp.indexing.run import Kind, Run
 from vector_index_mcp.indexing.state import StateMachine
 from vector_index_mcp.indexing.status import Progress, Status, status_of
 from vector_index_mcp.indexing.team_vectors import TeamVectors
-from vector_index_mcp.indexing.vectors import CachedEmbedder, Vectors
+from vector_index_mcp.indexing.vectors import Vectors
 from vector_index_mcp.indexing.verify import Report, verify
 
-# How long a search waits for the scan that follows opening: an empty index has nothing to say,
-# another one is as it was when the service last ended.
-_EMPTY_INDEX_PATIENCE_SECONDS = 5.0
-_FIRST_SCAN_PATIENCE_SECONDS = 1.0
 _PROGRESS_SECONDS = 1.0  # longest silence of `embedding_progressed`
 
 
@@ -137,6 +137,16 @@ class LiveIndex:
         """Why the index does not lie where it was configured to; empty if it does."""
         return self._keeper.opener.displaced
 
+    @property
+    def is_open(self) -> bool:
+        """Whether it is known by now if the index can be opened."""
+        return self._keeper.opened.is_set()
+
+    @property
+    def fetch(self) -> Fetch | None:
+        """How far the shared index is fetched; None while it is not."""
+        return self._keeper.mirror.progress if self._keeper.mirror is not None else None
+
     # -- folders ---------------------------------------------------------------------------
 
     def add_folder(self, folder: Folder) -> None:
@@ -196,7 +206,7 @@ class LiveIndex:
             BusyError: If another process is.
             StoreError: If the index cannot be opened, or only read.
         """
-        await self._keeper.opened.wait()
+        await self._keeper.wait()
         await self._keeper.try_now(anew=anew)
         kept, opener = self._keeper.kept, self._keeper.opener
         if kept is None:
@@ -222,8 +232,12 @@ class LiveIndex:
         return self.indexer is None and not (self.state.error or self.refusal)
 
     async def catching_up(self) -> Run | None:
-        """The run under way, once the index is open; None if there is none."""
-        await self._keeper.opened.wait()
+        """The run under way, once the index is open; None if there is none.
+
+        Raises:
+            StoreError: If the shared index is still being fetched.
+        """
+        await self._keeper.wait()
         return self.indexer.runs.current if self.indexer is not None else None
 
     async def embedding_progressed(self) -> None:
@@ -263,6 +277,20 @@ class LiveIndex:
         """
         await (await self._writing()).indexer.live.tidy()
 
+    @asynccontextmanager
+    async def tidied(self) -> AsyncIterator[Live]:
+        """The index while nobody writes it, without what nobody needs any more on its disk.
+
+        Raises:
+            BusyError: If another process is the index's writer.
+            StoreError: If the index cannot be opened or written.
+        """
+        live = (await self._writing()).indexer.live
+        async with live.writing():
+            await live.index.drop_leftovers()
+            await live.index.store.maintain(is_private=True)
+            yield live
+
     @property
     def ledger(self) -> Ledger:
         """What is known of every file; empty while the index is not open for writing."""
@@ -297,25 +325,14 @@ class LiveIndex:
         Raises:
             StoreError: If there is none, or none that can be read.
         """
-        await self._keeper.opened.wait()
+        await self._keeper.wait()
         if self.indexer is not None:
             yield self.indexer.live.index, self.indexer.live.ledger
             return
-        if not is_local(self.uri):
-            found = await self._reader.read()
+        async with self._reader.reading(self._keeper.opener) as found:
             if found is None:
                 raise self._missing()
             yield found
-            return
-        is_ours = await self._keeper.opener.may_be_read()
-        index = await Index.open(self.uri) if is_ours else None
-        if index is None:
-            raise self._missing()
-        try:
-            records, holdings = await index.store.records(), await index.store.holdings()
-            yield index, Ledger.reconciled(records, holdings)
-        finally:
-            index.close()
 
     def _missing(self) -> StoreError:
         if self.state.error:
@@ -342,20 +359,6 @@ class LiveIndex:
                 self.indexer.look_again([""])
             raise problem
 
-    async def wait_for_first_scan(self) -> None:
-        """Let an index that has just been opened catch up, for a moment."""
-        run = await self.catching_up()
-        if run is None:
-            return
-        if not self.ledger.chunk_count:
-            patience = _EMPTY_INDEX_PATIENCE_SECONDS
-        elif run.kind is Kind.START:
-            patience = _FIRST_SCAN_PATIENCE_SECONDS
-        else:
-            return
-        with anyio.move_on_after(patience):
-            await run.finished.wait()
-
     # -- how it is -------------------------------------------------------------------------
 
     @property
@@ -371,15 +374,16 @@ class LiveIndex:
         """Everything that can be said about the index, as it is now. Never fails."""
         size, model, problem, ledger = None, None, "", Ledger()
         try:
-            async with self.reading() as (index, ledger):
-                size, model = await index.size_bytes(), index.manifest.model
+            if self.fetch is None:
+                async with self.reading() as (index, ledger):
+                    size, model = await index.size_bytes(), index.manifest.model
         except StoreError as error:
             problem = self.remedies.told(error)
         if self.indexer is not None:  # a rebuild may have been swapped in meanwhile
             ledger, absent = self.indexer.live.ledger, self.indexer.outlook.problems
         else:
             absent = await anyio.to_thread.run_sync(self._absent)
-        return status_of(
+        status = status_of(
             self._keeper.kept,
             ledger,
             self.progress,
@@ -392,3 +396,4 @@ class LiveIndex:
             opener=self._keeper.opener,
             size_bytes=size,
         )
+        return replace(status, shared=self._keeper.of_shared)

@@ -13,12 +13,12 @@ from vector_index_mcp.indexing.run import Run
 from vector_index_mcp.indexing.state import State, StateMachine
 
 if TYPE_CHECKING:
+    from vector_index_mcp.indexing.cached_embedder import CachedEmbedder
     from vector_index_mcp.indexing.keeper import Kept
     from vector_index_mcp.indexing.opening import Opener
     from vector_index_mcp.indexing.outlook import Outlook
     from vector_index_mcp.indexing.pipeline import Change
     from vector_index_mcp.indexing.remote_opening import RemoteOpener
-    from vector_index_mcp.indexing.vectors import CachedEmbedder
 
 MOST_LISTED = 20
 """Of files that failed, and of other such lists, so many are named."""
@@ -135,6 +135,8 @@ class Status:
     """Who writes it, where it does not lie on this machine; empty if nobody knows."""
     size_bytes: int | None
     """On disk; None where that cannot be said cheaply."""
+    shared: str = ""
+    """What became of the shared index; empty if there is none."""
 
     @property
     def scan(self) -> Run | None:

@@ -1,177 +1,44 @@
 """The second writer: gives every committed chunk its vector, those of the newest change first."""
 
+import contextlib
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
 import anyio
 import anyio.to_thread
 
-from vector_index_mcp.engine.cache import EmbeddingCache
-from vector_index_mcp.engine.embedder import Embedder
-from vector_index_mcp.engine.embedding_requests import requests_of_equal_work
 from vector_index_mcp.engine.fields import embedded_text
 from vector_index_mcp.engine.store import Store
 from vector_index_mcp.engine.types import ModelIdentity, Vector
-from vector_index_mcp.engine.types import Vectors as Rows
 from vector_index_mcp.errors import EmbeddingError, ModelNotFoundError, StoreError
-from vector_index_mcp.indexing.activity import Activity
+from vector_index_mcp.indexing.cached_embedder import CachedEmbedder
 from vector_index_mcp.indexing.live import Live
+from vector_index_mcp.indexing.mirroring.origin import Origin
+from vector_index_mcp.indexing.mirroring.vectors import are_true
 from vector_index_mcp.indexing.signal import Signal
-from vector_index_mcp.indexing.team_vectors import TeamVectors
 
 _log = logging.getLogger(__name__)
 
-_CHUNKS_PER_FILL = 256  # a commit costs 10 ms and a fragment; a new change ends a fill early
 _CHUNKS_PER_LOOK = 4_096  # of these, those whose vector the cache has are filled in one commit
 # Whether there is a model by now: the first time, and at most after doubling. Each look starts a
 # process, half a second of processor time.
 _LOOK_FOR_MODEL_SECONDS = 60.0
 _LONGEST_WITHOUT_A_LOOK_SECONDS = 900.0
+_FILES_PER_LOOK = 100  # whose vectors are kept at once: some 1,000
 _RETRY_SECONDS = 2.0
-# Of two vectors of one text. Measured: 0.9999 for bfloat16 and float32, 0.98 for servers that
-# compute texts of different length together.
-_LEAST_COSINE = 0.98
 _GLANCE_SECONDS = 2.0  # a server may come back by itself; to see that costs nothing
-
-
-class CachedEmbedder:
-    """The embedder behind the cache: no text is embedded twice.
-
-    It outlives the indexes that a service opens one after another.
-    """
-
-    def __init__(
-        self,
-        embedder: Embedder,
-        cache: EmbeddingCache,
-        activity: Activity,
-        team: TeamVectors | None = None,
-    ) -> None:
-        """Make one.
-
-        Args:
-            embedder: Makes vectors.
-            cache: Keeps them.
-            activity: What is being done.
-            team: Puts vectors that others have made into the cache; None for nobody.
-        """
-        self.embedder = embedder
-        self.team = team or TeamVectors(None, cache)
-        self.embedded = 0
-        """Chunks the model embedded since the start; the cache's are not among them."""
-        self.hopeless: set[str] = set()
-        """Hashes of texts that alone make the embedder fail; they are not tried again."""
-        self._cache = cache
-        self._activity = activity
-
-    async def knows_nothing(self) -> bool:
-        """Whether no text has ever been embedded for this user, nor by a team."""
-        return not self.team.is_used and await anyio.to_thread.run_sync(self._cache.is_new)
-
-    async def vectors_of(
-        self, model: ModelIdentity, texts: Mapping[str, str], is_newest: Callable[[], bool]
-    ) -> dict[str, Vector]:
-        """Vectors of some of `texts`, both by hash: all that the cache has, else a few new ones.
-
-        Args:
-            model: The embedder's.
-            texts: What is to be embedded, the most urgent first.
-            is_newest: Whether nothing more urgent waits; asked before every request to the model.
-
-        Raises:
-            ModelNotFoundError: If there is no model any more.
-        """
-        vectors = await anyio.to_thread.run_sync(self._cache.get, model, list(texts))
-        if len(vectors) < min(_CHUNKS_PER_FILL, len(texts)):
-            lacking = {
-                h: text for h, text in texts.items() if h not in vectors and h not in self.hopeless
-            }
-            self.team.want(model, lacking)
-            deliveries = self.team.deliveries
-            unknown = {h: texts[h] for h in self._first(lacking)}
-            computed = await self._embed(
-                model, unknown, lambda: is_newest() and self.team.deliveries == deliveries
-            )
-            await anyio.to_thread.run_sync(self._cache.put, model, computed)
-            self.team.forget(computed)
-            vectors |= computed
-        return vectors
-
-    def _first(self, lacking: Iterable[str]) -> list[str]:
-        """Those that are embedded next: the model makes first what the team does not have."""
-        in_order = sorted(lacking, key=self.team.may_have)
-        return in_order[:_CHUNKS_PER_FILL]
-
-    async def read_from_team(self) -> None:
-        """Look for vectors that others have made, until cancelled."""
-        await self.team.read_forever(self.makes)
-
-    async def makes(self, model: ModelIdentity, samples: Sequence[tuple[str, Vector]]) -> bool:
-        """Whether `model` makes such vectors of texts.
-
-        As queries, if that can be done at once; what does not agree then may only have been given
-        another prompt, and is embedded as a text to be found.
-
-        Raises:
-            EmbeddingError: If that cannot be said now.
-        """
-        for at, (text, vector) in enumerate(samples):
-            asked = await self.embedder.asked(text)
-            is_agreed = asked is not None and asked[1].digest == model.digest
-            if asked is None or not is_agreed or asked[0] @ vector < _LEAST_COSINE:
-                doubtful = samples[at:]
-                made = await self._embedded_by(model, [text for text, _ in doubtful])
-                alike = (row @ vector for row, (_, vector) in zip(made, doubtful, strict=True))
-                return all(cosine >= _LEAST_COSINE for cosine in alike)
-        return True
-
-    async def _embed(
-        self, model: ModelIdentity, texts: dict[str, str], is_newest: Callable[[], bool]
-    ) -> dict[str, Vector]:
-        vectors: dict[str, Vector] = {}
-        for hashes in requests_of_equal_work(texts):
-            if not is_newest():
-                break
-            try:
-                with self._activity.of("the embedding of chunks"):
-                    computed = await self._embedded_by(model, [texts[h] for h in hashes])
-                vectors.update(zip(hashes, computed, strict=True))
-            except ModelNotFoundError:
-                raise
-            except EmbeddingError as error:
-                _log.warning("%s; trying them one by one", error)
-                vectors |= await self._embed_singly(model, {h: texts[h] for h in hashes})
-        self.embedded += len(vectors)
-        return vectors
-
-    async def _embed_singly(self, model: ModelIdentity, texts: dict[str, str]) -> dict[str, Vector]:
-        vectors: dict[str, Vector] = {}
-        for key, text in texts.items():
-            try:
-                vectors[key] = (await self._embedded_by(model, [text]))[0]
-            except ModelNotFoundError:
-                raise
-            except EmbeddingError:
-                self.hopeless.add(key)
-        return vectors
-
-    async def _embedded_by(self, model: ModelIdentity, texts: Sequence[str]) -> Rows:
-        """Vectors that `model` has made: a server may have another one at any moment.
-
-        Raises:
-            ModelNotFoundError: If it is another one now.
-        """
-        computed = await self.embedder.embed(texts)
-        if (await self.embedder.identity()).digest != model.digest:
-            raise ModelNotFoundError("the embedding model has changed")
-        return computed
 
 
 class Vectors:
     """Embeds what lacks a vector, as long as there is no text that should be searchable first."""
 
     def __init__(
-        self, live: Live, cached: CachedEmbedder, is_text_first: Callable[[], bool]
+        self,
+        live: Live,
+        cached: CachedEmbedder,
+        is_text_first: Callable[[], bool],
+        origin: Origin | None = None,
     ) -> None:
         """Prepare; `embed_forever` does the work.
 
@@ -179,7 +46,12 @@ class Vectors:
             live: The index to write.
             cached: Makes the vectors, or remembers them.
             is_text_first: Whether text waits to be committed, before which nothing is embedded.
+            origin: Where the index was fetched from; None if it was made here.
         """
+        self.origin = origin
+        """Where the index was fetched from; None if it was made here."""
+        is_unkept = origin is not None and origin.is_proved and not origin.is_kept
+        self._keeping = live.ledger.keys() if is_unkept else []
         self.progressed = Signal()
         """Sent whenever chunks have got their vectors."""
         self._live = live
@@ -193,7 +65,15 @@ class Vectors:
     @property
     def are_lacking(self) -> bool:
         """Whether chunks wait for their vectors, or may turn out to."""
-        return self._live.ledger.is_waiting or self._model_check_wanted
+        is_waiting = self._live.ledger.is_waiting or self._model_check_wanted
+        return is_waiting or self._is_foreign
+
+    @property
+    def _is_foreign(self) -> bool:
+        """Whether another machine has made the vectors, and they can be compared now."""
+        ledger = self._live.ledger
+        is_unproved = self.origin is not None and not self.origin.is_proved
+        return is_unproved and ledger.claimed_count < len(ledger)
 
     def look_for_model(self) -> None:
         """Look again for a model that was not there."""
@@ -249,11 +129,11 @@ class Vectors:
     async def embed_forever(self) -> None:
         """Embed what lacks a vector, until cancelled."""
         while True:
-            if not self.are_lacking or self._is_text_first():
+            if self._is_text_first() or not (self.are_lacking or self._keeping):
                 await self._live.text_moved.wait()
                 continue
             try:
-                await self._embed()
+                await (self._embed() if self.are_lacking else self._keep_some())
             except ModelNotFoundError:
                 with anyio.move_on_after(self._look_seconds):
                     await self._model_back()  # a saved file is no reason to look again
@@ -279,11 +159,48 @@ class Vectors:
         if not await self._use_model(model):
             return
         self._model_is_checked, self._model_check_wanted = True, False
+        if self._is_foreign:
+            await self._prove(model)
         if live.ledger.is_waiting:
             await self.embed_batch(model)
             self._look_seconds = _LOOK_FOR_MODEL_SECONDS
         self.progressed.send()
         await live.maintain_if_due(is_end=not live.ledger.is_waiting)
+
+    async def _prove(self, model: ModelIdentity) -> None:
+        """Compare some vectors that another machine has made; if they are wrong, drop them all."""
+        live = self._live
+        self.origin = origin = await anyio.to_thread.run_sync(Origin.read, live.index.uri)
+        if origin is None:  # it has been replaced by one that was made here
+            return
+        with live.activity.of("the comparison of the shared index's vectors"):
+            is_true = await are_true(live.index.store, live.ledger, self._embedder)
+        if not is_true:
+            _log.warning(
+                "the shared index had vectors that %s does not make; all are made anew", model.name
+            )
+            await self.forget_all()
+        origin.is_proved, origin.is_kept = True, not is_true
+        await self._note_origin(origin)
+        self._keeping = live.ledger.keys() if is_true else []
+
+    async def _note_origin(self, origin: Origin) -> None:
+        with contextlib.suppress(OSError):  # then it is found out once more
+            await anyio.to_thread.run_sync(origin.write, Path(self._live.index.uri))
+
+    async def _keep_some(self) -> None:
+        """Put some vectors that another machine has made into the cache, as if made here.
+
+        Otherwise a file of which a line changes would be embedded as a whole.
+        """
+        keys, self._keeping = self._keeping[:_FILES_PER_LOOK], self._keeping[_FILES_PER_LOOK:]
+        model, store = self._live.index.manifest.model, self._live.index.store
+        if model is not None:
+            with self._live.activity.of("the keeping of the shared index's vectors"):
+                await self._cached.keep(model, await store.contents.vectors(keys))
+        if not self._keeping and self.origin is not None:
+            self.origin.is_kept = True
+            await self._note_origin(self.origin)
 
     async def embed_batch(self, model: ModelIdentity) -> None:
         """Give vectors to some of the chunks that lack them, those of the last changes first.

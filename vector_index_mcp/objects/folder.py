@@ -130,7 +130,7 @@ class FolderObjects:
                 shutil.copyfileobj(source, target)
             return True
 
-        return await self._run(copy)
+        return await self._run(copy, is_reading=True)
 
     async def upload(self, path: Path, name: str) -> None:
         """See `Objects`."""

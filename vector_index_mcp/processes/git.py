@@ -48,3 +48,48 @@ def revision_of(folder: Path) -> str:
         _log.warning("the revision of %s is not known: %s", folder, error)
         return ""
     return said.stdout.decode("ascii", "replace").strip() if not said.returncode else ""
+
+
+def commit_of(folder: Path) -> str:
+    """The commit that a folder is at, asked as the user would; empty if nobody knows."""
+    return _said(folder, "rev-parse", "--verify", "--quiet", "HEAD")
+
+
+def branch_of(folder: Path) -> str:
+    """The branch that a folder is on; empty if it is on none, or in no repository."""
+    return _said(folder, "symbolic-ref", "--short", "--quiet", "HEAD")
+
+
+def default_branch_of(folder: Path) -> str:
+    """The branch that others start from, by what was cloned; empty if nobody knows."""
+    named = _said(folder, "symbolic-ref", "--short", "--quiet", "refs/remotes/origin/HEAD")
+    return named.removeprefix("origin/")
+
+
+def is_ancestor(folder: Path, commit: str, other: str) -> bool:
+    """Whether a commit is another one or lies before it; False if that cannot be told."""
+    if not commit or not other:
+        return False
+    return _run(folder, "merge-base", "--is-ancestor", commit, other) == (0, "")
+
+
+def _said(folder: Path, *arguments: str) -> str:
+    status, said = _run(folder, *arguments)
+    return said if status == 0 else ""
+
+
+def _run(folder: Path, *arguments: str) -> tuple[int | None, str]:
+    """The status of git and what it says; None if there is no git, or it takes too long."""
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(folder), *arguments],
+            env=environment(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        _log.warning("git cannot be asked about %s: %s", folder, error)
+        return None, ""
+    return done.returncode, done.stdout.decode("utf-8", "replace").strip()

@@ -5,8 +5,7 @@ Knows nothing of MCP: a command that opens an index itself would wait half a sec
 
 import hashlib
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,10 +13,17 @@ from typing import TYPE_CHECKING
 
 import anyio.to_thread
 
-from vector_index_mcp.errors import SettingsError
 from vector_index_mcp.files.folder import Folder, Reading, Selection
 from vector_index_mcp.indexing.place import index_uri
 from vector_index_mcp.indexing.preparing.head_start import HeadStart
+from vector_index_mcp.serving.folders import (
+    MAKING,
+    NOTES_STATE,
+    TABLES,
+    cache_folder,
+    state_folder,
+    team_place,
+)
 from vector_index_mcp.serving.lazily import Lazily
 from vector_index_mcp.settings import Settings
 
@@ -36,12 +42,8 @@ if TYPE_CHECKING:
     from vector_index_mcp.indexing.preparing.recipe import Recipe
     from vector_index_mcp.indexing.remedies import Remedies
     from vector_index_mcp.indexing.service import LiveIndex
-    from vector_index_mcp.indexing.team_vectors import TeamPlace
     from vector_index_mcp.notes.service import Notes
 
-NOTES_STATE, TABLES, MAKING, TEAM = "notes", "datasets", "making", "team"
-"""Our folders: of notes, of tables of datasets, of datasets in the making, of a team's vectors."""
-_FOLDER = "vector-index-mcp"  # in the user's folders for caches and for state
 _SECONDS_PER_MINUTE = 60
 _HASH_CHARS = 16
 _LARGEST_TEXT_BYTES = 50_000_000  # of the contract of datasets
@@ -50,7 +52,7 @@ _LARGEST_TEXT_BYTES = 50_000_000  # of the contract of datasets
 def head_start_of(project: Path, settings: Settings) -> HeadStart | None:
     """Begin to prepare files of `project` for its first index; None if it may have one."""
     uri = index_uri(project, settings.lancedb_uri)
-    if "://" in uri or os.path.exists(uri):
+    if "://" in uri or os.path.exists(uri) or settings.shared_index:
         return None
     try:
         return HeadStart(folder_of(project, settings), settings.chunk_max_chars)
@@ -99,15 +101,29 @@ def _recipe_of(settings: Settings) -> "Recipe":
     return Recipe(settings.chunk_max_chars)
 
 
-def load_codebase(project: Path, settings: Settings, crew: "Crew | None" = None) -> "Codebase":
-    """The service of `project`, not yet running. Takes half a second: it imports lancedb."""
+def load_codebase(
+    project: Path, settings: Settings, crew: "Crew | None" = None, branch: str = ""
+) -> "Codebase":
+    """The service of `project`, not yet running. Takes half a second: it imports lancedb.
+
+    Args:
+        project: The folder.
+        settings: As they were read.
+        crew: Prepares files; None for a new one.
+        branch: Of the shared index, if there is one; empty for that of the project.
+    """
     from vector_index_mcp.codebase.remedies import REMEDIES
     from vector_index_mcp.codebase.service import Codebase
+    from vector_index_mcp.indexing.mirroring.mirror import Shared
 
     return Codebase(
         folder_of(project, settings),
         settings.lancedb_uri,
-        replace(_options_of(settings, _recipe_of(settings), REMEDIES), team=team_place(settings)),
+        replace(
+            _options_of(settings, _recipe_of(settings), REMEDIES),
+            team=team_place(settings),
+            shared=Shared.of(settings.shared_index, branch),
+        ),
         _embedder_of(settings, REMEDIES),
         _cache_of(settings),
         crew,
@@ -354,45 +370,3 @@ def _cache_of(settings: Settings) -> "EmbeddingCache":
     from vector_index_mcp.engine.cache import EmbeddingCache
 
     return EmbeddingCache(cache_folder(settings), settings.embedding_cache_max_mb * 1_000_000)
-
-
-def team_place(settings: Settings) -> "TeamPlace | None":
-    """Where vectors are that others have made; None for nowhere."""
-    from vector_index_mcp.indexing.team_vectors import TeamPlace
-
-    if not settings.shared_cache:
-        return None
-    return TeamPlace(settings.shared_cache, cache_folder(settings) / TEAM)
-
-
-def cache_folder(settings: Settings) -> Path:
-    """Where the embedding cache lies.
-
-    Raises:
-        SettingsError: If it is to lie in a home folder that nobody knows.
-    """
-    import platformdirs
-
-    with _known_home():
-        configured = settings.embedding_cache_dir
-        return Path(configured or platformdirs.user_cache_path(_FOLDER)).expanduser()
-
-
-def state_folder() -> Path:
-    """Where locks lie whose index has no folder.
-
-    Raises:
-        SettingsError: As above.
-    """
-    import platformdirs
-
-    with _known_home():
-        return platformdirs.user_state_path(_FOLDER)
-
-
-@contextmanager
-def _known_home() -> Iterator[None]:
-    try:
-        yield
-    except RuntimeError as error:
-        raise SettingsError("your home folder is not known; set HOME to it") from error

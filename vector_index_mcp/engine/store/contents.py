@@ -7,7 +7,7 @@ import lancedb
 from vector_index_mcp.engine.store import schema
 from vector_index_mcp.engine.store.predicates import is_among
 from vector_index_mcp.engine.store.reach import Reach
-from vector_index_mcp.engine.types import Vector
+from vector_index_mcp.engine.types import Claim, Vector
 
 
 class Contents:
@@ -39,3 +39,9 @@ class Contents:
             query = self._chunks.query().where(is_among("file_path", keys))
             rows = await query.select(["chunk_hash", "vector"]).to_arrow()
         return schema.vectors_by(rows, "chunk_hash")
+
+    async def claims(self, keys: Iterable[str]) -> dict[str, list[Claim]]:
+        """What the rows of `keys` say, without their vectors, by file and in order."""
+        with self._reach.asked("reading"):
+            query = self._chunks.query().where(is_among("file_path", keys))
+            return schema.claims(await query.select(schema.CLAIM_COLUMNS).to_arrow())

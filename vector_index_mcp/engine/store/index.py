@@ -11,7 +11,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Self
@@ -26,7 +26,7 @@ from vector_index_mcp.engine.store.fencing import fence, first_generation, may_b
 from vector_index_mcp.engine.store.reach import Reach, is_local
 from vector_index_mcp.engine.store.store import Store
 from vector_index_mcp.engine.store.tables import connect, table_names
-from vector_index_mcp.engine.types import ModelIdentity
+from vector_index_mcp.engine.types import FileRecord, ModelIdentity
 from vector_index_mcp.errors import DamagedIndexError, Problem, StorageError, StoreError
 
 _MANIFEST = "manifest"
@@ -127,6 +127,21 @@ class Index:
             manifest = replace(manifest, generation=generation)
         dimension = manifest.model.dimension if manifest.model else None
         store = await Store.create(reach, manifest.generation, dimension)
+        index = cls(reach, manifest, store)
+        await index._write_manifest(manifest)
+        return index
+
+    @classmethod
+    async def assemble(cls, uri: str, manifest: Manifest, records: Sequence[FileRecord]) -> Self:
+        """Make an index at `uri` of a table `chunks` that is there already, as it is.
+
+        Args:
+            uri: A local folder.
+            manifest: Of the first generation, and with the model whose vectors the table has.
+            records: What is known of the files.
+        """
+        reach = Reach(uri)
+        store = await Store.assemble(reach, manifest.generation, records)
         index = cls(reach, manifest, store)
         await index._write_manifest(manifest)
         return index

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from vector_index_mcp.engine.types import (
+    Claim,
     Document,
     FileRecord,
     StoredChunk,
@@ -64,6 +65,24 @@ STORED_CHUNK_COLUMNS = [
 ]  # what a StoredChunk is made of
 UNEMBEDDED_CHUNK_COLUMNS = ["file_path", "chunk_hash", "scope", "extracted_text_chunk"]
 """What an UnembeddedChunk is made of, in the order of its fields."""
+
+CLAIM_COLUMNS = [
+    "file_path",
+    "chunk_index",
+    "document_id",
+    "content_hash",
+    "total_chunks",
+    "extracted_text_chunk",
+    "metadata",
+    "chunk_hash",
+    "start_line",
+    "end_line",
+    "language",
+    "scope",
+    "symbols",
+    "search_text",
+]
+"""The file, and what a Claim is made of, in the order of its fields."""
 
 
 def vector_field(dimension: int) -> pa.Field:
@@ -172,6 +191,19 @@ def vectors_by(rows: pa.Table, column: str) -> dict[str, Vector]:
         return {}
     values = pa.concat_arrays(rows.column("vector").chunks).flatten().to_numpy()
     return dict(zip(ids, values.reshape(len(ids), -1), strict=True))
+
+
+def claims(rows: pa.Table) -> dict[str, list[Claim]]:
+    """Rows with the columns CLAIM_COLUMNS, as values by file and in order."""
+    columns = [rows.column(name).to_pylist() for name in CLAIM_COLUMNS]
+    place = CLAIM_COLUMNS.index("metadata")
+    columns[place] = [metadata["original_path"] for metadata in columns[place]]
+    found: dict[str, list[Claim]] = {}
+    for key, *fields in zip(*columns, strict=True):
+        found.setdefault(key, []).append(Claim(*fields))
+    for of_file in found.values():
+        of_file.sort(key=lambda claim: claim.number)
+    return found
 
 
 def unembedded_chunks(rows: pa.Table) -> list[UnembeddedChunk]:

@@ -26,7 +26,13 @@ from vector_index_mcp.engine.store.holdings import holdings
 from vector_index_mcp.engine.store.newest import state_of
 from vector_index_mcp.engine.store.predicates import contains, is_among, predicate_of
 from vector_index_mcp.engine.store.reach import Reach
-from vector_index_mcp.engine.store.tables import Tables, created, opened, table_names
+from vector_index_mcp.engine.store.tables import (
+    Tables,
+    created,
+    opened,
+    table_names,
+    write_records,
+)
 from vector_index_mcp.engine.store.unread import Unread, matched, near
 from vector_index_mcp.engine.store.upkeep import Upkeep, kept_for, tidy, unindexed_rows
 from vector_index_mcp.engine.types import (
@@ -86,6 +92,12 @@ class Store:
         if dimension is not None:
             await store.set_dimension(dimension)
         return store
+
+    @classmethod
+    async def assemble(cls, reach: Reach, generation: int, records: Sequence[FileRecord]) -> Self:
+        """Make the table `files` of `records` beside a table `chunks` that is there already."""
+        await write_records(reach, generation, schema.file_rows(records))
+        return await cls.open(reach, generation)
 
     def close(self) -> None:
         """Release the files the tables hold open."""

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Literal
 
 import lancedb
+import pyarrow as pa
 from lancedb.index import FTS, BTree
 
 from vector_index_mcp.engine.store import schema
@@ -104,3 +105,13 @@ async def created(reach: Reach, generation: int) -> Tables:
         await chunks.create_index("search_text", config=_WORDS_INDEX)
         await files.create_index("file_path", config=BTree())
     return Tables(db, chunks, files, has_details=True)
+
+
+async def write_records(reach: Reach, generation: int, rows: pa.Table) -> None:
+    """Make the table `files` of `rows`, beside a table `chunks` that is there already."""
+    db = await connect(reach)
+    with reach.asked("creating"):
+        files = await db.create_table(table_names(generation)[1], rows, mode="overwrite")
+        await files.create_index("file_path", config=BTree())
+    files.close()
+    db.close()

@@ -7,11 +7,12 @@ import logging
 import time
 from dataclasses import dataclass, replace
 
-from vector_index_mcp.engine.types import Document, FileRecord
+from vector_index_mcp.engine.types import Claim, Document, FileRecord
 from vector_index_mcp.files import read
 from vector_index_mcp.files.folder import Folder
 from vector_index_mcp.files.scan import UNKNOWN, may_recur
-from vector_index_mcp.indexing.ledger import FAILED, GIVEN_UP, INDEXED, SKIPPED
+from vector_index_mcp.indexing.ledger import CLAIMED, FAILED, GIVEN_UP, INDEXED, SKIPPED
+from vector_index_mcp.indexing.preparing.claims import are_true
 from vector_index_mcp.indexing.preparing.recipe import Recipe, without_rows
 
 _log = logging.getLogger(__name__)
@@ -29,6 +30,8 @@ class Task:
     key: str
     known: FileRecord | None = None
     """What the index knows of it."""
+    claims: tuple[Claim, ...] = ()
+    """What its rows say, if another machine has made them and nobody has compared them yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +119,7 @@ def _read(recipe: Recipe, task: Task, by_lines: str) -> Prepared:
     if isinstance(result, read.Skipped):
         state = FAILED if result.reason.startswith(read.UNREADABLE) else SKIPPED
         return _without_text(key, result, state)
-    if known and _is_same(known, result):
+    if known and _is_same(known, result) and _may_stay(recipe, task, result):
         record = _record(key, result, known.chunk_count, known.reason, known.details)
         return Prepared(key, record, None)
     cut = recipe.cut(key, result, by_lines)
@@ -130,6 +133,17 @@ def _is_same(known: FileRecord, text: read.Text) -> bool:
     """Whether what the index holds of a file was made of this text, as well as it can be."""
     is_current = known.state == INDEXED and known.content_hash == text.content_hash
     return is_current and known.reason != NO_PROCESS
+
+
+def _may_stay(recipe: Recipe, task: Task, text: read.Text) -> bool:
+    """Whether the rows of a file whose bytes are the same are what this machine makes of them."""
+    assert task.known is not None
+    if task.known.stamp != CLAIMED:
+        return True
+    if are_true(task.key, text, task.claims, recipe.chunk_max_chars):
+        return True
+    _log.warning("%r has other rows in the shared index than its text makes", task.key)
+    return False
 
 
 def _record(key: str, text: read.Text, chunk_count: int, reason: str, details: str) -> FileRecord:

@@ -1,0 +1,238 @@
+"""`publish` as jobs run it, and services of other machines that fetch what it has published."""
+
+import json
+import shutil
+import subprocess
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import anyio
+import pytest
+from processes import (
+    FAKE_WORKER,
+    NO_MODEL,
+    environment,
+    posix_only,
+    run,
+    session,
+    with_import_hook,
+)
+from writing import put, write
+
+pytestmark = pytest.mark.anyio
+
+FILES = {f"part_{i}.py": f"def apple_{i}(value):\n    return value + {i}\n" for i in range(20)}
+# Ends the process in the place of the n-th time that a file of a store is written, or read whole.
+KILLED = """
+import os, signal, sys
+at, method = os.environ.get("KILL_AT"), os.environ.get("KILL_IN")
+if at is not None:
+    from vector_index_mcp.objects import folder
+    count, real = [int(at)], getattr(folder.FolderObjects, method)
+    def dying(self, *arguments):
+        count[0] -= 1
+        if count[0] < 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return real(self, *arguments)
+    setattr(folder.FolderObjects, method, dying)
+"""
+
+
+def git(folder, *words):
+    command = ["git", "-c", "user.name=a", "-c", "user.email=a@b", *words]
+    done = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+class Machine:
+    """A user of a machine: caches, settings and processes of their own."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir()
+        self.folder = folder
+        base = environment(folder, **NO_MODEL)
+        self.variables = with_import_hook(folder / "hook", FAKE_WORKER + KILLED, base)
+
+    def cloned(self, origin: Path) -> Path:
+        target = self.folder / "clone"
+        shutil.rmtree(target, ignore_errors=True)
+        git(self.folder, "clone", "-q", str(origin), str(target))
+        return target
+
+    def run(self, *arguments, **variables):
+        return run(*arguments, cwd=self.folder, variables=self.variables | variables)
+
+    def publish(self, project, store, *options, **variables):
+        done = self.run("publish", project, store, "--json", *options, **variables)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+
+@contextmanager
+def folder_for_sockets():
+    with TemporaryDirectory(prefix="vi") as name:
+        yield Path(name).resolve()
+
+
+@pytest.fixture
+def machines():
+    """A function that makes machines; sockets need a short path."""
+    with folder_for_sockets() as folder:
+        yield lambda name: Machine(folder / name)
+
+
+@pytest.fixture
+def origin(tmp_path):
+    """The repository that all clone."""
+    root = write(tmp_path / "origin", FILES)
+    git(root, "init", "-q", "-b", "main")
+    commit(root, "first")
+    return root
+
+
+@pytest.fixture
+def store(tmp_path):
+    return tmp_path / "store"
+
+
+def commit(root, message):
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", message)
+    return git(root, "rev-parse", "HEAD")
+
+
+async def fetched(machine, project, store):
+    """The status of a service on another machine, once it is done."""
+    variables = machine.variables | {"VECTOR_INDEX_SHARED_INDEX": str(store)}
+    async with session(project, variables) as served:
+        return await served.status_when(
+            lambda now: (
+                now.status == "WATCHING"
+                and now.indexed_chunk_count > 0
+                and now.embedded_chunk_count == now.indexed_chunk_count
+                and "not compared" not in (now.shared_index or "")
+            )
+        )
+
+
+async def test_one_machine_publishes_and_another_one_answers(machines, origin, store):
+    ci, laptop = machines("ci"), machines("laptop")
+    first = ci.publish(ci.cloned(origin), store)
+    assert (first["branch"], first["files"], first["uploaded"] > 0) == ("main", 20, True)
+    assert ci.publish(ci.folder / "clone", store)["uploaded"] == 0
+
+    clone = laptop.cloned(origin)
+    variables = laptop.variables | {"VECTOR_INDEX_SHARED_INDEX": str(store)}
+    async with session(clone, variables) as served:
+        found = await served.search("apple_7", 5)
+        assert found.results[0].file_path == "part_7.py"
+        now = await served.status_when(lambda now: "not compared" not in (now.shared_index or "-"))
+        await served.converges("apple_7", "part_7.py")
+    assert now.shared_index == f"fetched from branch main at {first['commit'][:12]}"
+    assert (now.last_run.files_indexed, now.model.chunks_embedded) == (0, 0)
+    assert laptop.run("verify", clone).returncode == 0
+
+
+async def test_a_job_on_a_new_machine_makes_only_what_has_changed(machines, origin, store):
+    first = machines("first")
+    first.publish(first.cloned(origin), store)
+    put(origin, "part_7.py", "def melon():\n    return 1\n")
+    second = machines("second")
+    head = commit(origin, "second")
+    clone = second.cloned(origin)
+    done = second.publish(clone, store)
+    assert done["commit"] == head
+    log = second.run("status", clone, "--json")
+    assert json.loads(log.stdout)["indexed_file_count"] == 20
+    # The cache of that machine has the vector of what it has made, and no other.
+    laptop = machines("laptop")
+    now = await fetched(laptop, laptop.cloned(origin), store)
+    assert now.last_run.files_indexed == 0
+
+
+async def test_an_older_commit_is_not_published_over_a_later_one(machines, origin, store):
+    ci = machines("ci")
+    old = ci.cloned(origin)
+    put(origin, "new.py", "x = 1\n")
+    head = commit(origin, "second")
+    late = machines("late")
+    late.publish(late.cloned(origin), store)
+    git(old, "fetch", "-q")
+    done = ci.run("publish", old, store)
+    assert done.returncode == 0
+    assert f"{head[:12]} is published, which is later" in done.stdout
+    assert not (old / ".lancedb").exists()
+
+
+async def test_jobs_at_once_all_succeed(machines, origin, store):
+    put(origin, "new.py", "x = 1\n")
+    jobs = [machines(f"job{n}") for n in range(2)]
+    results = []
+
+    async def publish(job):
+        await anyio.to_thread.run_sync(lambda: results.append(job.publish(clones[job], store)))
+
+    clones = {job: job.cloned(origin) for job in jobs}
+    async with anyio.create_task_group() as tasks:
+        for job in jobs:
+            tasks.start_soon(publish, job)
+    assert len(results) == 2
+    laptop = machines("laptop")
+    now = await fetched(laptop, laptop.cloned(origin), store)
+    assert now.last_run.files_indexed == 0
+
+
+@posix_only
+@pytest.mark.parametrize("at", [0, 1, 4, 11, 12])
+async def test_a_job_that_is_killed_leaves_what_is_published_and_the_next_one_ends_it(
+    machines, origin, store, at
+):
+    ci = machines("ci")
+    clone = ci.cloned(origin)
+    ci.publish(clone, store)
+    put(clone, "part_7.py", "def melon():\n    return 1\n")
+    commit(clone, "second")
+    killed = ci.run("publish", clone, store, KILL_IN="_write", KILL_AT=str(at))
+    assert killed.returncode == -9
+    laptop = machines("laptop")
+    assert (await fetched(laptop, laptop.cloned(origin), store)).last_run.files_indexed == 0
+    assert ci.publish(clone, store)["files"] == 20
+    now = await fetched(laptop, laptop.cloned(clone), store)
+    assert now.last_run.files_indexed == 0
+
+
+@posix_only
+@pytest.mark.parametrize("at", [0, 1, 5, 10])
+async def test_a_fetch_that_is_killed_is_ended_by_the_next_start(machines, origin, store, at):
+    ci, laptop = machines("ci"), machines("laptop")
+    ci.publish(ci.cloned(origin), store)
+    clone = laptop.cloned(origin)
+    shared = {"VECTOR_INDEX_SHARED_INDEX": str(store)}
+    killed = laptop.run("index", clone, KILL_IN="download", KILL_AT=str(at), **shared)
+    assert killed.returncode == -9
+    now = await fetched(laptop, clone, store)
+    assert now.last_run.files_indexed == 0
+    assert not (clone / ".lancedb" / "index.fetched").exists()
+    assert laptop.run("verify", clone).returncode == 0
+
+
+async def test_a_store_that_is_not_there_costs_a_sentence(machines, origin, tmp_path):
+    laptop = machines("laptop")
+    now = await fetched(laptop, laptop.cloned(origin), tmp_path / "nowhere")
+    assert now.shared_index == ("not used: nothing is published there for a branch of this project")
+    assert now.last_run.files_indexed == 20
+
+
+async def test_what_makes_no_sense_is_refused_with_a_reason(machines, origin, store):
+    ci = machines("ci")
+    clone = ci.cloned(origin)
+    git(clone, "checkout", "-q", "--detach")
+    detached = ci.run("publish", clone, store)
+    assert (detached.returncode, "--branch NAME" in detached.stderr) == (2, True)
+    assert ci.publish(clone, store, "--branch", "main")["branch"] == "main"
+    assert ci.run("publish", clone, store, "--keep", "0").returncode == 2
+    other = ci.run("publish", clone, "ftp://host/x", "--branch", "main")
+    assert (other.returncode, "no kind of store" in other.stderr) == (1, True)
+    relative = ci.run("index", clone, VECTOR_INDEX_SHARED_INDEX="./here")
+    assert (relative.returncode, "absolute path" in relative.stderr) == (2, True)

@@ -1,0 +1,160 @@
+"""The command `publish`: brings an index up to date and puts it where a team fetches it from."""
+
+import json
+import sys
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+
+import anyio.to_thread
+
+from vector_index_mcp.codebase.service import Codebase
+from vector_index_mcp.console import progress
+from vector_index_mcp.console.commands import awaited
+from vector_index_mcp.console.terminal import write
+from vector_index_mcp.engine.store import Index
+from vector_index_mcp.errors import ModelNotFoundError, SettingsError, StorageError, StoreError
+from vector_index_mcp.foreign import visible, visible_values
+from vector_index_mcp.indexing import following
+from vector_index_mcp.indexing.keeper import Role
+from vector_index_mcp.indexing.mirroring.cleaning import clean
+from vector_index_mcp.indexing.mirroring.mirror import USUAL_BRANCHES
+from vector_index_mcp.indexing.mirroring.publishing import Published, State, ahead_of, publish
+from vector_index_mcp.indexing.team_vectors import TeamPlace
+from vector_index_mcp.indexing.vectors_given import share_vectors
+from vector_index_mcp.objects.store import Objects, opened
+from vector_index_mcp.processes import git
+from vector_index_mcp.serving.folders import team_place
+from vector_index_mcp.serving.loading import load_codebase
+from vector_index_mcp.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is to be published, and how it is told."""
+
+    uri: str
+    branch: str
+    """Empty for the one that is checked out."""
+    keep_hours: float
+    as_json: bool
+
+
+def run(project: Path, settings: Settings, wanted: Wanted) -> int:
+    """Publish the index of a project and print what was done; returns the exit status.
+
+    Raises:
+        SettingsError: If nobody knows of which branch the index is.
+        StoreError: If it cannot be published.
+        EmbeddingError: If its chunks cannot be embedded.
+    """
+    uri = wanted.uri if "://" in wanted.uri else str(Path(wanted.uri).expanduser().absolute())
+    state = _state_of(project, wanted.branch)
+    published = awaited(partial(_publish, project, settings, uri, state, wanted.keep_hours))
+    if wanted.as_json:
+        write(json.dumps(visible_values(asdict(published)), indent=2))
+    else:
+        for line in _told(published):
+            write(visible(line))
+    return 0
+
+
+def _state_of(project: Path, branch: str) -> State:
+    commit = git.commit_of(project)
+    branch = branch or git.branch_of(project)
+    if not branch and commit:
+        raise SettingsError(
+            f"no branch is checked out in {project}; say which one it is: --branch NAME"
+        )
+    bases = (git.default_branch_of(project), *USUAL_BRANCHES)
+    return State(branch or USUAL_BRANCHES[0], commit, tuple(filter(None, bases)))
+
+
+async def _publish(
+    project: Path, settings: Settings, uri: str, state: State, keep_hours: float
+) -> Published:
+    objects, is_ancestor = opened(uri), partial(git.is_ancestor, project)
+    if published := await ahead_of(objects, state, is_ancestor):
+        return published
+    # What is published already is where the work begins.
+    seeded = settings.model_copy(update={"shared_index": uri})
+    codebase = await anyio.to_thread.run_sync(
+        partial(load_codebase, project, seeded, branch=state.branch)
+    )
+    async with codebase.running(Role.VISITOR):
+        await _complete(codebase)
+        async with codebase.index.tidied() as live:
+            published = await publish(objects, live, state, is_ancestor)
+            await _share(live.index, team_place(settings), published)
+    await _clean(objects, keep_hours, published)
+    return published
+
+
+async def _complete(codebase: Codebase) -> None:
+    """Bring text and vectors up to date.
+
+    Raises:
+        ModelNotFoundError: If there is no model.
+        StoreError: If the index cannot be written, or the files cannot be read.
+    """
+    index = codebase.index
+    with progress.shown() as bar:
+        await following.follow_fetch(bar, index)
+        indexing = await index.trigger(force_reindex=False)
+        await following.follow_text(bar, indexing)
+        await following.follow_vectors(bar, index)
+    if indexing.error:
+        raise StoreError(indexing.error)
+    if index.progress.lacks_vectors:
+        raise ModelNotFoundError(index.embedder.reason)
+
+
+async def _share(index: Index, place: TeamPlace | None, published: Published) -> None:
+    """Give the vectors to the team's store, if there is one; the index is published by now."""
+    if place is None:
+        return
+    try:
+        published.vectors_shared = (await share_vectors(index, place)).written
+    except StorageError as error:
+        _note(published, f"the team's vectors were not written: {error}")
+
+
+async def _clean(objects: Objects, keep_hours: float, published: Published) -> None:
+    """Remove what nobody needs; that this fails is no reason to call the job failed."""
+    try:
+        removed = await clean(objects, keep_hours)
+        published.removed, published.removed_bytes = removed.count, removed.size
+    except StorageError as error:
+        _note(published, f"what is old was not removed: {error}")
+
+
+def _note(published: Published, problem: str) -> None:
+    published.problems.append(problem)
+    write(visible(problem), sys.stderr)
+
+
+def _told(published: Published) -> list[str]:
+    at = f" at {published.commit[:12]}" if published.commit else ""
+    if published.behind:
+        return [
+            f"branch {published.branch}: {published.behind[:12]} is published, which is later "
+            f"than{at[3:]}; nothing was changed"
+        ]
+    lines = [
+        f"branch {published.branch}{at}: {published.files:,} files, {published.chunks:,} chunks, "
+        f"{_megabytes(published.size)}",
+        f"uploaded {published.uploaded} objects, {_megabytes(published.uploaded_bytes)}"
+        if published.uploaded
+        else "nothing had to be uploaded",
+    ]
+    if published.vectors_shared:
+        lines.append(f"gave {published.vectors_shared:,} vectors to the team's store")
+    if published.removed:
+        lines.append(
+            f"removed {published.removed} old objects, {_megabytes(published.removed_bytes)}"
+        )
+    return lines
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1e6:,.1f} MB"

@@ -1,0 +1,218 @@
+"""Has an empty index filled with what somebody has published of the same project.
+
+Whatever goes wrong costs some time and is said once; the files are then indexed as usual.
+"""
+
+import logging
+import shutil
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+
+from vector_index_mcp.engine.embedder import Embedder
+from vector_index_mcp.engine.store import Index, schema
+from vector_index_mcp.engine.store.index import discard, is_table
+from vector_index_mcp.engine.store.reach import is_local
+from vector_index_mcp.errors import StorageError, sentence
+from vector_index_mcp.indexing.mirroring import limits
+from vector_index_mcp.indexing.mirroring.fetching import RECORDS, Fetch, fetch
+from vector_index_mcp.indexing.mirroring.layout import Snapshot
+from vector_index_mcp.indexing.mirroring.origin import Origin
+from vector_index_mcp.indexing.mirroring.reading import first_of
+from vector_index_mcp.indexing.place import Place
+from vector_index_mcp.indexing.remedies import Remedies
+from vector_index_mcp.objects.store import Objects, opened
+from vector_index_mcp.processes import errand, git
+
+_log = logging.getLogger(__name__)
+
+FETCHED = "index.fetched"
+"""The folder below that of an index which is fetched to, so that moving it takes no time."""
+_PROVING = "vector_index_mcp.indexing.mirroring.proving"
+_NOTHING = "nothing is published there for a branch of this project"
+_MANIFEST = "manifest.lance"
+USUAL_BRANCHES = ("main", "master")
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """Where somebody publishes the index of a project."""
+
+    uri: str
+    branch: str = ""
+    """Which one is meant; empty for the one that the project is on."""
+
+    @classmethod
+    def of(cls, configured: str, branch: str) -> "Shared | None":
+        """What a setting says; None if it says nothing."""
+        is_folder = configured and "://" not in configured
+        uri = str(Path(configured).expanduser()) if is_folder else configured
+        return cls(uri, branch) if uri else None
+
+
+class Mirror:
+    """Fetches the published index of one project."""
+
+    def __init__(
+        self,
+        shared: Shared,
+        place: Place,
+        chunker: str,
+        embedder: Embedder,
+        remedies: Remedies,
+    ) -> None:
+        """Prepare; `fill` does the work.
+
+        Args:
+            shared: Where it is published.
+            place: Where the index of the project lies.
+            chunker: The version that its chunks must have.
+            embedder: Says which model its vectors must be of.
+            remedies: What to do about an error.
+        """
+        self.refusal = ""
+        """Why nothing was fetched; empty if something was, or was not needed."""
+        self.progress: Fetch | None = None
+        """Of the fetch under way."""
+        self._of = ""
+        self._shared = shared
+        self._place = place
+        self._chunker = chunker
+        self._embedder = embedder
+        self._remedies = remedies
+
+    @property
+    def told(self) -> str:
+        """How far the fetch is, or why there was none; empty if there is nothing to say."""
+        if self.progress is None:
+            return f"not used: {self.refusal}" if self.refusal else ""
+        done, total = (size / 1e6 for size in (self.progress.bytes_done, self.progress.total))
+        return f"fetching the shared index of {self._of}, {done:,.0f} of {total:,.0f} MB"
+
+    async def fill(self, uri: str, index: Index | None, check: Callable[[], None]) -> bool:
+        """Make an index that is empty, or not there, the published one; False if it stays as it is.
+
+        Args:
+            uri: Where it lies. The caller holds the writer's lock.
+            index: As it was opened; None if there is none.
+            check: Raises LostIndexError once the index's folder is another one.
+
+        Raises:
+            StoreError: If the index cannot be read or replaced.
+        """
+        if not is_local(uri):
+            return False
+        if index is not None and (await index.store.count() or await index.store.records()):
+            return False
+        self.refusal = ""
+        try:
+            objects = opened(self._shared.uri)
+            snapshot = await self._snapshot(objects)
+            if snapshot is None:
+                self.refusal = _NOTHING
+                return False
+            self.refusal = await self._why_not(snapshot)
+            if not self.refusal:
+                await self._fetch(objects, snapshot, Path(uri), check)
+        except StorageError as error:
+            self.refusal = self._remedies.told(error)
+        except OSError as error:
+            self.refusal = sentence(error)
+        if self.refusal:
+            _log.warning("the shared index is not used: %s; indexing as usual", self.refusal)
+        return not self.refusal
+
+    async def _snapshot(self, objects: Objects) -> Snapshot | None:
+        """The one of the project's branch, or else of the default branch."""
+        names = await anyio.to_thread.run_sync(self._branches)
+        try:
+            with anyio.fail_after(limits.ASKING_SECONDS):
+                return await first_of(objects, names)
+        except TimeoutError:
+            raise StorageError(f"no answer within {limits.ASKING_SECONDS:.0f} s") from None
+
+    def _branches(self) -> list[str]:
+        home = self._place.home
+        named = self._shared.branch or (git.branch_of(home) if home else "")
+        default = git.default_branch_of(home) if home else ""
+        return [*dict.fromkeys(filter(None, (named, default, *USUAL_BRANCHES)))]
+
+    async def _why_not(self, snapshot: Snapshot) -> str:
+        """Why a snapshot is of no use here; empty if it is."""
+        made = snapshot.made
+        if made.format != schema.FORMAT or made.chunker != self._chunker:
+            return f"that of {snapshot.told} was made by another version or with other settings"
+        model = await self._embedder.identity_at_hand()
+        if model is not None and (model.digest, model.dimension) != (
+            made.model.digest,
+            made.model.dimension,
+        ):
+            return f"that of {snapshot.told} has vectors of another model ({made.model.name})"
+        return ""
+
+    async def _fetch(
+        self, objects: Objects, snapshot: Snapshot, folder: Path, check: Callable[[], None]
+    ) -> None:
+        self._of, self.progress = snapshot.told, Fetch(snapshot.size)
+        beside = folder / FETCHED
+        try:
+            async with errand.begun(_PROVING) as prover:  # it starts while the files come
+                await _bounded_fetch(objects, snapshot, beside, self.progress)
+                await self._prove(prover, snapshot, beside)
+            check()
+            await discard(str(folder))
+            await anyio.to_thread.run_sync(_move, beside, folder, Origin(snapshot.told))
+            _log.info("fetched the shared index of %s", snapshot.told)
+        finally:
+            self.progress = None
+
+    async def _prove(self, prover: errand.Errand, snapshot: Snapshot, beside: Path) -> None:
+        """Have what was fetched read by a process of its own, which makes an index of it."""
+        await prover.tell(
+            {
+                "folder": str(beside),
+                "records": str(beside / RECORDS),
+                "owner": self._place.owner,
+                "chunker": self._chunker,
+                "model": asdict(snapshot.made.model),
+            }
+        )
+        seconds = limits.PROVING_SECONDS + snapshot.size / limits.PROVED_BYTES_PER_SECOND
+        try:
+            problem = (await prover.answer(seconds)).get("error")
+        except errand.ErrandError as error:
+            problem = str(error)
+        if problem:  # fetched again, it would be the same
+            await anyio.to_thread.run_sync(partial(shutil.rmtree, beside, ignore_errors=True))
+            raise StorageError(f"that of {snapshot.told} is damaged: {problem:.300}")
+
+
+async def _bounded_fetch(
+    objects: Objects, snapshot: Snapshot, folder: Path, progress: Fetch
+) -> None:
+    """Fetch, for as long as indexing would take."""
+    seconds = limits.FETCHING_SECONDS + snapshot.size / limits.FETCHED_BYTES_PER_SECOND
+    seconds = min(seconds, limits.MOST_FETCHING_SECONDS)
+    try:
+        with anyio.fail_after(seconds):
+            await fetch(objects, snapshot, folder, progress)
+    except TimeoutError:
+        raise StorageError(
+            f"it was not there after {seconds:.0f} s, and indexing takes no longer"
+        ) from None
+
+
+def _move(source: Path, folder: Path, origin: Origin) -> None:
+    """Give the folder of an index the tables that were fetched, and what says which they are.
+
+    The manifest comes last: without it there is no index.
+    """
+    names = [path.name for path in source.iterdir() if is_table(path.name)]
+    origin.write(folder)
+    for name in sorted(names, key=lambda name: name == _MANIFEST):
+        (source / name).rename(folder / name)
+    shutil.rmtree(source, ignore_errors=True)

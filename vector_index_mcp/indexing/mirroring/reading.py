@@ -1,0 +1,74 @@
+"""Reads what a store says of a published index: branches, and the snapshots that they have."""
+
+from collections.abc import Sequence
+
+import anyio
+
+from vector_index_mcp.errors import StorageError
+from vector_index_mcp.indexing.mirroring import layout, limits
+from vector_index_mcp.indexing.mirroring.layout import Snapshot
+from vector_index_mcp.objects.store import Objects
+
+_TRIES = 3  # of a branch that gets another snapshot while its old one is looked for
+
+
+async def named_by(objects: Objects, branch: str) -> str | None:
+    """The name of the snapshot that a branch has; None if it has none.
+
+    Raises:
+        StorageError: If the store refuses or is silent, or its document makes no sense.
+    """
+    content = await objects.get(layout.branch_at(branch), limits.LARGEST_BRANCH_BYTES)
+    return None if content is None else layout.loaded_branch(content.data)
+
+
+async def snapshot_named(objects: Objects, name: str) -> Snapshot | None:
+    """A snapshot; None if there is none of that name.
+
+    Raises:
+        StorageError: If the store refuses or is silent, or it makes no sense.
+    """
+    content = await objects.get(layout.snapshot_at(name), limits.LARGEST_SNAPSHOT_BYTES)
+    return None if content is None else Snapshot.loaded(content.data)
+
+
+async def snapshot_of(objects: Objects, branch: str) -> tuple[str, Snapshot] | None:
+    """The snapshot that a branch has, with its name; None if it has none.
+
+    Raises:
+        StorageError: If the store refuses or is silent, or what it says makes no sense.
+    """
+    for _ in range(_TRIES):
+        name = await named_by(objects, branch)
+        if name is None:
+            return None
+        snapshot = await snapshot_named(objects, name)
+        if snapshot is not None:
+            return name, snapshot
+    raise StorageError(f"the snapshot of branch {branch} is not there any more")
+
+
+async def first_of(objects: Objects, branches: Sequence[str]) -> Snapshot | None:
+    """The snapshot of the first of `branches` that has one; all are asked for at once.
+
+    Raises:
+        StorageError: If the store refuses or is silent, or what it says makes no sense.
+    """
+    names: dict[str, str | None] = {}
+    failures: list[StorageError] = []
+
+    async def ask(branch: str) -> None:
+        try:
+            names[branch] = await named_by(objects, branch)
+        except StorageError as error:  # out of a task group it would come wrapped
+            failures.append(error)
+
+    async with anyio.create_task_group() as tasks:
+        for branch in branches:
+            tasks.start_soon(ask, branch)
+    if failures:
+        raise failures[0]
+    for branch in branches:
+        if names[branch] is not None and (found := await snapshot_of(objects, branch)):
+            return found[1]
+    return None

@@ -1,0 +1,92 @@
+"""Whether the rows that another machine has made of a file are what its text makes. Pure.
+
+The file is not parsed for it, which is what takes the time: where definitions begin and what they
+are called is believed as far as the names stand in the text.
+"""
+
+import os
+import random
+from collections.abc import Sequence
+
+from vector_index_mcp.engine import fields
+from vector_index_mcp.engine.chunk.cut import SCOPE_SEPARATOR
+from vector_index_mcp.engine.types import Chunk, Claim
+from vector_index_mcp.files.language import language_of
+from vector_index_mcp.files.read import Text
+
+_LONGEST_KIND = 30
+
+
+def are_true(key: str, text: Text, claims: Sequence[Claim], max_chars: int) -> bool:
+    """Whether `claims` can be all rows of the file `key`, in order.
+
+    Args:
+        key: The file.
+        text: What it holds.
+        claims: What the rows say.
+        max_chars: The longest chunk.
+    """
+    if not claims:
+        return not text.text.strip()
+    return (
+        _cover(text.text, claims, max_chars)
+        and all(_is_of_file(key, text, *each, len(claims)) for each in enumerate(claims))
+        and _are_names(text.text, claims)
+        and _is_matched_so(key, random.choice(claims))
+    )
+
+
+def _cover(text: str, claims: Sequence[Claim], max_chars: int) -> bool:
+    """Whether the chunks, joined, are the text, and each stands in its lines."""
+    position, line = 0, 1
+    for claim in claims:
+        if not (0 < len(claim.text) <= max_chars and text.startswith(claim.text, position)):
+            return False
+        inner = claim.text.count("\n", 0, len(claim.text) - 1)
+        if (claim.start_line, claim.end_line) != (line, line + inner):
+            return False
+        position += len(claim.text)
+        line += claim.text.count("\n")
+    return position == len(text)
+
+
+def _is_of_file(key: str, text: Text, number: int, claim: Claim, total: int) -> bool:
+    expected = (
+        number,
+        f"{key}::{number}",
+        text.content_hash,
+        total,
+        claim.text,
+        key.replace("/", os.sep),
+        fields.chunk_hash(key, claim.scope, claim.text),
+        claim.start_line,
+        claim.end_line,
+        language_of(key),
+    )
+    return claim[: len(expected)] == expected
+
+
+def _are_names(text: str, claims: Sequence[Claim]) -> bool:
+    """Whether what the chunks are said to define, and to lie in, stands in the text."""
+    for claim in claims:
+        # Of a line that was cut, another piece may have the name.
+        if not all(symbol in claim.text or symbol in text for symbol in claim.symbols):
+            return False
+    scopes = {claim.scope for claim in claims}
+    return all(
+        not label or _is_label(text, label)
+        for label in {label for scope in scopes for label in scope.split(SCOPE_SEPARATOR)}
+    )
+
+
+def _is_label(text: str, label: str) -> bool:
+    """Whether a definition or section can be called so: its kind, if it has one, and its name."""
+    kind, _, name = label.partition(" ")
+    return (len(kind) <= _LONGEST_KIND and kind.isalpha() and name in text) or label in text
+
+
+def _is_matched_so(key: str, claim: Claim) -> bool:
+    """Whether a chunk is found by the words that it is found by here; that takes longest."""
+    chunk = Chunk(claim.text, claim.start_line, claim.end_line, claim.scope, tuple(claim.symbols))
+    [entry] = fields.entries(key, [chunk])
+    return entry.search_text == claim.search_text

@@ -1,0 +1,58 @@
+"""Where our own files lie: below the user's folders for caches and for state."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from vector_index_mcp.errors import SettingsError
+from vector_index_mcp.settings import Settings
+
+if TYPE_CHECKING:
+    from vector_index_mcp.indexing.team_vectors import TeamPlace
+
+NOTES_STATE, TABLES, MAKING, TEAM = "notes", "datasets", "making", "team"
+"""Our folders: of notes, of tables of datasets, of datasets in the making, of a team's vectors."""
+_FOLDER = "vector-index-mcp"
+
+
+def team_place(settings: Settings) -> "TeamPlace | None":
+    """Where vectors are that others have made; None for nowhere."""
+    from vector_index_mcp.indexing.team_vectors import TeamPlace
+
+    if not settings.shared_cache:
+        return None
+    return TeamPlace(settings.shared_cache, cache_folder(settings) / TEAM)
+
+
+def cache_folder(settings: Settings) -> Path:
+    """Where the embedding cache lies.
+
+    Raises:
+        SettingsError: If it is to lie in a home folder that nobody knows.
+    """
+    import platformdirs
+
+    with _known_home():
+        configured = settings.embedding_cache_dir
+        return Path(configured or platformdirs.user_cache_path(_FOLDER)).expanduser()
+
+
+def state_folder() -> Path:
+    """Where locks lie whose index has no folder.
+
+    Raises:
+        SettingsError: As above.
+    """
+    import platformdirs
+
+    with _known_home():
+        return platformdirs.user_state_path(_FOLDER)
+
+
+@contextmanager
+def _known_home() -> Iterator[None]:
+    try:
+        yield
+    except RuntimeError as error:
+        raise SettingsError("your home folder is not known; set HOME to it") from error
