@@ -1,12 +1,17 @@
-"""A server with the API of S3 for tests: moto, in a process of its own."""
+"""A server with the API of S3 for tests: moto, in a process of its own, or one that runs already.
 
+BUCKETS_PORT names the port of such a one on this machine, BUCKETS_KEY and BUCKETS_SECRET its key.
+"""
+
+import os
 import subprocess
 import sys
-import urllib.request
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+
+import boto3
 
 # On a port that the system chooses; moto says nothing until it listens.
 _SERVER = """
@@ -39,9 +44,16 @@ class BucketServer:
     def new_bucket(self) -> str:
         """The URI of a new, empty bucket."""
         name = f"b{uuid.uuid4().hex}"
-        request = urllib.request.Request(f"{self.url}/{name}", method="PUT")
-        with urllib.request.urlopen(request, timeout=30):
-            return f"s3://{name}"
+        key, secret = (self.environment[f"AWS_{n}"] for n in ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY"))
+        client = boto3.client(
+            "s3",
+            endpoint_url=self.url,
+            aws_access_key_id=key,
+            aws_secret_access_key=secret,
+            region_name="us-east-1",
+        )
+        client.create_bucket(Bucket=name)
+        return f"s3://{name}"
 
 
 def variables(port: int) -> dict[str, str]:
@@ -49,15 +61,18 @@ def variables(port: int) -> dict[str, str]:
     return {
         "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
         "AWS_ALLOW_HTTP": "true",
-        "AWS_ACCESS_KEY_ID": "somebody",
-        "AWS_SECRET_ACCESS_KEY": "a-secret-of-a-test",
+        "AWS_ACCESS_KEY_ID": os.environ.get("BUCKETS_KEY", "somebody"),
+        "AWS_SECRET_ACCESS_KEY": os.environ.get("BUCKETS_SECRET", "a-secret-of-a-test"),
         "AWS_REGION": "us-east-1",
     }
 
 
 @contextmanager
 def bucket_server() -> Iterator[BucketServer]:
-    """A server of buckets in memory; it ends with the context."""
+    """A server of buckets in memory, which ends with the context; or the one that runs already."""
+    if running := os.environ.get("BUCKETS_PORT"):
+        yield BucketServer(int(running), 0)
+        return
     command = [sys.executable, "-c", _SERVER]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
     with subprocess.Popen(command, text=True, **pipes) as process:

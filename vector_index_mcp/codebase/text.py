@@ -169,8 +169,6 @@ def state_of(status: "IndexStatus") -> str:
     if status.status == "INITIALIZING" and not status.is_writer:
         return f"changes are not noticed now ({_TO_NOTICE})"
     if status.status == "WATCHING" and status.watcher.mode == "off":
-        if status.index_writer and not status.is_writer:
-            return "only read here"
         return "up to date" if status.is_writer else "kept up to date by another process"
     return status.status
 

@@ -164,8 +164,7 @@ async def _index(case: Case) -> Finding:
 async def _elsewhere(opener: "RemoteOpener", finding: Finding) -> Finding:
     """What is to be said of an index that does not lie on this machine."""
     await opener.has_writer()
-    writer = f"written by {opener.writer}" if opener.writer else "written by nobody now"
-    words = f"{finding.words}, at {opener.uri}, {writer}"
+    words = f"{finding.words}, at {opener.uri}, written by {opener.writer}"
     if finding.verdict is not Verdict.OK:
         return replace(finding, words=words)
     if obstacle := await opener.obstacle():

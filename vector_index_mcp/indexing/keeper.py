@@ -275,13 +275,14 @@ class Keeper:
             anew: Whether one that cannot be read may be replaced, also where others use it.
         """
         is_due = self._is_pausing and (self._state.error or anew)
-        self.opener.is_anew = anew and self.kept is None
         is_lost = self.kept is not None and self.kept.indexer.live.is_lost()
         if not (is_lost or is_due):
             return
+        self.opener.is_anew = anew
         self._wanted.set()
         if anew or is_local(self.opener.uri):  # a search reads what is there, and waits for nobody
             await self._tried.wait()
+        self.opener.is_anew = False
 
     async def _next_try(self, delay: float) -> None:
         self._tried.send()

@@ -75,12 +75,12 @@ class RemoteOpener:
 
     @property
     def writer(self) -> str:
-        """Who writes the index, for people; empty if nobody knows."""
+        """Who writes the index, for people."""
         if self.refusal is not None:
             return f"other machines alone, since {self.refusal}"
         said = self._lease.said if self._lease is not None else None
         if said is None or not said.holder:
-            return ""
+            return "nobody now"
         is_own = self._lease is not None and self._lease.is_held
         who = "this process" if is_own else f"the machine {said.host!a}"
         return f"{who}, since {said.since}"

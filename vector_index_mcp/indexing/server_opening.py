@@ -35,7 +35,7 @@ class ServerOpener(RemoteOpener):
     def writer(self) -> str:
         """Who writes the index, for people."""
         if not self._is_writing:
-            return ""
+            return "nobody on this machine"
         return "this process; nothing keeps other machines of its owner from writing as well"
 
     async def keep_writing(self) -> None:

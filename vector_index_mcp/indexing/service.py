@@ -36,6 +36,7 @@ from vector_index_mcp.indexing.team_vectors import TeamVectors
 from vector_index_mcp.indexing.vectors import Vectors
 from vector_index_mcp.indexing.verify import Report, verify
 
+_STATUS_PATIENCE_SECONDS = 4.0  # for an index that does not lie on this machine
 _PROGRESS_SECONDS = 1.0  # longest silence of `embedding_progressed`
 
 
@@ -375,10 +376,13 @@ class LiveIndex:
         size, model, problem, ledger = None, None, "", Ledger()
         try:
             if self.fetch is None:
-                async with self.reading() as (index, ledger):
-                    size, model = await index.size_bytes(), index.manifest.model
+                with anyio.fail_after(None if is_local(self.uri) else _STATUS_PATIENCE_SECONDS):
+                    async with self.reading() as (index, ledger):
+                        size, model = await index.size_bytes(), index.manifest.model
         except StoreError as error:
             problem = self.remedies.told(error)
+        except TimeoutError:
+            problem = f"the index at {self.uri} does not answer"
         if self.indexer is not None:  # a rebuild may have been swapped in meanwhile
             ledger, absent = self.indexer.live.ledger, self.indexer.outlook.problems
         else:

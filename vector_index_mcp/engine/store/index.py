@@ -283,8 +283,10 @@ async def _read_manifest(reach: Reach) -> tuple[Manifest, lancedb.AsyncTable] | 
         if _MANIFEST not in dict(await _tables_in(db)):
             return None
         table = await db.open_table(_MANIFEST)
-        if reach.is_fenced:  # before it is read: then nobody swaps the tables any more
+    if reach.is_fenced:  # before it is read: then nobody swaps the tables any more
+        with reach.asked("taking over"):
             await fence(table)
+    with reach.asked("opening"):
         manifest = await _manifest_in(table)
     if reach.is_local:
         db.close()
@@ -298,7 +300,7 @@ async def _manifest_in(table: lancedb.AsyncTable) -> Manifest:
 
 async def _fence(reach: Reach, manifest: Manifest) -> None:
     db = await connect(reach)
-    with reach.asked("opening"):
+    with reach.asked("taking over"):
         for name in table_names(manifest.generation):
             await fence(await db.open_table(name))
 

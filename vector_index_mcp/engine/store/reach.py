@@ -9,7 +9,7 @@ from vector_index_mcp.engine.store.faults import translated
 
 # Of the whole operation, whatever LanceDB tries meanwhile: a server that accepts and never answers
 # keeps it busy for minutes. What was begun may still be done behind it.
-_SECONDS = {"searching": 10.0, "opening": 20.0, "reading": 60.0, "maintaining": 900.0}
+_SECONDS = {"searching": 10.0, "opening": 10.0, "reading": 60.0, "maintaining": 900.0}
 _SECONDS_OF_A_WRITE = 120.0
 
 
