@@ -8,7 +8,7 @@ from serving import call, codebase_of, failing_call, found, serving, settled, st
 from waiting import eventually
 from writing import write
 
-from vector_index_mcp.engine.lancedb_server import Server
+from vector_index_mcp.engine.table_server import Server
 from vector_index_mcp.indexing.place import Remote
 
 pytestmark = pytest.mark.anyio

@@ -4,7 +4,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from vector_index_mcp.engine.lancedb_server import Server
+from vector_index_mcp.engine.table_server import Server
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,9 @@ from typing import Protocol
 
 import anyio
 
-from vector_index_mcp.engine.lancedb_server import Server
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.store.reach import is_local
+from vector_index_mcp.engine.table_server import Server
 from vector_index_mcp.errors import StoreError
 from vector_index_mcp.indexing.ledger import Ledger
 

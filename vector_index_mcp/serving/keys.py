@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from vector_index_mcp.engine.lancedb_server import Server
+from vector_index_mcp.engine.table_server import Server
 from vector_index_mcp.errors import SettingsError
 from vector_index_mcp.indexing.place import Remote
 from vector_index_mcp.settings import Settings

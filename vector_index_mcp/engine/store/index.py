@@ -20,12 +20,12 @@ import anyio.to_thread
 import lancedb
 import pyarrow as pa
 
-from vector_index_mcp.engine.lancedb_server import Server
 from vector_index_mcp.engine.store import schema
 from vector_index_mcp.engine.store.fencing import fence, first_generation, may_be_dropped
 from vector_index_mcp.engine.store.reach import Reach, is_local
 from vector_index_mcp.engine.store.store import Store
 from vector_index_mcp.engine.store.tables import connect, table_names
+from vector_index_mcp.engine.table_server import Server
 from vector_index_mcp.engine.types import FileRecord, ModelIdentity
 from vector_index_mcp.errors import DamagedIndexError, Problem, StorageError, StoreError
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from vector_index_mcp.engine.lancedb_server import Server
 from vector_index_mcp.engine.store.faults import translated
+from vector_index_mcp.engine.table_server import Server
 
 # Of the whole operation, whatever LanceDB tries meanwhile: a server that accepts and never answers
 # keeps it busy for minutes. What was begun may still be done behind it.
