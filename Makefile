@@ -15,7 +15,7 @@ PYTEST := $(BIN)/python -m pytest --numprocesses $(TESTERS) --dist loadfile --no
 PROGRAM := $(abspath $(BIN)/vector-index-mcp)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test soak rules lint screenshot quality learn likelihood answers latency questions background speed scale load limits documents documents-speed documents-peer notes datasets remote-vectors bench clean
+.PHONY: help demo check test soak rules lint screenshot quality learn likelihood answers latency questions background speed remote scale load limits documents documents-speed documents-peer notes datasets remote-vectors bench clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -89,6 +89,9 @@ background: $(VENV)/installed-dev ## measure what the background service costs; 
 speed: $(VENV)/installed-dev ## how fast is everything? SEMBLE=PYTHON and PEERS="PYTHON ..." to compare
 	$(BIN)/python benchmarks/speed.py --folder "$(BENCHMARKS)" --keep \
 	    $(if $(SEMBLE),--semble $(SEMBLE)) $(foreach peer,$(PEERS),--peer $(peer))
+
+remote: $(VENV)/installed-dev ## what does an index on object storage cost?
+	$(BIN)/python benchmarks/remote.py --chunks 20000 --rtt 20
 
 scale: $(VENV)/installed-dev ## how does the store behave as it grows? takes an hour
 	$(BIN)/python benchmarks/scale.py --folder "$(BENCHMARKS)" --keep
