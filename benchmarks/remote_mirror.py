@@ -40,7 +40,7 @@ from served import (
     stop,
 )
 
-RUNS, NAMES = 1, 5
+RUNS, NAMES = 3, 5
 BUCKET = "bucket"
 _DATE = "Thu, 01 Jan 2026 00:00:00 GMT"
 _MAKE_MODEL = """
