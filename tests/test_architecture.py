@@ -93,7 +93,7 @@ HOMES = {
         "clients/launch.py",
         "notes/texts/slugs.py",
     },
-    "torch": {"engine/worker.py"},
+    "torch": {"engine/packed_bert.py", "engine/worker.py"},
     "sentence_transformers": {"engine/worker.py"},
     "transformers": {"engine/worker.py"},
     "huggingface_hub": {"engine/model.py"},
@@ -191,7 +191,7 @@ BROAD_EXCEPTS = {
     "files/conversion.py": 1,  # what libraries raise for broken files
     "indexing/preparing/file.py": 1,
     "doctor/examine.py": 1,  # a check that breaks off must not stop the others
-    "engine/lean_query.py": 1,  # what a tokenizer that cannot be read raises
+    "engine/bert.py": 1,  # what a tokenizer that cannot be read raises
     "engine/queries.py": 1,  # what a model's files raise that do not fit together
     "serving/several.py": 1,  # raised where the answer is waited for
     "engine/chunk/syntax.py": 1,  # whatever a grammar does, text is still cut by its lines

@@ -27,7 +27,8 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import asdict
-from typing import Any, BinaryIO, NoReturn
+from functools import partial
+from typing import Any, BinaryIO, NoReturn, Self
 
 import numpy as np
 
@@ -35,15 +36,13 @@ from vector_index_mcp.engine import lean_transformers
 from vector_index_mcp.engine.batched import batched
 from vector_index_mcp.engine.model import Model, find_model
 from vector_index_mcp.engine.model_folder import prompts_of
+from vector_index_mcp.engine.trial import Reduced, fastest
 from vector_index_mcp.engine.types import Vectors
 from vector_index_mcp.errors import ModelNotFoundError, Problem
 
 _MOST_THREADS = 8  # on a large machine, the rest is the user's
 _BATCH_JUDGED = 8  # pairs; between two batches is seen whether anybody still waits
 _BATCH_TEXTS = 64  # no limit in practice: requests are of a size to be computed at once
-# How close a faster precision must stay to float32. Measured for bfloat16 over 384 chunks: 0.99989
-# at least, with 1.7 times as many chunks a second, and 11 ms instead of 13 for a query.
-_LEAST_COSINE = 0.999
 _LEAST_NORM = 1e-12
 _MOST_DIFFERENCE = 0.02  # of a judgement from 0 to 1
 # Every batch has another shape, so what one has freed seldom fits the next, and the heap grows:
@@ -51,6 +50,12 @@ _MOST_DIFFERENCE = 0.02  # of a judgement from 0 to 1
 # often, it stays below 730 MB, at no measurable cost (measured).
 _KEEPING_SECONDS = 5.0
 _PROBE = ["def parse(line): return line.split(',')", "where is the configuration read? " * 40]
+
+
+# Measured for bfloat16 over 384 chunks: a cosine of 0.99989 at least, 1.7 times as many chunks a
+# second, and 11 ms instead of 13 for a query.
+_VECTORS = Reduced(0.9, lambda one, other: bool(np.sum(one * other, axis=1).min() > 0.999))
+_JUDGEMENTS = Reduced(0.9, lambda one, other: bool(np.abs(one - other).max() < _MOST_DIFFERENCE))
 
 _Request = dict[str, Any]
 # What a model may raise, or who looks for one.
@@ -79,6 +84,36 @@ class _Inbox:
         return self._requests.get(timeout=timeout)[2]
 
 
+class _Library:
+    """A model as sentence-transformers computes it."""
+
+    def __init__(self, model: Model, loaded: Any) -> None:
+        self._of, self._loaded, self._prompts = model, loaded, prompts_of(model.folder)
+        self.device: str = loaded.device.type
+
+    def in_precision(self, precision: str) -> Self:
+        """A copy in another one, as torch names it."""
+        import torch
+
+        kind = getattr(torch, precision)
+        return type(self)(self._of, copy.deepcopy(self._loaded).to(kind))
+
+    def encode(self, texts: list[str], *, are_queries: bool = False) -> Vectors:
+        """Embed `texts`: float32 rows, in order, of any length."""
+        import torch
+
+        encode = self._loaded.encode_query if are_queries else self._loaded.encode_document
+        with torch.inference_mode():
+            found = encode(
+                texts,
+                prompt=self._prompts.query if are_queries else self._prompts.document,
+                batch_size=_BATCH_TEXTS,
+                convert_to_tensor=True,
+                show_progress_bar=False,
+            )
+        return np.asarray(found[:, : self._of.identity.dimension].float().cpu().numpy())
+
+
 class Encoder:
     """A loaded model, in the fastest precision that stays true to float32 on this processor."""
 
@@ -86,22 +121,16 @@ class Encoder:
         # Seconds and 200 MB: the reason why this process exists.
         import torch
 
-        self._torch = torch
-        self._prompts, self._dimension = prompts_of(model.folder), model.identity.dimension
         torch.set_num_threads(min(_MOST_THREADS, torch.get_num_threads()))
-        try:
-            with lean_transformers.standing_in(torch):
-                loaded = _loaded(model, device)
-        except (ImportError, AttributeError, TypeError, RuntimeError):
-            # It needs more than we know; of transformers 4 that is a RuntimeError.
-            lean_transformers.forget()
-            loaded = _loaded(model, device)
-        self._model = _fastest(
+        known = _known(model) if device == "cpu" else None
+        loaded = known or _Library(model, _by_library(model, device))
+        self._model, self.precision = fastest(
             loaded,
-            lambda model, times: self._encode(model, _PROBE * times),
-            lambda one, other: np.sum(one * other, axis=1).min() > _LEAST_COSINE,
+            {"bfloat16": (_VECTORS, partial(loaded.in_precision, "bfloat16"))}
+            if loaded.device == "cpu"
+            else {},
+            lambda model, times: _of_unit_length(model.encode(_PROBE * times)),
         )
-        self.precision = "float32" if self._model is loaded else "bfloat16"
 
     def encode(self, texts: list[str], *, are_queries: bool = False) -> Vectors:
         """Embed `texts`: float32 rows of unit length, in order.
@@ -111,23 +140,24 @@ class Encoder:
             are_queries: Whether they are asked, and not to be found: some models want another
                 prompt before each, or compute them in another way.
         """
-        return self._encode(self._model, texts, are_queries=are_queries)
+        return _of_unit_length(self._model.encode(texts, are_queries=are_queries))
 
-    def _encode(self, model: Any, texts: list[str], *, are_queries: bool = False) -> Vectors:
-        encode = model.encode_query if are_queries else model.encode_document
-        with self._torch.inference_mode():
-            found = encode(
-                texts,
-                prompt=self._prompts.query if are_queries else self._prompts.document,
-                batch_size=_BATCH_TEXTS,
-                convert_to_tensor=True,
-                show_progress_bar=False,
-            )
-        found = found[:, : self._dimension].float().cpu()
-        vectors = np.ascontiguousarray(found.numpy(), dtype="<f4")
-        # Here and not by the model: rounded to bfloat16, the length would be off by a thousandth.
-        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-        return np.asarray(vectors / np.maximum(norms, _LEAST_NORM), dtype="<f4")
+
+def _known(model: Model) -> Any:
+    """A model of the kind that is computed without the library; None if it is another."""
+    from vector_index_mcp.engine import packed_bert
+
+    known = packed_bert.load(model)
+    try:
+        return known if known is not None and np.isfinite(known.encode(_PROBE)).all() else None
+    except (RuntimeError, ValueError, IndexError):  # its files do not fit together
+        return None
+
+
+def _of_unit_length(vectors: Vectors) -> Vectors:
+    # Here and not by the model: rounded to bfloat16, the length would be off by a thousandth.
+    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.ascontiguousarray(vectors / np.maximum(norms, _LEAST_NORM), dtype="<f4")
 
 
 class Reranker:
@@ -191,9 +221,9 @@ class Reranker:
         import torch
         from sentence_transformers import CrossEncoder
 
-        model = find_model(self._model_name)
+        found = find_model(self._model_name)
         loaded = CrossEncoder(
-            str(model.folder),
+            str(found.folder),
             device=self._device,
             local_files_only=True,
             trust_remote_code=False,
@@ -201,11 +231,15 @@ class Reranker:
             activation_fn=torch.nn.Sigmoid(),
         )
         # MiniLM reads 30 texts in 0.5 s instead of 1.2 (measured).
-        return _fastest(
+        reduced = {
+            "bfloat16": (_JUDGEMENTS, lambda: copy.deepcopy(loaded).to(torch.bfloat16)),
+        }
+        model, _ = fastest(
             loaded,
+            reduced if loaded.device.type == "cpu" else {},
             lambda model, times: _judged(model, [(_PROBE[1], text) for text in _PROBE] * times),
-            lambda one, other: np.abs(one - other).max() < _MOST_DIFFERENCE,
         )
+        return model
 
 
 def _judged(model: Any, pairs: list[tuple[str, str]]) -> Vectors:
@@ -214,36 +248,17 @@ def _judged(model: Any, pairs: list[tuple[str, str]]) -> Vectors:
     )
 
 
-def _fastest(
-    model: Any,
-    compute: Callable[[Any, int], Vectors],
-    are_alike: Callable[[Vectors, Vectors], bool],
-) -> Any:
-    """A model, or itself in bfloat16 if that is faster and hardly differs: processors decide both.
-
-    Args:
-        model: In float32.
-        compute: What a model makes of the probe, taken so many times.
-        are_alike: Whether it is the same to us which of two results is had.
-    """
+def _by_library(model: Model, device: str) -> Any:
+    """A model as the library loads it, without what it does not need, or else with all of that."""
     import torch
 
-    if model.device.type != "cpu":
-        return model
-    reduced = copy.deepcopy(model).to(torch.bfloat16)
     try:
-        full_seconds, full = _timed(model, compute)
-        seconds, found = _timed(reduced, compute)
-    except (RuntimeError, TypeError):  # an operation that does not know the format
-        return model
-    return reduced if seconds < 0.9 * full_seconds and are_alike(full, found) else model
-
-
-def _timed(model: Any, compute: Callable[[Any, int], Vectors]) -> tuple[float, Vectors]:
-    compute(model, 1)
-    start = time.perf_counter()
-    found = compute(model, 4)
-    return time.perf_counter() - start, found
+        with lean_transformers.standing_in(torch):
+            return _loaded(model, device)
+    except (ImportError, AttributeError, TypeError, RuntimeError):
+        # It needs more than we know; of transformers 4 that is a RuntimeError.
+        lean_transformers.forget()
+        return _loaded(model, device)
 
 
 def _loaded(model: Model, device: str) -> Any:

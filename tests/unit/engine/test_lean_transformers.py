@@ -53,8 +53,8 @@ assert torch._dynamo.config.cache_size_limit
 def test_a_model_that_needs_more_than_is_known_gets_everything():
     code = f"""
 lean_transformers._module = lambda *_, **__: None
-encoder = worker.Encoder(find_model("{MODEL}"), "cpu")
+loaded = worker._by_library(find_model("{MODEL}"), "cpu")
 print(*there())
-assert encoder.encode(texts).shape == (3, 384)
+assert loaded.encode(texts).shape == (3, 384)
 """
     assert printed_by(BEGINNING + code) == LEFT_OUT

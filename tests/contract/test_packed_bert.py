@@ -1,0 +1,72 @@
+"""What the worker computes without sentence-transformers is what that computes."""
+
+import numpy as np
+import pytest
+from tiny_models import LONG, TEXT, made
+
+from vector_index_mcp.engine import lean_query, packed_bert, worker
+from vector_index_mcp.engine.model import OFFLINE_MODEL, find_model, model_at_hand
+
+# Of many lengths, in no order, several of one length, more than one batch.
+TEXTS = [
+    *(f"def parse_{n}(line): return line.split({n})" for n in (7, 8, 9)),
+    "where is the configuration read? " * 60,
+    "",
+    "größenwahn naïve café 你好 🙂",
+    *("the retry delay doubles " * (n * 7 % 23) for n in range(40)),
+]
+
+
+@pytest.fixture(scope="module")
+def model():
+    found = model_at_hand(OFFLINE_MODEL)
+    if found is None:
+        pytest.skip("the extra `offline` is not installed")
+    return found
+
+
+@pytest.fixture(scope="module")
+def full(model):
+    return packed_bert.load(model)
+
+
+def unit(vectors):
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+def cosines(one, other):
+    return np.sum(unit(one) * unit(other), axis=1)
+
+
+def test_it_computes_what_the_library_does(model, tmp_path):
+    tiny = made(model.folder, tmp_path)["bert"]
+    packed = packed_bert.load(find_model(str(tiny.folder)))
+    queries = packed.encode([TEXT, LONG], are_queries=True)
+    np.testing.assert_allclose(unit(queries), tiny.queries, atol=2e-6)
+    np.testing.assert_allclose(unit(packed.encode([TEXT, LONG])), tiny.documents, atol=2e-6)
+
+
+def test_each_of_many_texts_has_the_vector_that_it_has_alone(model, full):
+    """As `lean_query` computes it, which is compared with the library."""
+    one_by_one = lean_query.load(model)
+    expected = np.stack([one_by_one.encode(text) for text in TEXTS])
+    np.testing.assert_allclose(unit(full.encode(TEXTS)), expected, atol=5e-6)
+    assert full.encode([]).shape == (0, 384)
+
+
+def test_a_faster_precision_comes_near(full):
+    found = cosines(full.encode(TEXTS), full.in_precision("bfloat16").encode(TEXTS))
+    assert 0.999 < found.min() < 0.999999  # nearer would be no other precision
+
+
+@pytest.mark.parametrize("answer", [RuntimeError("shapes"), np.full((2, 384), np.nan, "<f4")])
+def test_what_it_cannot_compute_is_left_to_the_library(model, full, monkeypatch, answer):
+    class Broken:
+        def encode(self, texts):
+            if isinstance(answer, Exception):
+                raise answer
+            return answer
+
+    assert worker._known(model) is not None
+    monkeypatch.setattr(packed_bert, "load", lambda model: Broken())
+    assert worker._known(model) is None
