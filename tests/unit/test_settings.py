@@ -40,11 +40,6 @@ FIELDS = {
         {"/srv/team": "/srv/team", "~/team": "~/team", "s3://bucket/a": "s3://bucket/a", "": ""},
         {"./here": "not an absolute path", "team": "not an absolute path"},
     ),
-    "shared_index": Case(
-        "",
-        {"/srv/team": "/srv/team", "~/team": "~/team", "s3://bucket/a": "s3://bucket/a", "": ""},
-        {"./here": "not an absolute path", "team": "not an absolute path"},
-    ),
     "embedding_model": Case(
         "all-MiniLM-L6-v2",
         {"owner/name": "owner/name", "./folder": "./folder"},

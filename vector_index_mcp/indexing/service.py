@@ -368,8 +368,8 @@ class LiveIndex:
         return Progress.of(self._keeper.kept, self.state, self.embedder)
 
     def _absent(self) -> dict[str, str]:
-        problems = {folder.name: absence_of(folder) for folder in self.folders}
-        return {name: str(problem) for name, problem in problems.items() if problem is not None}
+        problems = ((folder.name, absence_of(folder)) for folder in self.folders)
+        return {name: str(problem) for name, problem in problems if problem is not None}
 
     async def status(self) -> Status:
         """Everything that can be said about the index, as it is now. Never fails."""
