@@ -29,7 +29,8 @@ from vector_index_mcp.errors import SettingsError
 PREFIX = "VECTOR_INDEX_"
 SECRETS = frozenset({"embedding_key", "http_token", "lancedb_key", "llm_key"})
 """Fields whose values no message repeats."""
-_UNSHOWN = SECRETS | {"embedding_url", "lancedb_uri", "shared_cache"}  # refused with a password
+# They are refused if they hold a password.
+_UNSHOWN = SECRETS | {"embedding_url", "lancedb_uri", "shared_cache", "shared_index"}
 
 _OTHERS = frozenset({"ENV_FILE", "RUNTIME_DIR"})
 """Variables that are read before there are settings."""
@@ -241,14 +242,17 @@ class Settings(BaseModel):
             raise ValueError(f"there is a key in {PREFIX}EMBEDDING_KEY as well, unset one of them")
         return value
 
-    @field_validator("shared_cache")
+    @field_validator("shared_cache", "shared_index")
     @classmethod
     def _a_store(cls, value: str) -> str:
         if "@" in value:
             raise ValueError("no name or password belongs into it")
-        if value and not _STORE.match(value) and not Path(value).is_absolute():
+        if not value or _STORE.match(value):
+            return value
+        path = Path(value).expanduser()
+        if not path.is_absolute():
             raise ValueError("is neither a folder's full path nor such as s3://bucket/folder")
-        return value
+        return str(path)
 
     @field_validator("ignore_patterns", mode="before")
     @classmethod

@@ -37,8 +37,8 @@ FIELDS = {
     "lancedb_host": Case("", {"http://127.0.0.1:1": "http://127.0.0.1:1"}, {"x": "match"}),
     "shared_index": Case(
         "",
-        {"/srv/team": "/srv/team", "~/team": "~/team", "s3://bucket/a": "s3://bucket/a", "": ""},
-        {"./here": "not an absolute path", "team": "not an absolute path"},
+        {"/srv/team": "/srv/team", "s3://bucket/a": "s3://bucket/a", "": ""},
+        {"./here": "neither a folder's full path nor", "s3://a@b/c": "no name or password"},
     ),
     "embedding_model": Case(
         "all-MiniLM-L6-v2",

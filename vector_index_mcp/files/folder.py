@@ -127,6 +127,11 @@ class Folders:
         problems = [absence_of(folder) for folder in self]
         return problems[0] if problems and all(problems) else None
 
+    def absent(self) -> dict[str, str]:
+        """Those that are out of reach, by name, and why."""
+        problems = ((folder.name, absence_of(folder)) for folder in self)
+        return {name: str(problem) for name, problem in problems if problem is not None}
+
     def add(self, folder: Folder) -> None:
         """Take one more.
 

@@ -16,7 +16,7 @@ from vector_index_mcp.engine.embedder import Embedder
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.store.reach import is_local
 from vector_index_mcp.errors import BusyError, ModelNotFoundError, Problem, StoreError
-from vector_index_mcp.files.folder import Folder, Folders, absence_of
+from vector_index_mcp.files.folder import Folder, Folders
 from vector_index_mcp.indexing.activity import Activity
 from vector_index_mcp.indexing.cached_embedder import CachedEmbedder
 from vector_index_mcp.indexing.freshness import Freshness
@@ -367,10 +367,6 @@ class LiveIndex:
         """How far the writer is; costs nothing, so it may be asked often."""
         return Progress.of(self._keeper.kept, self.state, self.embedder)
 
-    def _absent(self) -> dict[str, str]:
-        problems = ((folder.name, absence_of(folder)) for folder in self.folders)
-        return {name: str(problem) for name, problem in problems if problem is not None}
-
     async def status(self) -> Status:
         """Everything that can be said about the index, as it is now. Never fails."""
         size, model, problem, ledger = None, None, "", Ledger()
@@ -386,7 +382,7 @@ class LiveIndex:
         if self.indexer is not None:  # a rebuild may have been swapped in meanwhile
             ledger, absent = self.indexer.live.ledger, self.indexer.outlook.problems
         else:
-            absent = await anyio.to_thread.run_sync(self._absent)
+            absent = await anyio.to_thread.run_sync(self.folders.absent)
         status = status_of(
             self._keeper.kept,
             ledger,

@@ -49,9 +49,7 @@ class Shared:
     @classmethod
     def of(cls, configured: str, branch: str) -> "Shared | None":
         """What a setting says; None if it says nothing."""
-        is_folder = configured and "://" not in configured
-        uri = str(Path(configured).expanduser()) if is_folder else configured
-        return cls(uri, branch) if uri else None
+        return cls(configured, branch) if configured else None
 
 
 class Mirror:
