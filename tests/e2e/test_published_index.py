@@ -236,3 +236,20 @@ async def test_what_makes_no_sense_is_refused_with_a_reason(machines, origin, st
     assert (other.returncode, "no kind of store" in other.stderr) == (1, True)
     relative = ci.run("index", clone, VECTOR_INDEX_SHARED_INDEX="./here")
     assert (relative.returncode, "absolute path" in relative.stderr) == (2, True)
+
+
+def test_a_job_gives_its_vectors_to_the_team_as_well(machines, origin, store, tmp_path):
+    job, vectors = machines("job"), tmp_path / "vectors"
+    shared = {"VECTOR_INDEX_SHARED_CACHE": str(vectors)}
+    published = job.publish(job.cloned(origin), store, **shared)
+    assert published["vectors_shared"] == published["chunks"] == len(FILES)
+    assert len([*vectors.rglob("*.pack")]) == 1
+    assert job.publish(job.cloned(origin), store, **shared)["vectors_shared"] == 0
+
+
+def test_a_team_store_that_fails_does_not_fail_the_job(machines, origin, store, tmp_path):
+    (tmp_path / "file").touch()
+    job, vectors = machines("job"), tmp_path / "file" / "below"
+    published = job.publish(job.cloned(origin), store, VECTOR_INDEX_SHARED_CACHE=str(vectors))
+    assert published["chunks"] == len(FILES)
+    assert "the team's vectors were not written" in published["problems"][0]
