@@ -125,8 +125,9 @@ def test_a_limit_under_which_no_service_starts_is_told(place, limit, words):
     ("limit", "words"),
     [
         ("-n 10", "raise the limit of open files"),
-        ("-v 80000", "memory"),
-        ("-v 150000", "the background service "),  # a library ends the process
+        # What ends the process may be a library, in words of its own.
+        ("-v 80000", "the background service "),
+        ("-v 150000", "the background service "),
         ("-v 300000", "not enough memory"),
     ],
 )

@@ -235,7 +235,7 @@ async def test_what_makes_no_sense_is_refused_with_a_reason(machines, origin, st
     other = ci.run("publish", clone, "ftp://host/x", "--branch", "main")
     assert (other.returncode, "no kind of store" in other.stderr) == (1, True)
     relative = ci.run("index", clone, VECTOR_INDEX_SHARED_INDEX="./here")
-    assert (relative.returncode, "absolute path" in relative.stderr) == (2, True)
+    assert (relative.returncode, "a folder's full path" in relative.stderr) == (2, True)
 
 
 def test_a_job_gives_its_vectors_to_the_team_as_well(machines, origin, store, tmp_path):

@@ -58,7 +58,7 @@ async def is_awaited(lock):
 
 
 def live_of(passage):
-    index = Index("", Manifest("", ""), passage.store)
+    index = Index(Reach(""), Manifest("", ""), passage.store)
     return Live(index, passage.ledger, Activity(), lambda: None, lambda: None, REMEDIES)
 
 

@@ -37,6 +37,7 @@ _START_SECONDS = 30.0  # for a service to listen; it takes about one
 _JOINING_SECONDS = 3.0  # for a service to answer that we can do without
 _END_SECONDS = 10.0  # for a service to end when it is asked to; it promises 5
 _FORCE_SECONDS = 6.0  # for it to heed a signal; a second more than it promises
+_BACKTRACE = "stack backtrace:"
 _LOOK_SECONDS = 0.02  # between two looks
 _FAREWELL_SECONDS = 5.0  # for a service to end, in which it promises to
 _LAST_WORDS_SECONDS = 1.0  # for a service that is gone to be gone altogether
@@ -349,6 +350,8 @@ def _last_line(log: Path, since: int) -> str:
             lines = file.read(_LAST_WORDS_BYTES).decode("utf-8", "replace").split("\n")
     except OSError:
         return ""
+    if _BACKTRACE in lines:  # of a library in Rust: what it says stands before
+        lines = lines[: lines.index(_BACKTRACE)]
     last = next((line.strip() for line in reversed(lines) if line.strip()), "")
     return f" ({last[:_LAST_WORDS_CHARS]})" if last else ""
 

@@ -98,6 +98,8 @@ class Live:
             LostIndexError: If one has.
             StoreError: If the index cannot be reached.
         """
+        if is_local(self.index.uri):
+            return  # `make_sure` sees that, and waits for no commit
         async with self.lock:
             self._make_sure()
             if await self.index.store.is_outrun():
