@@ -92,7 +92,13 @@ def test_the_metadata_tells_what_it_is_and_what_it_needs(wheel: Path) -> None:
     assert (found["Name"], found["Version"]) == ("vector-index-mcp", vector_index_mcp.__version__)
     assert found["Requires-Python"] == ">=3.11"
     assert found["License-Expression"] == "MIT"
-    assert set(found.get_all("Provides-Extra", [])) == {"offline", "formats", "faiss", "remote", "dev"}
+    assert set(found.get_all("Provides-Extra", [])) == {
+        "offline",
+        "formats",
+        "faiss",
+        "remote",
+        "dev",
+    }
     needed = found.get_all("Requires-Dist", [])
     named = [line.partition(";")[0] for line in needed]
     assert all(any(sign in name for sign in "<=>") for name in named), "a version for each"

@@ -122,6 +122,7 @@ class Keeper:
         self._state = state
         self._wanted = anyio.Event()
         self._tried = Signal()
+        self._is_trying = False
         self._is_pausing = False
 
     async def work(self, role: Role) -> None:
@@ -141,7 +142,7 @@ class Keeper:
                 if kept.indexer.live.failure is not None:
                     await self._next_try(_REOPEN_SECONDS)
             meanwhile.cancel_scope.cancel()
-        self._tried.send()
+        self._note_try()
 
     def _assembled(self, opened: Opened) -> "Kept":
         """The parts that keep an index which has just been opened."""
@@ -171,7 +172,7 @@ class Keeper:
 
     async def _keep(self, role: Role, kept: "Kept") -> None:
         self.kept, indexer = kept, kept.indexer
-        self._tried.send()
+        self._note_try()
         indexer.begin_run(Kind.REBUILD if indexer.needs_rebuild else Kind.START)
         self.opened.set()
         async with anyio.create_task_group() as preparations:
@@ -217,6 +218,7 @@ class Keeper:
     async def _open_as_writer(self, role: Role) -> Opened | None:
         """Open the index as soon as it has no other writer; None for a role that does not wait."""
         while True:
+            self._is_trying = True
             delay = self.opener.seconds_between_looks
             try:
                 if role is Role.READER:
@@ -274,6 +276,8 @@ class Keeper:
         Args:
             anew: Whether one that cannot be read may be replaced, also where others use it.
         """
+        if anew and self._is_trying:  # without that wish
+            await self._tried.wait()
         is_due = self._is_pausing and (self._state.error or anew)
         is_lost = self.kept is not None and self.kept.indexer.live.is_lost()
         if not (is_lost or is_due):
@@ -284,9 +288,13 @@ class Keeper:
             await self._tried.wait()
         self.opener.is_anew = False
 
-    async def _next_try(self, delay: float) -> None:
+    def _note_try(self) -> None:
+        self._is_trying = False
         self._tried.send()
+
+    async def _next_try(self, delay: float) -> None:
         self._is_pausing, self._wanted = True, anyio.Event()
+        self._note_try()
         with anyio.move_on_after(delay):
             await self._wanted.wait()
         self._is_pausing = False
