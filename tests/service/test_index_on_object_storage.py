@@ -29,7 +29,7 @@ from serving import (
 from waiting import eventually
 from writing import write
 
-from vector_index_mcp.engine.store import reach, tables
+from vector_index_mcp.engine.store import Index, reach, tables
 from vector_index_mcp.errors import Problem, StorageError
 from vector_index_mcp.indexing.keeper import Role
 from vector_index_mcp.indexing.place import Remote
@@ -272,8 +272,19 @@ async def test_machines_that_are_stopped_at_random_leave_an_index_like_a_fresh_o
         await eventually(lambda: one.now["is_writer"] is not two.now["is_writer"])
         ends, stays = (one, two) if one.now["is_writer"] else (two, one)
         await ends.end()
+        for root in folders:
+            write(root, {"last.py": "last = 1\n"})
+        await eventually(lambda: _holds(uri, "last.py"))  # so it has all that was saved before
         await stays.says(is_settled=True)
     await is_like_fresh(uri, folders[0])
+
+
+async def _holds(uri, key):
+    index = await Index.open(uri)
+    try:
+        return bool(await index.store.rows([key]))
+    finally:
+        index.close()
 
 
 async def test_who_is_stopped_while_it_fences_undoes_nothing(folders, uri, server, proxy):
