@@ -207,13 +207,6 @@ class Settings(BaseModel):
             raise ValueError("no key belongs into it, give it as the cloud's own tools want it")
         return value
 
-    @field_validator("lancedb_key_file")
-    @classmethod
-    def _one_key_of_lancedb(cls, value: str, info: ValidationInfo) -> str:
-        if value and info.data.get("lancedb_key"):
-            raise ValueError(f"there is a key in {PREFIX}LANCEDB_KEY as well, unset one of them")
-        return value
-
     @field_validator("embedding_dimension", mode="before")
     @classmethod
     def _all(cls, value: object) -> object:
@@ -235,11 +228,12 @@ class Settings(BaseModel):
             )
         return value
 
-    @field_validator("embedding_key_file")
+    @field_validator("embedding_key_file", "lancedb_key_file")
     @classmethod
     def _one_key(cls, value: str, info: ValidationInfo) -> str:
-        if value and info.data.get("embedding_key"):
-            raise ValueError(f"there is a key in {PREFIX}EMBEDDING_KEY as well, unset one of them")
+        key = str(info.field_name).removesuffix("_file")
+        if value and info.data.get(key):
+            raise ValueError(f"there is a key in {PREFIX}{key.upper()} as well, unset one of them")
         return value
 
     @field_validator("shared_cache", "shared_index")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from vector_index_mcp.engine import lean_query
-from vector_index_mcp.engine.model import OFFLINE_MODEL, Model, model_at_hand
+from vector_index_mcp.engine.model import Model
 from vector_index_mcp.engine.queries import Queries
 from vector_index_mcp.engine.types import ModelIdentity
 
@@ -24,14 +24,6 @@ QUERIES = [
     "x",
     "  SHOUTED  ",
 ]
-
-
-@pytest.fixture(scope="module")
-def model():
-    found = model_at_hand(OFFLINE_MODEL)
-    if found is None:
-        pytest.skip("the extra `offline` is not installed")
-    return found
 
 
 def as_model(folder):

@@ -5,7 +5,6 @@ from contextlib import contextmanager
 
 import anyio
 import pytest
-from buckets import bucket_server
 
 from vector_index_mcp.errors import Problem, StorageError
 from vector_index_mcp.objects.lease import HOLD_SECONDS, NAME, PATIENCE_SECONDS, Lease, now
@@ -80,22 +79,6 @@ class Cut:
 @pytest.fixture
 def clock():
     return Clock()
-
-
-@pytest.fixture(scope="module")
-def server():
-    with bucket_server() as server:
-        yield server
-
-
-@pytest.fixture(params=["folder", "bucket"])
-def objects(request, tmp_path, monkeypatch):
-    if request.param == "folder":
-        return opened(str(tmp_path / "store"))
-    server = request.getfixturevalue("server")
-    for name, value in server.environment.items():
-        monkeypatch.setenv(name, value)
-    return opened(f"{server.new_bucket()}/an/index")
 
 
 @pytest.fixture

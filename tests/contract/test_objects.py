@@ -4,7 +4,7 @@ import socket
 
 import anyio
 import pytest
-from buckets import bucket_server, variables
+from buckets import variables
 
 from vector_index_mcp.errors import Problem, StorageError
 from vector_index_mcp.objects.faults import reason_in
@@ -12,22 +12,6 @@ from vector_index_mcp.objects.store import is_sound, opened
 
 pytestmark = pytest.mark.anyio
 LARGE = 10_000_000
-
-
-@pytest.fixture(scope="module")
-def server():
-    with bucket_server() as server:
-        yield server
-
-
-@pytest.fixture(params=["folder", "bucket"])
-def objects(request, tmp_path, monkeypatch):
-    if request.param == "folder":
-        return opened(str(tmp_path / "store"))
-    server = request.getfixturevalue("server")
-    for name, value in server.environment.items():
-        monkeypatch.setenv(name, value)
-    return opened(f"{server.new_bucket()}/some/folder")
 
 
 async def test_what_is_written_is_read(objects):

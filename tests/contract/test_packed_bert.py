@@ -5,7 +5,7 @@ import pytest
 from tiny_models import LONG, TEXT, made
 
 from vector_index_mcp.engine import lean_query, packed_bert, worker
-from vector_index_mcp.engine.model import OFFLINE_MODEL, find_model, model_at_hand
+from vector_index_mcp.engine.model import find_model
 
 # Of many lengths, in no order, several of one length, more than one batch.
 TEXTS = [
@@ -15,14 +15,6 @@ TEXTS = [
     "größenwahn naïve café 你好 🙂",
     *("the retry delay doubles " * (n * 7 % 23) for n in range(40)),
 ]
-
-
-@pytest.fixture(scope="module")
-def model():
-    found = model_at_hand(OFFLINE_MODEL)
-    if found is None:
-        pytest.skip("the extra `offline` is not installed")
-    return found
 
 
 @pytest.fixture(scope="module")

@@ -11,12 +11,11 @@ import re
 import secrets
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-import anyio
 import anyio.to_thread
 import numpy as np
 import numpy.typing as npt
@@ -24,8 +23,7 @@ import numpy.typing as npt
 from vector_index_mcp.engine import packs
 from vector_index_mcp.engine.packs import Shape, Span
 from vector_index_mcp.engine.types import ModelIdentity, Vector
-from vector_index_mcp.errors import StorageError
-from vector_index_mcp.objects.store import Objects
+from vector_index_mcp.objects.store import Objects, at_once
 
 _ROOT = "vectors-1"
 _NAME = re.compile(r"[0-9a-f]{32}\.pack")
@@ -96,7 +94,7 @@ class Packs:
         here = await anyio.to_thread.run_sync(self._tidy, set(found))
         known = here & self.listed.keys()
         new = [each for each in found.values() if each.name not in known]
-        await _at_once(partial(self._learn, listed, found) for listed in new)
+        await at_once(partial(self._learn, listed, found) for listed in new)
         is_new = bool(found.keys() - self.listed.keys())
         self.listed = found
         return is_new
@@ -176,7 +174,7 @@ class Packs:
             self.bytes_read += len(data)
             pieces.append((span, data))
 
-        await _at_once(partial(read, span) for span in spans)
+        await at_once(partial(read, span) for span in spans)
         return pieces
 
     async def _pieces_of_whole(
@@ -282,21 +280,3 @@ async def count_by_model(store: Objects) -> Counter[str]:
     """
     names = [entry.name.split("/") for entry in await store.entries(f"{_ROOT}/")]
     return Counter(name[1] for name in names if len(name) == 3 and _NAME.fullmatch(name[2]))
-
-
-async def _at_once(jobs: Iterable[Callable[[], Awaitable[None]]]) -> None:
-    """Do all at once; the first error of the store ends the others."""
-    errors: list[StorageError] = []
-
-    async def run(job: Callable[[], Awaitable[None]]) -> None:
-        try:
-            await job()
-        except StorageError as error:
-            errors.append(error)
-            tasks.cancel_scope.cancel()
-
-    async with anyio.create_task_group() as tasks:
-        for job in jobs:
-            tasks.start_soon(run, job)
-    if errors:
-        raise errors[0]

@@ -4,11 +4,14 @@ A name is a path with slashes below the store's URI. An object is replaced as a 
 all. Names and contents may be anybody's: who reads them checks them.
 """
 
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Protocol
+
+import anyio
 
 from vector_index_mcp.errors import StorageError
 
@@ -76,6 +79,34 @@ class Objects(Protocol):
 
     async def upload(self, path: Path, name: str) -> None:
         """Write a file as an object, whether or not there is one."""
+
+
+async def at_once(jobs: Iterable[Callable[[], Awaitable[None]]], most: float = math.inf) -> None:
+    """Do all `jobs`, of which each asks a store; the first that fails ends the others.
+
+    Args:
+        jobs: What is to be done; begun in this order.
+        most: How many of them at the same time.
+
+    Raises:
+        StorageError: As it was raised: out of a task group it would come wrapped.
+    """
+    failures: list[StorageError] = []
+    limit = anyio.CapacityLimiter(most)
+
+    async def run(job: Callable[[], Awaitable[None]]) -> None:
+        async with limit:
+            try:
+                await job()
+            except StorageError as error:
+                failures.append(error)
+                tasks.cancel_scope.cancel()
+
+    async with anyio.create_task_group() as tasks:
+        for job in jobs:
+            tasks.start_soon(run, job)
+    if failures:
+        raise failures[0]
 
 
 def scheme_of(uri: str) -> str:

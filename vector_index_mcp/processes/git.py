@@ -6,6 +6,7 @@ A hook of git, from which we may have been started, sets variables that would.
 import logging
 import os
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 _log = logging.getLogger(__name__)
@@ -39,15 +40,7 @@ def without_settings() -> dict[str, str]:
 
 def revision_of(folder: Path) -> str:
     """The commit that a folder is at; empty if it is in no repository, or there is no git."""
-    command = ["git", "-C", str(folder), "rev-parse", "HEAD"]
-    try:
-        said = subprocess.run(
-            command, env=without_settings(), capture_output=True, timeout=_SECONDS, check=False
-        )
-    except (OSError, subprocess.SubprocessError) as error:
-        _log.warning("the revision of %s is not known: %s", folder, error)
-        return ""
-    return said.stdout.decode("ascii", "replace").strip() if not said.returncode else ""
+    return _said(folder, "rev-parse", "HEAD", variables=without_settings())
 
 
 def commit_of(folder: Path) -> str:
@@ -70,20 +63,21 @@ def is_ancestor(folder: Path, commit: str, other: str) -> bool:
     """Whether a commit is another one or lies before it; False if that cannot be told."""
     if not commit or not other:
         return False
-    return _run(folder, "merge-base", "--is-ancestor", commit, other) == (0, "")
+    arguments = ("merge-base", "--is-ancestor", commit, other)
+    return _run(folder, *arguments, variables=environment()) == (0, "")
 
 
-def _said(folder: Path, *arguments: str) -> str:
-    status, said = _run(folder, *arguments)
+def _said(folder: Path, *arguments: str, variables: Mapping[str, str] | None = None) -> str:
+    status, said = _run(folder, *arguments, variables=variables or environment())
     return said if status == 0 else ""
 
 
-def _run(folder: Path, *arguments: str) -> tuple[int | None, str]:
+def _run(folder: Path, *arguments: str, variables: Mapping[str, str]) -> tuple[int | None, str]:
     """The status of git and what it says; None if there is no git, or it takes too long."""
     try:
         done = subprocess.run(
             ["git", "-C", str(folder), *arguments],
-            env=environment(),
+            env=variables,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=_SECONDS,

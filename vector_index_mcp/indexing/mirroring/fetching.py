@@ -21,7 +21,7 @@ from vector_index_mcp.errors import StorageError, sentence
 from vector_index_mcp.indexing.mirroring import limits
 from vector_index_mcp.indexing.mirroring.layout import Blob, Snapshot
 from vector_index_mcp.indexing.stamps import digest_of
-from vector_index_mcp.objects.store import Objects
+from vector_index_mcp.objects.store import Objects, at_once
 
 RECORDS = "records.json"
 """What is said of the files, in the folder that a snapshot is fetched to."""
@@ -66,23 +66,12 @@ async def fetch(objects: Objects, snapshot: Snapshot, folder: Path, progress: Fe
     there = sum(blob.size for place, blob in wanted.items() if place not in missing)
     progress.done += there
     await _run(partial(_make_sure_of_space, folder, progress.total - there))
-    failures: list[StorageError] = []
-    limit = anyio.CapacityLimiter(limits.AT_ONCE)
-
-    async def get(place: str) -> None:
-        async with limit:
-            try:
-                await _get(objects, wanted[place], folder / place, progress)
-            except StorageError as error:  # out of a task group it would come wrapped
-                failures.append(error)
-                tasks.cancel_scope.cancel()
-
-    async with anyio.create_task_group() as tasks:
-        # The largest first: the others are done beside it.
-        for place in sorted(missing, key=lambda place: -wanted[place].size):
-            tasks.start_soon(get, place)
-    if failures:
-        raise failures[0]
+    # The largest first: the others are done beside it.
+    in_order = sorted(missing, key=lambda place: -wanted[place].size)
+    await at_once(
+        (partial(_get, objects, wanted[each], folder / each, progress) for each in in_order),
+        limits.AT_ONCE,
+    )
 
 
 async def _get(objects: Objects, blob: Blob, path: Path, progress: Fetch) -> None:

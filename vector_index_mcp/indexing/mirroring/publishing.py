@@ -6,9 +6,9 @@ comes last has the branch, unless its commit lies before the one that is publish
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
-import anyio
 import anyio.to_thread
 
 from vector_index_mcp.engine.store import schema
@@ -20,7 +20,7 @@ from vector_index_mcp.indexing.mirroring import layout, limits, records
 from vector_index_mcp.indexing.mirroring.layout import Blob, Made, Snapshot
 from vector_index_mcp.indexing.mirroring.reading import snapshot_of
 from vector_index_mcp.indexing.stamps import digest_of
-from vector_index_mcp.objects.store import Content, Objects
+from vector_index_mcp.objects.store import Content, Objects, at_once
 
 _TRIES = 20  # of one job, while others publish the same branch
 
@@ -178,23 +178,8 @@ class _Upload:
         Raises:
             StorageError: If the store refuses or is silent.
         """
-        failures: list[StorageError] = []
-        limit = anyio.CapacityLimiter(limits.AT_ONCE)
-
-        async def put(blob: Blob) -> None:
-            async with limit:
-                try:
-                    await self._put(blob)
-                except StorageError as error:  # out of a task group it would come wrapped
-                    failures.append(error)
-                    tasks.cancel_scope.cancel()
-
-        async with anyio.create_task_group() as tasks:
-            for digest, blob in self._snapshot.blobs.items():
-                if digest not in there:
-                    tasks.start_soon(put, blob)
-        if failures:
-            raise failures[0]
+        missing = [blob for digest, blob in self._snapshot.blobs.items() if digest not in there]
+        await at_once((partial(self._put, blob) for blob in missing), limits.AT_ONCE)
 
     async def _put(self, blob: Blob) -> None:
         if blob == self._snapshot.records:

@@ -1,13 +1,12 @@
 """Reads what a store says of a published index: branches, and the snapshots that they have."""
 
 from collections.abc import Sequence
-
-import anyio
+from functools import partial
 
 from vector_index_mcp.errors import StorageError
 from vector_index_mcp.indexing.mirroring import layout, limits
 from vector_index_mcp.indexing.mirroring.layout import Snapshot
-from vector_index_mcp.objects.store import Objects
+from vector_index_mcp.objects.store import Objects, at_once
 
 _TRIES = 3  # of a branch that gets another snapshot while its old one is looked for
 
@@ -55,19 +54,11 @@ async def first_of(objects: Objects, branches: Sequence[str]) -> Snapshot | None
         StorageError: If the store refuses or is silent, or what it says makes no sense.
     """
     names: dict[str, str | None] = {}
-    failures: list[StorageError] = []
 
     async def ask(branch: str) -> None:
-        try:
-            names[branch] = await named_by(objects, branch)
-        except StorageError as error:  # out of a task group it would come wrapped
-            failures.append(error)
+        names[branch] = await named_by(objects, branch)
 
-    async with anyio.create_task_group() as tasks:
-        for branch in branches:
-            tasks.start_soon(ask, branch)
-    if failures:
-        raise failures[0]
+    await at_once(partial(ask, branch) for branch in branches)
     for branch in branches:
         if names[branch] is not None and (found := await snapshot_of(objects, branch)):
             return found[1]

@@ -1,0 +1,31 @@
+import pytest
+from buckets import bucket_server
+
+from vector_index_mcp.engine.model import OFFLINE_MODEL, model_at_hand
+from vector_index_mcp.objects.store import opened
+
+
+@pytest.fixture(scope="module")
+def server():
+    with bucket_server() as server:
+        yield server
+
+
+@pytest.fixture(params=["folder", "bucket"])
+def objects(request, tmp_path, monkeypatch):
+    """An empty store of either kind."""
+    if request.param == "folder":
+        return opened(str(tmp_path / "store"))
+    server = request.getfixturevalue("server")
+    for name, value in server.environment.items():
+        monkeypatch.setenv(name, value)
+    return opened(f"{server.new_bucket()}/some/folder")
+
+
+@pytest.fixture(scope="module")
+def model():
+    """The default model, as it was installed."""
+    found = model_at_hand(OFFLINE_MODEL)
+    if found is None:
+        pytest.skip("the extra `offline` is not installed")
+    return found
