@@ -3,9 +3,9 @@
 On object storage a writer may be stopped anywhere, also in the middle of a commit, and go on after
 another machine has taken its place. Against that the new one restores each table to the version
 that it has: Lance then refuses every commit that was begun before (appends, deletions, updates,
-merges, maintenance, new indices), whenever it arrives. It does not refuse the making and removing
-of tables, so tables have the number of a turn in their names, and nobody removes those of later
-turns (`index`).
+merges, maintenance, new indices), whenever it arrives. It refuses neither an overwriting, which
+nobody does here, nor the making and removing of tables; so tables have the number of a turn in
+their names, and nobody removes those of later turns (`index`).
 """
 
 import lancedb
