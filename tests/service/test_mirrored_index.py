@@ -212,6 +212,20 @@ async def test_an_index_that_is_there_is_not_replaced(project, clone, store):
     assert (status["shared_index"], status["last_run"]["files_read"]) == (None, 0)
 
 
+async def test_an_index_that_was_fetched_and_built_anew_is_one_that_was_made_here(
+    project, clone, store
+):
+    await published(project, store)
+    async with serving(mirroring(clone, store)) as client:
+        await eventually(lambda: proved_status(client))
+        await call(client, "trigger_index", force_reindex=True)
+        status = await settled(client)
+        assert (status["shared_index"], status["last_run"]["files_unchanged"]) == (None, 0)
+    async with serving(mirroring(clone, store)) as client:
+        assert (await settled(client))["shared_index"] is None
+    await is_as_if_made_here(clone)
+
+
 async def test_an_index_that_was_built_anew_is_published_as_well(project, clone, store):
     codebase = codebase_of(project, FakeEmbedder())
     async with codebase.running(Role.VISITOR):

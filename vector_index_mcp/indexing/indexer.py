@@ -367,7 +367,7 @@ class Indexer:
                 # The old index is not closed: to a search on its way, LanceDB would panic.
                 opened = await self._start_over()
                 self.live.index, self.live.ledger = opened.index, opened.ledger
-                self.live.damage = None
+                self.live.damage = self.live.origin = None
                 self._aim_passage()
         except StoreError as still:
             self._end_run(self.live.remedies.told(still))

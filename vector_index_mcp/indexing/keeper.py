@@ -156,6 +156,7 @@ class Keeper:
             opened.check,
             queue.wake,
             self._options.remedies,
+            Origin.read(opened.index.uri),
         )
         indexer = Indexer(
             live,
@@ -166,8 +167,7 @@ class Keeper:
             chunker=self._chunker,
             start_over=opened.start_over,
         )
-        origin = Origin.read(opened.index.uri)
-        vectors = Vectors(live, self._embedder, indexer.is_text_first, origin)
+        vectors = Vectors(live, self._embedder, indexer.is_text_first)
         return Kept(indexer, vectors, freshness)
 
     async def _keep(self, role: Role, kept: "Kept") -> None:
@@ -265,10 +265,10 @@ class Keeper:
     @property
     def of_shared(self) -> str:
         """What became of the shared index; empty if there is none."""
-        mirror, kept = self.mirror, self.kept
-        if kept is not None and kept.vectors.origin is not None:
-            return kept.vectors.origin.told
-        return mirror.told if mirror is not None else ""
+        origin = self.kept.indexer.live.origin if self.kept is not None else None
+        if origin is not None:
+            return origin.told
+        return self.mirror.told if self.mirror is not None else ""
 
     async def try_now(self, *, anew: bool = False) -> None:
         """Open the index again if that is due: somebody needs it.

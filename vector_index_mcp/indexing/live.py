@@ -18,6 +18,7 @@ from vector_index_mcp.errors import (
 )
 from vector_index_mcp.indexing.activity import Activity
 from vector_index_mcp.indexing.ledger import Ledger
+from vector_index_mcp.indexing.mirroring.origin import Origin
 from vector_index_mcp.indexing.remedies import Remedies
 from vector_index_mcp.indexing.signal import Signal
 from vector_index_mcp.processes import memory
@@ -44,6 +45,8 @@ class Live:
     on_damage: Callable[[], None]
     """Called when `damage` is set, so that the first writer mends it."""
     remedies: Remedies
+    origin: Origin | None = None
+    """Where the index was fetched from; None if it was made here."""
     damage: StoreError | None = None
     """What shows that the index is damaged, until it is mended."""
     text_moved: Signal = field(default_factory=Signal)

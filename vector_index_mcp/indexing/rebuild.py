@@ -3,10 +3,13 @@
 from dataclasses import dataclass, field
 from typing import Self
 
+import anyio.to_thread
+
 from vector_index_mcp.engine.batched import batched
 from vector_index_mcp.files.scan import Changes
 from vector_index_mcp.indexing.ledger import Ledger
 from vector_index_mcp.indexing.live import Live
+from vector_index_mcp.indexing.mirroring import origin
 from vector_index_mcp.indexing.passage import Passage
 from vector_index_mcp.indexing.pipeline import Pipeline
 
@@ -57,3 +60,6 @@ class Rebuild:
         await self.passage.store.maintain()
         await live.index.swap(self.passage.store, chunker)
         live.ledger = self.passage.ledger
+        if live.origin is not None:  # all that it holds was made here
+            live.origin = None
+            await anyio.to_thread.run_sync(origin.forget, live.index.uri)

@@ -38,7 +38,6 @@ class Vectors:
         live: Live,
         cached: CachedEmbedder,
         is_text_first: Callable[[], bool],
-        origin: Origin | None = None,
     ) -> None:
         """Prepare; `embed_forever` does the work.
 
@@ -46,10 +45,8 @@ class Vectors:
             live: The index to write.
             cached: Makes the vectors, or remembers them.
             is_text_first: Whether text waits to be committed, before which nothing is embedded.
-            origin: Where the index was fetched from; None if it was made here.
         """
-        self.origin = origin
-        """Where the index was fetched from; None if it was made here."""
+        origin = live.origin
         is_unkept = origin is not None and origin.is_proved and not origin.is_kept
         self._keeping = live.ledger.keys() if is_unkept else []
         self.progressed = Signal()
@@ -71,8 +68,8 @@ class Vectors:
     @property
     def _is_foreign(self) -> bool:
         """Whether another machine has made the vectors, and they can be compared now."""
-        ledger = self._live.ledger
-        is_unproved = self.origin is not None and not self.origin.is_proved
+        ledger, origin = self._live.ledger, self._live.origin
+        is_unproved = origin is not None and not origin.is_proved
         return is_unproved and ledger.claimed_count < len(ledger)
 
     def look_for_model(self) -> None:
@@ -170,11 +167,11 @@ class Vectors:
     async def _prove(self, model: ModelIdentity) -> None:
         """Compare some vectors that another machine has made; if they are wrong, drop them all."""
         live = self._live
-        self.origin = origin = await anyio.to_thread.run_sync(Origin.read, live.index.uri)
-        if origin is None:  # it has been replaced by one that was made here
-            return
+        origin = live.origin
         with live.activity.of("the comparison of the shared index's vectors"):
             is_true = await are_true(live.index.store, live.ledger, self._embedder)
+        if origin is None or live.origin is not origin:  # rebuilt meanwhile
+            return
         if not is_true:
             _log.warning(
                 "the shared index had vectors that %s does not make; all are made anew", model.name
@@ -185,8 +182,11 @@ class Vectors:
         self._keeping = live.ledger.keys() if is_true else []
 
     async def _note_origin(self, origin: Origin) -> None:
-        with contextlib.suppress(OSError):  # then it is found out once more
-            await anyio.to_thread.run_sync(origin.write, Path(self._live.index.uri))
+        live = self._live
+        async with live.lock:  # else a rebuild may forget it meanwhile
+            if live.origin is origin:
+                with contextlib.suppress(OSError):  # then it is found out once more
+                    await anyio.to_thread.run_sync(origin.write, Path(live.index.uri))
 
     async def _keep_some(self) -> None:
         """Put some vectors that another machine has made into the cache, as if made here.
@@ -198,9 +198,9 @@ class Vectors:
         if model is not None:
             with self._live.activity.of("the keeping of the shared index's vectors"):
                 await self._cached.keep(model, await store.contents.vectors(keys))
-        if not self._keeping and self.origin is not None:
-            self.origin.is_kept = True
-            await self._note_origin(self.origin)
+        if not self._keeping and (origin := self._live.origin) is not None:
+            origin.is_kept = True
+            await self._note_origin(origin)
 
     async def embed_batch(self, model: ModelIdentity) -> None:
         """Give vectors to some of the chunks that lack them, those of the last changes first.
