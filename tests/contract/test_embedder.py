@@ -21,6 +21,7 @@ from waiting import eventually
 
 from vector_index_mcp.engine.embed import WorkerEmbedder
 from vector_index_mcp.engine.model import OFFLINE_PACKAGE
+from vector_index_mcp.engine.wording import WORDS
 from vector_index_mcp.errors import EmbeddingError, ModelNotFoundError
 from vector_index_mcp.processes import children
 
@@ -92,6 +93,19 @@ def offline(monkeypatch, tmp_path):
     """No hub, and nothing in its cache."""
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setenv("HF_HOME", str(tmp_path / "hub"))
+
+
+@needs_model
+async def test_a_worker_that_is_given_words_alone_makes_their_vectors(worker):
+    code = "def load(path: str) -> Config:\n    return parse(open(path).read())  # ---\n"
+    [words, whole] = await worker.embed([WORDS.given(code), code])
+    async with worker_embedder(MODEL, wording=WORDS).running() as other:
+        [of_words] = await other.embed([code])
+        vector, model = await other.asked(code)
+        at_hand = await other.identity_at_hand()
+        assert await other.identity() == model == at_hand == WORDS.identity(await worker.identity())
+    assert words @ of_words > 0.999 > whole @ of_words
+    assert words @ vector > 0.999
 
 
 async def test_making_an_embedder_starts_nothing():

@@ -29,6 +29,7 @@ from vector_index_mcp.doctor.finding import (
 )
 from vector_index_mcp.doctor.subject import Project
 from vector_index_mcp.engine.model import find_model
+from vector_index_mcp.engine.wording import WORDS
 from vector_index_mcp.errors import StoreError
 from vector_index_mcp.files import mounts
 from vector_index_mcp.indexing import freshness
@@ -320,7 +321,7 @@ def test_what_a_model_does_not_read_of_a_chunk_is_told(tmp_path, files, most_cha
     (tmp_path / "model.safetensors").write_bytes(b"")
     settings = {"embedding_model": str(tmp_path), "chunk_max_chars": most_chars}
     case = make_case(tmp_path, tmp_path, **settings)
-    told = "".join(model._window(case.settings))
+    told = "".join(model._window(case))
     assert share in told
     assert bool(told) == bool(share)
 
@@ -390,7 +391,7 @@ def test_without_a_store_there_is_nothing_to_say_of_it(case):
 
 
 def test_packs_of_the_model_are_counted(tmp_path):
-    digest = find_model("all-MiniLM-L6-v2").identity.digest
+    digest = WORDS.identity(find_model("all-MiniLM-L6-v2").identity).digest
     finding = team.vectors(a_store(tmp_path, digest))
     assert (finding.verdict, finding.words.endswith("1 packs of vectors of this model")) == (
         OK,

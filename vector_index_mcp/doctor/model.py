@@ -38,9 +38,6 @@ _TEXTS = (
 )
 """The first means the same as the second, with other words; the third means something else."""
 _LENGTH_TOLERANCE = 1e-3
-# Measured with the default model's tokenizer: 3.4 in our own sources, 3.55 in those of
-# transformers, 3.6 in our documents.
-_CHARS_PER_TOKEN = 3.5
 _IDLE_SECONDS = 60.0  # for a worker that services share to stay when they have left it
 _REMEDY = (
     "reinstall the program with its model: "
@@ -55,21 +52,22 @@ def model(case: Case) -> Finding:
         return anyio.run(_server, case)
     try:
         if told := case.subject.loaded_model():
-            return ok(told, *_window(settings))
+            return ok(told, *_window(case))
     except (BackgroundError, ProjectError):
         pass  # that is for other checks
     found = anyio.run(_model, settings, case.subject.remedies)
-    return replace(found, details=tuple(_window(settings)))
+    return replace(found, details=tuple(_window(case)))
 
 
-def _window(settings: Settings) -> Iterator[str]:
+def _window(case: Case) -> Iterator[str]:
     """What the model does not read of a chunk; nothing if that is known to be nothing."""
+    settings, wording = case.settings, case.subject.wording
     try:
         model = model_on_this_machine(settings.embedding_model)
         tokens = window_of(model.folder) if model is not None else None
     except (ModelNotFoundError, OSError, KeyError, TypeError, ValueError):
         return  # what is wrong with it is said already
-    share = (tokens or math.inf) * _CHARS_PER_TOKEN / settings.chunk_max_chars
+    share = (tokens or math.inf) * wording.chars_per_token / settings.chunk_max_chars
     if share < 1:
         yield (
             f"it reads {tokens} tokens of a text, about {share:.0%} of the longest chunks "

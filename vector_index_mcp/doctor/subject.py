@@ -16,6 +16,7 @@ from vector_index_mcp.documents import configuration
 from vector_index_mcp.documents.folders import folder_of as folder_of_collection
 from vector_index_mcp.documents.home import DEFAULT_NAME, Home
 from vector_index_mcp.documents.remedies import REMEDIES as OF_DOCUMENTS
+from vector_index_mcp.engine.wording import WHOLE, Wording, of_code
 from vector_index_mcp.errors import BackgroundError
 from vector_index_mcp.files.folder import Folder
 from vector_index_mcp.indexing.place import Place, index_uri
@@ -38,6 +39,10 @@ class Subject(Protocol):
     @property
     def remedies(self) -> Remedies:
         """What to do about an error."""
+
+    @property
+    def wording(self) -> Wording:
+        """What the embedding model is given of a text."""
 
     @property
     def build(self) -> str:
@@ -108,6 +113,7 @@ class Project:
     def __init__(self, project: Path, settings: Settings) -> None:
         self.project, self._settings = project, settings
         self.place = Place(index_uri(project, settings.lancedb_uri), str(project), project)
+        self.wording = of_code(settings.embedding_model)
         self.build = f"vector-index-mcp index {project}"
         self.stop = f"vector-index-mcp stop {project}"
 
@@ -172,6 +178,7 @@ class Documents:
     """The user's collections of documents."""
 
     remedies = OF_DOCUMENTS
+    wording = WHOLE
 
     def __init__(self, home: Home, settings: Settings) -> None:
         self._home, self._settings = home, settings

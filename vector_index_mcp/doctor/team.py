@@ -4,6 +4,7 @@ import anyio
 
 from vector_index_mcp.doctor.finding import Case, Finding, ok, warning
 from vector_index_mcp.engine.model import model_on_this_machine
+from vector_index_mcp.engine.wording import of_code
 from vector_index_mcp.errors import BackgroundError, ModelNotFoundError, ProjectError, StorageError
 from vector_index_mcp.indexing.packs import count_by_model
 from vector_index_mcp.indexing.team_vectors import OFF
@@ -49,4 +50,6 @@ def _digest_of(settings: Settings) -> str:
         model = model_on_this_machine(settings.embedding_model, settings.embedding_dimension)
     except ModelNotFoundError:
         return ""
-    return model.identity.digest if model is not None else ""
+    if model is None:
+        return ""
+    return of_code(settings.embedding_model).identity(model.identity).digest

@@ -24,6 +24,7 @@ from vector_index_mcp.engine.embedder import EmbedderState
 from vector_index_mcp.engine.model import looks_like_folder, model_at_hand
 from vector_index_mcp.engine.queries import Queries
 from vector_index_mcp.engine.types import ModelIdentity, Vector, Vectors
+from vector_index_mcp.engine.wording import WHOLE, Wording
 from vector_index_mcp.engine.worker_process import (
     LONGEST_HEADER_BYTES,
     WORKER_ENVIRONMENT,
@@ -61,6 +62,7 @@ class WorkerEmbedder:
         *,
         dimension: int = 0,
         reranker_name: str = "",
+        wording: Wording = WHOLE,
         start_worker: StartWorker,
         remedy_of: Callable[[Problem], str],
     ) -> None:
@@ -75,11 +77,13 @@ class WorkerEmbedder:
             dimension: How many of the first numbers of its vectors are used; 0 for all.
             reranker_name: A cross-encoder's name at the hub, or the path of its folder; empty for
                 none.
+            wording: What the model is given of a text.
             start_worker: Starts the worker, or joins one that others have started.
             remedy_of: What to do about a problem with the model or the worker.
         """
         self._model_name, self._reranker_name = _absolute(model_name), _absolute(reranker_name)
-        self._queries = Queries(self._model_name, dimension)
+        self._queries = Queries(self._model_name, dimension, wording)
+        self._wording = wording
         self._device, self._dimension = device, dimension
         self._idle_seconds = idle_seconds
         self._patience_seconds = patience_seconds
@@ -159,7 +163,7 @@ class WorkerEmbedder:
             model = await anyio.to_thread.run_sync(model_at_hand, self._model_name, self._dimension)
         except (ModelNotFoundError, OSError):  # the worker will say so
             return None
-        return model.identity if model is not None else None
+        return self._wording.identity(model.identity) if model is not None else None
 
     async def asked(self, text: str) -> tuple[Vector, ModelIdentity] | None:
         """See `Embedder`."""
@@ -201,7 +205,8 @@ class WorkerEmbedder:
 
     async def embed(self, texts: Sequence[str], *, urgent: bool = False) -> Vectors:
         """Embed `texts`; see `Embedder`."""
-        return await self._answer_to({"urgent": urgent, "texts": list(texts)}, "embedded")
+        given = [self._wording.given(text) for text in texts]
+        return await self._answer_to({"urgent": urgent, "texts": given}, "embedded")
 
     async def _answer_to(
         self, request: dict[str, Any], what: str, patience_seconds: float | None = None
@@ -309,7 +314,7 @@ class WorkerEmbedder:
     def _note_event(self, header: dict[str, Any]) -> None:
         event = header.pop("event")
         if event == "model":
-            self._identity = ModelIdentity(**header)
+            self._identity = self._wording.identity(ModelIdentity(**header))
             self._set_state("loading")
         elif event == "sharers":
             self.sharers = header["count"]

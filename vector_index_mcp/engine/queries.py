@@ -10,6 +10,7 @@ import numpy as np
 from vector_index_mcp.engine import lean_query
 from vector_index_mcp.engine.model import model_on_this_machine
 from vector_index_mcp.engine.types import ModelIdentity, Vector
+from vector_index_mcp.engine.wording import WHOLE, Wording
 from vector_index_mcp.errors import ModelNotFoundError
 
 _log = logging.getLogger(__name__)
@@ -24,9 +25,15 @@ class _Loaded:
 class Queries:
     """Embeds queries, one at a time."""
 
-    def __init__(self, model_name: str, dimension: int = 0) -> None:
-        """Prepare, with the arguments of `find_model`; it is looked for when it is first asked."""
-        self._model_name, self._dimension = model_name, dimension
+    def __init__(self, model_name: str, dimension: int = 0, wording: Wording = WHOLE) -> None:
+        """Prepare; the model is looked for when it is first asked.
+
+        Args:
+            model_name: As `find_model` takes it.
+            dimension: The same.
+            wording: What the model is given of a query.
+        """
+        self._model_name, self._dimension, self._wording = model_name, dimension, wording
         self._loaded: _Loaded | None = None
         self._asking = anyio.Lock()
 
@@ -44,11 +51,12 @@ class Queries:
             loaded = self._loaded
             if loaded.encoder is None or loaded.identity is None:
                 return None
-            vector = await anyio.to_thread.run_sync(_encoded, loaded.encoder, text)
+            given = self._wording.given(text)
+            vector = await anyio.to_thread.run_sync(_encoded, loaded.encoder, given)
             if vector is None:  # its parts do not fit together: it would fail with others as well
                 self._loaded = _Loaded(None, None)
                 return None
-            return vector, loaded.identity
+            return vector, self._wording.identity(loaded.identity)
 
 
 def _encoded(encoder: lean_query.QueryEncoder, text: str) -> Vector | None:

@@ -64,7 +64,13 @@ def words_alone(run: str) -> list[str]:
     return _patterns().alone.findall(run)
 
 
+def words_of(text: str) -> str:
+    """A text without what stands between its words and their parts, but for one space each."""
+    return _patterns().between.sub(" ", text)
+
+
 class _Patterns(NamedTuple):
+    between: re.Pattern[str]
     run: re.Pattern[str]
     piece: re.Pattern[str]
     part: re.Pattern[str]
@@ -81,6 +87,7 @@ def _patterns() -> _Patterns:
     cased = "|".join(f"[{u}]+(?=[{u}][{o}])|[{u}]?[{o}]+|[{u}]+" for u, o in _CASED)
     uncased = f"[^{no_letter}0-9{''.join(map(''.join, _CASED))}{_UNSPACED}]+"
     return _Patterns(
+        between=re.compile(rf"[{_BETWEEN}_\-]+"),
         run=re.compile(f"[^{_BETWEEN}]{{1,{_LONGEST_RUN}}}"),
         piece=re.compile(f"{symbol}|{letters}(?:[_-]+{letters})*"),
         part=re.compile(rf"{symbol}|{cased}|\d+|[{_UNSPACED}]+|{uncased}"),

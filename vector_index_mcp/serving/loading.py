@@ -124,7 +124,7 @@ def load_codebase(
             team=team_place(settings),
             shared=Shared.of(settings.shared_index, branch),
         ),
-        _embedder_of(settings, REMEDIES),
+        _embedder_of(settings, REMEDIES, is_code=True),
         _cache_of(settings),
         crew,
         settings.rerank_seconds,
@@ -320,14 +320,18 @@ def _options_of(settings: Settings, recipe: "Recipe", remedies: "Remedies") -> "
     )
 
 
-def _embedder_of(settings: Settings, remedies: "Remedies", other: str = "") -> "Embedder":
+def _embedder_of(
+    settings: Settings, remedies: "Remedies", other: str = "", *, is_code: bool = False
+) -> "Embedder":
     """What embeds with the model of the settings: a worker, or the server that they name.
 
     Args:
         settings: Which model, and how.
         remedies: What to do about an error.
         other: Another model, which is not fetched if it is not here: somebody else has chosen it.
+        is_code: Whether what it embeds is code, and not prose.
     """
+    from vector_index_mcp.engine import wording
     from vector_index_mcp.engine.embed import WorkerEmbedder
     from vector_index_mcp.engine.model import full_name
     from vector_index_mcp.errors import Problem
@@ -356,6 +360,7 @@ def _embedder_of(settings: Settings, remedies: "Remedies", other: str = "") -> "
         idle_seconds,
         dimension=0 if other else settings.embedding_dimension,
         reranker_name="" if other else settings.rerank_model,
+        wording=wording.of_code(settings.embedding_model) if is_code else wording.WHOLE,
         start_worker=start,
         remedy_of=remedy_of,
     )
