@@ -4,11 +4,14 @@ import logging
 import socket
 import time
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from hashlib import sha256
 
 import anyio
+import anyio.to_thread
 import numpy as np
 import pytest
+from between import proxy_before
 from buckets import bucket_server, variables
 from fakes import FakeEmbedder
 from serving import codebase_of, converged
@@ -17,12 +20,13 @@ from writing import write
 
 from vector_index_mcp.codebase import text, wire
 from vector_index_mcp.engine import packs as layout
+from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.engine.store import Index, Store
 from vector_index_mcp.errors import Problem, StorageError
 from vector_index_mcp.indexing import packs as kept_packs
 from vector_index_mcp.indexing import vectors_given
 from vector_index_mcp.indexing.packs import Packs
-from vector_index_mcp.indexing.team_vectors import TeamPlace
+from vector_index_mcp.indexing.team_vectors import TeamPlace, TeamVectors
 from vector_index_mcp.indexing.vectors_given import share_vectors, tidy
 from vector_index_mcp.objects.store import opened
 
@@ -416,6 +420,32 @@ async def test_a_silent_server_delays_nothing(tmp_path, monkeypatch):
         await converged(codebase)
     assert len(embedder.texts) == FILES
     assert embedder.calls == alone.calls
+
+
+async def test_a_model_that_is_exchanged_while_the_store_is_asked_ends_nothing(
+    tmp_path, server, monkeypatch
+):
+    with proxy_before(server.port) as proxy:
+        for name, value in variables(proxy.port).items():
+            monkeypatch.setenv(name, value)
+        uri = f"{server.new_bucket()}/team"
+        held = proxy.hold("GET", "list-type")
+        place = TeamPlace(uri, tmp_path / "here")
+        team = TeamVectors(place, EmbeddingCache(tmp_path / "cache", 1_000_000))
+        texts = {sha256(text.encode()).hexdigest(): text for text in NAMES.values()}
+
+        async def never(model, samples):
+            raise AssertionError("nothing is there to be compared")
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(team.read_forever, never)
+            team.want(model(), texts)
+            assert await anyio.to_thread.run_sync(held.reached.wait, 30)
+            team.want(replace(model(), digest="cd" * 32), texts)
+            held.release()
+            await eventually(lambda: not any(map(team.may_have, texts)))
+            assert proxy.count("cd" * 32)
+            tasks.cancel_scope.cancel()
 
 
 async def test_a_store_that_fails_is_left_alone_and_said(tmp_path, folder_uri, monkeypatch, caplog):

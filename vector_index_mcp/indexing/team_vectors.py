@@ -73,7 +73,8 @@ class TeamVectors:
         self._wanted: dict[str, str] = {}
         self._nowhere: set[str] = set()
         self._used: dict[str, int] = {}  # vectors by pack, of packs that were compared
-        self._samples: list[tuple[str, Vector, Listed]] = []  # used, and to be compared
+        # Used already, and to be compared with what the model makes.
+        self._samples: list[tuple[ModelIdentity, str, Vector, Listed]] = []
         self._is_wanted = anyio.Event()
         self._last_look = -_LOOK_SECONDS
         self._rests_until = 0.0
@@ -143,7 +144,7 @@ class TeamVectors:
                 new = await packs.vectors_here(listed, await packs.rows_of(listed, lacking))
                 self._used[listed.name] += len(new)
                 for key in _some(new, _LATER_SAMPLE):
-                    self._samples.append((texts[key], new[key], listed))
+                    self._samples.append((model, texts[key], new[key], listed))
                     self._is_wanted.set()
                 found |= new
             await anyio.to_thread.run_sync(self._cache.put, model, found)
@@ -183,13 +184,16 @@ class TeamVectors:
     async def _compare(self, makes: Makes) -> None:
         """Compare vectors that are used already, as some of their packs were before."""
         samples, self._samples = self._samples, []
-        for text, vector, listed in samples:
-            if self._model is not None and not await makes(self._model, [(text, vector)]):
+        for model, text, vector, listed in samples:
+            is_current = self._model is not None and self._model.digest == model.digest
+            if is_current and not await makes(model, [(text, vector)]):
                 self._switch_off(listed)
                 return
 
     async def _read(self, makes: Makes) -> None:
         packs = await self._looked()
+        if self._packs is not packs:  # another model is wanted by now, of which `want` has told
+            return
         wanted = dict(self._wanted)
         for listed in list(packs.listed.values()):
             if len(wanted) < _FEWEST:
@@ -206,6 +210,8 @@ class TeamVectors:
                 self._switch_off(listed)
                 return
             await anyio.to_thread.run_sync(self._cache.put, packs.model, vectors)
+            if self._packs is not packs:
+                return
             self._used[listed.name] = self._used.get(listed.name, 0) + len(vectors)
             self.deliveries += 1
             self.forget(vectors)
@@ -215,21 +221,20 @@ class TeamVectors:
         self._nowhere |= wanted.keys()
 
     async def _looked(self) -> Packs:
-        """The packs, as they were a minute ago or later."""
+        """The packs of the model, as they were a minute ago or later."""
         assert self._place is not None
         assert self._model is not None
-        if self._packs is None:
-            store = opened(self._place.uri)
-            self._packs, self._last_look = (
-                Packs(store, self._model, self._place.folder),
-                -_LOOK_SECONDS,
-            )
+        packs = self._packs
+        if packs is None:
+            packs = self._packs = Packs(opened(self._place.uri), self._model, self._place.folder)
+            self._last_look = -_LOOK_SECONDS
         now = anyio.current_time()
         if now >= self._last_look + _LOOK_SECONDS:
-            if await self._packs.look():
+            self._last_look = now
+            if await packs.look():
                 self._nowhere.clear()
-            self._last_look, self._problem = now, ""
-        return self._packs
+            self._problem = ""
+        return packs
 
     def _switch_off(self, listed: Listed) -> None:
         self._is_off = True
