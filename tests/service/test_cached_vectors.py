@@ -1,9 +1,13 @@
+import numpy as np
 import pytest
 from fakes import FakeEmbedder
 from serving import codebase_of, converged
 from writing import write
 
+from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.engine.store import Store
+from vector_index_mcp.indexing.activity import Activity
+from vector_index_mcp.indexing.cached_embedder import CachedEmbedder
 
 pytestmark = pytest.mark.anyio
 
@@ -61,3 +65,22 @@ async def test_no_model_is_looked_for_before_anything_was_ever_embedded(tmp_path
         async with (codebase := codebase_of(tmp_path / name, FakeEmbedder())).running():
             await converged(codebase)
         assert len(looked) == number
+
+
+class Asked(FakeEmbedder):
+    """One whose model can be asked in this process, too."""
+
+    async def asked(self, text):
+        [vector] = await self.embed([text])
+        return vector, self._identity
+
+
+@pytest.mark.parametrize("embedder", [Asked(), FakeEmbedder()])
+async def test_only_vectors_of_the_model_pass_for_its_own(tmp_path, embedder):
+    cached = CachedEmbedder(embedder, EmbeddingCache(tmp_path, 0), Activity())
+    model = embedder._identity
+    [one, two] = await embedder.embed(["one", "two"])
+    assert await cached.makes(model, [("one", one), ("two", two)])
+    assert await cached.makes(model, [])
+    for wrong in (one, -two, two * np.nan, two * 0):
+        assert not await cached.makes(model, [("one", one), ("two", wrong)])

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import time
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -29,12 +30,14 @@ from writing import put, write
 
 from vector_index_mcp.errors import StorageError, StoreError
 from vector_index_mcp.files.removal import Left
+from vector_index_mcp.indexing.indexer import Indexer
 from vector_index_mcp.indexing.keeper import Role
 from vector_index_mcp.indexing.mirroring import cleaning, layout, limits, mirror, publishing
 from vector_index_mcp.indexing.mirroring.layout import Snapshot
 from vector_index_mcp.indexing.mirroring.mirror import FETCHED, Shared
 from vector_index_mcp.indexing.mirroring.origin import ORIGIN
 from vector_index_mcp.indexing.mirroring.publishing import State, publish
+from vector_index_mcp.indexing.outlook import Outlook
 from vector_index_mcp.indexing.ownership import Records
 from vector_index_mcp.indexing.removal import remove_index
 from vector_index_mcp.objects.store import opened
@@ -494,6 +497,40 @@ async def test_vectors_of_another_model_are_all_dropped(project, clone, store, c
     assert status["model"]["chunks_embedded"] == status["indexed_chunk_count"]
     assert "vectors that fake does not make" in caplog.text
     await is_as_if_made_here(clone)
+
+
+async def test_no_vector_passes_for_compared_because_a_file_was_saved_before_the_walk(
+    project, clone, store, monkeypatch
+):
+    await published(project, store, embedder=Liar())
+    writing, walking = Gate(mirroring(clone, store)), Gate(mirroring(clone, store))
+    monkeypatch.setattr(Indexer, "write_forever", held_at(Indexer.write_forever, writing))
+    monkeypatch.setattr(Outlook, "walk", held_at(Outlook.walk, walking))
+    codebase = mirroring(clone, store)
+    async with serving(codebase) as client:
+        await eventually(lambda: is_noticed(codebase, clone))
+        writing.open()
+        await eventually(lambda: has_embedded(client))
+        assert "not compared yet" in (await status_of(client))["shared_index"]
+        walking.open()
+        await eventually(lambda: proved_status(client))
+        status = await settled(client)
+    assert status["model"]["chunks_embedded"] >= status["indexed_chunk_count"]
+    await is_as_if_made_here(clone)
+
+
+def is_noticed(codebase, clone):
+    """Whether a save waits to be indexed, and has been quiet for long enough."""
+    if codebase.index.indexer is None:
+        return False
+    queue = codebase.index.indexer.queue
+    if not queue.has_touched:
+        put(clone, "new.py", "cherry = 1\n")
+    return queue.has_touched and queue._debouncer.due < time.monotonic()
+
+
+async def has_embedded(client):
+    return (await status_of(client))["model"]["chunks_embedded"]
 
 
 async def test_the_vectors_are_compared_after_a_restart_if_not_before(project, clone, store):

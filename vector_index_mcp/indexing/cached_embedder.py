@@ -105,8 +105,9 @@ class CachedEmbedder:
         """
         for at, (text, vector) in enumerate(samples):
             asked = await self.embedder.asked(text)
-            is_agreed = asked is not None and asked[1].digest == model.digest
-            if asked is None or not is_agreed or asked[0] @ vector < _LEAST_COSINE:
+            is_asked = asked is not None and asked[1].digest == model.digest
+            # Not so for what is no number.
+            if asked is None or not is_asked or not asked[0] @ vector >= _LEAST_COSINE:
                 doubtful = samples[at:]
                 made = await self._embedded_by(model, [text for text, _ in doubtful])
                 alike = (row @ vector for row, (_, vector) in zip(made, doubtful, strict=True))

@@ -15,7 +15,7 @@ from vector_index_mcp.errors import EmbeddingError, ModelNotFoundError, StoreErr
 from vector_index_mcp.indexing.cached_embedder import CachedEmbedder
 from vector_index_mcp.indexing.live import Live
 from vector_index_mcp.indexing.mirroring.origin import Origin
-from vector_index_mcp.indexing.mirroring.vectors import are_true
+from vector_index_mcp.indexing.mirroring.vectors import samples_of
 from vector_index_mcp.indexing.signal import Signal
 
 _log = logging.getLogger(__name__)
@@ -67,10 +67,13 @@ class Vectors:
 
     @property
     def _is_foreign(self) -> bool:
-        """Whether another machine has made the vectors, and they can be compared now."""
+        """Whether another machine has made the vectors, and they can be compared now.
+
+        Not before its texts were, with the files: nothing could be chosen of the others.
+        """
         ledger, origin = self._live.ledger, self._live.origin
         is_unproved = origin is not None and not origin.is_proved
-        return is_unproved and ledger.claimed_count < len(ledger)
+        return is_unproved and not ledger.claimed_count and len(ledger) > 0
 
     def look_for_model(self) -> None:
         """Look again for a model that was not there."""
@@ -169,7 +172,8 @@ class Vectors:
         live = self._live
         origin = live.origin
         with live.activity.of("the comparison of the shared index's vectors"):
-            is_true = await are_true(live.index.store, live.ledger, self._embedder)
+            samples = await samples_of(live.index.store, live.ledger)
+            is_true = await self._cached.makes(model, samples)
         if origin is None or live.origin is not origin:  # rebuilt meanwhile
             return
         if not is_true:

@@ -1,42 +1,40 @@
-"""Whether the vectors that another machine has made are those of this machine's model."""
+"""Vectors that another machine has made, to be compared with those of this machine's model."""
 
 import random
+from collections import Counter
 
-import numpy as np
-
-from vector_index_mcp.engine.embedder import Embedder
 from vector_index_mcp.engine.fields import embedded_text
 from vector_index_mcp.engine.store import Store
+from vector_index_mcp.engine.types import Vector
 from vector_index_mcp.indexing.ledger import CLAIMED, Ledger
 
 _SAMPLES = 32
-_LEAST_COSINE = 0.99  # between two precisions of one model it is 0.999
 
 
-async def are_true(store: Store, ledger: Ledger, embedder: Embedder) -> bool:
-    """Whether vectors of some chunks, chosen at random, are what the model makes of them.
+async def samples_of(store: Store, ledger: Ledger) -> list[tuple[str, Vector]]:
+    """Some chunks as they are embedded, each with its vector: at most 32, chosen at random.
 
     Args:
         store: Where the vectors are.
         ledger: Of its files. Those that were not compared with the disk yet are left out.
-        embedder: The model.
 
     Raises:
-        EmbeddingError: If the model makes none now.
         StoreError: If the index cannot be read.
     """
-    known = [record for record, lacking in ledger.all() if record.chunk_count > lacking]
-    keys = [record.key for record in known if record.stamp != CLAIMED]
-    rows = await store.rows(random.sample(keys, min(_SAMPLES, len(keys))))
-    chosen = [
-        random.choice(present)
-        for of_file in rows.values()
-        if (present := [(c, v) for c, v in of_file if v is not None])
-    ]
-    texts = [embedded_text(chunk.key, chunk.scope, chunk.text) for chunk, _ in chosen]
-    if not texts:
-        return True
-    made = await embedder.embed(texts)
-    stored = np.stack([vector for _, vector in chosen])
-    # Not so for what is no number.
-    return bool(((made * stored).sum(axis=1) >= _LEAST_COSINE).all())
+    embedded = {
+        record.key: record.chunk_count - lacking
+        for record, lacking in ledger.all()
+        if record.chunk_count > lacking and record.stamp != CLAIMED
+    }
+    if not embedded:
+        return []
+    # A large file has as many chances as it has chunks.
+    chosen = Counter(random.choices([*embedded], [*embedded.values()], k=_SAMPLES))
+    found: list[tuple[str, Vector]] = []
+    for key, rows in (await store.rows(chosen)).items():
+        present = [(chunk, vector) for chunk, vector in rows if vector is not None]
+        found += [
+            (embedded_text(chunk.key, chunk.scope, chunk.text), vector)
+            for chunk, vector in random.sample(present, min(chosen[key], len(present)))
+        ]
+    return found
