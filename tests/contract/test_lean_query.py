@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pytest
+from other_process import printed_by
 
 from vector_index_mcp.engine import lean_query
 from vector_index_mcp.engine.model import Model
@@ -180,3 +181,32 @@ async def test_a_model_that_comes_back_is_found_when_somebody_looks_again(model,
     queries.forget()
     vector, identity = await queries.embed("x")
     assert (vector.shape, identity.dimension) == ((384,), 384)
+
+
+CUT_OFF = """
+import os, sys
+import anyio
+from vector_index_mcp.engine.queries import Queries
+
+async def main():
+    queries, weights = Queries(sys.argv[1]), os.path.join(sys.argv[1], "model.safetensors")
+    before = await queries.embed("retry delay")
+    with open(weights, "r+b") as file:
+        data = file.read()
+        file.truncate(1_000_000)
+        during = await queries.embed("retry delay")
+        file.seek(0)
+        file.write(data[:-4] + bytes(4))
+        file.flush()
+    queries.forget()
+    after = await queries.embed("retry delay")
+    print(before is not None, during is None, after[1] != before[1])
+
+anyio.run(main)
+"""
+
+
+def test_weights_that_are_written_over_end_no_process_and_are_another_model(model, tmp_path):
+    """They are mapped: a page that is not there any more is a SIGBUS."""
+    folder = shutil.copytree(model.folder, tmp_path / "model")
+    assert printed_by(CUT_OFF, str(folder)) == ["True"] * 3

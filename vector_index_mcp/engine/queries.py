@@ -2,6 +2,7 @@
 
 import logging
 from dataclasses import dataclass
+from pathlib import Path
 
 import anyio
 import anyio.to_thread
@@ -9,6 +10,7 @@ import numpy as np
 
 from vector_index_mcp.engine import lean_query
 from vector_index_mcp.engine.model import model_on_this_machine
+from vector_index_mcp.engine.model_folder import WEIGHTS
 from vector_index_mcp.engine.types import ModelIdentity, Vector
 from vector_index_mcp.engine.wording import WHOLE, Wording
 from vector_index_mcp.errors import ModelNotFoundError
@@ -20,6 +22,16 @@ _log = logging.getLogger(__name__)
 class _Loaded:
     encoder: lean_query.QueryEncoder | None
     identity: ModelIdentity | None
+    weights: Path
+    stamp: tuple[int, ...]
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the weights, which are mapped, are those that were there.
+
+        Where they were cut off, reading them would end this process.
+        """
+        return self.encoder is None or _stamp_of(self.weights) == self.stamp
 
 
 class Queries:
@@ -44,7 +56,7 @@ class Queries:
     async def embed(self, text: str) -> tuple[Vector, ModelIdentity] | None:
         """The embedding of a query, and by which model; None if only the worker can tell."""
         async with self._asking:
-            if self._loaded is None:
+            if self._loaded is None or not self._loaded.is_current:
                 self._loaded = await anyio.to_thread.run_sync(
                     _load, self._model_name, self._dimension
                 )
@@ -54,7 +66,7 @@ class Queries:
             given = self._wording.given(text)
             vector = await anyio.to_thread.run_sync(_encoded, loaded.encoder, given)
             if vector is None:  # its parts do not fit together: it would fail with others as well
-                self._loaded = _Loaded(None, None)
+                self._loaded = _NOTHING
                 return None
             return vector, self._wording.identity(loaded.identity)
 
@@ -81,8 +93,22 @@ def _load(model_name: str, dimension: int) -> _Loaded:
         model = model_on_this_machine(model_name, dimension)
     except (ModelNotFoundError, OSError):  # the worker will say so
         model = None
+    weights = model.folder / WEIGHTS if model is not None else Path()
+    stamp = _stamp_of(weights)
     encoder = lean_query.load(model) if model is not None else None
     if model is None or encoder is None:
         _log.debug("queries are embedded by the worker")
-        return _Loaded(None, None)
-    return _Loaded(encoder, model.identity)
+        return _NOTHING
+    return _Loaded(encoder, model.identity, weights, stamp)
+
+
+def _stamp_of(path: Path) -> tuple[int, ...]:
+    """What changes with a file; empty if it is not there."""
+    try:
+        status = path.stat()
+    except OSError:
+        return ()
+    return status.st_size, status.st_mtime_ns, status.st_ino
+
+
+_NOTHING = _Loaded(None, None, Path(), ())
