@@ -180,6 +180,14 @@ async def test_a_name_that_two_machines_share_makes_them_one_owner_in_turns(fold
     await is_like_fresh(uri, mine)
 
 
+async def test_another_process_of_this_machine_is_named_as_that(folders, uri):
+    async with serving(codebase_of(folders[0], FakeEmbedder(), uri=uri)) as client:
+        await settled(client)
+        async with serving(codebase_of(folders[0], FakeEmbedder(), uri=uri)) as other:
+            said = await failing_call(other, "trigger_index")
+            assert "another process of this machine keeps this index" in said
+
+
 async def _is_writer(client, wanted):
     status = await status_of(client)
     return status["is_writer"] is wanted and status["status"] == "WATCHING"

@@ -34,6 +34,7 @@ from vector_index_mcp.objects.store import opened
 _log = logging.getLogger(__name__)
 
 _READ_ONLY = {Problem.STORE_FORBIDS, Problem.STORE_UNCONDITIONAL, Problem.STORE_READER_MISSING}
+ANOTHER = "another process of this machine"
 _SECONDS_BETWEEN_LOOKS = 5.0
 _SECONDS_READ_ONLY = 300.0  # before a key that may only read is tried again
 
@@ -65,6 +66,7 @@ class RemoteOpener:
         self._lock = new_lock(self._lock_file)
         self._lease: Lease | None = None
         self._is_owner = False
+        self._is_locked_out = False
         self._is_writing = False  # without a lease
         self._begun = anyio.Event()
 
@@ -78,6 +80,8 @@ class RemoteOpener:
         """Who writes the index, for people."""
         if self.refusal is not None:
             return f"other machines alone, since {self.refusal}"
+        if self._is_locked_out:
+            return ANOTHER
         said = self._lease.said if self._lease is not None else None
         if said is None or not said.holder:
             return "nobody now"
@@ -119,9 +123,11 @@ class RemoteOpener:
             return is_acquired(self._lock)
 
         try:
-            return await anyio.to_thread.run_sync(lock)
+            is_locked = await anyio.to_thread.run_sync(lock)
         except OSError as error:
             raise StorageError(f"{self._lock_file} cannot be locked ({error})") from error
+        self._is_locked_out = not is_locked
+        return is_locked
 
     async def _unlock(self) -> None:
         await anyio.to_thread.run_sync(lambda: self._lock.release(force=True))

@@ -6,7 +6,7 @@ machines with one owner's name from writing at once; the owner alone is looked a
 
 from vector_index_mcp.indexing.locks import is_held
 from vector_index_mcp.indexing.opening import Opened
-from vector_index_mcp.indexing.remote_opening import RemoteOpener
+from vector_index_mcp.indexing.remote_opening import ANOTHER, RemoteOpener
 
 
 class ServerOpener(RemoteOpener):
@@ -34,6 +34,8 @@ class ServerOpener(RemoteOpener):
     @property
     def writer(self) -> str:
         """Who writes the index, for people."""
+        if self._is_locked_out:
+            return ANOTHER
         if not self._is_writing:
             return "nobody on this machine"
         return "this process; nothing keeps other machines of its owner from writing as well"

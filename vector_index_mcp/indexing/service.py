@@ -215,7 +215,7 @@ class LiveIndex:
                 raise StoreError(self.state.error)
             if opener.refusal is not None:
                 raise opener.refusal
-            who = f"another process ({opener.writer})" if opener.writer else "another process"
+            who = opener.writer or "another process"
             raise BusyError(
                 f"{who} keeps this index and follows every change by itself", Problem.INDEX_KEPT
             )
