@@ -622,6 +622,32 @@ async def test_the_status_says_how_far_the_fetch_is_and_a_search_does_not_wait(
         await converged(codebase)
 
 
+async def test_who_asks_while_a_lost_index_is_fetched_again_is_told_so(
+    project, clone, store, slow, monkeypatch
+):
+    monkeypatch.setattr("vector_index_mcp.indexing.keeper._FETCH_PATIENCE_SECONDS", 0.05)
+    await published(project, store)
+    slow.go.set()
+    codebase = mirroring(clone, store)
+    async with codebase.running():
+        await eventually(lambda: codebase.index.is_open)
+        await converged(codebase)
+        slow.go, slow.asked = anyio.Event(), []
+        shutil.rmtree(clone / ".lancedb")
+        await eventually(lambda: slow.asked)
+        with pytest.raises(StoreError, match="fetching the shared index .*; ask again"):
+            await codebase.search("banana_7", 5)
+        with pytest.raises(StoreError, match="ask again"):
+            await codebase.index.trigger(force_reindex=True)
+        slow.go.set()
+        await eventually(lambda: is_fetched(codebase))
+        await converged(codebase)
+
+
+async def is_fetched(codebase):
+    return (await codebase.index.status()).shared.startswith("fetched")
+
+
 async def test_a_store_that_falls_silent_in_the_middle_is_not_waited_for(
     project, clone, store, slow, monkeypatch
 ):

@@ -255,12 +255,16 @@ class Keeper:
         Raises:
             StoreError: If the shared index is still being fetched.
         """
-        while not self.opened.is_set():
+        while not self.opened.is_set() or self._is_fetching:  # an index that is lost comes again
             with anyio.move_on_after(_FETCH_PATIENCE_SECONDS):
-                await self.opened.wait()
+                await (self._tried if self.opened.is_set() else self.opened).wait()
                 return
-            if self.mirror is not None and self.mirror.progress is not None:
+            if self.mirror is not None and self._is_fetching:
                 raise StoreError(f"{self.mirror.told}; ask again when it is there")
+
+    @property
+    def _is_fetching(self) -> bool:
+        return self.mirror is not None and self.mirror.progress is not None
 
     @property
     def of_shared(self) -> str:
