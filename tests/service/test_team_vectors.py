@@ -208,7 +208,7 @@ async def test_a_lie_in_what_lies_here_is_noticed_a_little_later(tmp_path, folde
         rewrite(tmp_path / "laptop", lambda numbers: np.roll(numbers, 1, axis=0))
         write(codebase.root, MORE)
         team = codebase.index.cached_embedder.team
-        await eventually(lambda: "switched off" in team.problem)
+        await eventually(lambda: "switched off" in team.notice)
 
 
 async def test_only_what_nobody_has_is_written(tmp_path, uri):
@@ -362,7 +362,7 @@ async def test_a_pack_with_vectors_under_wrong_hashes_is_noticed(tmp_path, folde
         async with indexing(laptop, folder_uri) as codebase:
             team = codebase.index.cached_embedder.team
             await converged(codebase)
-            await eventually(lambda: team.problem)
+            await eventually(lambda: team._problem)
             status = await wire.index_status(codebase)
     assert "switched off: the pack" in status.model.team_vectors
     assert "switched off" in caplog.text
@@ -414,7 +414,7 @@ async def test_a_silent_server_delays_nothing(tmp_path, monkeypatch):
             connection, _ = await anyio.to_thread.run_sync(silent.accept)
             with connection:
                 await converged(codebase)
-                assert not team.problem  # nobody has given up to wait, because nobody waits
+                assert not team._problem  # nobody has given up to wait, because nobody waits
     codebase = codebase_of(machine(tmp_path, "alone"), alone)
     async with codebase.running():
         await converged(codebase)

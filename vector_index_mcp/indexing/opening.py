@@ -100,10 +100,10 @@ class Opener:
         self.displaced = ""
         """Why it does not lie where it was configured to; empty if it does."""
         self.seconds_between_looks = _SECONDS_BETWEEN_LOOKS
+        # What can be so only of an index elsewhere, see `RemoteOpener`.
         self.refusal: StoreError | None = None
         self.writer = ""
         self.is_anew = False
-        """What `RemoteOpener` says of an index elsewhere."""
         self._place = place
         self._configured = place.uri
         self._chunker = chunker

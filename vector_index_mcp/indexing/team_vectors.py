@@ -94,11 +94,6 @@ class TeamVectors:
         return not self._is_off
 
     @property
-    def problem(self) -> str:
-        """Why it is not used at the moment; empty if it is."""
-        return self._problem
-
-    @property
     def _so_far(self) -> str:
         packs = self._packs
         if packs is None:

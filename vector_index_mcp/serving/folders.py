@@ -39,7 +39,7 @@ def cache_folder(settings: Settings) -> Path:
 
 
 def state_folder() -> Path:
-    """Where locks lie whose index has no folder.
+    """Where locks, records and names of owners lie, and indexes that cannot lie in their project.
 
     Raises:
         SettingsError: As above.

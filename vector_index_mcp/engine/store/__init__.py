@@ -1,4 +1,4 @@
-"""The index on disk: two LanceDB tables and a manifest. The only importer of lancedb and pyarrow.
+"""The index on disk: two LanceDB tables and a manifest. The only importer of lancedb.
 
 Importing it takes 0.4 s (lancedb does), so nothing that answers `initialize` does.
 """

@@ -52,9 +52,9 @@ _WORDS_OF_ERRORS = {
     "Disk quota exceeded": errno.EDQUOT,
     "Cannot allocate memory": errno.ENOMEM,
 }
-# What Lance says of a commit that was begun before another writer's turn.
 _UNREACHED = ("error sending request", "Retry", "timed out", "connect")
 _TOO_MANY, _ITS_OWN_FAULT = 429, 500  # of HTTP
+# What Lance says of a commit that was begun before another writer's turn.
 _OUTRUN = ("Incompatible transaction", "incompatible with concurrent transaction")
 _DAMAGE = (
     "Invalid range",

@@ -45,7 +45,7 @@ class Manifest:
     """What made the index."""
 
     owner: str
-    """Whose texts these are: the project's path."""
+    """Whose texts these are: a path, or for an index that many machines reach a name."""
     chunker: str
     """The chunker's version and parameters; another one cuts the same text differently."""
     generation: int = 0
@@ -182,7 +182,7 @@ class Index:
         await self._write_manifest(replace(self.manifest, model=model))
 
     async def adopt(self, owner: str) -> None:
-        """Note that the project now lies at `owner`."""
+        """Note that the texts now are those of `owner`."""
         await self._write_manifest(replace(self.manifest, owner=owner))
 
     async def note_folders(self, folders: Mapping[str, str]) -> None:
