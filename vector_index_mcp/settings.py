@@ -239,14 +239,7 @@ class Settings(BaseModel):
     @field_validator("shared_cache", "shared_index")
     @classmethod
     def _a_store(cls, value: str) -> str:
-        if "@" in value:
-            raise ValueError("no name or password belongs into it")
-        if not value or _STORE.match(value):
-            return value
-        path = Path(value).expanduser()
-        if not path.is_absolute():
-            raise ValueError("is neither a folder's full path nor such as s3://bucket/folder")
-        return str(path)
+        return store_of(value) if value else value
 
     @field_validator("ignore_patterns", mode="before")
     @classmethod
@@ -303,6 +296,22 @@ def load(env_file: str | None = None) -> Settings:
         raise SettingsError(
             f"the env file {env_file} cannot be read ({error}); make it a UTF-8 file you may read"
         ) from None
+
+
+def store_of(value: str) -> str:
+    """The folder's path or the bucket's URI that somebody gives.
+
+    Raises:
+        ValueError: If it is neither, or has a name or a password in it; does not repeat it.
+    """
+    if "://" in value and "@" in value:
+        raise ValueError("no name or password belongs into it")
+    if _STORE.match(value):
+        return value
+    path = Path(value).expanduser()
+    if "://" in value or not path.is_absolute():
+        raise ValueError("is neither a folder's full path nor such as s3://bucket/folder")
+    return str(path)
 
 
 def origins(env_file: str | None = None) -> dict[str, str]:

@@ -233,7 +233,12 @@ async def test_what_makes_no_sense_is_refused_with_a_reason(machines, origin, st
     assert ci.publish(clone, store, "--branch", "main")["branch"] == "main"
     assert ci.run("publish", clone, store, "--keep", "0").returncode == 2
     other = ci.run("publish", clone, "ftp://host/x", "--branch", "main")
-    assert (other.returncode, "no kind of store" in other.stderr) == (1, True)
+    assert (other.returncode, "such as s3://bucket/folder" in other.stderr) == (2, True)
+    secret = ci.run("publish", clone, "s3://name:hunter2@bucket/x", "--branch", "main")
+    assert (secret.returncode, "no name or password" in secret.stderr) == (2, True)
+    assert "hunter2" not in secret.stdout + secret.stderr
+    bytes_alone = ci.run("publish", clone, store, "--branch", "x\udcff")
+    assert (bytes_alone.returncode, "no character to print" in bytes_alone.stderr) == (2, True)
     relative = ci.run("index", clone, VECTOR_INDEX_SHARED_INDEX="./here")
     assert (relative.returncode, "a folder's full path" in relative.stderr) == (2, True)
 

@@ -494,6 +494,23 @@ async def test_many_small_packs_become_one_and_go_a_day_later(tmp_path, uri):
     assert shape.rows == 60
 
 
+@pytest.mark.parametrize("spoilt", [slice(None), slice(0, None, 3), slice(0, 1)])
+async def test_vectors_that_make_no_sense_are_not_merged_again_and_again(tmp_path, uri, spoilt):
+    packs = await packs_in(uri, tmp_path)
+    rows = [(key, vector.copy()) for key, vector in some_vectors().items()]
+    for _, vector in rows[spoilt]:
+        vector[:] = 0
+    for start in range(0, 60, 3):
+        await packs.add(dict(rows[start : start + 3]))
+    now = max(listed.modified for listed in (await packs_in(uri, tmp_path)).listed.values())
+    sizes = []
+    for _ in range(3):
+        await tidy(packs, now)
+        sizes.append(sorted(shape.rows for shape in await shapes(uri, tmp_path)))
+    assert sizes[0] == sizes[1] == sizes[2]
+    assert sum(sizes[0]) == 60 + (57 if spoilt == slice(0, 1) else 0)
+
+
 async def shapes(uri, tmp_path):
     return [listed.shape for listed in (await packs_in(uri, tmp_path)).listed.values()]
 

@@ -211,7 +211,7 @@ FIELDS = {
     ),
     "shared_cache": Case(
         "",
-        {"s3://bucket/x": "s3://bucket/x", "/net/team": "/net/team", "": ""},
+        {"s3://bucket/x": "s3://bucket/x", "/net/a@b": "/net/a@b", "": ""},
         {
             "team": "neither a folder's full path nor",
             "ftp://host/x": "neither a folder's full path nor",

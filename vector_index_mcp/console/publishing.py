@@ -26,7 +26,7 @@ from vector_index_mcp.objects.store import Objects, opened
 from vector_index_mcp.processes import git
 from vector_index_mcp.serving.folders import team_place
 from vector_index_mcp.serving.loading import load_codebase
-from vector_index_mcp.settings import Settings
+from vector_index_mcp.settings import Settings, store_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +48,7 @@ def run(project: Path, settings: Settings, wanted: Wanted) -> int:
         StoreError: If it cannot be published.
         EmbeddingError: If its chunks cannot be embedded.
     """
-    uri = wanted.uri if "://" in wanted.uri else str(Path(wanted.uri).expanduser().absolute())
-    state = _state_of(project, wanted.branch)
+    uri, state = _store_of(wanted.uri), _state_of(project, wanted.branch)
     published = awaited(partial(_publish, project, settings, uri, state, wanted.keep_hours))
     if wanted.as_json:
         write(json.dumps(visible_values(asdict(published)), indent=2))
@@ -59,7 +58,17 @@ def run(project: Path, settings: Settings, wanted: Wanted) -> int:
     return 0
 
 
+def _store_of(given: str) -> str:
+    is_folder = "://" not in given
+    try:
+        return store_of(str(Path(given).expanduser().absolute()) if is_folder else given)
+    except ValueError as error:  # which does not repeat what may be a password
+        raise SettingsError(f"the place to publish to: {error}") from None
+
+
 def _state_of(project: Path, branch: str) -> State:
+    if not branch.isprintable():  # bytes that are no UTF-8 among them
+        raise SettingsError(f"the branch {branch!a} has what is no character to print")
     commit = git.commit_of(project)
     branch = branch or git.branch_of(project)
     if not branch and commit:
@@ -115,7 +124,7 @@ async def _share(index: Index, place: TeamPlace | None, published: Published) ->
         return
     try:
         published.vectors_shared = (await share_vectors(index, place)).written
-    except StorageError as error:
+    except StoreError as error:
         _note(published, f"the team's vectors were not written: {error}")
 
 

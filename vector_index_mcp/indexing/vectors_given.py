@@ -146,10 +146,18 @@ def _replaced(listed: Iterable[Listed], heads: Mapping[str, Hashes]) -> list[str
 
 
 async def _merge(packs: Packs, small: Iterable[Listed], room: int) -> None:
-    """Write one pack with all that the smallest packs hold, as far as there is room."""
+    """Write one pack with all that the smallest packs hold, as far as there is room.
+
+    One with rows that make no sense stays as it is: another one could never hold all of it.
+    """
     merged: dict[str, Vector] = {}
+    count = 0
     for listed in small:
         if len(merged) + listed.shape.rows > room:
             break
-        merged |= await packs.all_of(listed)
-    await packs.add(merged)
+        vectors = await packs.all_of(listed)
+        if len(vectors) == listed.shape.rows:
+            merged |= vectors
+            count += 1
+    if count > _MOST_SMALL:
+        await packs.add(merged)

@@ -147,10 +147,11 @@ def name_in(object_name: str) -> str | None:
 
 
 def branch_at(branch: str) -> str:
-    """The name of a branch's object."""
-    name = urllib.parse.quote(branch, safe="")
+    """The name of a branch's object; git's names are bytes, which need be no UTF-8."""
+    data = branch.encode("utf-8", "surrogateescape")
+    name = urllib.parse.quote(data, safe="")
     if len(name) > _LONGEST_FILE_NAME:
-        name = f"{name[:_LONGEST_FILE_NAME]}-{hashlib.sha256(branch.encode()).hexdigest()}"
+        name = f"{name[:_LONGEST_FILE_NAME]}-{hashlib.sha256(data).hexdigest()}"
     return f"{BRANCHES}{name}.json"
 
 
