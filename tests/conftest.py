@@ -49,6 +49,23 @@ def no_descriptors():
 
 
 @pytest.fixture
+def small_files():
+    """Makes a context in which no file of this process can become longer than so many bytes."""
+    resource = pytest.importorskip("resource")
+
+    @contextmanager
+    def context(most_bytes):
+        limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, limits[1]))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+    return context
+
+
+@pytest.fixture
 def small_disk(tmp_path):
     """A folder on a file system of 8 MB."""
     yield from _mounted(tmp_path, "-t", "tmpfs", "-o", "size=8m", "tmpfs")

@@ -8,7 +8,7 @@ from buckets import variables
 
 from vector_index_mcp.errors import Problem, StorageError
 from vector_index_mcp.objects.faults import reason_in
-from vector_index_mcp.objects.store import is_sound, opened
+from vector_index_mcp.objects.store import at_once, is_sound, opened
 
 pytestmark = pytest.mark.anyio
 LARGE = 10_000_000
@@ -80,6 +80,45 @@ async def test_what_is_larger_than_expected_is_not_read(objects, tmp_path):
     with pytest.raises(StorageError, match="more than 1000 bytes"):
         await objects.download("large", tmp_path / "down", 1000)
     assert not (tmp_path / "down").exists()
+
+
+async def test_a_file_that_cannot_be_written_here_is_an_error_and_leaves_nothing(
+    objects, tmp_path, small_files
+):
+    await objects.put("large", b"x" * 5_000)
+    with small_files(1_000), pytest.raises(StorageError, match="down on this machine: .*large"):
+        await objects.download("large", tmp_path / "down", 5_000)
+    assert not (tmp_path / "down").exists()
+    with pytest.raises(StorageError, match="on this machine"):
+        await objects.download("large", tmp_path / "no" / "folder", 5_000)
+    (tmp_path / "there").write_bytes(b"1")
+    with pytest.raises(StorageError, match="on this machine"):
+        await objects.download("large", tmp_path / "there", 5_000)
+    assert (tmp_path / "there").read_bytes() == b"1"
+
+
+async def test_a_file_that_cannot_be_read_here_is_an_error(objects, tmp_path):
+    for path in (tmp_path / "none", tmp_path):
+        with pytest.raises(StorageError):
+            await objects.upload(path, "large")
+    assert await objects.get("large", LARGE) is None
+
+
+async def test_the_first_of_many_jobs_that_fails_says_why_itself():
+    ended = []
+
+    async def fail():
+        raise OSError(28, "no space")
+
+    async def last():
+        try:
+            await anyio.sleep_forever()
+        finally:
+            ended.append(1)
+
+    with pytest.raises(OSError, match="no space"):
+        await at_once([last, fail, last])
+    assert ended == [1, 1]
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,7 @@ from vector_index_mcp.files.removal import Left
 from vector_index_mcp.indexing.indexer import Indexer
 from vector_index_mcp.indexing.keeper import Role
 from vector_index_mcp.indexing.mirroring import cleaning, layout, limits, mirror, publishing
+from vector_index_mcp.indexing.mirroring.fetching import fetch
 from vector_index_mcp.indexing.mirroring.layout import Snapshot
 from vector_index_mcp.indexing.mirroring.mirror import FETCHED, Shared
 from vector_index_mcp.indexing.mirroring.origin import ORIGIN
@@ -254,6 +255,23 @@ async def test_a_bucket_does_as_well_as_a_folder(project, clone, monkeypatch):
             assert (await settled(client))["last_run"]["files_indexed"] == 0
         await cleaning.clean(opened(uri), 24)
     await is_as_if_made_here(clone)
+
+
+@pytest.mark.parametrize("kind", ["folder", "bucket"])
+async def test_a_quota_that_is_used_up_while_fetching_stops_nobody(
+    project, clone, store, kind, small_files, monkeypatch
+):
+    async def without_space(*arguments):
+        with small_files(100):
+            await fetch(*arguments)
+
+    monkeypatch.setattr(mirror, "fetch", without_space)
+    with bucket_server() as server:
+        for name, value in server.environment.items():
+            monkeypatch.setenv(name, value)
+        uri = store if kind == "folder" else f"{server.new_bucket()}/index"
+        await published(project, uri)
+        assert "File too large" in await refused(clone, uri)
 
 
 async def test_nothing_that_is_published_names_the_machine(project, store, tmp_path):

@@ -17,7 +17,7 @@ from vector_index_mcp.errors import Problem, StorageError
 from vector_index_mcp.objects.faults import Reason, quotable, reason_in
 from vector_index_mcp.objects.folder import too_large, whole_or_nothing
 from vector_index_mcp.objects.profile import options_of
-from vector_index_mcp.objects.store import Content, Entry
+from vector_index_mcp.objects.store import Content, Entry, kept_here
 
 _AT_ONCE = 16  # requests; more gain nothing at 20 ms of round trip
 _MOST_ENTRIES = 500_000
@@ -143,17 +143,18 @@ class BucketObjects:
                 answer = await self._library.get_async(self._store, name)
                 if answer.meta["size"] > most_bytes:
                     raise too_large(self.uri, name, most_bytes)
-                async with await anyio.open_file(path, "xb") as file:
-                    with whole_or_nothing(path):
-                        async for piece in answer.stream(_PIECE_BYTES):
+                async with _new_file(path) as file:
+                    async for piece in answer.stream(_PIECE_BYTES):
+                        with kept_here(path):
                             await file.write(piece)
-                            scope.deadline = anyio.current_time() + _STALL_SECONDS
+                        scope.deadline = anyio.current_time() + _STALL_SECONDS
                 return True
         return False
 
     async def upload(self, path: Path, name: str) -> None:
         """See `Objects`."""
-        size = (await anyio.Path(path).stat()).st_size
+        with kept_here(path):
+            size = (await anyio.Path(path).stat()).st_size
         async with self._asking(_time_for(size), is_write=True):
             await self._library.put_async(self._store, name, path)
 
@@ -178,7 +179,7 @@ class BucketObjects:
                 raise
             except (errors.AlreadyExistsError, errors.PreconditionError):
                 raise
-            except (errors.BaseError, ValueError, PermissionError) as error:
+            except (errors.BaseError, ValueError, OSError) as error:
                 raise self._fault(f"{type(error).__name__} {error}") from error
 
     def _fault(self, text: str) -> StorageError:
@@ -191,6 +192,23 @@ class BucketObjects:
 
     def _told(self, reason: Reason) -> StorageError:
         return StorageError(f"{self.uri} cannot be used: {reason.words}", reason.problem)
+
+
+@asynccontextmanager
+async def _new_file(path: Path) -> AsyncIterator[anyio.AsyncFile[bytes]]:
+    """A file that is written whole or not at all.
+
+    Raises:
+        StorageError: If there is one, or it cannot be written.
+    """
+    with kept_here(path):
+        file = await anyio.open_file(path, "xb")
+    with whole_or_nothing(path):
+        try:
+            yield file
+        finally:
+            with kept_here(path):
+                await file.aclose()
 
 
 def _of_profile() -> dict[str, str] | None:

@@ -15,12 +15,13 @@ import anyio.to_thread
 import filelock
 
 from vector_index_mcp.errors import StorageError, sentence
-from vector_index_mcp.objects.store import Content, Entry, is_sound
+from vector_index_mcp.objects.store import Content, Entry, is_sound, kept_here
 
 T = TypeVar("T")
 _HIDDEN = ".writing-"  # begins the names of files that are not whole yet
 _LOCK = ".lock"
 _LOCK_SECONDS = 10
+_PIECE_BYTES = 1 << 20
 _AT_ONCE = 8  # threads of their own: a drive that hangs keeps nobody else waiting
 
 
@@ -124,10 +125,12 @@ class FolderObjects:
                 source = self._path(name).open("rb")
             except FileNotFoundError:
                 return False
-            with source, path.open("xb") as target, whole_or_nothing(path):
+            with source:
                 if os.fstat(source.fileno()).st_size > most_bytes:
                     raise too_large(self.uri, name, most_bytes)
-                shutil.copyfileobj(source, target)
+                with _new_file(path) as write:
+                    while piece := source.read(_PIECE_BYTES):
+                        write(piece)
             return True
 
         return await self._run(copy, is_reading=True)
@@ -173,6 +176,28 @@ class FolderObjects:
 
 
 @contextmanager
+def _new_file(path: Path) -> Iterator[Callable[[bytes], None]]:
+    """What writes into a new file, which is written whole or not at all.
+
+    Raises:
+        StorageError: If there is one, or it cannot be written.
+    """
+    with kept_here(path):
+        file = path.open("xb")
+
+    def write(piece: bytes) -> None:
+        with kept_here(path):
+            file.write(piece)
+
+    with whole_or_nothing(path):
+        try:
+            yield write
+        finally:
+            with kept_here(path):
+                file.close()
+
+
+@contextmanager
 def whole_or_nothing(path: Path) -> Iterator[None]:
     """While a file is written: it is removed again if that fails."""
     is_whole = False
@@ -181,7 +206,8 @@ def whole_or_nothing(path: Path) -> Iterator[None]:
         is_whole = True
     finally:
         if not is_whole:
-            path.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):  # why it failed matters more
+                path.unlink()
 
 
 def too_large(uri: str, name: str, most_bytes: int) -> StorageError:

@@ -6,14 +6,15 @@ all. Names and contents may be anybody's: who reads them checks them.
 
 import math
 import re
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Protocol
 
 import anyio
 
-from vector_index_mcp.errors import StorageError
+from vector_index_mcp.errors import StorageError, sentence
 
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]*)://")
 _NAME = re.compile(r"[!-~]{1,500}")  # ASCII without spaces: the same in every store
@@ -75,10 +76,16 @@ class Objects(Protocol):
         """Remove objects; those that are not there are no error."""
 
     async def download(self, name: str, path: Path, most_bytes: int) -> bool:
-        """Write an object into a new file; False if there is none."""
+        """Write an object into a new file; False if there is none.
+
+        It raises StorageError also if the file cannot be written; then there is none.
+        """
 
     async def upload(self, path: Path, name: str) -> None:
-        """Write a file as an object, whether or not there is one."""
+        """Write a file as an object, whether or not there is one.
+
+        It raises StorageError also if the file cannot be read.
+        """
 
 
 async def at_once(jobs: Iterable[Callable[[], Awaitable[None]]], most: float = math.inf) -> None:
@@ -89,16 +96,17 @@ async def at_once(jobs: Iterable[Callable[[], Awaitable[None]]], most: float = m
         most: How many of them at the same time.
 
     Raises:
-        StorageError: As it was raised: out of a task group it would come wrapped.
+        Exception: Of the job that failed, as it was raised: out of a task group it would come
+            wrapped.
     """
-    failures: list[StorageError] = []
+    failures: list[Exception] = []
     limit = anyio.CapacityLimiter(most)
 
     async def run(job: Callable[[], Awaitable[None]]) -> None:
         async with limit:
             try:
                 await job()
-            except StorageError as error:
+            except Exception as error:  # noqa: BLE001 - it is raised below
                 failures.append(error)
                 tasks.cancel_scope.cancel()
 
@@ -107,6 +115,19 @@ async def at_once(jobs: Iterable[Callable[[], Awaitable[None]]], most: float = m
             tasks.start_soon(run, job)
     if failures:
         raise failures[0]
+
+
+@contextmanager
+def kept_here(path: Path) -> Iterator[None]:
+    """While a file of this machine is read or written: what is wrong with it is no store's fault.
+
+    Raises:
+        StorageError: If the system refuses.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise StorageError(f"{path} on this machine: {sentence(error)}") from error
 
 
 def scheme_of(uri: str) -> str:

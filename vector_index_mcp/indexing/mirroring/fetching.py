@@ -4,6 +4,7 @@ A file has its name once it is whole and has the digest that the snapshot says. 
 broken off goes on where it was, also with another snapshot.
 """
 
+import contextlib
 import os
 import secrets
 import shutil
@@ -86,8 +87,8 @@ async def _get(objects: Objects, blob: Blob, path: Path, progress: Fetch) -> Non
         await _run(partial(os.replace, part, path))
     finally:
         progress.parts.discard(part)
-        with anyio.CancelScope(shield=True):
-            await anyio.Path(part).unlink(missing_ok=True)
+        with anyio.CancelScope(shield=True), contextlib.suppress(OSError):  # gone already, or stuck
+            await anyio.Path(part).unlink()
     progress.done += blob.size
     progress.fetched += blob.size
 
