@@ -2,7 +2,10 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 from drawn import examples
@@ -81,6 +84,47 @@ def coarse_disk(tmp_path):
     command = ["mke2fs", "-q", "-t", "ext2", "-I", "128", image, "8m"]
     subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
     yield from _mounted(tmp_path, "-t", "ext2", "-o", "loop", str(image))
+
+
+@dataclass(frozen=True)
+class Drive:
+    """A folder whose files another process serves, as a drive on a network."""
+
+    folder: Path
+    behind: Path
+    """Where they lie."""
+    server: subprocess.Popen
+
+    def hang(self):
+        """From now on nothing answers."""
+        self.server.send_signal(signal.SIGSTOP)
+
+    def fail(self):
+        """From now on whatever is asked is an error."""
+        self.server.kill()
+        self.server.wait()
+
+
+@pytest.fixture
+def drive(tmp_path):
+    """A drive that can hang and fail."""
+    bindfs, unmount = shutil.which("bindfs"), shutil.which("fusermount")
+    if bindfs is None or unmount is None:
+        pytest.skip("bindfs is not installed")
+    folder, behind = tmp_path / "drive", tmp_path / "behind"
+    folder.mkdir()
+    behind.mkdir()
+    command = [bindfs, "-f", "-o", "attr_timeout=0,entry_timeout=0", str(behind), str(folder)]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as server:
+        try:
+            until = time.monotonic() + 10
+            while not folder.is_mount():
+                if server.poll() is not None or time.monotonic() > until:
+                    pytest.skip("mounting a file system is not permitted here")
+            yield Drive(folder, behind, server)
+        finally:
+            server.kill()
+            subprocess.run([unmount, "-u", "-z", str(folder)], check=False, capture_output=True)
 
 
 def _mounted(tmp_path, *what):

@@ -121,6 +121,24 @@ async def test_the_first_of_many_jobs_that_fails_says_why_itself():
     assert ended == [1, 1]
 
 
+async def test_a_drive_that_fails_is_not_an_empty_store(drive):
+    objects = opened(str(drive.folder))
+    await objects.put("a/b", b"1")
+    assert [entry.name for entry in await objects.entries("a/")] == ["a/b"]
+    drive.fail()
+    for prefix in ("a/", ""):
+        with pytest.raises(StorageError):
+            await objects.entries(prefix)
+
+
+async def test_what_is_no_folder_is_not_an_empty_one(tmp_path):
+    (tmp_path / "a").write_bytes(b"1")
+    with pytest.raises(StorageError):
+        await opened(str(tmp_path)).entries("a/")
+    with pytest.raises(StorageError):
+        await opened(str(tmp_path / "a")).entries()
+
+
 @pytest.mark.parametrize(
     "name", ["../a", "a/../../b", "/a", "a//b", "a\n", "", "a/", "c:a", "a\\b"]
 )

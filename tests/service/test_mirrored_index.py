@@ -796,6 +796,23 @@ async def test_what_no_branch_needs_goes_after_its_time_and_nothing_else(project
     assert (await cleaning.clean(opened(store), 24)).count == 0
 
 
+async def test_where_no_branch_can_be_seen_nothing_is_removed(project, drive):
+    store = str(drive.folder)
+    await published(project, store)
+    aged(store, 100)
+    files, branches = files_in(store), drive.behind / "branches"
+    objects = opened(store)
+    branches.rename(drive.behind / "away")
+    with pytest.raises(StorageError, match="no branch"):
+        await cleaning.clean(objects, 24)
+    (drive.behind / "away").rename(branches)
+    assert files_in(store) == files
+    drive.fail()
+    with pytest.raises(StorageError):
+        await cleaning.clean(objects, 24)
+    assert len(files_in(drive.behind)) == len(files)
+
+
 def aged(store, hours):
     """Have everything in a store be so much older."""
     for path in files_in(store):

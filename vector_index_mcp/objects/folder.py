@@ -40,7 +40,7 @@ class FolderObjects:
         )
 
     def _found(self, prefix: str) -> Iterator[Entry]:
-        for place, folders, names in os.walk(self._folder / prefix):
+        for place, folders, names in os.walk(self._folder / prefix, onerror=_raise):
             folders[:] = [name for name in folders if not Path(place, name).is_symlink()]
             for name in names:
                 path = Path(place, name)
@@ -173,6 +173,12 @@ class FolderObjects:
             raise StorageError(f"the store {self.uri} is locked by another machine") from None
         except OSError as error:
             raise StorageError(f"the store {self.uri}: {sentence(error)}") from error
+
+
+def _raise(error: OSError) -> None:
+    """Of a folder that cannot be listed, nobody must think that it is empty."""
+    if not isinstance(error, FileNotFoundError):
+        raise error
 
 
 @contextmanager

@@ -8,6 +8,7 @@ another one, and an object for hours after it was written.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from vector_index_mcp.errors import StorageError
 from vector_index_mcp.indexing.mirroring import layout, limits
 from vector_index_mcp.indexing.mirroring.layout import Snapshot
 from vector_index_mcp.indexing.mirroring.reading import snapshot_named
@@ -36,6 +37,8 @@ async def clean(objects: Objects, hours: float) -> Removed:
     removed = Removed()
     names = await _named_by_branches(objects)
     entries = [e for e in await objects.entries(layout.SNAPSHOTS) if layout.name_in(e.name)]
+    if entries and not names:
+        raise StorageError(f"{objects.uri} has snapshots, but no branch: nothing is removed there")
     snapshots = {entry.name: await _read(objects, entry) for entry in entries}
     left = _superseded(snapshots, names, oldest)
     await _remove(objects, [e for e in entries if e.name in left], removed)
