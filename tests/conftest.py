@@ -99,6 +99,10 @@ class Drive:
         """From now on nothing answers."""
         self.server.send_signal(signal.SIGSTOP)
 
+    def go_on(self):
+        """From now on all is answered that was asked."""
+        self.server.send_signal(signal.SIGCONT)
+
     def fail(self):
         """From now on whatever is asked is an error."""
         self.server.kill()

@@ -196,6 +196,8 @@ BROAD_EXCEPTS = {
     "serving/several.py": 1,  # raised where the answer is waited for
     "engine/chunk/syntax.py": 1,  # whatever a grammar does, text is still cut by its lines
     "engine/store/faults.py": 1,
+    "objects/store.py": 1,  # the error of one of many jobs, raised as it is
+    "objects/apart.py": 1,  # raised where the result is asked for
     # Who waits for a change is told, and the next one is served; what has begun is undone.
     "notes/store/writer.py": 3,
     "notes/store/disk.py": 3,

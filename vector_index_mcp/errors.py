@@ -72,6 +72,8 @@ class Problem(StrEnum):
     """There is no index yet."""
     STORE_SILENT = auto()
     """The object store cannot be reached, or does not answer."""
+    STORE_FOLDER = auto()
+    """The folder of a store does not answer, or the system refuses it."""
     STORE_REFUSES = auto()
     """The object store wants a key, or another one."""
     STORE_FORBIDS = auto()

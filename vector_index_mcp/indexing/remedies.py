@@ -28,6 +28,10 @@ _REMEDIES: Mapping[Problem, str] = {
         "check AWS_ENDPOINT_URL, if it is not that of the cloud itself, and the network; it is "
         "asked again by itself"
     ),
+    Problem.STORE_FOLDER: (
+        "make sure that its drive is there, has space and lets you use it; it is asked again by "
+        "itself"
+    ),
     Problem.STORE_REFUSES: (
         "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or what the cloud has for it, where the "
         "program is started"

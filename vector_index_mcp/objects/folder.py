@@ -1,27 +1,33 @@
-"""Objects as files of a folder, such as one on a drive that a team shares."""
+"""Objects as files of a folder, such as one on a drive that a team shares.
+
+What lies there may be anybody's, and the drive may hang: see `within` and `apart`.
+"""
 
 import contextlib
 import hashlib
 import os
 import secrets
-import shutil
-from collections.abc import Callable, Iterator, Sequence
+import stat
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
-from typing import TypeVar
+from pathlib import Path, PurePosixPath
+from typing import Any, BinaryIO, TypeVar
 
-import anyio
-import anyio.to_thread
 import filelock
 
-from vector_index_mcp.errors import StorageError, sentence
+from vector_index_mcp.errors import Problem, StorageError, sentence
+from vector_index_mcp.objects import within
+from vector_index_mcp.objects.apart import Apart, Work
 from vector_index_mcp.objects.store import Content, Entry, is_sound, kept_here
 
 T = TypeVar("T")
 _HIDDEN = ".writing-"  # begins the names of files that are not whole yet
 _LOCK = ".lock"
 _LOCK_SECONDS = 10
+_SECONDS = 20.0  # from one step to the next: of a listing an entry, of a file a piece
 _PIECE_BYTES = 1 << 20
+_MOST_ENTRIES = 500_000
+_MOST_REPLACED_BYTES = 1 << 26  # of what is read to compare its tag; a document has some kB
 _AT_ONCE = 8  # threads of their own: a drive that hangs keeps nobody else waiting
 
 
@@ -31,129 +37,169 @@ class FolderObjects:
     def __init__(self, folder: Path) -> None:
         self.uri = str(folder)
         self._folder = folder
-        self._limit: anyio.CapacityLimiter | None = None
+        self._apart = Apart(_AT_ONCE)
 
     async def entries(self, prefix: str = "") -> list[Entry]:
         """See `Objects`."""
-        return await self._run(
-            lambda: sorted(self._found(prefix), key=lambda e: e.name), is_reading=True
-        )
+
+        def find(work: Work[list[Entry]]) -> list[Entry]:
+            within.refuse_links(self._folder, PurePosixPath(prefix).parts)
+            found = []
+            for entry in self._found(prefix):
+                work.step()
+                found.append(entry)
+                if len(found) > _MOST_ENTRIES:
+                    raise StorageError(f"{self.uri} holds more than {_MOST_ENTRIES} objects")
+            return sorted(found, key=lambda entry: entry.name)
+
+        return await self._run(find)
 
     def _found(self, prefix: str) -> Iterator[Entry]:
         for place, folders, names in os.walk(self._folder / prefix, onerror=_raise):
             folders[:] = [name for name in folders if not Path(place, name).is_symlink()]
             for name in names:
                 path = Path(place, name)
-                if name.startswith(_HIDDEN) or name == _LOCK or path.is_symlink():
-                    continue
                 with contextlib.suppress(FileNotFoundError):  # deleted meanwhile
-                    status = path.stat()
-                    relative = path.relative_to(self._folder).as_posix()
-                    yield Entry(relative, status.st_size, status.st_mtime)
+                    status = path.lstat()
+                    if stat.S_ISREG(status.st_mode) and name != _LOCK and not _is_hidden(name):
+                        relative = path.relative_to(self._folder).as_posix()
+                        yield Entry(relative, status.st_size, status.st_mtime)
 
     async def get(self, name: str, most_bytes: int) -> Content | None:
         """See `Objects`."""
 
-        def read() -> Content | None:
-            try:
-                with self._path(name).open("rb") as file:
-                    data = file.read(most_bytes + 1)
-            except FileNotFoundError:
-                return None
-            if len(data) > most_bytes:
-                raise too_large(self.uri, name, most_bytes)
-            return Content(data, _tag_of(data))
+        def read(work: Work[Content | None]) -> Content | None:
+            with self._opened(name) as file:
+                if file is None:
+                    return None
+                data = b"".join(self._pieces_of(name, file, most_bytes, work))
+            return Content(data, _tag_of([data]))
 
-        return await self._run(read, is_reading=True)
+        return await self._run(read)
 
     async def part(self, name: str, start: int, length: int) -> bytes | None:
         """See `Objects`."""
 
-        def read() -> bytes | None:
-            try:
-                with self._path(name).open("rb") as file:
-                    file.seek(start)
-                    return file.read(length)
-            except FileNotFoundError:
-                return None
+        def read(work: Work[bytes | None]) -> bytes | None:
+            with self._opened(name) as file:
+                if file is None:
+                    return None
+                file.seek(start)
+                found = bytearray()
+                while piece := file.read(min(_PIECE_BYTES, length - len(found))):
+                    work.step()
+                    found += piece
+                return bytes(found)
 
-        return await self._run(read, is_reading=True)
+        return await self._run(read)
 
     async def put(self, name: str, data: bytes) -> None:
         """See `Objects`."""
-        await self._run(lambda: self._write(name, lambda path: path.write_bytes(data)))
+        await self._run(lambda work: self._write(name, _pieces_in(data), work))
 
     async def put_new(self, name: str, data: bytes) -> str | None:
         """See `Objects`."""
 
-        def write() -> str | None:
+        def write(work: Work[str | None]) -> str | None:
+            path = self._path(name)
             with self._locked():
-                if self._path(name).exists():
+                if os.path.lexists(path):
                     return None
-                self._write(name, lambda path: path.write_bytes(data))
-                return _tag_of(data)
+                self._write(name, _pieces_in(data), work)
+                return _tag_of([data])
 
         return await self._run(write)
 
     async def replace(self, name: str, data: bytes, tag: str) -> str | None:
         """See `Objects`."""
 
-        def write() -> str | None:
-            path = self._path(name)
+        def write(work: Work[str | None]) -> str | None:
             with self._locked():
-                if not path.exists() or _tag_of(path.read_bytes()) != tag:
-                    return None
-                self._write(name, lambda path: path.write_bytes(data))
-                return _tag_of(data)
+                with self._opened(name) as file:
+                    if file is None:
+                        return None
+                    before = self._pieces_of(name, file, _MOST_REPLACED_BYTES, work)
+                    if _tag_of(before) != tag:
+                        return None
+                self._write(name, _pieces_in(data), work)
+                return _tag_of([data])
 
         return await self._run(write)
 
     async def delete(self, names: Sequence[str]) -> None:
         """See `Objects`."""
 
-        def remove() -> None:
+        def remove(work: Work[None]) -> None:
             for name in names:
-                self._path(name).unlink(missing_ok=True)
+                work.step()
+                path = self._path(name)
+                within.refuse_links(self._folder, PurePosixPath(name).parts[:-1])
+                path.unlink(missing_ok=True)
 
         await self._run(remove)
 
     async def download(self, name: str, path: Path, most_bytes: int) -> bool:
         """See `Objects`."""
 
-        def copy() -> bool:
-            try:
-                source = self._path(name).open("rb")
-            except FileNotFoundError:
-                return False
-            with source:
-                if os.fstat(source.fileno()).st_size > most_bytes:
+        def copy(work: Work[bool]) -> bool:
+            with self._opened(name) as file:
+                if file is None:
+                    return False
+                if os.fstat(file.fileno()).st_size > most_bytes:
                     raise too_large(self.uri, name, most_bytes)
                 with _new_file(path) as write:
-                    while piece := source.read(_PIECE_BYTES):
+                    for piece in self._pieces_of(name, file, most_bytes, work):
                         write(piece)
             return True
 
-        return await self._run(copy, is_reading=True)
+        return await self._run(copy)
 
     async def upload(self, path: Path, name: str) -> None:
         """See `Objects`."""
-        await self._run(lambda: self._write(name, lambda target: shutil.copyfile(path, target)))
+        await self._run(lambda work: self._write(name, _pieces_at(path), work))
 
     def _path(self, name: str) -> Path:
         if not is_sound(name):
             raise StorageError(f"{name!a} is no name of an object")
         return self._folder / name
 
-    def _write(self, name: str, fill: Callable[[Path], object]) -> None:
+    @contextmanager
+    def _opened(self, name: str) -> Iterator[BinaryIO | None]:
+        """An object, open for reading; None if there is none."""
+        self._path(name)
+        try:
+            file = within.opened(self._folder, name)
+        except FileNotFoundError:
+            yield None
+            return
+        with file:
+            yield file
+
+    def _pieces_of(
+        self, name: str, file: BinaryIO, most_bytes: int, work: Work[Any]
+    ) -> Iterator[bytes]:
+        """What is in an object, which may grow while it is read."""
+        left = most_bytes
+        while piece := file.read(min(_PIECE_BYTES, left + 1)):
+            work.step()
+            left -= len(piece)
+            if left < 0:
+                raise too_large(self.uri, name, most_bytes)
+            yield piece
+
+    def _write(self, name: str, pieces: Iterable[bytes], work: Work[Any]) -> None:
         """Make a file whole before it has its name; nobody reads half of one."""
         path = self._path(name)
+        within.refuse_links(self._folder, PurePosixPath(name).parts[:-1])
         path.parent.mkdir(parents=True, exist_ok=True)
         unfinished = path.with_name(f"{_HIDDEN}{secrets.token_hex(8)}")
-        try:
-            fill(unfinished)
+        with whole_or_nothing(unfinished):
+            with unfinished.open("xb") as file:
+                for piece in pieces:
+                    work.step()
+                    file.write(piece)
+            work.step()
             unfinished.replace(path)
-        finally:
-            unfinished.unlink(missing_ok=True)
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -161,18 +207,46 @@ class FolderObjects:
         with filelock.FileLock(self._folder / _LOCK, timeout=_LOCK_SECONDS):
             yield
 
-    async def _run(self, work: Callable[[], T], *, is_reading: bool = False) -> T:
-        """Do `work` in a thread; reading that is cancelled leaves a drive that hangs alone."""
-        if self._limit is None:
-            self._limit = anyio.CapacityLimiter(_AT_ONCE)
+    async def _run(self, do: Callable[[Work[T]], T]) -> T:
+        """Do what may hang; who is cancelled leaves it alone, and it stops when it gets on."""
         try:
-            return await anyio.to_thread.run_sync(
-                work, abandon_on_cancel=is_reading, limiter=self._limit
-            )
+            return await self._apart.run(do, _SECONDS)
         except filelock.Timeout:
             raise StorageError(f"the store {self.uri} is locked by another machine") from None
+        except TimeoutError as error:
+            raise self._fault("it does not answer") from error
         except OSError as error:
+            raise self._fault(error.strerror or str(error)) from error
+        except RuntimeError as error:  # no thread is left
             raise StorageError(f"the store {self.uri}: {sentence(error)}") from error
+
+    def _fault(self, words: str) -> StorageError:
+        return StorageError(f"the store {self.uri}: {words}", Problem.STORE_FOLDER)
+
+
+def _is_hidden(name: str) -> bool:
+    return name.startswith(_HIDDEN)
+
+
+def _pieces_in(data: bytes) -> Iterator[bytes]:
+    return (data[at : at + _PIECE_BYTES] for at in range(0, len(data), _PIECE_BYTES))
+
+
+def _pieces_at(path: Path) -> Iterator[bytes]:
+    """What is in a file of this machine.
+
+    Raises:
+        StorageError: If it cannot be read.
+    """
+    with kept_here(path):
+        file = path.open("rb")
+    with file:
+        while True:
+            with kept_here(path):
+                piece = file.read(_PIECE_BYTES)
+            if not piece:
+                return
+            yield piece
 
 
 def _raise(error: OSError) -> None:
@@ -221,5 +295,8 @@ def too_large(uri: str, name: str, most_bytes: int) -> StorageError:
     return StorageError(f"{name!a} in {uri} has more than {most_bytes} bytes, and is not read")
 
 
-def _tag_of(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
+def _tag_of(pieces: Iterable[bytes]) -> str:
+    digest = hashlib.sha256()
+    for piece in pieces:
+        digest.update(piece)
+    return digest.hexdigest()
