@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -414,6 +415,15 @@ def test_a_store_that_does_not_answer_is_a_warning(tmp_path, monkeypatch):
     assert finding.verdict is WARNING
     assert "does not answer" in finding.words
     assert "AWS_ENDPOINT_URL" in finding.remedy
+
+
+def test_a_drive_that_hangs_is_a_warning_soon(tmp_path, drive, monkeypatch):
+    monkeypatch.setattr(team, "_SECONDS", 0.3)
+    drive.hang()
+    began = time.monotonic()
+    finding = team.vectors(make_case(tmp_path, tmp_path, shared_cache=str(drive.folder)))
+    assert (finding.verdict, time.monotonic() - began < 10) == (WARNING, True)
+    assert "does not answer within" in finding.words
 
 
 def test_a_store_that_has_lied_is_a_warning(tmp_path, monkeypatch):

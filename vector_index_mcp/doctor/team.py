@@ -1,5 +1,7 @@
 """Checks the store of vectors that a team shares."""
 
+from collections import Counter
+
 import anyio
 
 from vector_index_mcp.doctor.finding import Case, Finding, ok, warning
@@ -11,6 +13,7 @@ from vector_index_mcp.indexing.team_vectors import OFF
 from vector_index_mcp.objects.store import opened
 from vector_index_mcp.settings import PREFIX, Settings
 
+_SECONDS = 10.0  # for a question that takes a store well below one
 _SETTING = f"{PREFIX}SHARED_CACHE"
 
 
@@ -27,7 +30,7 @@ def vectors(case: Case) -> Finding:
         words, _, remedy = said.rpartition("; ")
         return warning(words, remedy)
     try:
-        count = anyio.run(count_by_model, opened(uri))
+        count = anyio.run(_count, uri)
     except StorageError as error:
         words, _, remedy = case.subject.remedies.told(error).partition("; ")
         return warning(
@@ -40,6 +43,19 @@ def vectors(case: Case) -> Finding:
         return warning(words, "set VECTOR_INDEX_EMBEDDING_MODEL to the team's, or share yours")
     ours = f"{count[digest]} packs of vectors of this model" if digest else f"{packs} packs"
     return ok(f"{uri}: {ours}", *details)
+
+
+async def _count(uri: str) -> Counter[str]:
+    """How many packs the store has of each model, by its digest.
+
+    Raises:
+        StorageError: If it refuses or is silent.
+    """
+    try:
+        with anyio.fail_after(_SECONDS):
+            return await count_by_model(opened(uri))
+    except TimeoutError:
+        raise StorageError(f"{uri} does not answer within {_SECONDS:g} s") from None
 
 
 def _digest_of(settings: Settings) -> str:
