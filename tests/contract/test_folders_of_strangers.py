@@ -5,6 +5,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import anyio
@@ -107,6 +108,19 @@ async def test_a_file_that_is_longer_than_it_says_is_not_read_to_its_end(tmp_pat
         with pytest.raises(StorageError, match="more than"):
             await objects.get("smaps", most_bytes)
     assert not (tmp_path / "down").exists()
+
+
+async def test_what_a_killed_job_left_unfinished_goes_after_a_day_and_nothing_else(tmp_path):
+    objects, now = FolderObjects(tmp_path), time.time()
+    ours, young, other = (f".writing-{c * n}" for c, n in (("a", 16), ("b", 16), ("c", 15)))
+    (tmp_path / "objects").mkdir()
+    for name, hours in ((ours, 25), (young, 23), (other, 25), ("whole", 25)):
+        path = tmp_path / "objects" / name
+        path.write_bytes(b"1")
+        os.utime(path, (now - hours * 3_600,) * 2)
+    assert [entry.name for entry in await objects.entries("objects/")] == ["objects/whole"]
+    left = {path.name for path in (tmp_path / "objects").iterdir()}
+    assert left == {young, other, "whole"}
 
 
 async def test_work_that_nobody_waits_for_stops_at_its_next_step():

@@ -6,8 +6,10 @@ What lies there may be anybody's, and the drive may hang: see `within` and `apar
 import contextlib
 import hashlib
 import os
+import re
 import secrets
 import stat
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
@@ -22,6 +24,8 @@ from vector_index_mcp.objects.store import Content, Entry, is_sound, kept_here
 
 T = TypeVar("T")
 _HIDDEN = ".writing-"  # begins the names of files that are not whole yet
+_UNFINISHED = re.compile(re.escape(_HIDDEN) + "[0-9a-f]{16}")
+_LEFT_OVER_SECONDS = 86_400.0  # after the last write to such a file; whoever wrote it is gone
 _LOCK = ".lock"
 _LOCK_SECONDS = 10
 _SECONDS = 20.0  # from one step to the next: of a listing an entry, of a file a piece
@@ -61,9 +65,13 @@ class FolderObjects:
                 path = Path(place, name)
                 with contextlib.suppress(FileNotFoundError):  # deleted meanwhile
                     status = path.lstat()
-                    if stat.S_ISREG(status.st_mode) and name != _LOCK and not _is_hidden(name):
-                        relative = path.relative_to(self._folder).as_posix()
-                        yield Entry(relative, status.st_size, status.st_mtime)
+                    if not stat.S_ISREG(status.st_mode) or name == _LOCK:
+                        continue
+                    if name.startswith(_HIDDEN):
+                        _remove_left_over(path, status)
+                        continue
+                    relative = path.relative_to(self._folder).as_posix()
+                    yield Entry(relative, status.st_size, status.st_mtime)
 
     async def get(self, name: str, most_bytes: int) -> Content | None:
         """See `Objects`."""
@@ -224,8 +232,12 @@ class FolderObjects:
         return StorageError(f"the store {self.uri}: {words}", Problem.STORE_FOLDER)
 
 
-def _is_hidden(name: str) -> bool:
-    return name.startswith(_HIDDEN)
+def _remove_left_over(path: Path, status: os.stat_result) -> None:
+    """Remove what somebody began to write who was killed, if we may."""
+    is_old = status.st_mtime < time.time() - _LEFT_OVER_SECONDS
+    if is_old and _UNFINISHED.fullmatch(path.name):
+        with contextlib.suppress(OSError):
+            path.unlink()
 
 
 def _pieces_in(data: bytes) -> Iterator[bytes]:
