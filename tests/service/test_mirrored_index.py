@@ -698,6 +698,22 @@ async def test_a_fetch_that_was_broken_off_goes_on_where_it_was(project, clone, 
     await is_as_if_made_here(clone)
 
 
+@pytest.mark.parametrize("is_shared", [True, False])
+async def test_what_is_left_of_a_fetch_that_failed_goes_once_the_index_was_made_here(
+    project, clone, store, slow, monkeypatch, is_shared
+):
+    monkeypatch.setattr(limits, "FETCHING_SECONDS", 0.3)
+    await published(project, store)
+    slow.most = 3
+    await refused(clone, store)
+    folder = clone / ".lancedb" / FETCHED
+    assert len(whole_files(folder)) == 3
+    again = mirroring(clone, store) if is_shared else codebase_of(clone, FakeEmbedder())
+    async with serving(again) as client:
+        assert (await settled(client))["last_run"]["files_indexed"] == 0
+    assert not folder.exists()
+
+
 def whole_files(folder):
     return [p for p in folder.rglob("*") if p.is_file() and p.suffix != ".part"]
 

@@ -11,6 +11,7 @@ import os
 import shutil
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -39,7 +40,7 @@ from vector_index_mcp.indexing.locks import (
     new_lock,
 )
 from vector_index_mcp.indexing.mirroring import origin
-from vector_index_mcp.indexing.mirroring.mirror import Mirror
+from vector_index_mcp.indexing.mirroring.mirror import FETCHED, Mirror
 from vector_index_mcp.indexing.ownership import (
     LOCK,
     Claim,
@@ -303,6 +304,9 @@ class Opener:
             return await self.start_over()
         await self._check_owner(index, is_copy=is_copy)
         records, holdings = await index.store.records(), await index.store.holdings()
+        if records:  # what is left of a fetch that failed is of no use any more
+            fetched = Path(self.uri, FETCHED)
+            await anyio.to_thread.run_sync(partial(shutil.rmtree, fetched, ignore_errors=True))
         last_revision = await index.store.last_revision()
         await index.drop_leftovers()
         return self._opened(index, Ledger.reconciled(records, holdings), last_revision)
