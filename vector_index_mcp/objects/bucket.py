@@ -212,13 +212,13 @@ async def _new_file(path: Path) -> AsyncIterator[anyio.AsyncFile[bytes]]:
 
 
 def _of_profile() -> dict[str, str] | None:
-    """What the profile of AWS says that is chosen, unless keys are given besides; None if none is.
+    """What the profile of AWS says that is chosen, and no variable; None if none is chosen.
 
     Raises:
         StorageError: If it is of no use.
     """
     name = os.environ.get("AWS_PROFILE")
-    if not name or os.environ.get("AWS_ACCESS_KEY_ID"):
+    if not name:
         return None
     texts = []
     for variable, usual in _PROFILES:
@@ -227,7 +227,8 @@ def _of_profile() -> dict[str, str] | None:
             texts.append(path.read_text(encoding="utf-8") if path.is_file() else "")
         except (OSError, UnicodeDecodeError) as error:
             raise StorageError(f"{path} cannot be read", Problem.STORE_REFUSES) from error
-    return options_of(name, *texts)
+    credentials, config = texts
+    return options_of(name, credentials, config, os.environ)
 
 
 def _may_be_read_on_the_way() -> bool:
