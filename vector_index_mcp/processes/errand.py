@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import anyio.abc
 
 _LONGEST_ANSWER_BYTES = 1_000_000
+_ENDING_SECONDS = 1.0  # for a child that has closed its output
 
 
 class ErrandError(Exception):
@@ -40,22 +41,34 @@ class Errand:
         """The line of JSON that the child writes.
 
         Raises:
-            ErrandError: If it writes none within that time.
+            ErrandError: If it writes none within that time, or what makes no sense.
         """
         assert self._process.stdout is not None
         lines = BufferedByteReceiveStream(self._process.stdout)
         try:
             with anyio.fail_after(seconds):
-                line = await lines.receive_until(b"\n", _LONGEST_ANSWER_BYTES)
-                found: dict[str, Any] = json.loads(line)
-                return found
+                found = json.loads(await lines.receive_until(b"\n", _LONGEST_ANSWER_BYTES))
         except TimeoutError:
-            raise ErrandError(f"it could not be read within {seconds:.0f} s") from None
-        except (anyio.IncompleteRead, anyio.EndOfStream, anyio.DelimiterNotFound):
-            status = await self._process.wait()
+            raise ErrandError(f"it could not be read within {seconds:g} s") from None
+        except (anyio.IncompleteRead, anyio.EndOfStream):
+            status = await self._ended()
             raise ErrandError(
                 f"the process that read it ended unexpectedly (status {status})"
             ) from None
+        except (anyio.DelimiterNotFound, ValueError, RecursionError):
+            found = None
+        if not isinstance(found, dict):
+            raise ErrandError("the process that read it says what makes no sense")
+        return found
+
+    async def _ended(self) -> int | None:
+        """The status of a child that says nothing any more; one that lives on is killed."""
+        for kill in (False, True):
+            if kill:
+                _end(self._process)
+            with anyio.move_on_after(_ENDING_SECONDS):
+                return await self._process.wait()
+        return self._process.returncode
 
 
 @asynccontextmanager
@@ -70,5 +83,10 @@ async def begun(module: str, *arguments: str) -> AsyncIterator[Errand]:
         try:
             yield Errand(process)
         finally:
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
+            _end(process)
+
+
+def _end(process: "anyio.abc.Process") -> None:
+    """Kill a child, if it is still there."""
+    with contextlib.suppress(ProcessLookupError):
+        process.kill()
