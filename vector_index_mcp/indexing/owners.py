@@ -20,7 +20,7 @@ from vector_index_mcp.indexing.locks import name_of
 OWNERS = "owners"
 _INSTALLATION = "installation"
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
-_LONGEST = 1_000
+_LONGEST = 100_000  # a path has 4,096 bytes, of which JSON makes 6 characters each
 
 
 class Owners:

@@ -1,0 +1,25 @@
+"""The names under which projects own indexes elsewhere, by their paths."""
+
+import os
+
+import pytest
+
+from vector_index_mcp.indexing.owners import Owners
+
+LONGEST = 4_000  # bytes
+NAMES = {
+    "letters of another alphabet": "ж" * 120,
+    "signs of two code units": "🐘" * 60,
+    "bytes that are no text": os.fsdecode(b"\xff" * 250),
+    "ASCII": "a" * 250,
+}
+
+
+@pytest.mark.parametrize("what", NAMES)
+def test_a_project_with_a_long_path_has_a_name_and_keeps_it(tmp_path, what):
+    name = NAMES[what]
+    project = "/" + "/".join([name] * (LONGEST // (len(os.fsencode(name)) + 1)))
+    owner = Owners(tmp_path).name_of(project)
+    assert Owners(tmp_path).name_of(project) == owner
+    assert Owners(tmp_path).is_moved(owner)
+    assert Owners(tmp_path).name_of(f"{project}/other") != owner
