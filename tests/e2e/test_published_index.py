@@ -237,6 +237,11 @@ async def test_what_makes_no_sense_is_refused_with_a_reason(machines, origin, st
     secret = ci.run("publish", clone, "s3://name:hunter2@bucket/x", "--branch", "main")
     assert (secret.returncode, "no name or password" in secret.stderr) == (2, True)
     assert "hunter2" not in secret.stdout + secret.stderr
+    elsewhere = ci.run("publish", clone, store, VECTOR_INDEX_LANCEDB_URI="s3://bucket/index")
+    assert (elsewhere.returncode, "one on this machine can be published" in elsewhere.stderr) == (
+        2,
+        True,
+    )
     bytes_alone = ci.run("publish", clone, store, "--branch", "x\udcff")
     assert (bytes_alone.returncode, "no character to print" in bytes_alone.stderr) == (2, True)
     relative = ci.run("index", clone, VECTOR_INDEX_SHARED_INDEX="./here")

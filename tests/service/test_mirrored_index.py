@@ -762,6 +762,38 @@ async def test_a_later_commit_is_not_replaced_by_an_earlier_one(project, store):
     assert (behind.behind, behind.snapshot) == ("2" * 40, later.snapshot)
 
 
+class Late:
+    """A store at which each file takes an hour."""
+
+    def __init__(self, uri, now):
+        self._objects, self._now = opened(uri), now
+
+    def __getattr__(self, name):
+        return getattr(self._objects, name)
+
+    async def upload(self, path, name):
+        self._now[0] += 3_600
+        await self._objects.upload(path, name)
+
+
+async def test_a_snapshot_is_as_old_as_the_end_of_its_upload(project, store, monkeypatch):
+    """Until then the branch has the one before, which stays for hours after that."""
+    now = [1_800_000_000]
+    monkeypatch.setattr(layout, "current_time", lambda: now[0])
+    async with tidied(project) as live:
+        await publish(Late(store, now), live, State("main", "1" * 40), never)
+    [snapshot] = files_in(store, "snapshots")
+    assert json.loads(snapshot.read_text())["created"] == now[0] > 1_800_000_000
+
+
+async def test_what_nobody_would_fetch_is_not_published(project, store, monkeypatch):
+    monkeypatch.setattr(publishing, "parts_of", lambda table: [])
+    async with tidied(project) as live:
+        with pytest.raises(StoreError, match="cannot be published: there are too many files"):
+            await publish(opened(store), live, State("main", "1" * 40), never)
+    assert files_in(store) == []
+
+
 async def test_many_jobs_at_once_all_succeed_and_one_has_the_branch(project, clone, store):
     put(clone, "one.py", "other = 1\n")
     done = []

@@ -13,6 +13,7 @@ from vector_index_mcp.console import progress
 from vector_index_mcp.console.commands import awaited
 from vector_index_mcp.console.terminal import write
 from vector_index_mcp.engine.store import Index
+from vector_index_mcp.engine.store.reach import is_local
 from vector_index_mcp.errors import ModelNotFoundError, SettingsError, StorageError, StoreError
 from vector_index_mcp.foreign import visible, visible_values
 from vector_index_mcp.indexing import following
@@ -48,6 +49,11 @@ def run(project: Path, settings: Settings, wanted: Wanted) -> int:
         StoreError: If it cannot be published.
         EmbeddingError: If its chunks cannot be embedded.
     """
+    if not is_local(settings.lancedb_uri):
+        raise SettingsError(
+            f"the index lies at {settings.lancedb_uri}, where other machines read it already; only "
+            "one on this machine can be published (unset VECTOR_INDEX_LANCEDB_URI)"
+        )
     uri, state = _store_of(wanted.uri), _state_of(project, wanted.branch)
     published = awaited(partial(_publish, project, settings, uri, state, wanted.keep_hours))
     if wanted.as_json:

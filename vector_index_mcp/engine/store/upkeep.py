@@ -102,7 +102,7 @@ def kept_for(*, is_local: bool, is_private: bool) -> timedelta:
         is_local: Whether everybody who reads it does so on this machine.
         is_private: Whether nobody else reads it at all.
     """
-    if is_private:
+    if is_private and is_local:  # whatever is said of one elsewhere, others may read it
         return timedelta(milliseconds=1)  # nothing at all is refused
     return _KEEP_VERSIONS_FOR if is_local else _KEEP_REMOTE_VERSIONS_FOR
 

@@ -20,7 +20,7 @@ from typing import Any, Self
 
 from vector_index_mcp.engine.store.foreign import is_part
 from vector_index_mcp.engine.types import ModelIdentity
-from vector_index_mcp.errors import StorageError
+from vector_index_mcp.errors import StorageError, StoreError
 from vector_index_mcp.indexing.mirroring import limits
 
 FORMAT = 1
@@ -190,6 +190,18 @@ def _blob(given: Any) -> Blob:
         raise ValueError("a digest is none")
     _check_number(size, 0, limits.MOST_BYTES)
     return Blob(digest, size)
+
+
+def check(snapshot: Snapshot) -> None:
+    """Make sure that a snapshot is one that `loaded` takes.
+
+    Raises:
+        StoreError: If it is not.
+    """
+    try:
+        _check(snapshot)
+    except (ValueError, TypeError) as error:
+        raise StoreError(f"this cannot be published: {error}") from error
 
 
 def _check(snapshot: Snapshot) -> None:

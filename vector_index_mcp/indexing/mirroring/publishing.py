@@ -5,7 +5,7 @@ comes last has the branch, unless its commit lies before the one that is publish
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -84,7 +84,7 @@ async def publish(objects: Objects, live: Live, state: State, is_ancestor: IsAnc
 
     Raises:
         StorageError: If the store refuses or is silent.
-        StoreError: If the index cannot be read, or is empty.
+        StoreError: If the index cannot be read, is empty, or is what nobody would fetch.
     """
     before = await _current(objects, state.branch)
     files = await _files_of(live)
@@ -103,6 +103,7 @@ async def publish(objects: Objects, live: Live, state: State, is_ancestor: IsAnc
         chunk_count=live.ledger.chunk_count,
         created=int(layout.current_time()),
     )
+    layout.check(snapshot)
     is_same = before is not None and before[1].holds_what(snapshot)
     if before is not None and is_same and before[1].commit == state.commit:
         return _done(state, *before)
@@ -110,6 +111,8 @@ async def publish(objects: Objects, live: Live, state: State, is_ancestor: IsAnc
     upload = _Upload(objects, snapshot, places, document)
     base = before or await _first_current(objects, state.bases)
     await upload.run({} if base is None else base[1].blobs)
+    # Not before: until now the branch had another one, which stays for hours after this.
+    snapshot = replace(snapshot, created=int(layout.current_time()))
     name = layout.new_name(snapshot.created)
     await objects.put(layout.snapshot_at(name), snapshot.dumped())
     # Somebody may have tidied up who did not know of this snapshot yet.
