@@ -165,6 +165,29 @@ async def test_an_older_commit_is_not_published_over_a_later_one(machines, origi
     assert not (old / ".lancedb").exists()
 
 
+@pytest.mark.parametrize("depth", [1, 2])
+async def test_a_job_that_checked_out_before_the_later_commit_was_pushed_leaves_that(
+    machines, origin, store, depth
+):
+    """As jobs check out: one commit, by its number, and no branch."""
+    earlier = git(origin, "rev-parse", "HEAD")
+    job, late = machines("job"), machines("late")
+    clone = job.folder / "clone"
+    clone.mkdir()
+    git(clone, "init", "-q", "-b", "main")
+    git(clone, "remote", "add", "origin", origin.as_uri())
+    git(clone, "fetch", "-q", f"--depth={depth}", "origin", earlier)
+    git(clone, "reset", "-q", "--hard", earlier)
+    for number in range(3):
+        put(origin, "new.py", f"x = {number}\n")
+        head = commit(origin, f"later {number}")
+    late.publish(late.cloned(origin), store)
+    done = job.run("publish", clone, store)
+    assert done.returncode == 0, done.stderr
+    assert f"{head[:12]} is published, which is later" in done.stdout
+    assert git(clone, "status", "--porcelain", "--branch") == "## main"
+
+
 async def test_jobs_at_once_all_succeed(machines, origin, store):
     put(origin, "new.py", "x = 1\n")
     jobs = [machines(f"job{n}") for n in range(2)]

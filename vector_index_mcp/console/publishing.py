@@ -88,7 +88,7 @@ def _state_of(project: Path, branch: str) -> State:
 async def _publish(
     project: Path, settings: Settings, uri: str, state: State, keep_hours: float
 ) -> Published:
-    objects, is_ancestor = opened(uri), partial(git.is_ancestor, project)
+    objects, is_ancestor = opened(uri), partial(git.lies_before, project)
     if published := await ahead_of(objects, state, is_ancestor):
         return published
     # What is published already is where the work begins.

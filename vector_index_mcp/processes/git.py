@@ -12,6 +12,8 @@ from pathlib import Path
 _log = logging.getLogger(__name__)
 
 _SECONDS = 10.0
+_FETCH_SECONDS = 60.0
+_DEPTH = 1_000  # commits: so far behind a job may be
 
 _OF_A_REPOSITORY = frozenset(
     "GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_COMMON_DIR GIT_PREFIX GIT_NAMESPACE GIT_CONFIG "
@@ -39,7 +41,10 @@ def without_settings() -> dict[str, str]:
 
 
 def revision_of(folder: Path) -> str:
-    """The commit that a folder is at; empty if it is in no repository, or there is no git."""
+    """The commit that a folder is at; empty if it is in no repository, or there is no git.
+
+    Also of a repository of another user: only its own settings count, and nothing of it is run.
+    """
     return _said(folder, "rev-parse", "HEAD", variables=without_settings())
 
 
@@ -67,12 +72,36 @@ def is_ancestor(folder: Path, commit: str, other: str) -> bool:
     return _run(folder, *arguments, variables=environment()) == (0, "")
 
 
+def lies_before(folder: Path, commit: str, other: str) -> bool:
+    """Whether a commit is another one or lies before it, which is fetched if it is not here.
+
+    What a job has checked out knows no later commit. False if that cannot be told: then the other
+    one was removed from its branch, or nobody can be asked.
+    """
+    if not commit or not other:
+        return False
+    if _run(folder, "cat-file", "-e", f"{other}^{{commit}}", variables=environment())[0] != 0:
+        _fetch(folder, other)
+    return is_ancestor(folder, commit, other)
+
+
+def _fetch(folder: Path, commit: str) -> None:
+    """Get a commit from where the repository was cloned; no branch and no file changes."""
+    # Of a whole repository a depth would cut off the history.
+    is_shallow = _said(folder, "rev-parse", "--is-shallow-repository") == "true"
+    depth = (f"--depth={_DEPTH}",) if is_shallow else ()
+    arguments = ("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", *depth, "origin", commit)
+    _run(folder, *arguments, variables=environment(), seconds=_FETCH_SECONDS)
+
+
 def _said(folder: Path, *arguments: str, variables: Mapping[str, str] | None = None) -> str:
     status, said = _run(folder, *arguments, variables=variables or environment())
     return said if status == 0 else ""
 
 
-def _run(folder: Path, *arguments: str, variables: Mapping[str, str]) -> tuple[int | None, str]:
+def _run(
+    folder: Path, *arguments: str, variables: Mapping[str, str], seconds: float = _SECONDS
+) -> tuple[int | None, str]:
     """The status of git and what it says; None if there is no git, or it takes too long."""
     try:
         done = subprocess.run(
@@ -80,7 +109,7 @@ def _run(folder: Path, *arguments: str, variables: Mapping[str, str]) -> tuple[i
             env=variables,
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            timeout=_SECONDS,
+            timeout=seconds,
             check=False,
         )
     except (OSError, subprocess.SubprocessError) as error:
