@@ -13,6 +13,7 @@ from vector_index_mcp.engine.fields import chunk_hash
 from vector_index_mcp.engine.query import Query
 from vector_index_mcp.engine.rank import rank
 from vector_index_mcp.engine.store import Index, Store, schema
+from vector_index_mcp.engine.store.foreign import parts_of
 from vector_index_mcp.engine.store.reach import Reach
 from vector_index_mcp.engine.store.upkeep import Upkeep, unindexed_rows
 from vector_index_mcp.engine.types import (
@@ -461,6 +462,36 @@ async def test_maintenance_changes_nothing_that_can_be_read(store):
     assert (await store.holdings(), await near(store, query, 5), await store.count()) == before
     assert len(await matched(store, ["word"], 50)) == 30
     assert [c.key for c in await matched(store, ["text7"], 5)] == ["7"]
+
+
+@pytest.mark.parametrize("deleted", [0.0, 0.5])
+async def test_files_to_be_given_away_hold_nothing_that_was_deleted(tmp_path, deleted):
+    store = await Store.create(Reach(str(tmp_path)), 0, DIMENSION)
+    folder = tmp_path / "chunks.lance"
+    files = [document(f"{n}.py", f"word text{n}") for n in range(300)]
+    secret, other = document("secret.py", "xylophone7481"), document("known.py", "quagmire5372")
+    await store.replace([secret, other, *files], 1, vectors_of(secret, other, *files))
+    await store.delete(file.key for file in files[: int(deleted * len(files))])
+    await store.maintain()
+    await store.delete(["secret.py"])
+    (folder / "data" / "abandoned.lance").write_text("by a killed process: xylophone7481")
+    before = set(parts_of(folder))
+    count, expected = await store.count(), await store.holdings()
+    await store.renew()
+    assert holding(folder, "quagmire5372", "known.py")  # these bytes can be read
+    assert not holding(folder, "xylophone7481")
+    assert not holding(folder, "secret.py")
+    assert not before & set(parts_of(folder))  # nor the words, where an index packs them
+    assert (await store.count(), await store.holdings()) == (count, expected)
+    assert [c.key for c in await matched(store, ["quagmire5372"])] == ["known.py"]
+    assert await unindexed_rows(store._tables.chunks) == 0
+    store.close()
+
+
+def holding(folder, *words):
+    """The files below a folder that hold all of some words."""
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return [path for path in files if all(word.encode() in path.read_bytes() for word in words)]
 
 
 async def test_maintenance_is_due_after_many_commits_or_rows_and_then_done(store):

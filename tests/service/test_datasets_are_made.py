@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from secrets import token_hex
 
 import anyio
 import pytest
@@ -87,6 +88,31 @@ async def test_more_texts_are_added_and_those_of_the_same_paths_replaced(
     assert sorted(path.name for path in (root / "made").iterdir()) == [
         "index-2", "manifest.json", "metadata.json",
     ]  # fmt: skip
+
+
+async def test_a_dataset_holds_nothing_of_a_text_that_was_replaced(root, tmp_path, embedder):
+    trees = {f"tree_{n}": f"# Tree\n\nIt has {n} leaves.\n" for n in range(60)}
+    secrets = " ".join(token_hex(5) for _ in range(200))
+    ships = f"# Ships\n\nxylophone7481 {secrets}\n"
+    source = texts_in(tmp_path / "texts", ships=ships, **trees)
+    async with serving(root, tmp_path, embedder) as service:
+        await service.make(order(source))
+        assert b"xylophone7481" in all_bytes(root)
+        assert bytes_of_words(root) > 200 * 10
+        more = texts_in(tmp_path / "more", ships="# Ships\n\nquagmire5372\n")
+        await service.make(order(more, is_appended=True))
+    assert b"quagmire5372" in all_bytes(root)
+    assert b"xylophone7481" not in all_bytes(root)
+    assert bytes_of_words(root) < 200 * 10
+
+
+def bytes_of_words(folder):
+    """The size of what words are found by, where they are packed, so that no byte shows them."""
+    return sum(path.stat().st_size for path in folder.rglob("part_*_tokens.lance"))
+
+
+def all_bytes(folder):
+    return b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
 
 
 async def test_what_is_added_to_is_left_as_it_was_until_it_is_done(

@@ -4,7 +4,7 @@ import json
 import os
 import shutil
 import time
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import anyio
@@ -282,6 +282,29 @@ async def test_nothing_that_is_published_names_the_machine(project, store, tmp_p
 
 
 # -- what may be wrong -----------------------------------------------------------------------
+
+
+async def test_nothing_of_a_file_that_was_deleted_is_published(project, clone, store):
+    write(project, {f"{n}.py": f"def pear_{n}():\n    return {n}\n" for n in range(60)})
+    put(project, "spare.py", "name = 'quagmire5372'\n")
+    put(project, "key.py", "name = 'xylophone7481'\n")
+    async with tidied(project):
+        pass
+    (project / "key.py").unlink()
+    await published(project, store)
+    data = b"".join(path.read_bytes() for path in files_in(store))
+    assert b"quagmire5372" in data
+    assert b"xylophone7481" not in data
+    assert b"key.py" not in data
+    write(clone, contents_of(project))
+    async with serving(mirroring(clone, store)) as client:
+        assert (await found(client, "pear_7"))[:1] == ["7.py"]
+        assert (await settled(client))["last_run"]["files_indexed"] == 0
+
+
+def contents_of(root):
+    files = (path for path in root.iterdir() if path.suffix == ".py")
+    return {path.name: path.read_text() for path in files}
 
 
 async def test_where_nothing_is_published_all_is_as_usual(clone, store):
@@ -794,14 +817,18 @@ async def test_what_nobody_would_fetch_is_not_published(project, store, monkeypa
     assert files_in(store) == []
 
 
-async def test_many_jobs_at_once_all_succeed_and_one_has_the_branch(project, clone, store):
-    put(clone, "one.py", "other = 1\n")
+async def test_many_jobs_at_once_all_succeed_and_one_has_the_branch(tmp_path, store):
+    roots = [write(tmp_path / str(number) / "project", FILES) for number in range(4)]
+    for root in roots[1::2]:
+        put(root, "one.py", "other = 1\n")
     done = []
 
-    async with tidied(project) as one, tidied(clone) as other, anyio.create_task_group() as tasks:
-        for number, live in enumerate([one, other, one, other]):
-            state = State("main", str(number) * 40)
-            tasks.start_soon(collect, done, opened(store), live, state)
+    async with AsyncExitStack() as stack:
+        lives = [await stack.enter_async_context(tidied(root)) for root in roots]
+        async with anyio.create_task_group() as tasks:
+            for number, live in enumerate(lives):
+                state = State("main", str(number) * 40)
+                tasks.start_soon(collect, done, opened(store), live, state)
     assert len(done) == 4
     [branch] = files_in(store, "branches")
     snapshot = json.loads(branch.read_text())["snapshot"]

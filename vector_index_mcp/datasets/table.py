@@ -85,9 +85,13 @@ async def adding(folder: Path, known: Collection[str]) -> AsyncIterator[tuple[In
     try:
         keys = [*await index.store.holdings()]
         first = 1 + max((rows.number_in(key) for key in keys), default=-1)
-        await index.store.delete(key for key in keys if rows.path_in(key) in known)
+        replaced = [key for key in keys if rows.path_in(key) in known]
+        await index.store.delete(replaced)
         yield index, Rows(index, first)
-        await index.store.maintain(is_private=True)
+        if replaced:  # a dataset is made to be given away
+            await index.store.renew()
+        else:
+            await index.store.maintain(is_private=True)
     finally:
         index.close()
 

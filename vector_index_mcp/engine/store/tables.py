@@ -100,11 +100,16 @@ async def created(reach: Reach, generation: int) -> Tables:
     with reach.asked("creating"):
         chunks = await db.create_table(chunks_name, schema=schema.CHUNKS, mode=mode)
         files = await db.create_table(files_name, schema=schema.FILES, mode=mode)
-        for column in ("file_path", "document_id"):
-            await chunks.create_index(column, config=BTree())
-        await chunks.create_index("search_text", config=_WORDS_INDEX)
+        await index_words(chunks)
         await files.create_index("file_path", config=BTree())
     return Tables(db, chunks, files, has_details=True)
+
+
+async def index_words(chunks: lancedb.AsyncTable) -> None:
+    """Give a table of chunks the indices it has whatever its model, each in place of an old one."""
+    for column in ("file_path", "document_id"):
+        await chunks.create_index(column, config=BTree())
+    await chunks.create_index("search_text", config=_WORDS_INDEX)
 
 
 async def write_records(reach: Reach, generation: int, rows: pa.Table) -> None:

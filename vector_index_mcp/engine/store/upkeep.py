@@ -8,6 +8,8 @@ from typing import Any
 import lancedb
 from lancedb.index import IvfRq
 
+from vector_index_mcp.engine.store.tables import Tables, index_words
+
 _log = logging.getLogger(__name__)
 
 # What maintenance is for: an unindexed row costs every full-text query 7 us, one of prose 35 us (of
@@ -107,29 +109,45 @@ def kept_for(*, is_local: bool, is_private: bool) -> timedelta:
     return _KEEP_VERSIONS_FOR if is_local else _KEEP_REMOTE_VERSIONS_FOR
 
 
-async def tidy(
-    chunks: lancedb.AsyncTable, files: lancedb.AsyncTable, *, keep: timedelta, is_local: bool
-) -> bool:
+async def rewrite(chunks: lancedb.AsyncTable) -> None:
+    """Write every row and every index anew; what is replaced goes with the old versions.
+
+    `optimize` leaves the rows that were deleted where they are if they are less than a tenth of
+    their file, and their words in the indices. Searches go on: each step is a commit of its own
+    that leaves all rows to be found.
+    """
+    index = await vectors_index(chunks)
+    if index is not None:  # made anew by `tidy`
+        await chunks.drop_index(index.name)
+    await chunks.update(updates_sql={"revision": "revision"})
+    await index_words(chunks)
+
+
+async def tidy(tables: Tables, *, keep: timedelta, is_local: bool) -> bool:
     """Compact, index what is not indexed, drop old versions; whether there was anything to do.
+
+    Where no version has to stay, what a killed process has left of its writes goes, too.
 
     The vectors get an index once nearly all are there: trained on a part, it would have to be
     trained again, and over deleted rows that takes ten times as long.
     """
+    chunks, files = tables.chunks, tables.files
     before = await chunks.version(), await files.version()
+    is_private = keep < _KEEP_VERSIONS_FOR
     index = await vectors_index(chunks)
     if index is not None and (index.num_segments or 0) >= _MOST_SEGMENTS:
         # Made anew once the table is compact; until then, searches compare every vector.
         await chunks.drop_index(index.name)
-    await chunks.optimize(cleanup_older_than=keep)
-    await files.optimize(cleanup_older_than=keep)
+    await chunks.optimize(cleanup_older_than=keep, delete_unverified=is_private)
+    await files.optimize(cleanup_older_than=keep, delete_unverified=is_private)
     if await _are_vectors_worth_an_index(chunks):
         try:
             config = _VECTORS_INDEX if is_local else _REMOTE_VECTORS_INDEX
             await chunks.create_index("vector", config=config)
         except (RuntimeError, ValueError) as error:  # vectors that are all alike, say
             _log.warning("vectors are compared one by one: %s", error)
-    if keep < _KEEP_VERSIONS_FOR:
-        await chunks.optimize(cleanup_older_than=keep)  # what the index has replaced
+    if is_private:  # what the index has replaced
+        await chunks.optimize(cleanup_older_than=keep, delete_unverified=is_private)
     return (await chunks.version(), await files.version()) != before
 
 

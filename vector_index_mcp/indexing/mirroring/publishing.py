@@ -87,7 +87,8 @@ async def publish(objects: Objects, live: Live, state: State, is_ancestor: IsAnc
         StoreError: If the index cannot be read, is empty, or is what nobody would fetch.
     """
     before = await _current(objects, state.branch)
-    files = await _files_of(live)
+    base = before or await _first_current(objects, state.bases)
+    files = await _given_away(live, {} if base is None else base[1].files)
     found = records.published(record for record, _ in live.ledger.all())
     document = records.dumped(found)
     model = live.index.manifest.model
@@ -109,7 +110,6 @@ async def publish(objects: Objects, live: Live, state: State, is_ancestor: IsAnc
         return _done(state, *before)
     places = {blob.digest: place for place, blob in files.values()}
     upload = _Upload(objects, snapshot, places, document)
-    base = before or await _first_current(objects, state.bases)
     await upload.run({} if base is None else base[1].blobs)
     # Not before: until now the branch had another one, which stays for hours after this.
     snapshot = replace(snapshot, created=int(layout.current_time()))
@@ -143,6 +143,18 @@ async def _is_behind(state: State, published: Snapshot, is_ancestor: IsAncestor)
     if not state.commit or state.commit == published.commit:
         return False
     return await anyio.to_thread.run_sync(is_ancestor, state.commit, published.commit)
+
+
+async def _given_away(live: Live, published: Mapping[str, Blob]) -> Mapping[str, tuple[Path, Blob]]:
+    """The files of the table of chunks, without anything of what was ever deleted from it.
+
+    Those that are `published` as they are went through this, and stay: others have them already.
+    """
+    files = await _files_of(live)
+    if {path: blob for path, (_, blob) in files.items()} == published:
+        return files
+    await live.index.store.renew()
+    return await _files_of(live)
 
 
 async def _files_of(live: Live) -> Mapping[str, tuple[Path, Blob]]:
