@@ -17,8 +17,8 @@ from vector_index_mcp.engine.bert import Bert, Layer, Pair
 from vector_index_mcp.engine.model import Model
 from vector_index_mcp.engine.types import Vectors
 
-# Of a batch. More gain nothing, and each takes 20 kB while it is computed: 317 MB at most beside 382
-# with twice as many, at 1.05 times the chunks a second (AVX2, two threads; a quarter: 0.95).
+# Of a batch. More gain nothing, and each takes 20 kB while it is computed: 317 MB at most, beside
+# 382 with twice as many. Half as many: 0.9 times the chunks a second with two threads (AVX2).
 _MOST_TOKENS = 1_024
 
 _Linear = Callable[[torch.Tensor], torch.Tensor]
