@@ -20,6 +20,7 @@ from vector_index_mcp.datasets.registry import LoadError, Registry
 from vector_index_mcp.datasets.workshop import Order, Workshop
 from vector_index_mcp.engine.prose.stems import asked_stems
 from vector_index_mcp.engine.types import Vector
+from vector_index_mcp.engine.wording import is_of_model
 from vector_index_mcp.errors import EmbeddingError, VectorIndexError
 from vector_index_mcp.indexing.remedies import Remedies
 
@@ -262,7 +263,7 @@ def _refusal_of(dataset: Dataset, meaning: _Meaning) -> Refusal | None:
     name, model, facts = dataset.manifest.id, dataset.model, dataset.facts
     if meaning.vector is None:
         return meaning.refusal
-    if dataset.digest and dataset.digest != meaning.digest:
+    if dataset.digest and not is_of_model(dataset.digest, meaning.digest):
         return failed(
             f"dataset '{name}' was made with other weights of the model {model} than those that "
             "are here; make it anew"

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vector_index_mcp.engine.types import ModelIdentity
-from vector_index_mcp.engine.wording import WHOLE, WORDS, of_code
+from vector_index_mcp.engine.wording import WHOLE, WORDS, is_of_model, of_code
 
 MODEL = ModelIdentity("some/model", "ab" * 32, 384)
 
@@ -48,9 +48,16 @@ def test_vectors_of_words_alone_are_those_of_another_model():
     other = WORDS.identity(MODEL)
     assert (other.dimension, len(other.digest)) == (384, 64)
     assert other.digest != MODEL.digest
-    assert other.name == "some/model, words only"
+    assert other.name == MODEL.name
     assert WHOLE.identity(MODEL) == MODEL
     assert WHOLE.given("a.b(c)") == "a.b(c)"
+
+
+def test_a_question_asks_vectors_of_either_wording_and_of_no_other_model():
+    for wording in (WHOLE, WORDS):
+        assert is_of_model(wording.identity(MODEL).digest, MODEL.digest)
+    assert not is_of_model("cd" * 32, MODEL.digest)
+    assert not is_of_model(MODEL.digest, WORDS.digest(MODEL.digest))
 
 
 @pytest.mark.parametrize(
