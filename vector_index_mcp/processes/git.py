@@ -64,14 +64,6 @@ def default_branch_of(folder: Path) -> str:
     return named.removeprefix("origin/")
 
 
-def is_ancestor(folder: Path, commit: str, other: str) -> bool:
-    """Whether a commit is another one or lies before it; False if that cannot be told."""
-    if not commit or not other:
-        return False
-    arguments = ("merge-base", "--is-ancestor", commit, other)
-    return _run(folder, *arguments, variables=environment()) == (0, "")
-
-
 def lies_before(folder: Path, commit: str, other: str) -> bool:
     """Whether a commit is another one or lies before it, which is fetched if it is not here.
 
@@ -80,9 +72,10 @@ def lies_before(folder: Path, commit: str, other: str) -> bool:
     """
     if not commit or not other:
         return False
-    if _run(folder, "cat-file", "-e", f"{other}^{{commit}}", variables=environment())[0] != 0:
+    status, _ = _run(folder, "cat-file", "-e", f"{other}^{{commit}}")
+    if status != 0:
         _fetch(folder, other)
-    return is_ancestor(folder, commit, other)
+    return _run(folder, "merge-base", "--is-ancestor", commit, other) == (0, "")
 
 
 def _fetch(folder: Path, commit: str) -> None:
@@ -91,22 +84,32 @@ def _fetch(folder: Path, commit: str) -> None:
     is_shallow = _said(folder, "rev-parse", "--is-shallow-repository") == "true"
     depth = (f"--depth={_DEPTH}",) if is_shallow else ()
     arguments = ("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", *depth, "origin", commit)
-    _run(folder, *arguments, variables=environment(), seconds=_FETCH_SECONDS)
+    _run(folder, *arguments, seconds=_FETCH_SECONDS)
 
 
 def _said(folder: Path, *arguments: str, variables: Mapping[str, str] | None = None) -> str:
-    status, said = _run(folder, *arguments, variables=variables or environment())
+    status, said = _run(folder, *arguments, variables=variables)
     return said if status == 0 else ""
 
 
 def _run(
-    folder: Path, *arguments: str, variables: Mapping[str, str], seconds: float = _SECONDS
+    folder: Path,
+    *arguments: str,
+    variables: Mapping[str, str] | None = None,
+    seconds: float = _SECONDS,
 ) -> tuple[int | None, str]:
-    """The status of git and what it says; None if there is no git, or it takes too long."""
+    """The status of git and what it says; None if there is no git, or it takes too long.
+
+    Args:
+        folder: Where it is asked.
+        arguments: Of the program.
+        variables: Its environment; the user's if there are none.
+        seconds: How long it may take.
+    """
     try:
         done = subprocess.run(
             ["git", "-C", str(folder), *arguments],
-            env=variables,
+            env=environment() if variables is None else variables,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=seconds,
