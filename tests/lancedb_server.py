@@ -40,6 +40,10 @@ class LanceServer:
     def __init__(self):
         self.tables = {}
         self.asked = []
+        self.indices = {}
+        """The columns of each table that are indexed, or will be."""
+        self.looks_until_indexed = 0
+        """How often it says that an index is not there yet."""
         self.status = 0
         """Of every answer; 0 for those that are deserved."""
 
@@ -55,14 +59,18 @@ class LanceServer:
         table = self.tables.get(name)
         if table is None:
             return 404, {"error": "not found"}
-        return 200, self._done(name, table, verb, body)
+        return 200, self._done(name, table, verb, path, body)
 
-    def _done(self, name, table, verb, body):
+    def _done(self, name, table, verb, path, body):
         if verb == "describe":
             fields = [_field_of(field) for field in table.schema]
             return {"table": name, "version": 1, "schema": {"fields": fields}}
         if verb == "count_rows":
             return table.num_rows
+        if verb == "create_index":
+            self.indices.setdefault(name, []).append(json.loads(body)["column"])
+        if verb == "index":
+            return self._index(name, path)
         if verb == "query":
             return _queried(table, json.loads(body))
         if verb in {"insert", "merge_insert"}:
@@ -71,7 +79,15 @@ class LanceServer:
             kind = pa.list_(pa.float32(), 64)
             added = table.append_column("vector", pa.nulls(table.num_rows, kind))
             self.tables[name] = added
-        return {"indexes": []} if verb == "index" else {"version": 8}
+        return {"version": 8}
+
+    def _index(self, name, path):
+        """What is said of one index, or of all that a table has."""
+        if path.endswith("/stats/"):
+            return {"num_indexed_rows": 0, "num_unindexed_rows": 0, "index_type": "BTREE"}
+        self.looks_until_indexed -= 1
+        columns = self.indices.get(name, []) if self.looks_until_indexed < 0 else []
+        return {"indexes": [{"index_name": f"{c}_idx", "columns": [c]} for c in columns]}
 
     def _insert(self, name, table, rows, verb):
         key = "file_path" if verb == "merge_insert" else "document_id"

@@ -1,5 +1,7 @@
 """An index at db://: LanceDB's own server, of which a fake knows the paths."""
 
+from datetime import timedelta
+
 import pytest
 from fakes import FakeEmbedder
 from lancedb_server import KEY, lancedb_server
@@ -8,6 +10,7 @@ from serving import call, codebase_of, failing_call, found, serving, settled, st
 from waiting import eventually
 from writing import write
 
+from vector_index_mcp.engine.store import tables
 from vector_index_mcp.engine.table_server import Server
 from vector_index_mcp.indexing.place import Remote
 
@@ -46,6 +49,27 @@ async def test_a_project_is_indexed_found_and_known_to_the_next_start(server, pr
     async with serving(codebase_at(host, project)) as client:
         assert (await settled(client, with_vectors=False))["last_run"]["files_read"] == 0
     assert not any("optimize" in path for path in served.asked)
+
+
+async def test_nothing_is_written_before_the_server_has_made_its_indices(server, project):
+    served, host = server
+    served.looks_until_indexed = 2
+    async with serving(codebase_at(host, project)) as client:
+        await settled(client, with_vectors=False)
+    looks = [n for n, path in enumerate(served.asked) if path.endswith("chunks/index/list/")]
+    writes = [n for n, path in enumerate(served.asked) if "chunks" in path and "insert" in path]
+    assert looks[2] < writes[0]
+
+
+async def test_a_server_that_is_late_with_its_indices_is_not_waited_for_for_ever(
+    server, project, monkeypatch, caplog
+):
+    monkeypatch.setattr(tables, "_BUILT_WITHIN", timedelta(seconds=1))
+    served, host = server
+    served.looks_until_indexed = 1_000
+    async with serving(codebase_at(host, project)) as client:
+        assert (await settled(client, with_vectors=False))["indexed_file_count"] == 2
+    assert "has not made the indices of chunks yet" in caplog.text
 
 
 async def test_another_project_is_refused(server, project, tmp_path):

@@ -1,6 +1,8 @@
 """The open tables of a generation, and how they are called."""
 
 import functools
+import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal
@@ -11,6 +13,9 @@ from lancedb.index import FTS, BTree
 
 from vector_index_mcp.engine.store import schema
 from vector_index_mcp.engine.store.reach import Reach
+from vector_index_mcp.errors import StoreError
+
+_log = logging.getLogger(__name__)
 
 # Every read sees the latest commit, of this process or another; measured to cost nothing locally.
 _CONSISTENCY = timedelta(0)
@@ -20,8 +25,10 @@ _CLIENT = {
     "retry_config": {"retries": 1},
     "timeout_config": {"connect_timeout": timedelta(seconds=5), "timeout": timedelta(seconds=60)},
 }
+_BUILT_WITHIN = timedelta(seconds=30)  # the indices of empty tables, by a server
 _REMOTE_OPTIONS = {"connect_timeout": "5s", "timeout": "30s", "client_max_retries": "1"}
 
+_KEYS, _WORDS = ("file_path", "document_id"), "search_text"
 _WORDS_INDEX = FTS(
     base_tokenizer="whitespace",  # search_text holds prepared words (engine.words)
     lower_case=False,
@@ -102,14 +109,30 @@ async def created(reach: Reach, generation: int) -> Tables:
         files = await db.create_table(files_name, schema=schema.FILES, mode=mode)
         await index_words(chunks)
         await files.create_index("file_path", config=BTree())
+    if reach.is_server:
+        await _until_indexed(reach, chunks, (*_KEYS, _WORDS))
+        await _until_indexed(reach, files, ("file_path",))
     return Tables(db, chunks, files, has_details=True)
 
 
 async def index_words(chunks: lancedb.AsyncTable) -> None:
     """Give a table of chunks the indices it has whatever its model, each in place of an old one."""
-    for column in ("file_path", "document_id"):
+    for column in _KEYS:
         await chunks.create_index(column, config=BTree())
-    await chunks.create_index("search_text", config=_WORDS_INDEX)
+    await chunks.create_index(_WORDS, config=_WORDS_INDEX)
+
+
+async def _until_indexed(reach: Reach, table: lancedb.AsyncTable, columns: Sequence[str]) -> None:
+    """Wait until a server has made the indices that it was told to make; not for ever.
+
+    It makes them after it has answered, and a search for words fails before.
+    """
+    names = [f"{column}_idx" for column in columns]  # as LanceDB names them
+    try:
+        with reach.asked("indexing"):
+            await table.wait_for_index(names, timeout=_BUILT_WITHIN)
+    except StoreError as error:
+        _log.warning("the server has not made the indices of %s yet: %s", table.name, error)
 
 
 async def write_records(reach: Reach, generation: int, rows: pa.Table) -> None:
