@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import os
 import shutil
 import subprocess
 import threading
@@ -94,6 +95,15 @@ async def test_a_file_saved_by_renaming_over_it_is_found_by_its_new_text_only(cl
     await holds(client, "fig", "one.py")
     await holds(client, "apple")
     assert "one.py~" not in await found(client, "one.py~")
+
+
+async def test_a_file_from_the_far_future_is_indexed_and_followed_like_any_other(client, project):
+    write(project, {"late.py": "kiwi\n"})
+    os.utime(project / "late.py", (10_500_000_000, 10_500_000_000))  # in the year 2302
+    await holds(client, "kiwi", "late.py")
+    (project / "late.py").write_text("lime\n")
+    os.utime(project / "late.py", (10_500_000_001, 10_500_000_001))
+    await holds(client, "lime", "late.py")
 
 
 async def test_a_deleted_file_is_forgotten(client, project):

@@ -5,6 +5,7 @@ import os
 import stat
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Protocol
 
 from vector_index_mcp.errors import ProjectError
@@ -23,6 +24,7 @@ UNKNOWN: Stamp = (0, 0, 0)
 """No file has it, so whoever looks next takes the file for changed."""
 
 _SECOND_NS = 1_000_000_000
+_LATEST_NS = (1 << 63) - 1  # in the year 2262: what a column of 64 bits holds
 _COARSEST_NS = 2 * _SECOND_NS  # FAT's; ext2, ext3 and HFS+ have seconds
 
 
@@ -55,8 +57,21 @@ class Changes:
 
 
 def stamp_of(status: os.stat_result) -> Stamp:
-    """What differs between two states of a file."""
-    return (status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+    """What differs between two states of a file.
+
+    Some file systems have times that no index holds, after 2262 or before 1677: the next that it
+    does stands for them.
+    """
+    return (status.st_size, _storable(status.st_mtime_ns), _storable(status.st_ctime_ns))
+
+
+def modified_at(status: os.stat_result) -> datetime:
+    """When a file was written, as its stamp says."""
+    return datetime.fromtimestamp(stamp_of(status)[1] / _SECOND_NS, UTC)
+
+
+def _storable(time: int) -> int:
+    return min(max(time, -_LATEST_NS), _LATEST_NS)
 
 
 def may_recur(stamp: Stamp, now: int) -> bool:

@@ -8,7 +8,9 @@ import tempfile
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
+from unittest import mock
 
+import pyarrow as pa
 import pytest
 from drawn import examples
 from folders import look
@@ -26,6 +28,7 @@ from vector_index_mcp.files.scan import (
     Tree,
     compare,
     may_recur,
+    modified_at,
     stamp_of,
     walk,
 )
@@ -74,6 +77,17 @@ def test_a_walk_finds_every_file_with_its_stamp(project: Path) -> None:
     for path, stamp in found.items():
         status = (project / path).stat()
         assert stamp == (status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+
+
+@pytest.mark.parametrize("year", [1, 1600, 2263, 9999, 33_658])
+def test_a_time_that_no_index_holds_is_taken_for_the_next_that_it_does(year: int) -> None:
+    seconds = (year - 1970) * 31_556_952
+    status = mock.Mock(
+        st_size=1, st_mtime_ns=seconds * 10**9, st_ctime_ns=0, spec_set=os.stat_result
+    )
+    stamp = stamp_of(status)
+    assert pa.array([stamp[1]], pa.int64())[0].as_py() == stamp[1]
+    assert 1677 <= modified_at(status).year <= 2262
 
 
 def test_a_walk_of_a_folder_finds_what_is_below_it(project: Path) -> None:

@@ -5,8 +5,9 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 
+from vector_index_mcp.files.scan import modified_at
 from vector_index_mcp.notes.limits import MOST_SHOWN
 from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.store.disk import Disk
@@ -96,8 +97,7 @@ class Shelf:
                 self._kept.move_to_end(path)
                 return kept[1]
         text = self._disk.read_text(path) or ""
-        moment = datetime.fromtimestamp(status.st_mtime, UTC)
-        read = Read.of(name, text, moment)
+        read = Read.of(name, text, modified_at(status))
         self._keep(path, stamp, read, others_go=is_kept)
         return read
 
