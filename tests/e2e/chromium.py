@@ -33,9 +33,16 @@ os.dup2(pipes[1], 4)
 os.execv(sys.argv[3], sys.argv[3:])
 """
 
+# What the protocol answers if a page is left in the middle of an evaluation.
+_LEFT = ("context was destroyed", "Inspected target navigated or closed")
+
 needs_chromium = pytest.mark.skipif(
     PROGRAM is None, reason="there is no `chromium` on the PATH (apt-get install chromium)"
 )
+
+
+class PageLeftError(Exception):
+    """Raised when a page went to another one while it was asked something."""
 
 
 class Tab:
@@ -77,11 +84,17 @@ class Tab:
         assert "exceptionDetails" not in answer, answer["exceptionDetails"]
         return answer["result"].get("value")
 
+    async def _is_true(self, expression: str) -> bool:
+        try:
+            return bool(await self.value(f"Boolean({expression})"))
+        except PageLeftError:
+            return False
+
     async def until(self, expression: str, seconds: float = PATIENCE_SECONDS) -> None:
         """Wait until it comes to something true."""
         try:
             with anyio.fail_after(seconds):
-                while not await self.value(f"Boolean({expression})"):  # noqa: ASYNC110 - no event
+                while not await self._is_true(expression):  # noqa: ASYNC110 - no event
                     await anyio.sleep(_POLL_SECONDS)
         except TimeoutError:
             page = await self.value("document.body.innerText")
@@ -135,14 +148,17 @@ class Browser:
 
     async def send(self, method: str, values: dict[str, Any], session: str = "") -> dict[str, Any]:
         number = next(self._numbers)
-        message = {"id": number, "method": method, "params": values}
+        asked = {"id": number, "method": method, "params": values}
         if session:
-            message["sessionId"] = session
-        os.write(self._writing, json.dumps(message).encode() + b"\0")
+            asked["sessionId"] = session
+        os.write(self._writing, json.dumps(asked).encode() + b"\0")
         with anyio.fail_after(PATIENCE_SECONDS):
             while number not in self._answers:
                 await self._arrived.wait()
         answer = self._answers.pop(number)
+        message = answer.get("error", {}).get("message", "")
+        if any(sign in message for sign in _LEFT):
+            raise PageLeftError
         assert "error" not in answer, (method, answer["error"])
         return answer["result"]
 
