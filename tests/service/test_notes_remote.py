@@ -1,5 +1,9 @@
 """Notes on several machines with one remote: nothing that anybody has written is lost."""
 
+import threading
+
+import anyio
+import anyio.to_thread
 import pytest
 from machines import git, gone, joined, remote_at, running
 from waiting import eventually
@@ -233,3 +237,31 @@ async def test_credentials_of_an_address_are_never_told(tmp_path, caplog):
     for text in (str(answers), caplog.text, log):
         assert "s3cr3t" not in text
         assert "user:" not in text
+
+
+async def test_who_asks_while_a_push_is_under_way_gets_what_came_after_it(homes):
+    """That push has looked at the remote before, and cannot answer for what is there now."""
+    async with running(homes[0]) as laptop, running(homes[1]) as desktop:
+        await both_begin(laptop, desktop)
+        remote = desktop.notes.syncing._remote
+        push, is_pushed, may_end = remote.push, threading.Event(), threading.Event()
+
+        def push_and_linger(*arguments):
+            push(*arguments)
+            is_pushed.set()
+            may_end.wait()
+
+        remote.push = push_and_linger
+        try:
+            await desktop.done("update_project_main", project_id="desktop", content="# D\n")
+            await anyio.to_thread.run_sync(is_pushed.wait)
+            await laptop.synced()
+            await laptop.done("update_project_main", project_id="laptop", content="# L\n")
+            await laptop.synced()
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(desktop.synced)
+                await eventually(lambda: not desktop.notes.syncing._asked.empty())
+                may_end.set()
+        finally:
+            may_end.set()
+        assert (desktop.home / "projects/laptop/main.md").exists()

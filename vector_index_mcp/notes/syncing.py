@@ -7,10 +7,12 @@ again, with growing pauses. Where the remote's history was rewritten, what it wa
 """
 
 import logging
+import queue
 import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 
@@ -42,7 +44,7 @@ class Syncing:
         self._wanted = threading.Event()
         self._stopping = remote.stopping
         self._thread: threading.Thread | None = None
-        self._asked: list[Future[bool]] = []
+        self._asked: queue.SimpleQueue[Future[bool]] = queue.SimpleQueue()
         self._next_fetch = 0.0
         self.problem = ""
         """Why the last try failed; empty if it did not."""
@@ -63,17 +65,16 @@ class Syncing:
         self._wanted.set()
         if self._thread is not None:
             self._thread.join()
-        self._answer(error=Refusal(Code.GIT_ERROR, "the service ends"))
+        _answer(self._all_asked(), error=Refusal(Code.GIT_ERROR, "the service ends"))
 
     def look(self) -> None:
         """Say that there are new commits. Returns at once."""
         self._wanted.set()
 
     def now(self) -> "Future[bool]":
-        """Have everything fetched and pushed; whether there was something to push to."""
+        """Have everything fetched and pushed from now on; whether there was a remote for it."""
         asked: Future[bool] = Future()
-        self._asked.append(asked)
-        self._next_fetch = 0.0
+        self._asked.put(asked)
         self._wanted.set()
         return asked
 
@@ -116,33 +117,36 @@ class Syncing:
             if self._stopping.wait(_BURST_SECONDS):
                 return
             self._wanted.clear()
+            # Who asks after this is answered by the next round: this one may have fetched already.
+            asked = self._all_asked()
+            if asked:
+                self._next_fetch = 0.0
             try:
                 had_remote = self._sync()
             except (Refusal, OSError) as error:
                 self.problem = str(error)
                 _log.warning("the remote is not up to date: %s", error)
-                self._answer(error=error)
+                _answer(asked, error=error)
                 self._next_fetch = time.monotonic() + pause
                 pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
                 self._wait_out(self._next_fetch)
             else:
                 self.problem, pause = "", _FIRST_PAUSE_SECONDS
-                self._answer(had_remote)
+                _answer(asked, had_remote)
 
     def _wait_out(self, until: float) -> None:
         """Wait, unless somebody asks; a new commit alone is no reason to hurry."""
-        while (left := until - time.monotonic()) > 0 and not self._asked:
+        while (left := until - time.monotonic()) > 0 and self._asked.empty():
             if self._stopping.wait(min(left, _BURST_SECONDS)):
                 return
         self._wanted.set()
 
-    def _answer(self, had_remote: bool = False, error: Exception | None = None) -> None:
-        asked, self._asked = self._asked, []
-        for each in asked:
-            if error is not None:
-                each.set_exception(error)
-            else:
-                each.set_result(had_remote)
+    def _all_asked(self) -> "list[Future[bool]]":
+        asked: list[Future[bool]] = []
+        with suppress(queue.Empty):
+            while True:
+                asked.append(self._asked.get_nowait())
+        return asked
 
     def _sync(self) -> bool:
         address = self._remote.address()
@@ -264,6 +268,16 @@ class Syncing:
         for each in news:
             _log.info("%s", each)
         self.news = [*self.news, *news][-_MOST_NEWS:]
+
+
+def _answer(
+    asked: "list[Future[bool]]", had_remote: bool = False, error: Exception | None = None
+) -> None:
+    for each in asked:
+        if error is not None:
+            each.set_exception(error)
+        else:
+            each.set_result(had_remote)
 
 
 def _today() -> str:
