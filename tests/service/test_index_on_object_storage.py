@@ -316,6 +316,8 @@ async def test_who_is_stopped_while_it_fences_undoes_nothing(folders, uri, serve
             held.release()
             stopped.send(signal.SIGCONT)
             await stopped.says(is_writer=False, state="WATCHING")
+            # It has fenced out the other, late, and may be the first to take the lease again.
+            await stopped.end()
             await eventually(lambda: _is_complete(client))
     await is_like_fresh(uri, other)
 
