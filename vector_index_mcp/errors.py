@@ -70,6 +70,8 @@ class Problem(StrEnum):
     """Another process is the index's writer."""
     INDEX_MISSING = auto()
     """There is no index yet."""
+    FAULT = auto()
+    """An error of this program, which nobody foresaw."""
     STORE_SILENT = auto()
     """The object store cannot be reached, or does not answer."""
     STORE_FOLDER = auto()

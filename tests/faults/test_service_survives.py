@@ -24,7 +24,7 @@ from waiting import eventually
 from writing import write
 
 from vector_index_mcp.errors import StoreError
-from vector_index_mcp.indexing import indexer
+from vector_index_mcp.indexing import indexer, keeper
 from vector_index_mcp.indexing.keeper import Role
 from vector_index_mcp.indexing.ledger import INDEXED
 from vector_index_mcp.indexing.preparing import child as child_module
@@ -390,3 +390,97 @@ async def test_a_project_moved_away_and_back_is_not_forgotten(project, embedder,
         await first_found(client, "banana", "two.py")
         await settled(client)
     assert len(embedder.texts) == 14
+
+
+class Mistake:
+    """An error of this program, in one of its functions: that raises what nobody expects of it."""
+
+    def __init__(self, function, times):
+        self.tries = 0
+        self._function, self._times = function, times
+
+    async def __call__(self, *arguments, **options):
+        self.tries += 1
+        if self.tries <= self._times:
+            raise KeyError("nobody foresaw this")
+        return await self._function(*arguments, **options)
+
+
+def make_mistakes(codebase, where, times):
+    """Have `times` calls of the function that does `where` fail, in a service about to run."""
+    index = codebase.index
+    owner, name = {
+        "opening": (index._keeper.opener, "open"),
+        "committing": (index.pipeline, "commit"),
+        "embedding": (index.cached_embedder, "vectors_of"),
+    }[where]
+    mistake = Mistake(getattr(owner, name), times)
+    setattr(owner, name, mistake)
+    return mistake
+
+
+@pytest.fixture
+def pauses(monkeypatch):
+    """Between two tries of what has failed by an error of this program: as long as a test says."""
+    return lambda *seconds: monkeypatch.setattr(keeper, "_FAULT_SECONDS", seconds)
+
+
+@pytest.mark.parametrize("where", ["opening", "committing", "embedding"])
+async def test_an_error_that_nobody_foresaw_is_told_and_ends_nothing(
+    project, embedder, pauses, where
+):
+    pauses(0.01)
+    codebase = codebase_of(project, embedder)
+    mistake = make_mistakes(codebase, where, times=3)
+    async with serving(codebase) as client:
+        await first_found(client, "apple", "one.py")
+        await is_as_fresh(client, project)
+        assert mistake.tries > 3
+        assert (await status_of(client))["error_message"] is None
+
+
+async def test_what_is_indexed_is_found_while_an_error_of_ours_lasts(project, embedder, pauses):
+    async with serving(codebase_of(project, embedder)) as client:
+        await settled(client)
+    pauses(3_600.0)
+    codebase = codebase_of(project, embedder)
+    mistake = make_mistakes(codebase, "committing", times=1)
+    async with serving(codebase) as client:
+        await settled(client)
+        write(project, {"two.py": "banana = 1\n"})
+
+        async def is_error():
+            status = await status_of(client)
+            return status["status"] == "ERROR" and status
+
+        status = await eventually(is_error)
+        assert "an error of this program keeps the index (KeyError)" in status["error_message"]
+        assert "please report it" in status["error_message"]
+        assert "one.py" in await found(client, "apple")
+        assert (await call(client, "trigger_index"))["complete"]  # who asks need not wait an hour
+        assert mistake.tries == 2
+        assert "two.py" in await found(client, "banana")
+        await is_as_fresh(client, project)
+
+
+async def test_an_error_of_ours_that_lasts_is_met_less_and_less_often(project, embedder, pauses):
+    pauses(0.01, 0.01, 3_600.0)
+    codebase = codebase_of(project, embedder)
+    mistake = make_mistakes(codebase, "opening", times=9)
+    async with serving(codebase):
+
+        async def is_pausing():
+            return mistake.tries == 3
+
+        await eventually(is_pausing)
+        await codebase.index._keeper.wait()
+        assert mistake.tries == 3
+
+
+async def test_a_command_that_meets_an_error_of_ours_ends_with_it(project, embedder):
+    codebase = codebase_of(project, embedder)
+    make_mistakes(codebase, "committing", times=1)
+    async with codebase.running(Role.VISITOR):
+        run = await codebase.index.trigger(force_reindex=False)
+        await run.finished.wait()
+        assert "an error of this program keeps the index (KeyError)" in run.error

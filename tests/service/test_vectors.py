@@ -12,6 +12,7 @@ from vector_index_mcp.codebase.remedies import REMEDIES
 from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.store.index import Manifest, discard
+from vector_index_mcp.engine.types import UnembeddedChunk
 from vector_index_mcp.errors import ModelNotFoundError, StorageError
 from vector_index_mcp.files.scan import Changes
 from vector_index_mcp.indexing import vectors
@@ -130,6 +131,26 @@ async def test_what_was_computed_for_an_index_that_was_replaced_is_not_written(t
 
     assert len(await live.index.store.unembedded(["a.py"])) == 1
     assert live.ledger.waiting_of("a.py") == 1
+
+
+async def test_a_row_that_a_damaged_page_gives_for_another_file_is_passed_over(tmp_path):
+    """An index over `file_path` may say what the page of that column does not say any more."""
+    write(tmp_path, {"project/a.py": "apple = 1\n"})
+    embedder = FakeEmbedder()
+    model = await embedder.identity()
+    codebase, uri = codebase_of(tmp_path / "project", embedder), str(tmp_path / "index")
+    index, ledger = await with_one_file(uri, model, codebase.index.pipeline)
+    live = Live(index, ledger, Activity(), lambda: None, lambda: None, REMEDIES)
+    unembedded = index.store.unembedded
+
+    async def with_another(keys):
+        return [UnembeddedChunk("b\x00py", "hash", "", "pear"), *await unembedded(keys)]
+
+    index.store.unembedded = with_another
+    await vectors.Vectors(live, codebase.index.cached_embedder, lambda: False).embed_batch(model)
+    assert not ledger.is_waiting
+    [text] = embedder.texts
+    assert "apple" in text
 
 
 async def with_one_file(uri, model, pipeline):

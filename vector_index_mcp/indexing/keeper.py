@@ -6,6 +6,8 @@ given up and opened again: by then it may be another process's.
 """
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -14,7 +16,7 @@ import anyio
 import anyio.to_thread
 
 from vector_index_mcp.engine.store.reach import is_local, is_server
-from vector_index_mcp.errors import ForeignIndexError, ProjectError, StoreError
+from vector_index_mcp.errors import ForeignIndexError, Problem, ProjectError, StoreError
 from vector_index_mcp.files.folder import Folder, Folders, absence_of
 from vector_index_mcp.files.ignore import Ignore
 from vector_index_mcp.indexing.activity import Activity
@@ -46,6 +48,8 @@ _LOSS_SECONDS = 1.0  # between two looks whether our index is gone
 _FETCH_PATIENCE_SECONDS = 5.0  # for a shared index on its way
 _REOPEN_SECONDS = 5.0  # between two tries to open an index that cannot be opened
 _FOREIGN_SECONDS = 60.0  # the same of one that is another owner's
+# The same after the first, the second, ... fault of ours in a row: each try may read all files.
+_FAULT_SECONDS = (5.0, 60.0, 600.0, 3_600.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +128,7 @@ class Keeper:
         self._tried = Signal()
         self._is_trying = False
         self._is_pausing = False
+        self._faults, self._last_fault = 0, float("-inf")
 
     async def work(self, role: Role) -> None:
         """Keep the index; open it again whenever it is lost."""
@@ -132,15 +137,15 @@ class Keeper:
             while (opened := await self._open_as_writer(role)) is not None:
                 kept = self._assembled(opened)
                 async with anyio.create_task_group() as tasks:
-                    tasks.start_soon(self._keep, role, kept)
+                    tasks.start_soon(self._keep_or_give_up, role, kept)
                     await kept.indexer.live.lost.wait()
                     tasks.cancel_scope.cancel()
                 with anyio.CancelScope(shield=True):
                     await self._let_go(kept)
                 if role is not Role.KEEPER:
                     break
-                if kept.indexer.live.failure is not None:
-                    await self._next_try(_REOPEN_SECONDS)
+                if (failure := kept.indexer.live.failure) is not None:
+                    await self._next_try(self._pause_after(failure))
             meanwhile.cancel_scope.cancel()
         self._note_try()
 
@@ -169,6 +174,22 @@ class Keeper:
         )
         vectors = Vectors(live, self._embedder, indexer.is_text_first)
         return Kept(indexer, vectors, freshness)
+
+    async def _keep_or_give_up(self, role: Role, kept: "Kept") -> None:
+        try:
+            with _faults_reported():
+                await self._keep(role, kept)
+        except StoreError as error:
+            kept.indexer.live.give_up(error)
+
+    def _pause_after(self, error: StoreError) -> float:
+        """How long to wait before the index is opened again, in seconds."""
+        if error.problem is not Problem.FAULT:
+            return _REOPEN_SECONDS
+        now = anyio.current_time()
+        is_new = now - self._last_fault > _FAULT_SECONDS[-1] * 2
+        self._faults, self._last_fault = 0 if is_new else self._faults + 1, now
+        return _FAULT_SECONDS[min(self._faults, len(_FAULT_SECONDS) - 1)]
 
     async def _keep(self, role: Role, kept: "Kept") -> None:
         self.kept, indexer = kept, kept.indexer
@@ -205,8 +226,10 @@ class Keeper:
         """Give up an index whose folder is gone: it may be another process's now."""
         problem, failure = self._folders.absence(), kept.indexer.live.failure
         reason = _LOST if problem is None else str(problem)
-        if not is_local(self.opener.uri):
-            reason = self._options.remedies.told(failure) if failure else kept.indexer.live.loss
+        if failure is not None:
+            reason = self._options.remedies.told(failure)
+        elif not is_local(self.opener.uri):
+            reason = kept.indexer.live.loss
         _log.warning("%s", reason)
         self.kept = None
         kept.indexer.end(reason)
@@ -225,7 +248,8 @@ class Keeper:
                     if await self.opener.has_writer():
                         self._state.enter(State.WATCHING)
                 elif await self.opener.become_writer():
-                    return await self.opener.open()
+                    with _faults_reported():
+                        return await self.opener.open()
                 else:
                     self._state.enter(State.WATCHING)
                     delay = self.opener.seconds_between_looks
@@ -234,7 +258,7 @@ class Keeper:
             except StoreError as error:
                 self._state.enter(State.ERROR, self._options.remedies.told(error))
                 is_foreign = isinstance(error, ForeignIndexError)
-                delay = _FOREIGN_SECONDS if is_foreign else _REOPEN_SECONDS
+                delay = _FOREIGN_SECONDS if is_foreign else self._pause_after(error)
                 await self._step_back()
             self.opened.set()
             if role is not Role.KEEPER:
@@ -327,6 +351,30 @@ def _opener_of(
         return Opener(place, chunker, options.state_folder, options.remedies, mirror)
     remote = ServerOpener if is_server(place.uri) else RemoteOpener
     return remote(place, chunker, options.state_folder, options.remote)
+
+
+@contextmanager
+def _faults_reported() -> Iterator[None]:
+    """Have an error that nobody foresaw told like others, so that it ends no service.
+
+    Raises:
+        StoreError: In its place.
+    """
+    try:
+        yield
+    except (ProjectError, StoreError):
+        raise
+    except Exception as error:
+        _log.exception("an error of this program")
+        kind = type(_first_of(error)).__name__
+        what = f"an error of this program keeps the index ({kind})"
+        raise StoreError(what, Problem.FAULT) from error
+
+
+def _first_of(error: Exception) -> Exception:
+    while isinstance(error, ExceptionGroup):
+        error = error.exceptions[0]
+    return error
 
 
 @dataclass(frozen=True, slots=True)

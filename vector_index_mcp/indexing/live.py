@@ -137,7 +137,7 @@ class Live:
         knows whether what failed will be done yet, and the next turn makes sure that it is not.
         """
         if not is_local(self.index.uri):
-            self._give_up(error)
+            self.give_up(error)
             return False
         if isinstance(error, DamagedIndexError):
             return True
@@ -151,7 +151,7 @@ class Live:
         self._doubts, self._last_damage = 0, now
         return True
 
-    def _give_up(self, error: StoreError) -> None:
+    def give_up(self, error: StoreError) -> None:
         """Have the index opened again, at once if another one has become its writer."""
         if not isinstance(error, LostIndexError):
             self.failure = self.failure or error

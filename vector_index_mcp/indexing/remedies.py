@@ -24,6 +24,10 @@ _REMEDIES: Mapping[Problem, str] = {
     ),
     Problem.INDEX_KEPT: "nothing needs to be done, see {state}",
     Problem.INDEX_MISSING: "{again}",
+    Problem.FAULT: (
+        "please report it with what the log says; what is indexed is still searched, and it is "
+        "tried again by itself"
+    ),
     Problem.STORE_SILENT: (
         "check AWS_ENDPOINT_URL, if it is not that of the cloud itself, and the network; it is "
         "asked again by itself"

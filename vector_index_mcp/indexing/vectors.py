@@ -261,7 +261,8 @@ class Vectors:
 async def _texts_by_hash(store: Store, keys: Sequence[str]) -> dict[str, str]:
     """What is to be embedded for `keys`, in their order; of one huge file only so much."""
     order = {key: place for place, key in enumerate(keys)}
-    found = sorted(await store.unembedded(keys), key=lambda chunk: order[chunk.key])
+    lacking = [chunk for chunk in await store.unembedded(keys) if chunk.key in order]
+    found = sorted(lacking, key=lambda chunk: order[chunk.key])
     return {
         each.chunk_hash: embedded_text(each.key, each.scope, each.text)
         for each in found[:_CHUNKS_PER_LOOK]
