@@ -59,7 +59,7 @@ def run(arguments: Sequence[str], closed: Collection[str] = ()) -> int:
     except (SettingsError, ProjectError) as error:
         return _fail(parsed, str(error), 2)
     except VectorIndexError as error:
-        return _fail(parsed, REMEDIES.told(error), 1)
+        return _fail(parsed, REMEDIES.message(error), 1)
     except KeyboardInterrupt:
         return 130  # what a shell gives a command ended by Ctrl+C
     except BrokenPipeError:

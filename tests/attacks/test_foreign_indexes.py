@@ -115,7 +115,7 @@ async def test_a_configured_folder_with_users_tables_is_refused_and_kept(project
             await codebase.index.trigger(force_reindex=True)
         with pytest.raises(StoreError, match="did not write for you") as refused:
             await codebase.search("apple", 5)
-        assert "set VECTOR_INDEX_LANCEDB_URI" in REMEDIES.told(refused.value)
+        assert "set VECTOR_INDEX_LANCEDB_URI" in REMEDIES.message(refused.value)
     assert state_of(users) == before
 
 

@@ -123,7 +123,7 @@ class SearchResult(BaseModel):
     )
 
     @property
-    def told(self) -> str:
+    def remarks(self) -> str:
         """In sentences, what to know of the answer beside its hits; empty if that is nothing."""
         words = " or ".join(map(repr, self.missing))
         nowhere = f"No searched file contains {words}." if words else ""
@@ -133,4 +133,4 @@ class SearchResult(BaseModel):
         """What an agent acts on."""
         absent = {"absent": self.absent} if self.absent else {}
         hits = [hit.compact() for hit in self.results]
-        return {**absent, "results": hits, "mode": self.mode, "note": self.told or None}
+        return {**absent, "results": hits, "mode": self.mode, "note": self.remarks or None}

@@ -24,8 +24,8 @@ def of_search(result: SearchResult) -> str:
     blocks += [_of_hit(number, hit) for number, hit in enumerate(result.results, start=1)]
     if not result.results:
         blocks.append(nothing_found(result))
-    if told := result.told:
-        blocks.append(f"Note: {told}")
+    if remarks := result.remarks:
+        blocks.append(f"Note: {remarks}")
     return "\n\n".join(blocks) if _has_texts(result) else "\n".join(blocks)
 
 
@@ -58,7 +58,7 @@ def miss(result: SearchResult) -> str:
 
 def nothing_found(result: SearchResult) -> str:
     """What to say instead of hits; not that there are none where something is not searched yet."""
-    if result.told:
+    if result.remarks:
         return "Nothing found in what could be searched."
     return "Nothing found. Try other words, or fewer."
 

@@ -137,7 +137,7 @@ async def _called(
     try:
         return await tool.answer(await get_service(), asked, report)
     except VectorIndexError as error:
-        return _error(REMEDIES.told(error))
+        return _error(REMEDIES.message(error))
 
 
 def _error(words: str) -> Result:

@@ -84,8 +84,8 @@ class Workspace:
         if not results:
             if refused:
                 raise QueryError(refused[0])
-            raise BackgroundError("; ".join(_told(failures)))
-        merged = _merged(self.projects, results, _told(failures), sample)
+            raise BackgroundError("; ".join(_in_words(failures)))
+        merged = _merged(self.projects, results, _in_words(failures), sample)
         shown = merged.results[asked.offset : asked.offset + asked.top_k]
         return wire.fitted(merged.model_copy(update={"results": shown}), asked.max_tokens)
 
@@ -300,7 +300,7 @@ def _in_all(lists: Sequence[list[str]]) -> list[str]:
     return [word for word in first if all(word in other for other in others)]
 
 
-def _told(failures: Mapping[str, Exception]) -> list[str]:
+def _in_words(failures: Mapping[str, Exception]) -> list[str]:
     return [
         f"{visible(name)} could not be searched: {visible(said_by(e))}."
         for name, e in failures.items()

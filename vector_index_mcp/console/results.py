@@ -95,8 +95,8 @@ def readable(
         blocks.append("\n".join([_header(number, hit, _place(hit, folder), paint), *shown, *below]))
     footer = _footer(result) + ("; --full shows all lines" if is_cut else "")
     blocks.append(paint(footer, _DIM))
-    if told := result.told:
-        blocks.append(f"Note: {visible(told)}")
+    if remarks := result.remarks:
+        blocks.append(f"Note: {visible(remarks)}")
     return "\n\n".join(blocks)
 
 
@@ -110,10 +110,10 @@ def grep_lines(result: SearchResult, query: Query, folder: str) -> list[str]:
 
 def notes(result: SearchResult) -> list[str]:
     """What `readable` says beside the results, where that must not stand among them."""
-    told = [miss(result)] if result.absent else []
-    told += [] if result.results else [nothing_found(result)]
-    told += [f"Note: {result.told}"] if result.told else []
-    return [visible(note) for note in told]
+    lines = [miss(result)] if result.absent else []
+    lines += [] if result.results else [nothing_found(result)]
+    lines += [f"Note: {result.remarks}"] if result.remarks else []
+    return [visible(line) for line in lines]
 
 
 def _grep_line(hit: SearchHit, query: Query, folder: str) -> str:

@@ -89,7 +89,7 @@ async def _busy(_: Request, error: Exception) -> Response:
 
 
 async def _failed(_: Request, error: Exception) -> Response:
-    said = REMEDIES.told(error) if isinstance(error, VectorIndexError) else sentence(error)
+    said = REMEDIES.message(error) if isinstance(error, VectorIndexError) else sentence(error)
     return _json({"error": said}, 500)
 
 

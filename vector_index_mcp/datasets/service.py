@@ -179,7 +179,7 @@ class Datasets:
                     found = await self._models.embedded(meaning.model, query)
                 meaning.vector, meaning.digest = found
             except EmbeddingError as error:
-                meaning.refusal = failed(self._remedies.told(error))
+                meaning.refusal = failed(self._remedies.message(error))
             except TimeoutError:
                 meaning.refusal = timed_out(_MODEL_SECONDS)
 

@@ -71,5 +71,5 @@ def not_tried(words: str) -> Finding:
 
 def failed_by(error: VectorIndexError, remedies: Remedies) -> Finding:
     """An error of ours, whose message ends with what to do."""
-    words, separator, remedy = remedies.told(error).partition("; ")
+    words, separator, remedy = remedies.message(error).partition("; ")
     return failed(words, remedy if separator else f"look at {remedies.log}")

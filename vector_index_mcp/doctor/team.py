@@ -32,7 +32,7 @@ def vectors(case: Case) -> Finding:
     try:
         count = anyio.run(_count, uri)
     except StorageError as error:
-        words, _, remedy = case.subject.remedies.told(error).partition("; ")
+        words, _, remedy = case.subject.remedies.message(error).partition("; ")
         return warning(
             f"{words}; chunks are embedded here meanwhile", remedy or f"correct {_SETTING}"
         )

@@ -90,7 +90,7 @@ async def _http(_: Request, error: HTTPException) -> JSONResponse:
 
 async def _ours(_: Request, error: VectorIndexError) -> JSONResponse:
     status = next((status for kind, status in _STATUSES if isinstance(error, kind)), 500)
-    return _answer(status, REMEDIES.told(error))
+    return _answer(status, REMEDIES.message(error))
 
 
 async def _unforeseen(_: Request, __: Exception) -> JSONResponse:

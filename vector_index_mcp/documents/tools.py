@@ -120,7 +120,7 @@ async def _called(get_service: GetService, name: str, given: Mapping[str, Any]) 
     try:
         return await tool.answer(await get_service(), asked)
     except VectorIndexError as error:
-        return _error(REMEDIES.told(error))
+        return _error(REMEDIES.message(error))
 
 
 def _error(words: str) -> Result:
@@ -191,7 +191,7 @@ async def _read(get_service: GetService, uri: str) -> Result:
     try:
         found = await retrieval.get(await get_service(), asked, retrieval.Part(is_numbered=True))
     except VectorIndexError as error:
-        return {"contents": [{"uri": uri, "text": REMEDIES.told(error)}]}
+        return {"contents": [{"uri": uri, "text": REMEDIES.message(error)}]}
     if isinstance(found, retrieval.Missing):
         return {"contents": [{"uri": uri, "text": f"Document not found: {key_of(uri)}"}]}
     return {"contents": [rendering.document_of(found).model_dump(mode="json") | {"uri": uri}]}

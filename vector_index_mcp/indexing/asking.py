@@ -80,7 +80,7 @@ class Question:
                 [vector] = await embedder.embed([self.text], urgent=True)
                 identity = await embedder.identity()
         except EmbeddingError as error:
-            return None, self._remedies.told(error)
+            return None, self._remedies.message(error)
         except TimeoutError:
             return None, "the embedding model is busy"
         if identity.digest != model.digest:

@@ -316,7 +316,7 @@ class Indexer:
                         await rebuild.carry_over(self.live, absent, FILES_PER_BATCH)
                 self._rebuild = rebuild
         except StoreError as error:
-            self._end_run(f"the new index could not be built: {self.live.remedies.told(error)}")
+            self._end_run(f"the new index could not be built: {self.live.remedies.message(error)}")
             raise
         run.plan(len(files), len(files))
 
@@ -332,7 +332,7 @@ class Indexer:
         except StoreError as error:
             # What is current stays current; the tables left behind are dropped by the next start.
             self._rebuild = None
-            self._end_run(f"the new index could not be built: {self.live.remedies.told(error)}")
+            self._end_run(f"the new index could not be built: {self.live.remedies.message(error)}")
             raise
         self._rebuild = None
         self._aim_passage()
@@ -353,8 +353,8 @@ class Indexer:
     async def _pause(self, error: StoreError) -> None:
         delay = _RETRY_SECONDS[min(self._failures, len(_RETRY_SECONDS) - 1)]
         self._failures += 1
-        _log.warning("%s; next try in %s s", self.live.remedies.told(error), delay)
-        self._state.enter(State.ERROR, self.live.remedies.told(error))
+        _log.warning("%s; next try in %s s", self.live.remedies.message(error), delay)
+        self._state.enter(State.ERROR, self.live.remedies.message(error))
         await anyio.sleep(delay)
         self.queue.wake()
 
@@ -370,7 +370,7 @@ class Indexer:
                 self.live.damage = self.live.origin = None
                 self._aim_passage()
         except StoreError as still:
-            self._end_run(self.live.remedies.told(still))
+            self._end_run(self.live.remedies.message(still))
             await anyio.sleep(_RETRY_SECONDS[-1])
             return
         self.runs.begin_again()

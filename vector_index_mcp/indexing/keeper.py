@@ -177,7 +177,7 @@ class Keeper:
 
     async def _keep_or_give_up(self, role: Role, kept: "Kept") -> None:
         try:
-            with _faults_reported():
+            with _reporting_faults():
                 await self._keep(role, kept)
         except StoreError as error:
             kept.indexer.live.give_up(error)
@@ -227,7 +227,7 @@ class Keeper:
         problem, failure = self._folders.absence(), kept.indexer.live.failure
         reason = _LOST if problem is None else str(problem)
         if failure is not None:
-            reason = self._options.remedies.told(failure)
+            reason = self._options.remedies.message(failure)
         elif not is_local(self.opener.uri):
             reason = kept.indexer.live.loss
         _log.warning("%s", reason)
@@ -248,7 +248,7 @@ class Keeper:
                     if await self.opener.has_writer():
                         self._state.enter(State.WATCHING)
                 elif await self.opener.become_writer():
-                    with _faults_reported():
+                    with _reporting_faults():
                         return await self.opener.open()
                 else:
                     self._state.enter(State.WATCHING)
@@ -256,7 +256,7 @@ class Keeper:
             except ProjectError as error:  # it may come back at any time
                 self._state.enter(State.ERROR, str(error))
             except StoreError as error:
-                self._state.enter(State.ERROR, self._options.remedies.told(error))
+                self._state.enter(State.ERROR, self._options.remedies.message(error))
                 is_foreign = isinstance(error, ForeignIndexError)
                 delay = _FOREIGN_SECONDS if is_foreign else self._pause_after(error)
                 await self._step_back()
@@ -284,7 +284,7 @@ class Keeper:
                 await (self._tried if self.opened.is_set() else self.opened).wait()
                 return
             if self.mirror is not None and self._is_fetching:
-                raise StoreError(f"{self.mirror.told}; ask again when it is there")
+                raise StoreError(f"{self.mirror.description}; ask again when it is there")
 
     @property
     def _is_fetching(self) -> bool:
@@ -295,8 +295,8 @@ class Keeper:
         """What became of the shared index; empty if there is none."""
         origin = self.kept.indexer.live.origin if self.kept is not None else None
         if origin is not None:
-            return origin.told
-        return self.mirror.told if self.mirror is not None else ""
+            return origin.description
+        return self.mirror.description if self.mirror is not None else ""
 
     async def try_now(self, *, anew: bool = False) -> None:
         """Open the index again if that is due: somebody needs it.
@@ -354,7 +354,7 @@ def _opener_of(
 
 
 @contextmanager
-def _faults_reported() -> Iterator[None]:
+def _reporting_faults() -> Iterator[None]:
     """Have an error that nobody foresaw told like others, so that it ends no service.
 
     Raises:

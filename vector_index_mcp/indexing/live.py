@@ -218,6 +218,6 @@ class Live:
         except (DamagedIndexError, LostIndexError):
             raise
         except StoreError as error:  # a full disk: searches are slower, nothing else is lost
-            _log.warning("%s", self.remedies.told(error))
+            _log.warning("%s", self.remedies.message(error))
             self.report(error)
             self._no_maintenance_before = anyio.current_time() + _MAINTENANCE_RETRY_SECONDS

@@ -186,7 +186,7 @@ class Opener:
             try:
                 self._claim.close()
             except StoreError as error:
-                _log.warning("%s", self._remedies.told(error))
+                _log.warning("%s", self._remedies.message(error))
         self._is_open, self._claim = False, None
         if self._inner is not None:
             self._inner.release(force=True)  # acquired again by each try to open the index

@@ -108,7 +108,7 @@ class Remedies:
     log: str
     """What shows the log of the service."""
 
-    def told(self, error: VectorIndexError) -> str:
+    def message(self, error: VectorIndexError) -> str:
         """What is wrong, and what to do about it."""
         return f"{error}; {self.of(error.problem)}" if error.problem is not None else str(error)
 

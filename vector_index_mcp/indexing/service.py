@@ -70,7 +70,7 @@ class LiveIndex:
         self.state = StateMachine()
         self.activity = Activity()
         crew = crew or Crew(options.recipe)
-        team = TeamVectors(options.team, cache, options.remedies.told)
+        team = TeamVectors(options.team, cache, options.remedies.message)
         self.pipeline = Pipeline(self.folders, crew, cache, self.activity, team)
         self.cached_embedder = CachedEmbedder(embedder, cache, self.activity, team)
         self.remedies = options.remedies
@@ -225,7 +225,7 @@ class LiveIndex:
     def refusal(self) -> str:
         """Why this process only reads the index, unless another one writes it; empty if not."""
         refusal = self._keeper.opener.refusal
-        return "" if refusal is None else self.remedies.told(refusal)
+        return "" if refusal is None else self.remedies.message(refusal)
 
     async def is_kept_elsewhere(self) -> bool:
         """Whether another process writes the index, and nothing else is wrong."""
@@ -376,7 +376,7 @@ class LiveIndex:
                     async with self.reading() as (index, ledger):
                         size, model = await index.size_bytes(), index.manifest.model
         except StoreError as error:
-            problem = self.remedies.told(error)
+            problem = self.remedies.message(error)
         except TimeoutError:
             problem = f"the index at {self.uri} does not answer"
         if self.indexer is not None:  # a rebuild may have been swapped in meanwhile

@@ -123,7 +123,7 @@ class Vectors:
                 if model is not None and live.index.manifest.model is None:
                     await self._use_model(model)
             except StoreError as error:
-                _log.warning("%s", live.remedies.told(error))
+                _log.warning("%s", live.remedies.message(error))
                 live.report(error)
 
     async def embed_forever(self) -> None:
@@ -141,7 +141,7 @@ class Vectors:
                 self._model_wanted = anyio.Event()
                 self._embedder.retry()
             except (EmbeddingError, StoreError) as error:
-                _log.warning("%s", self._live.remedies.told(error))
+                _log.warning("%s", self._live.remedies.message(error))
                 if isinstance(error, StoreError):
                     self._live.report(error)
                 await anyio.sleep(_RETRY_SECONDS)

@@ -167,7 +167,7 @@ class Notes:
                 return Refusal(Code.PROJECT_DELETE_FAILED, str(error), **error.context)
             return error
         if isinstance(error, VectorIndexError):
-            return Refusal(Code.SEARCH_ERROR, self._remedies.told(error))
+            return Refusal(Code.SEARCH_ERROR, self._remedies.message(error))
         _log.error("a call failed", exc_info=error)
         is_systems = isinstance(error, OSError | MemoryError)
         return Refusal(Code.INTERNAL_ERROR if is_systems else Code.UNKNOWN_ERROR, sentence(error))

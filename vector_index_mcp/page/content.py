@@ -63,7 +63,7 @@ class Content(Protocol):
         """What an open page is told."""
 
 
-async def told(news: Sequence[News], ending: anyio.Event) -> AsyncIterator[str]:
+async def events(news: Sequence[News], ending: anyio.Event) -> AsyncIterator[str]:
     """Server-sent events until `ending`; each of `news` once at the beginning.
 
     The index reports its changes to nobody, so the signs are looked at.

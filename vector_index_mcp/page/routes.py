@@ -26,7 +26,7 @@ from vector_index_mcp import foreign
 from vector_index_mcp.errors import QueryError, SettingsError, VectorIndexError
 from vector_index_mcp.indexing.remedies import Remedies
 from vector_index_mcp.page import door
-from vector_index_mcp.page.content import Content, News, told
+from vector_index_mcp.page.content import Content, News, events
 
 _TYPES = {
     ".html": "text/html",
@@ -81,7 +81,7 @@ class _Told(StreamingResponse):
     """An endless answer that counts as a viewer."""
 
     def __init__(self, news: Sequence[News], visits: Visits) -> None:
-        super().__init__(told(news, visits.ending), media_type="text/event-stream")
+        super().__init__(events(news, visits.ending), media_type="text/event-stream")
         self._visits = visits
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -218,7 +218,7 @@ async def _answered(answer: Awaitable[Any], remedies: Remedies) -> Response:
     except (QueryError, SettingsError) as error:
         return _json({"error": str(error)}, 400)
     except VectorIndexError as error:
-        return _json({"error": remedies.told(error)}, 503)
+        return _json({"error": remedies.message(error)}, 503)
 
 
 def _json(values: Any, status: int = 200) -> Response:

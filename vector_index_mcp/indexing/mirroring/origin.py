@@ -31,7 +31,7 @@ class Origin:
     """Whether the embedding cache has them, so that none is ever made here."""
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """Where the index came from, and what is still to be done about that."""
         words = f"fetched from {self.of}"
         return words if self.is_proved else f"{words}; its vectors are not compared yet"

@@ -29,7 +29,7 @@ _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)  # a pipe must not keep us wa
 
 
 @contextmanager
-def told(path: str) -> Iterator[None]:
+def reported(path: str) -> Iterator[None]:
     """Errors of the system about `path` as refusals."""
     try:
         yield
@@ -85,7 +85,7 @@ class Disk:
         Raises:
             Refusal: If it is no plain file, or cannot be read.
         """
-        with told(path):
+        with reported(path):
             try:
                 descriptor = beneath.open_file(self.root, path, _READ)
             except (FileNotFoundError, NotADirectoryError):
@@ -126,7 +126,7 @@ class Disk:
             Refusal: If it cannot be read.
         """
         found: list[tuple[str, os.stat_result]] = []
-        with told(folder):
+        with reported(folder):
             try:
                 with beneath.entries(self.root, folder) as entries:
                     for entry in entries:
@@ -144,7 +144,7 @@ class Disk:
         Raises:
             Refusal: If that cannot be found out.
         """
-        with told(path):
+        with reported(path):
             try:
                 return beneath.status(self.root, path)
             except OSError as error:
@@ -201,7 +201,7 @@ class Disk:
 
     def tidy(self) -> None:
         """Remove what a process left behind that was killed while it changed something."""
-        with told(WORK), beneath.opened(self.root, WORK, is_made=True) as work:
+        with reported(WORK), beneath.opened(self.root, WORK, is_made=True) as work:
             for name in work.names():
                 if name.endswith(_LEFT):
                     remove(work, name)
@@ -229,7 +229,7 @@ class Applied:
                 path=path,
             )
         above, name = parted(path)
-        with told(path), self._work() as work:
+        with reported(path), self._work() as work:
             part, old = token(_PART), token(_OLD)
             with self._folder(above) as folder:
                 mode = mode_of(folder, name)
@@ -249,7 +249,7 @@ class Applied:
     def make(self, path: str, files: Mapping[str, bytes]) -> None:
         """Make a folder with all files that lie in it."""
         above, name = parted(path)
-        with told(path), self._work() as work:
+        with reported(path), self._work() as work:
             part = token(_PART)
             work.make(part)
             try:
@@ -268,7 +268,7 @@ class Applied:
     def drop(self, path: str) -> None:
         """Take a file or a folder out of the store."""
         above, name = parted(path)
-        with told(path), self._work() as work, self._folder(above) as folder:
+        with reported(path), self._work() as work, self._folder(above) as folder:
             old = token(_OLD)
             folder.move(name, work, old)
             self._left.append(old)
@@ -283,7 +283,7 @@ class Applied:
             above, name = parted(path)
             if not above:  # the one of all projects stays
                 continue
-            with told(path), beneath.opened(self._disk.root, above) as folder:
+            with reported(path), beneath.opened(self._disk.root, above) as folder:
                 try:
                     folder.remove_folder(name)
                 except OSError as error:

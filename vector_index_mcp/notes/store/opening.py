@@ -20,7 +20,7 @@ from vector_index_mcp.notes.store.byhand import (
     about_by_hand,
     some,
 )
-from vector_index_mcp.notes.store.disk import GIT, WORK, Change, Disk, told
+from vector_index_mcp.notes.store.disk import GIT, WORK, Change, Disk, reported
 from vector_index_mcp.notes.store.history import OURS, Commit, Tree, write
 from vector_index_mcp.notes.store.repository import Repository
 from vector_index_mcp.processes import git
@@ -70,7 +70,7 @@ class Opening:
                 f"{root} is a whole drive, a home folder or the system's own; name a folder of its "
                 "own for notes",
             )
-        with told(str(root)):
+        with reported(str(root)):
             root.mkdir(parents=True, exist_ok=True)
         shown = [name for name, _ in self._disk.entries("") if not name.startswith(".")]
         if not set(shown) <= _MAY_STAND_ALONE and not self._is_store(shown):
@@ -141,7 +141,7 @@ class Opening:
     def _hold(self) -> None:
         if not self._is_held():
             self.close()
-            with told(GIT):
+            with reported(GIT):
                 self._held = beneath.open_file(self._disk.root, GIT, os.O_RDONLY)
 
     def close(self) -> None:
@@ -153,7 +153,7 @@ class Opening:
     @contextmanager
     def changing(self) -> Iterator[None]:
         """The time in which the disk has what the history has not."""
-        with told(_CHANGING), beneath.opened(self._disk.root, WORK) as work:
+        with reported(_CHANGING), beneath.opened(self._disk.root, WORK) as work:
             name = _CHANGING.rpartition("/")[2]
             os.close(work.open(name, os.O_WRONLY | os.O_CREAT))
             try:
@@ -196,7 +196,7 @@ class Opening:
         last = time.monotonic() + _CHILD_SECONDS
         while was_interrupted and self._disk.status(f"{above}/{name}") is not None:
             if time.monotonic() > last:
-                with told(name), beneath.opened(self._disk.root, above) as folder:
+                with reported(name), beneath.opened(self._disk.root, above) as folder:
                     folder.remove(name)
             time.sleep(_LOOK_SECONDS)
 

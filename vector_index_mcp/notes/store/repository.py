@@ -19,7 +19,7 @@ from pathlib import Path
 
 from vector_index_mcp.files import beneath
 from vector_index_mcp.notes.refusal import Code, Refusal
-from vector_index_mcp.notes.store.disk import GIT, Disk, told
+from vector_index_mcp.notes.store.disk import GIT, Disk, reported
 from vector_index_mcp.processes import git
 
 MAIN = "refs/heads/main"
@@ -91,7 +91,7 @@ class Repository:
         Raises:
             Refusal: If it cannot be made.
         """
-        with told(GIT):
+        with reported(GIT):
             for folder in (
                 "objects/info", "objects/pack", "refs/heads", "refs/tags", "info", "hooks"
             ):  # fmt: skip
@@ -133,7 +133,7 @@ class Repository:
 
     def _check_links(self, folder: str, deepest: int) -> None:
         """Make sure that no link leads out of a folder of git, which follows all."""
-        with told(GIT), beneath.entries(self._disk.root, f"{GIT}/{folder}") as entries:
+        with reported(GIT), beneath.entries(self._disk.root, f"{GIT}/{folder}") as entries:
             for entry in entries:
                 if entry.is_symlink():
                     raise Refusal(

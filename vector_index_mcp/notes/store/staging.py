@@ -15,7 +15,7 @@ import filelock
 
 from vector_index_mcp.files import beneath
 from vector_index_mcp.notes.refusal import Code, Refusal
-from vector_index_mcp.notes.store.disk import GIT, WORK, Disk, told
+from vector_index_mcp.notes.store.disk import GIT, WORK, Disk, reported
 from vector_index_mcp.notes.store.history import files_of, id_of
 from vector_index_mcp.notes.store.repository import Repository, Said, failure
 from vector_index_mcp.notes.store.upkeep import tidy
@@ -89,7 +89,7 @@ class Staging:
         """
         if not self._disk.is_folder(WORK):  # it was never opened, and may be somebody else's
             return
-        with told(WORK), beneath.opened(self._disk.root, WORK) as work:
+        with reported(WORK), beneath.opened(self._disk.root, WORK) as work:
             lock = filelock.FileLock(self._disk.root / WORK / _LOCK, mode=0o600)
             with lock.acquire(timeout=_OTHERS_SECONDS):
                 self._remove_left_lock(work)

@@ -21,7 +21,7 @@ import filelock
 from vector_index_mcp.files import beneath
 from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.store.byhand import ByHand, about_by_hand
-from vector_index_mcp.notes.store.disk import WORK, Applied, Change, Disk, told
+from vector_index_mcp.notes.store.disk import WORK, Applied, Change, Disk, reported
 from vector_index_mcp.notes.store.history import Commit, Tree, write
 from vector_index_mcp.notes.store.opening import Opening
 from vector_index_mcp.notes.store.repository import Repository
@@ -155,7 +155,7 @@ class Writer:
     @contextmanager
     def _locked(self) -> Iterator[None]:
         self._opening.check_place()
-        with told(WORK):
+        with reported(WORK):
             with beneath.opened(self.disk.root, WORK, is_made=True):
                 pass
             lock = filelock.FileLock(self.disk.root / WORK / _LOCK, mode=0o600)
