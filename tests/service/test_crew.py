@@ -42,6 +42,9 @@ def prepare(recipe, task, by_lines, sound=child_main.prepare):
     key = task.key
     if key == "deadly.py" or (key == "deadly_syntax.py" and not by_lines):
         os.kill(os.getpid(), signal.SIGKILL)
+    if key == "unlucky.py" and not os.path.exists(unlucky):
+        open(unlucky, "x").close()
+        os.kill(os.getpid(), signal.SIGKILL)
     if key == "endless.py":
         signal.pause()
     if key == "loud.py":
@@ -57,6 +60,7 @@ def prepare(recipe, task, by_lines, sound=child_main.prepare):
     return sound(recipe, task, by_lines)
 
 held = []
+unlucky = __file__ + " has killed"
 child_main.prepare = prepare
 child_main.main(*sys.argv[1:])
 """
@@ -169,6 +173,30 @@ async def test_a_file_that_takes_its_child_along_is_the_only_one_that_fails(root
     assert failed == [name]
     assert len(found) == 201
     assert found[name].record.reason.startswith(GIVEN_UP)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+@pytest.mark.parametrize("how", ["prepare", "prepare_promptly"])
+@pytest.mark.usefixtures("with_odd_children")
+async def test_a_file_whose_child_is_killed_by_somebody_else_is_prepared_like_any_other(
+    root, crew, how
+):
+    write(root, {"unlucky.py": "def luckless():\n    return 13\n"})
+    tasks = tasks_of(root)
+    [task] = [task for task in tasks if task.key == "unlucky.py"]
+    wanted = [*tasks[:5], task, *tasks[5:10]]
+
+    assert by_key(await getattr(crew, how)(wanted)) == by_key(prepared_here(root, wanted))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+async def test_a_child_that_was_killed_while_it_waited_costs_the_next_file_nothing(root, crew):
+    await crew.prepare_promptly(tasks_of(root)[:1])
+    [child] = children()
+    child.kill()
+    tasks = tasks_of(root)[:3]
+
+    assert by_key(await crew.prepare_promptly(tasks)) == by_key(prepared_here(root, tasks))
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="processor time is not limited there")

@@ -5,8 +5,9 @@ ends its child and not the service; because cutting is Python's work and threads
 interpreter; and because parsers then take no memory from a service that idles. Nothing is parsed in
 the service itself.
 
-A file on which a child ends is cut by its lines, by another one. A save on which it would take long
-is set aside, so that others need not wait for it, and prepared by a task of its own.
+A file on which a child ends is cut by its lines, by another one; if the child crashed or was
+killed, only once a second child has ended on it. A save on which it would take long is set aside,
+so that others need not wait for it, and prepared by a task of its own.
 """
 
 import logging
@@ -23,7 +24,7 @@ from vector_index_mcp.engine.batched import batched
 from vector_index_mcp.files import read
 from vector_index_mcp.files.scan import Stamp
 from vector_index_mcp.indexing.ledger import is_cut_by_lines
-from vector_index_mcp.indexing.preparing.child import HUNG, TOO_SLOW, Child, EndedError
+from vector_index_mcp.indexing.preparing.child import CRASHED, HUNG, TOO_SLOW, Child, EndedError
 from vector_index_mcp.indexing.preparing.file import (
     NO_PROCESS,
     Prepared,
@@ -57,6 +58,18 @@ class _Late:
 
     task: Task
     stamp: Stamp
+
+
+@dataclass(frozen=True, slots=True)
+class _Manner:
+    """How files are prepared."""
+
+    promptly: bool = False
+    """Whether those that take long are left."""
+    polite: bool = False
+    """Whether everything else comes first."""
+    by_lines: str = ""
+    """Why they are not parsed; empty if they are."""
 
 
 class Crew:
@@ -128,11 +141,11 @@ class Crew:
         await self._set_aside(slow)
         left = [task for task in left if not _was_slow(task)]
         while left:
-            answers, reason = await self._ask(left, promptly=True)
+            answers, reason = await self._ask(left, _Manner(promptly=True))
             done += answers
             left = left[len(answers) :]
             if not reason:
-                break
+                continue
             if reason in {TOO_SLOW, HUNG}:
                 await self._set_aside(left[:1])
             else:
@@ -231,41 +244,52 @@ class Crew:
         done: list[Prepared] = []
         while waiting and (not done or anyio.current_time() < deadline):
             tasks = waiting.pop()
-            answers, reason = await self._ask(tasks, polite=polite)
+            answers, reason = await self._ask(tasks, _Manner(polite=polite))
             done += answers
+            left = tasks[len(answers) :]
             if reason:
-                culprit, *left = tasks[len(answers) :]
+                culprit, *left = left
                 _log.warning("%r is cut by its lines: %s", culprit.key, reason)
                 done.append(await self.by_lines(culprit, reason, polite=polite))
-                if left:
-                    waiting.append(left)
+            if left:
+                waiting.append(left)
         return done
 
     async def by_lines(self, task: Task, reason: str, *, polite: bool = False) -> Prepared:
         """What becomes of a file that cannot be parsed, for whatever reason."""
-        answers, still = await self._ask([task], polite=polite, by_lines=reason)
+        answers, still = await self._ask([task], _Manner(polite=polite, by_lines=reason))
         if still:
             _log.error("%r cannot be prepared: %s", task.key, still)
             return given_up(task, still)
         return answers[0]
 
-    async def _ask(
-        self,
-        tasks: Sequence[Task],
-        *,
-        promptly: bool = False,
-        polite: bool = False,
-        by_lines: str = "",
+    async def _ask(self, tasks: Sequence[Task], manner: _Manner) -> tuple[list[Prepared], str]:
+        """The results for the first files of `tasks`, and why the next one cannot be prepared.
+
+        Without a reason there is a result for one file at least. A child that was killed says
+        nothing about its file, since the system may have needed memory: a new child tries that
+        file again, alone.
+        """
+        answers, reason = await self._ask_once(tasks, manner)
+        if reason != CRASHED:
+            return answers, reason
+        suspect = tasks[len(answers)]
+        _log.info("%r is tried again: %s", suspect.key, reason)
+        again, reason = await self._ask_once([suspect], manner, is_new=True)
+        return answers + again, reason
+
+    async def _ask_once(
+        self, tasks: Sequence[Task], manner: _Manner, *, is_new: bool = False
     ) -> tuple[list[Prepared], str]:
-        """What becomes of the first files of `tasks`, and why a child ended on the next one."""
+        """The results for the first files of `tasks`, and why a child ended on the next one."""
         seconds, patience = _SECONDS, _PATIENCE_SECONDS
-        if promptly:
+        if manner.promptly:
             seconds, patience = _PROMPT_SECONDS, _PROMPT_PATIENCE_SECONDS
-        question = Question(self.recipe, tuple(tasks), seconds, by_lines)
+        question = Question(self.recipe, tuple(tasks), seconds, manner.by_lines)
         answers: list[Prepared] = []
         child: Child | None = None
         try:
-            child = await self._take(polite=polite)
+            child = await self._take(polite=manner.polite, is_new=is_new)
             async for answer in child.ask(question, patience):
                 answers.append(answer)
         except EndedError as error:
@@ -282,11 +306,15 @@ class Crew:
             await self._replace(child)
         elif child.is_polite:
             self._bulk.append(child)
-        else:
+        elif self._warm is None:
             self._warm = child
+        else:
+            await child.end()
         return answers, ""
 
-    async def _take(self, *, polite: bool) -> Child:
+    async def _take(self, *, polite: bool, is_new: bool) -> Child:
+        if is_new:
+            return await Child.start(polite=polite)
         if self._warm is not None and not polite:
             child, self._warm = self._warm, None
             return child
