@@ -1,5 +1,6 @@
 """What is prepared before anybody asks is what would be prepared then."""
 
+import pickle
 import select
 import subprocess
 import sys
@@ -211,3 +212,14 @@ def test_it_ends_with_a_parent_that_is_killed(root):
     _, alive = psutil.wait_procs([child], timeout=30)
     assert not alive
     parent.stdout.close()
+
+
+def test_it_ends_without_a_word_if_nobody_is_there_to_listen(root):
+    """As when the service ends while it starts; what it writes would stand in the service's log."""
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    with subprocess.Popen(head_start._COMMAND, **pipes) as process:
+        process.stdout.close()
+        process.stdin.write(pickle.dumps((Folder(root), RECIPE.chunk_max_chars)))
+        process.stdin.flush()
+        assert process.stderr.read() == b""
+        assert process.wait() == 0

@@ -10,9 +10,11 @@ import os
 import pickle
 import threading
 import time
-from typing import BinaryIO
+from contextlib import suppress
+from typing import IO, BinaryIO
 
 from vector_index_mcp.errors import ProjectError
+from vector_index_mcp.files.folder import Folder
 from vector_index_mcp.files.ignore import Ignore
 from vector_index_mcp.files.scan import compare, walk
 from vector_index_mcp.indexing.preparing.file import Prepared, Task, prepare
@@ -39,16 +41,21 @@ def main() -> None:
         folder, chunk_max_chars = pickle.load(source)
     except EOFError:  # whoever started us is gone already
         return
-    recipe = Recipe(chunk_max_chars)
     working = _Working()
     threading.Thread(target=_listen, args=(source, working), daemon=True).start()
-    prepared: list[Prepared] = []
+    with suppress(BrokenPipeError):  # the service has ended
+        _prepare(folder, Recipe(chunk_max_chars), working, sink)
+    os._exit(0)  # tidying up takes 0.03 s, and the service waits for our end
+
+
+def _prepare(folder: Folder, recipe: Recipe, working: "_Working", sink: IO[bytes]) -> None:
     try:
         files = compare(walk(folder, Ignore(folder)), {}).dirty
     except ProjectError:  # it is gone; whoever started us finds that out as well
         files = []
     sink.write(len(files).to_bytes(COUNT_BYTES))
     sink.flush()
+    prepared: list[Prepared] = []
     for key in files:
         if working.ends_before(len(files) - len(prepared)):
             break
@@ -57,7 +64,6 @@ def main() -> None:
     confined.allow_all_time()
     with sink:
         pickle.dump(prepared, sink)
-    os._exit(0)  # tidying up takes 0.03 s, and the service waits for our end
 
 
 class _Working:
