@@ -20,7 +20,8 @@ let status = null;
 let shown = null; // the answer on the screen
 let left = null; // the result whose file somebody looks at
 let languages = {}; // how many files a filter by each leaves
-let indexed = ""; // differs when they may be others
+let indexed = ""; // changes when they may have changed
+let counted = ""; // what that was when they were counted
 let timer = 0;
 let onAsked = () => {};
 const newest = whileTyping([query, path, language], run, clear);
@@ -55,12 +56,8 @@ export function onStatus(news) {
   const isReady = news.model.state === "ready" && status?.model.state !== "ready";
   const isIndexed = !news.current_run && status?.current_run;
   status = news;
-  const now = `${news.indexed_file_count} ${news.last_changes[0]?.time}`;
-  if (now !== indexed && !timer) {
-    timer = setTimeout(() => { timer = 0; }, LANGUAGES_MS);
-    indexed = now;
-    countLanguages();
-  }
+  indexed = `${news.indexed_file_count} ${news.last_changes[0]?.time}`;
+  countLanguagesIfChanged();
   if (shown?.note && (isReady || isIndexed)) answer(values()); // what limited it is over
   else if (!query.value.trim()) showEmpty();
 }
@@ -79,6 +76,14 @@ function answer(wanted) {
 }
 
 // -- languages -----------------------------------------------------------------------------------
+
+// At once, and once more when the pause is over if the index has changed meanwhile.
+function countLanguagesIfChanged() {
+  if (timer || indexed === counted) return;
+  counted = indexed;
+  timer = setTimeout(() => { timer = 0; countLanguagesIfChanged(); }, LANGUAGES_MS);
+  countLanguages();
+}
 
 async function countLanguages() {
   try {
