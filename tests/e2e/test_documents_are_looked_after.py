@@ -90,7 +90,7 @@ def test_status_tells_what_is_skipped_and_why(qmd):
 def test_a_disk_that_fills_up_ends_a_command_with_an_error(qmd, small_disk):
     qmd.place.variables["INDEX_PATH"] = str(small_disk / "index")
     noise = random.Random(1)
-    for number in range(700):
+    for number in range(350):
         words = " ".join(f"{noise.getrandbits(48):x}" for _ in range(1_500))
         write(qmd.place.project, {f"notes/{number}.md": f"# Note {number}\n\n{words}\n"})
     for command in (["update"], ["search", "apple"]):

@@ -109,16 +109,18 @@ async def test_a_port_that_is_now_somebody_else_s_is_not_taken_for_the_service(p
         place.endpoint.record.write_text(
             json.dumps(record | {"port": other.getsockname()[1]}), encoding="utf-8"
         )
-        other.settimeout(60)
 
         def answer():
-            with suppress(OSError), other.accept()[0] as connection:
-                connection.recv(4_096)
-                connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+            with suppress(OSError):
+                while True:
+                    with other.accept()[0] as connection:
+                        connection.recv(4_096)
+                        connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(anyio.to_thread.run_sync, answer)
             found = await place.run("search", place.project, "parse_config")
+            other.shutdown(socket.SHUT_RDWR)  # and so `accept` fails
     assert "load.py" in found.stdout, found.stderr
 
 

@@ -400,7 +400,7 @@ async def test_ten_ask_while_the_dataset_is_replaced_again_and_again(root, tmp_p
     """No error, and each answer is of one of the versions, whole."""
     versions = [
         texts_in(tmp_path / f"v{n}", **{f"{n}{c}": f"# Ship {n}\n\nIt sails.\n" for c in "abc"})
-        for n in range(6)
+        for n in range(4)
     ]
     answers = []
 
@@ -428,4 +428,4 @@ async def test_ten_ask_while_the_dataset_is_replaced_again_and_again(root, tmp_p
     names = [{path[0] for path in answer} for answer in answers]
     assert all(len(version) == 1 for version in names), names
     assert all(len(answer) == 3 for answer in answers)
-    assert set().union(*names) == set("012345")
+    assert set().union(*names) == set("0123")

@@ -68,7 +68,8 @@ def greet(
 
     Raises:
         BackgroundError: If the service refuses.
-        OSError: If the connection breaks, or ends before the service has answered.
+        OSError: If the connection breaks, ends before the service has answered, or leads to
+            another program.
     """
     connection.settimeout(patience)
     connection.sendall(hello(wants, secret, values))
@@ -82,4 +83,6 @@ def greet(
     values = parse(bytes(answer))
     if refused := values.get("refused"):
         raise BackgroundError(f"the background service refuses: {refused}")
+    if not isinstance(values.get("pid"), int):  # its port may be another program's by now
+        raise ConnectionAbortedError("what answers is not the background service")
     return values

@@ -118,10 +118,11 @@ class Workspace:
         self,
         names: Mapping[str, Any],
         ask: Callable[[str], Awaitable[Any]],
-        patience: float = _PATIENCE_SECONDS,
+        patience: float | None = None,
     ) -> dict[str, Any]:
         """What each answers, or the error in its place: one that fails stops no other."""
         answers: dict[str, Any] = dict.fromkeys(names)
+        patience = patience or _PATIENCE_SECONDS
 
         async def one(name: str) -> None:
             try:

@@ -16,6 +16,7 @@ from vector_index_mcp.errors import Problem, SettingsError, StoreError
 from vector_index_mcp.indexing import following
 from vector_index_mcp.indexing.keeper import Role
 from vector_index_mcp.indexing.ledger import FAILED, SKIPPED
+from vector_index_mcp.indexing.state import State
 from vector_index_mcp.indexing.vectors_given import share_vectors
 from vector_index_mcp.indexing.verify import Report
 from vector_index_mcp.serving.folders import team_place
@@ -137,15 +138,15 @@ async def verify(project: Path, settings: Settings) -> int:
         if not await _is_there(codebase):
             raise _not_indexed(project)
         report = await codebase.index.verify()
-        if report.faults:
+        if report.faults and codebase.index.progress.state is State.WATCHING:
             report = await _lasting_faults(codebase, report)
     return output.of_verify(report)
 
 
 async def _lasting_faults(codebase: Codebase, before: Report) -> Report:
-    """A second report, with the faults that were there `before`.
+    """A second report, a little later, with the faults that were there `before`.
 
-    What has just been saved is on its way; what is wrong stays so.
+    Another process follows the changes: it is about to index what has just been saved.
     """
     await anyio.sleep(_CHANGES_ARE_INDEXED_SECONDS)
     again = await codebase.index.verify()
