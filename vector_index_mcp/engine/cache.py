@@ -63,7 +63,7 @@ class EmbeddingCache:
         return found
 
     def is_new(self) -> bool:
-        """Whether the cache is off or has never been used."""
+        """Return whether the cache is off or has never been used."""
         return self._max_bytes <= 0 or not self._path.exists()
 
     def put(self, model: ModelIdentity, vectors: Mapping[str, Vector]) -> None:

@@ -209,13 +209,13 @@ class WorkerEmbedder:
         return await self._answer_to({"urgent": urgent, "texts": given}, "embedded")
 
     async def _answer_to(
-        self, request: dict[str, Any], what: str, patience_seconds: float | None = None
+        self, request: dict[str, Any], verb: str, patience_seconds: float | None = None
     ) -> Vectors:
         """Send a request to the worker and return the rows of its answer.
 
         Args:
             request: The request without its id.
-            what: What happens to the texts, for the error message: `embedded` or `ranked`.
+            verb: What happens to the texts, for the error message: `embedded` or `ranked`.
             patience_seconds: A worker that takes longer is taken to hang; None for the usual time.
         """
         self.start()
@@ -239,7 +239,7 @@ class WorkerEmbedder:
             del self._replies[number]
         if reply.vectors is None:
             count = len(request["texts"])
-            raise EmbeddingError(f"{count} texts could not be {what}: {reply.error}")
+            raise EmbeddingError(f"{count} texts could not be {verb}: {reply.error}")
         return reply.vectors
 
     def _raise_if_unavailable(self) -> None:

@@ -66,7 +66,7 @@ class _Compiler(ModuleType):
 
 
 def _mark(function: Any = None, *_: Any, **__: Any) -> Any:
-    """A decorator that does nothing, with and without arguments."""
+    """Decorate nothing: return the function as it is, also if used with arguments."""
     return function if callable(function) else _mark
 
 

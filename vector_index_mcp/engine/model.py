@@ -94,7 +94,7 @@ def full_name(name: str) -> str:
 
 
 def looks_like_folder(name: str) -> bool:
-    """Whether `name` is meant as a path: hub names are `name` or `owner/name`.
+    """Return whether `name` is meant as a path: hub names are `name` or `owner/name`.
 
     Only the spelling decides, so that a folder in the indexed project cannot pass for the model. A
     relative path has to begin with `./`.

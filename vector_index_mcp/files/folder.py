@@ -176,9 +176,9 @@ def absence_of(folder: Folder) -> ProjectError | None:
     """
     if os.path.isdir(folder.path):
         return None
-    what = "project folder" if not folder.name else f"folder {folder.name!r} at"
+    kind = "project folder" if not folder.name else f"folder {folder.name!r} at"
     return ProjectError(
-        f"the {what} {folder.path} is gone; the index is kept and goes on when the folder is back"
+        f"the {kind} {folder.path} is gone; the index is kept and goes on when the folder is back"
     )
 
 

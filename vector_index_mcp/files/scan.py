@@ -24,7 +24,7 @@ UNKNOWN: Stamp = (0, 0, 0)
 """A stamp that no file has, so the next look takes the file for changed."""
 
 _SECOND_NS = 1_000_000_000
-_LATEST_NS = (1 << 63) - 1  # in the year 2262: what a column of 64 bits holds
+_LATEST_NS = (1 << 63) - 1  # in the year 2262: the most that a column of 64 bits can store
 _COARSEST_NS = 2 * _SECOND_NS  # on FAT; on ext2, ext3 and HFS+ times are in seconds
 
 
