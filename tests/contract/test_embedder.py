@@ -169,7 +169,7 @@ async def test_a_cross_encoder_judges_texts(tmp_path):
         assert (await embedder.embed(texts)).shape == (3, 384)  # as before
     async with worker_embedder("", reranker_name=str(folder)).running() as judge:
         assert await judge.scores("cats", texts) == pytest.approx(scores, abs=0.02)
-        with pytest.raises(EmbeddingError, match="nothing is embedded here"):
+        with pytest.raises(EmbeddingError, match="this worker has no embedding model"):
             await judge.embed(texts)
 
 

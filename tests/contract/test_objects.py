@@ -186,7 +186,7 @@ async def test_a_server_that_never_answers_ends_in_an_error(settings, monkeypatc
 
 
 def test_another_kind_of_store_is_refused():
-    with pytest.raises(StorageError, match="ftp:// is no kind of store"):
+    with pytest.raises(StorageError, match="ftp:// is not a known kind of store"):
         opened("ftp://host/x")
     with pytest.raises(StorageError):
         opened("s3://")

@@ -408,7 +408,7 @@ async def test_a_file_that_is_longer_than_it_is_said_to_be_is_refused(project, c
     await published(project, store)
     largest = largest_in(store)
     largest.write_bytes(largest.read_bytes() + b"x")
-    assert "bytes, and is not read" in await refused(clone, store)
+    assert "bytes and is not read" in await refused(clone, store)
 
 
 def replaced(store, kind, data):

@@ -1,4 +1,4 @@
-"""`batched` as in the itertools of Python 3.12. Pure."""
+"""`batched` as in itertools since Python 3.12. Pure."""
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -8,7 +8,7 @@ _Value = TypeVar("_Value")
 
 
 def batched(values: Iterable[_Value], size: int) -> Iterator[tuple[_Value, ...]]:
-    """`values` in order, `size` at a time; the last tuple may be shorter."""
+    """Yield `values` in order, in tuples of `size`; the last tuple may be shorter."""
     rest = iter(values)
     while batch := tuple(islice(rest, size)):
         yield batch

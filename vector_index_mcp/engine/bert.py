@@ -1,8 +1,8 @@
-"""The files of a BERT, as two things compute it: `lean_query` with numpy, `packed_bert` with torch.
+"""Reads the files of a BERT model; `lean_query` computes it with numpy, `packed_bert` with torch.
 
-Only BERT as Devlin et al. (2018) describe it is known here, with mean or first-token pooling: the
-default model and its family. The weights are mapped, not read: their pages are shared by all
-processes of a machine, and given back when it needs them.
+This module knows only BERT as Devlin et al. (2018) describe it, with mean or first-token pooling:
+the default model and its family. It maps the weights into memory instead of reading them: all
+processes of a machine share their pages, and the system takes pages back when it needs memory.
 """
 
 import json
@@ -18,13 +18,13 @@ import numpy.typing as npt
 from vector_index_mcp.engine.model import Model
 from vector_index_mcp.engine.model_folder import Prompts, json_in, prompts_of, ways_of
 
-if TYPE_CHECKING:  # 10 MB that only who asks by meaning needs
+if TYPE_CHECKING:  # 10 MB of memory that only searches by meaning need
     from tokenizers import Tokenizer
 
 _Made = TypeVar("_Made")
 Array = npt.NDArray[np.float32]
 Pair = tuple[Array, Array]
-"""A weight, as it lies in the file, and a bias."""
+"""A weight matrix, as it lies in the file, and its bias."""
 _MODULES = {"Transformer", "Pooling", "Normalize"}
 _DEFAULT_TOKENS = 512
 
@@ -45,39 +45,39 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class Bert:
-    """A model that has been read."""
+    """A model whose files have been read."""
 
     tokenizer: "Tokenizer"
     words: Array
-    """The vector of each token, a row each."""
+    """The vector of each token of the vocabulary, one row each."""
     places: Array
-    """What is added to the token at each place."""
+    """The vector that is added to a token at each position, one row each."""
     norm: Pair
     layers: Sequence[Layer]
     heads: int
     epsilon: float
     pools_first: bool
-    """Whether the first token stands for the text, and not the mean of all."""
+    """Whether a text's vector is that of its first token; otherwise the mean of all its tokens."""
     prompts: Prompts
     is_lower: bool
-    """Whether capitals are lost before the tokenizer sees a text."""
+    """Whether a text is put into lower case before the tokenizer sees it."""
     dimension: int
-    """How many of the first numbers are used."""
+    """How many of the first numbers of each vector are used."""
 
     def tokens_of(self, texts: Sequence[str], prompt: str) -> list[list[int]]:
-        """The tokens of each text, with `prompt` before it."""
+        """Return the token ids of each text, with `prompt` before it."""
         given = [(prompt + text).strip() for text in texts]
         lowered = [text.lower() for text in given] if self.is_lower else given
         return [encoded.ids for encoded in self.tokenizer.encode_batch(lowered)]
 
 
 def made_of(model: Model, make: Callable[[Bert], _Made]) -> _Made | None:
-    """What `make` makes of a model; None if it is of a kind that is not known here."""
+    """Return what `make` makes of `model`; None if this module does not know its kind."""
     try:
         bert = _read(model.folder, model.identity.dimension)
         return make(bert) if bert is not None else None
-    except Exception:  # noqa: BLE001  # what tokenizers raise is nothing narrower
-        return None  # sentence-transformers knows better, or says what is wrong
+    except Exception:  # noqa: BLE001  # tokenizers raise bare Exception
+        return None  # sentence-transformers can load it, or reports what is wrong
 
 
 def _read(folder: Path, dimension: int) -> Bert | None:
@@ -140,21 +140,22 @@ def _pair(tensors: Mapping[str, Array], name: str) -> Pair:
 
 
 def _mapped(path: Path) -> dict[str, Array]:
-    """The tensors of a file of safetensors, by name, none of them read yet.
+    """Map the tensors of a safetensors file into memory, by name, without reading them.
 
     Raises:
-        ValueError: If one is of another type than float32, or the file is none.
+        ValueError: If a tensor is not float32, or the file is not a safetensors file.
     """
-    with path.open("rb") as file:  # as if it could be written: else torch warns of every array
+    with path.open("rb") as file:  # mapped as writable: torch warns of every read-only array
         data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
     start = 8 + int.from_bytes(data[:8], "little")
     found = {}
-    for name, said in json.loads(data[8:start]).items():
-        if name == "__metadata__" or said["dtype"].startswith("I"):  # positions, counted up
+    for name, tensor in json.loads(data[8:start]).items():
+        # Integers are position ids, 0, 1, 2 and so on: nobody needs to read them.
+        if name == "__metadata__" or tensor["dtype"].startswith("I"):
             continue
-        if said["dtype"] != "F32":
-            raise ValueError(f"{name} is of type {said['dtype']}")
-        begin, end = said["data_offsets"]
+        if tensor["dtype"] != "F32":
+            raise ValueError(f"{name} is of type {tensor['dtype']}")
+        begin, end = tensor["data_offsets"]
         values = np.frombuffer(data, "<f4", (end - begin) // 4, start + begin)
-        found[name.removeprefix("bert.")] = values.reshape(said["shape"])
+        found[name.removeprefix("bert.")] = values.reshape(tensor["shape"])
     return found

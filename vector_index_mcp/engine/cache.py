@@ -1,7 +1,7 @@
-"""Vectors by (model, chunk hash), shared by all projects of the user; a cache and nothing more.
+"""A cache of vectors by (model, chunk hash), shared by all projects of the user.
 
-A SQLite file, because several processes write it at once. Whatever goes wrong with it costs time,
-never a result: a damaged file is replaced, an unwritable folder means no cache.
+It is a SQLite file, because several processes write it at once. A fault of the cache costs time,
+never a result: a damaged file is deleted, and if the folder cannot be written there is no cache.
 """
 
 import contextlib
@@ -25,11 +25,11 @@ _Result = TypeVar("_Result")
 
 _FILE = "embeddings-1.sqlite3"
 _HASHES_PER_QUERY = 500  # below SQLite's oldest limit of 999 variables
-_SHARE_DROPPED = 0.2  # of the bound, when the file has reached it
+_SHARE_DROPPED = 0.2  # of the size limit, once the file has reached it
 _SECONDS_PER_DAY = 86_400
 _WAIT_FOR_OTHERS_SECONDS = 2.0
-# A row longer than a quarter of a page gets a page of its own besides: at SQLite's 4 KB, a vector
-# of 1.5 KB took 4.8 KB, measured; at 16 KB it takes 2.0 KB.
+# SQLite gives a row longer than a quarter of a page an extra page of its own. Measured: a vector of
+# 1.5 KB took 4.8 KB with SQLite's usual pages of 4 KB, and takes 2.0 KB with pages of 16 KB.
 _PAGE_BYTES = 16_384
 _TABLES = """
 CREATE TABLE IF NOT EXISTS vectors (
@@ -42,7 +42,7 @@ CREATE INDEX IF NOT EXISTS vectors_by_use ON vectors (used);
 
 
 class EmbeddingCache:
-    """The cache in `folder`, at most about `max_bytes` large; 0 turns it off.
+    """The cache in `folder`, of at most about `max_bytes`; 0 turns it off.
 
     Its methods block: call them in a thread.
     """
@@ -54,7 +54,7 @@ class EmbeddingCache:
         self._connection: sqlite3.Connection | None = None
 
     def get(self, model: ModelIdentity, hashes: Iterable[str]) -> dict[str, Vector]:
-        """The vectors known for `hashes` (hex), by hash."""
+        """Return the cached vectors of `hashes` (hex), by hash; unknown hashes are left out."""
         wanted = dict.fromkeys(hashes)
         found: dict[str, Vector] = {}
         for batch in batched(wanted, _HASHES_PER_QUERY):
@@ -63,11 +63,11 @@ class EmbeddingCache:
         return found
 
     def is_new(self) -> bool:
-        """Whether nothing has ever been put into it."""
+        """Return whether the cache is off or has never been used."""
         return self._max_bytes <= 0 or not self._path.exists()
 
     def put(self, model: ModelIdentity, vectors: Mapping[str, Vector]) -> None:
-        """Remember `vectors` by hash (hex), dropping the longest unused ones if it gets tight."""
+        """Store `vectors` by hash (hex); drop the longest unused ones if the cache is full."""
         if vectors:
             self._transact(lambda c: _insert(c, model, vectors, self._max_bytes), None)
 
@@ -103,19 +103,19 @@ class EmbeddingCache:
 
 def _connect(path: Path) -> sqlite3.Connection:
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    # Vectors give away something of the texts they were made of: only the user may read them.
+    # A vector gives away something about its text, so only the user may read the file.
     path.touch(mode=0o600)
     connection = sqlite3.connect(path, timeout=_WAIT_FOR_OTHERS_SECONDS, check_same_thread=False)
     lock = filelock.FileLock(f"{path}.lock", timeout=_WAIT_FOR_OTHERS_SECONDS, mode=0o600)
     try:
-        # SQLite does not wait for another process that switches the journal at the same moment: it
-        # fails at once, "database is locked".
+        # If two processes switch the journal mode at once, SQLite does not wait: it fails with
+        # "database is locked".
         with lock:
             connection.execute(f"PRAGMA page_size = {_PAGE_BYTES}")
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = OFF")  # a cache: losing it costs time only
             connection.executescript(_TABLES)
-    except (sqlite3.Error, OSError):  # a lock not had in time is an OSError
+    except (sqlite3.Error, OSError):  # filelock's Timeout is an OSError
         connection.close()
         raise
     return connection

@@ -1,4 +1,4 @@
-"""Pydantic's models of libraries, defined without their validators, of which few are ever used."""
+"""Defines the Pydantic models of libraries without their validators: most are never used."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,14 +8,14 @@ from typing import Annotated, Any, Union, get_origin
 
 @contextmanager
 def validators_when_used() -> Iterator[None]:
-    """Have models and unions that are defined meanwhile make their validators at the first use."""
+    """Make models and unions defined in this context build their validators at the first use."""
     from pydantic import BaseModel, TypeAdapter
 
     usual, make = BaseModel.model_config, TypeAdapter.__init__
     later = {**usual, "defer_build": True}
 
     def make_later(self: Any, kind: Any, *, _parent_depth: int = 2, **options: Any) -> None:
-        if get_origin(kind) in (Union, UnionType, Annotated):  # a model has settings of its own
+        if get_origin(kind) in (Union, UnionType, Annotated):  # models have their own config
             options = {"config": later, **options}
         make(self, kind, **options, _parent_depth=_parent_depth + 1)
 

@@ -1,8 +1,8 @@
-"""Texts to vectors, in a child process that holds torch (`worker`).
+"""Turns texts into vectors in a child process that holds torch (`worker`): the parent's side.
 
-A child because torch's import takes seconds and its memory hundreds of megabytes, and because a
-crash or an out-of-memory kill in there costs a retry and not the service. It is started on first
-need. This module imports no model library.
+It is a child process because importing torch takes seconds and hundreds of megabytes, and because
+a crash or an out-of-memory kill there costs a retry and not the service. The child starts when it
+is first needed. This module imports no model library.
 """
 
 import itertools
@@ -34,14 +34,14 @@ from vector_index_mcp.engine.worker_process import (
 )
 from vector_index_mcp.errors import EmbeddingError, ModelNotFoundError, Problem
 
-# For one request, which is a fifth of a second's work here; a worker that takes longer hangs.
+# One request takes about 0.2 s. A worker that takes longer than this is taken to hang.
 _PATIENCE_SECONDS = 120.0
-_CRASHES_IN_A_ROW = 3  # after so many without an answer in between, starting again is pointless
+_CRASHES_IN_A_ROW = 3  # after so many without an answer in between, it is not started again
 
 
 @dataclass(slots=True)
 class _Reply:
-    """An answer that is still to come."""
+    """The answer to a request; not there yet until `done` is set."""
 
     done: anyio.Event = field(default_factory=anyio.Event)
     vectors: Vectors | None = None
@@ -69,17 +69,17 @@ class WorkerEmbedder:
         """Prepare; the worker starts when it is needed.
 
         Args:
-            model_name: A model's name at the hub, or the path of its folder; empty for a worker
-                that only judges.
-            device: As torch names it.
-            idle_seconds: After this time without a request the worker ends.
+            model_name: A model's name on the hub, or the path of its folder; empty for a worker
+                that only runs a cross-encoder.
+            device: The device's name in torch, such as `cpu`.
+            idle_seconds: The worker ends after this time without a request.
             patience_seconds: A request that takes longer ends the worker.
-            dimension: How many of the first numbers of its vectors are used; 0 for all.
-            reranker_name: A cross-encoder's name at the hub, or the path of its folder; empty for
+            dimension: How many of the first numbers of each vector are used; 0 for all.
+            reranker_name: A cross-encoder's name on the hub, or the path of its folder; empty for
                 none.
-            wording: What the model is given of a text.
+            wording: Which part of a text the model gets to read.
             start_worker: Starts the worker, or joins one that others have started.
-            remedy_of: What to do about a problem with the model or the worker.
+            remedy_of: Returns what to do about a problem with the model or the worker.
         """
         self._model_name, self._reranker_name = _absolute(model_name), _absolute(reranker_name)
         self._queries = Queries(self._model_name, dimension, wording)
@@ -107,12 +107,12 @@ class WorkerEmbedder:
 
     @property
     def pid(self) -> int | None:
-        """Of the worker, while it runs."""
+        """The worker's process id; None while there is none."""
         return self._process.pid if self._process else None
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Self]:
-        """The time in which the worker may run; it has ended when this returns."""
+        """Allow the worker to run while the context is open; it has ended when the context ends."""
         async with anyio.create_task_group() as tasks:
             self._tasks = tasks
             if math.isfinite(self._idle_seconds):
@@ -130,7 +130,7 @@ class WorkerEmbedder:
             self._tasks.start_soon(self._run_worker)
 
     async def _rest_when_idle(self) -> None:
-        """End the worker when nobody has needed it for a while; the next need starts another."""
+        """End the worker when it has been idle for long enough; the next request starts another."""
         while True:
             idle = anyio.current_time() - self._last_use
             is_unused = self.state == "ready" and not self._replies
@@ -149,7 +149,7 @@ class WorkerEmbedder:
             self._set_state("off")
 
     async def identity(self) -> ModelIdentity:
-        """Which model it is; see `Embedder`."""
+        """Return which model it is; see `Embedder`."""
         self.start()
         while self._identity is None or self.state == "unavailable":
             self._raise_if_unavailable()
@@ -158,10 +158,10 @@ class WorkerEmbedder:
         return self._identity
 
     async def identity_at_hand(self) -> ModelIdentity | None:
-        """Which model it is; see `Embedder`."""
+        """Return which model it is, if that is known; see `Embedder`."""
         try:
             model = await anyio.to_thread.run_sync(model_at_hand, self._model_name, self._dimension)
-        except (ModelNotFoundError, OSError):  # the worker will say so
+        except (ModelNotFoundError, OSError):  # the worker will report it
             return None
         return self._wording.identity(model.identity) if model is not None else None
 
@@ -171,7 +171,7 @@ class WorkerEmbedder:
 
     @property
     def has_reranker(self) -> bool:
-        """Whether `scores` can be asked."""
+        """Whether `scores` can be called."""
         return bool(self._reranker_name)
 
     def start_reranker(self) -> None:
@@ -195,7 +195,7 @@ class WorkerEmbedder:
     async def scores(
         self, query: str, texts: Sequence[str], seconds: float | None = None
     ) -> list[float]:
-        """How well each of `texts` answers `query`; see `Embedder`."""
+        """Return how well each of `texts` answers `query`; see `Embedder`."""
         if not self.has_reranker:
             raise EmbeddingError("no cross-encoder is configured")
         limit = {} if seconds is None else {"seconds": seconds}
@@ -209,14 +209,14 @@ class WorkerEmbedder:
         return await self._answer_to({"urgent": urgent, "texts": given}, "embedded")
 
     async def _answer_to(
-        self, request: dict[str, Any], what: str, patience_seconds: float | None = None
+        self, request: dict[str, Any], verb: str, patience_seconds: float | None = None
     ) -> Vectors:
-        """The rows that the worker answers.
+        """Send a request to the worker and return the rows of its answer.
 
         Args:
-            request: Without its id.
-            what: What is done to its texts, as an error says it.
-            patience_seconds: After this time it is taken to hang; None for as long as usual.
+            request: The request without its id.
+            verb: What happens to the texts, for the error message: `embedded` or `ranked`.
+            patience_seconds: A worker that takes longer is taken to hang; None for the usual time.
         """
         self.start()
         while self.state != "ready":
@@ -224,7 +224,7 @@ class WorkerEmbedder:
             await self._changed.wait()
             self.start()
         if self._identity is not None and not request["texts"]:
-            return np.empty((0, self._identity.dimension), dtype="<f4")  # a model gives no shape
+            return np.empty((0, self._identity.dimension), dtype="<f4")  # no rows have no shape
         reply, number = _Reply(), next(self._ids)
         self._replies[number] = reply
         try:
@@ -233,13 +233,13 @@ class WorkerEmbedder:
                 await reply.done.wait()
             if patience.cancelled_caught and self._process is not None:
                 self._process.terminate()
-                self._process.kill()  # its end is the answer
+                self._process.kill()  # `_end` then sets the reply
                 await reply.done.wait()
         finally:
             del self._replies[number]
         if reply.vectors is None:
             count = len(request["texts"])
-            raise EmbeddingError(f"{count} texts could not be {what}: {reply.error}")
+            raise EmbeddingError(f"{count} texts could not be {verb}: {reply.error}")
         return reply.vectors
 
     def _raise_if_unavailable(self) -> None:
@@ -253,14 +253,14 @@ class WorkerEmbedder:
             async with self._sending:
                 if process is None or process.stdin is None:
                     raise EmbeddingError("the embedding worker has ended; it is started again")
-                # Half a line would make all later ones unreadable.
+                # After half a line, the worker could not read any later line.
                 with anyio.CancelScope(shield=True):
                     await process.stdin.send(line)
         except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError) as error:
             raise EmbeddingError("the embedding worker has died; it is started again") from error
 
     async def _run_worker(self) -> None:
-        """One life of the worker: start it, deliver its answers, tidy up after it."""
+        """Run one worker process: start it, deliver its answers, tidy up after it."""
         try:
             process = await self._start_worker(
                 WORKER_MODULE,
@@ -270,7 +270,7 @@ class WorkerEmbedder:
                 str(self._dimension),
                 environment=WORKER_ENVIRONMENT,
             )
-        except OSError as error:  # no descriptors, no memory, no such interpreter any more
+        except OSError as error:  # no descriptors, no memory, or the interpreter is gone
             reason = f"the embedding worker cannot be started ({error.strerror})"
             return self._give_up(Problem.WORKER_NOT_STARTED, reason)
         self._process = process
@@ -283,7 +283,11 @@ class WorkerEmbedder:
                 await self._end(process, unavailable)
 
     async def _deliver(self, frames: BufferedByteReceiveStream) -> tuple[Problem, str] | None:
-        """Hand out answers until the worker ends; why there can be no model, if it says so."""
+        """Hand out answers until the worker ends.
+
+        Returns:
+            Why there can be no model, if the worker reported that; None otherwise.
+        """
         while True:
             try:
                 line = await frames.receive_until(b"\n", LONGEST_HEADER_BYTES)
@@ -297,12 +301,12 @@ class WorkerEmbedder:
                 payload = await frames.receive_exactly(size) if size else b""
             except (anyio.IncompleteRead, anyio.EndOfStream, anyio.BrokenResourceError):
                 return None
-            except (anyio.DelimiterNotFound, ValueError):  # not a frame: nothing more can be read
+            except (anyio.DelimiterNotFound, ValueError):  # not a frame: the rest is unreadable
                 return None
             self._crashes = 0
             self._last_use = anyio.current_time()
             reply = self._replies.get(header["id"])
-            if reply is None:  # whoever asked was cancelled meanwhile
+            if reply is None:  # the caller was cancelled meanwhile
                 continue
             if "error" in header:
                 reply.error = header["error"]
@@ -318,7 +322,7 @@ class WorkerEmbedder:
             self._set_state("loading")
         elif event == "sharers":
             self.sharers = header["count"]
-        elif event == "resting":  # whoever shares it has ended it, for want of memory
+        elif event == "resting":  # the shared host has ended the worker to free memory
             self._is_resting = True
         elif event == "ready":
             self.precision = header["precision"]
@@ -326,7 +330,7 @@ class WorkerEmbedder:
             self._set_state("ready")
 
     async def _end(self, process: Worker, unavailable: tuple[Problem, str] | None) -> None:
-        """After this there is no worker, and nobody waits for its answers."""
+        """End the worker process, fail the requests under way, and set the state that follows."""
         if process.returncode is None:
             process.kill()
         status = await process.wait()
@@ -337,7 +341,7 @@ class WorkerEmbedder:
         for reply in self._replies.values():
             reply.error = f"the embedding worker died (status {status})"
             reply.done.set()
-        if unavailable:  # said only now: a retry must not meet a worker that is still ending
+        if unavailable:  # set only now: a retry must not meet a worker that is still ending
             self._give_up(*unavailable)
             return
         if self._is_resting:
@@ -361,5 +365,5 @@ class WorkerEmbedder:
 
 
 def _absolute(name: str) -> str:
-    """A model's name for the worker, which has another working folder than who wrote a path."""
+    """Return a model's name with an absolute path: the worker has another working folder."""
     return str(Path(name).expanduser().resolve()) if looks_like_folder(name) else name

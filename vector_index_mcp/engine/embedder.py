@@ -1,4 +1,4 @@
-"""What turns texts into vectors, as whoever needs vectors sees it. `embed` is the real one."""
+"""The interface of whatever turns texts into vectors; `embed` and `remote` implement it."""
 
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
@@ -10,47 +10,47 @@ EmbedderState: TypeAlias = Literal["off", "loading", "ready", "unavailable"]
 
 
 class Embedder(Protocol):
-    """What turns texts into vectors: the worker, or a fake in tests."""
+    """Turns texts into vectors: by the worker, by a server, or by a fake in tests."""
 
     @property
     def state(self) -> EmbedderState:
-        """`off` until it is needed, and after it has rested."""
+        """`off` until the model is needed, and again after the worker has ended idle."""
 
     @property
     def reason(self) -> str:
-        """Why it is unavailable, and the remedy; otherwise empty."""
+        """Why it is unavailable and what to do about it; empty if it is not unavailable."""
 
     @property
     def precision(self) -> str:
-        """The number format it computes in; empty until it is ready."""
+        """The number format that the model is computed in; empty until it is ready."""
 
     @property
     def pid(self) -> int | None:
-        """Of the process that holds the model, if there is one."""
+        """The id of the process that holds the model; None if there is no such process."""
 
     @property
     def sharers(self) -> int:
-        """How many use that process, we among them; 0 if it is ours alone."""
+        """How many services use that process, this one included; 0 if it is not shared."""
 
     @property
     def notice(self) -> str:
-        """Where it embeds, if that is no worker, and what must be known about it; else empty."""
+        """For a server: which one embeds, and what a user must know about it; else empty."""
 
     def running(self) -> AbstractAsyncContextManager[object]:
-        """The time in which the other methods may be used."""
+        """Return a context in which the other methods may be used."""
 
     async def identity(self) -> ModelIdentity:
-        """Which model it is. Known well before the model is loaded.
+        """Return which model it is; this is known well before the model is loaded.
 
         Raises:
-            ModelNotFoundError: If there is none.
+            ModelNotFoundError: If there is no model.
         """
 
     async def identity_at_hand(self) -> ModelIdentity | None:
-        """Which model it is; None unless known without starting anything. Never raises."""
+        """Return which model it is if that is known without starting anything. Never raises."""
 
     async def embed(self, texts: Sequence[str], *, urgent: bool = False) -> Vectors:
-        """Embed `texts` as texts to be found; as queries, before all others, if `urgent`.
+        """Embed `texts` as documents; if `urgent`, as queries, and before all other requests.
 
         Returns:
             float32 array of shape (len(texts), dimension); rows of unit length, in order.
@@ -61,39 +61,42 @@ class Embedder(Protocol):
         """
 
     async def asked(self, text: str) -> tuple[Vector, ModelIdentity] | None:
-        """A query's embedding and its model, at once; None if that takes more. Never raises."""
+        """Return a query's embedding and its model if that takes milliseconds; else None.
+
+        Never raises.
+        """
 
     @property
     def has_reranker(self) -> bool:
-        """Whether `scores` can be asked."""
+        """Whether `scores` can be called."""
 
     @property
     def reranker_state(self) -> EmbedderState:
-        """`off` until it is needed, and whenever there is no worker."""
+        """`off` until the cross-encoder is needed, and whenever there is no worker."""
 
     @property
     def reranker_reason(self) -> str:
-        """Why it is unavailable; otherwise empty."""
+        """Why the cross-encoder is unavailable; empty if it is not unavailable."""
 
     async def scores(
         self, query: str, texts: Sequence[str], seconds: float | None = None
     ) -> list[float]:
-        """How well each of `texts` answers `query`, 0 to 1, as a cross-encoder sees it.
+        """Return how well each of `texts` answers `query`: a cross-encoder's scores, 0 to 1.
 
         Args:
-            query: What was asked.
-            texts: What may answer it.
-            seconds: How long anybody waits; None for as long as it takes.
+            query: The user's query.
+            texts: The texts that may answer it.
+            seconds: How long the caller waits; None for as long as it takes.
 
         Raises:
             EmbeddingError: If there is no cross-encoder, or it cannot judge these texts in time.
         """
 
     def start_reranker(self) -> None:
-        """Begin to load it, if that has not happened yet. Returns at once."""
+        """Begin to load the cross-encoder if nobody has yet. Returns at once."""
 
     def start(self) -> None:
-        """Begin to load the model, if that has not happened yet. Returns at once."""
+        """Begin to load the model if nobody has yet. Returns at once."""
 
     def retry(self) -> None:
-        """Forget that there was no model, so that the next need looks again."""
+        """Forget that there was no model, so that the next request looks for it again."""

@@ -1,7 +1,7 @@
-"""What of a chunk is embedded and matched: its text, its place, what it defines. Pure.
+"""Makes the text of a chunk that is embedded, and the words that full-text search matches. Pure.
 
-Both see more than the chunk's own text: where it stands and what it defines. What a search returns
-is the chunk's own text only.
+Both contain more than the chunk's own text: where the chunk stands and what it defines. A search
+returns only the chunk's own text.
 """
 
 import hashlib
@@ -10,21 +10,21 @@ from collections.abc import Iterable, Iterator
 from vector_index_mcp.engine.types import Chunk, Entry
 from vector_index_mcp.engine.words import joined, last_name, spelled_out
 
-# How often a word counts that stands in another field than the text. Repeating the words of a
-# field is BM25F with these weights: Robertson, Zaragoza, Taylor, Simple BM25 Extension to Multiple
-# Weighted Fields (CIKM 2004). Chosen with benchmarks/quality.py.
+# How often the words of each field are repeated beside the chunk's text. That is BM25F with these
+# weights: Robertson, Zaragoza, Taylor, Simple BM25 Extension to Multiple Weighted Fields (CIKM
+# 2004). Chosen with benchmarks/quality.py.
 STEM_WEIGHT = 2
 FOLDER_WEIGHT = 1
 SYMBOL_WEIGHT = 2
 SCOPE_WEIGHT = 1
-_FOLDERS = 3  # the nearest ones: the outer ones are the same for every file
+_FOLDERS = 3  # only the nearest ones: the outer ones are the same for every file
 
 VERSION = "texts-2"
-"""Changes whenever the same chunk would be embedded or matched differently; stored in indexes."""
+"""Change this whenever the same chunk is embedded or matched differently; indexes store it."""
 
 
 def entries(key: str, chunks: Iterable[Chunk]) -> tuple[Entry, ...]:
-    """The chunks of the file `key`, ready to be stored."""
+    """Return the chunks of the file `key`, ready to be stored."""
     place = _place_words(key)
     return tuple(
         Entry(
@@ -37,27 +37,27 @@ def entries(key: str, chunks: Iterable[Chunk]) -> tuple[Entry, ...]:
 
 
 def embedded_text(key: str, scope: str, text: str) -> str:
-    """What the model sees of a chunk: the file's name, not its folders, and what encloses it.
+    """Return the text of a chunk that is embedded: the file's name, its scope, and its own text.
 
-    So that moving a folder embeds nothing anew. In the file's own spelling: models have theirs, and
-    what is embedded otherwise would have to be embedded anew.
+    Folders are left out, so that moving a folder embeds nothing anew. The spelling is the file's
+    own: models normalize text themselves, and another spelling would embed everything anew.
     """
     name = key.rpartition("/")[2]
     return f"{name} {scope}\n{text}" if scope else f"{name}\n{text}"
 
 
 def chunk_hash(key: str, scope: str, text: str) -> str:
-    """SHA-256 of what is embedded, in hex: equal hash, equal vector."""
+    """Return the SHA-256 of the embedded text, in hex: equal hash, equal vector."""
     return hashlib.sha256(embedded_text(key, scope, text).encode("utf-8", "replace")).hexdigest()
 
 
 def symbol_word(name: str) -> str:
-    """The word under which the definition of `name` is found, in any spelling of it."""
+    """Return the word that finds the definition of `name` in any of its spellings."""
     return f"={joined(name)}"
 
 
 def _place_words(key: str) -> str:
-    """The words that all chunks of the file `key` are found by."""
+    """Return the words of the path `key`, by which all chunks of the file are found."""
     folders, _, name = key.rpartition("/")
     nearest = " ".join(folders.split("/")[-_FOLDERS:])
     fields = [name.partition(".")[0]] * STEM_WEIGHT + [name] + [nearest] * FOLDER_WEIGHT

@@ -1,10 +1,9 @@
-"""Which file comes first: what speaks for each one, weighed by a table that was learned. Pure.
+"""Orders the files of a question's candidates with a linear model over a few features. Pure.
 
-The score of a chunk tells how well a few lines answer. A large central file has a chunk that
-mentions anything; a small file that is about nothing else is the better answer. So files are put in
-order before their chunks are: by a linear model over a handful of features, no more than a reader
-can look at. benchmarks/learn.py fits it on labelled questions and judges it on packages that it
-has not seen.
+A chunk's score shows how well a few lines answer. But a large central file has a chunk that
+mentions anything, while a small file about nothing else is the better answer. So files are ordered
+first, and then their chunks. The model has only a handful of features, so that a reader can check
+it. benchmarks/learn.py fits it on labelled questions and tests it on packages that it has not seen.
 """
 
 import math
@@ -17,50 +16,51 @@ from vector_index_mcp.engine.signals import Context, names
 from vector_index_mcp.engine.types import Hit
 
 NEXT_OF_FILE = 0.005
-"""What is left of a score for each better chunk of the same file: another file says more."""
+"""A score is multiplied by this for each better chunk of the same file: other files come first."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileEvidence:
-    """What speaks for one file, or against it."""
+    """The features of one file: what speaks for it or against it."""
 
     score: float
-    """Of its best chunk, as a share of the best of all."""
+    """The score of its best chunk, as a share of the best of all candidates."""
     second: float
-    """Of its second best chunk, for itself alone: a single place may have been met by chance."""
+    """The score of its second best chunk (see `Found.alone`): one chunk may match by chance."""
     meaning: float
-    """How near the second nearest of its chunks is, 0 to 1."""
+    """The scaled cosine of its second nearest chunk, 0 to 1."""
     coverage: float
-    """How much of the query its chunks hold together, 0 to 1, rare words counting more."""
+    """How much of the query its chunks contain together, 0 to 1; rare words count more."""
     names: float
-    """How much of the query stands in the names of the file, its folder and what it defines."""
+    """How much of the query the names of the file, its folder and its definitions contain."""
     size: float
     """The natural logarithm of its number of chunks: a large file mentions anything."""
 
 
-# Fitted by benchmarks/learn.py on 639 questions over 18 packages, of which 343 were written without
-# rules about names and sizes: most other labels avoid the names of files and ask for small ones.
+# Fitted by benchmarks/learn.py on 639 questions over 18 packages. 343 of the questions were written
+# without rules; most others avoid the names of files and ask for small files.
 BY_MEANING = FileEvidence(4.28, 1.81, 0.36, 1.52, 1.98, -0.52)
-"""In logits, where vectors were searched as well."""
+"""The weights where vectors were searched as well, in logits."""
 BY_WORDS = FileEvidence(4.36, 1.77, 0.0, 0.68, 2.37, -0.41)
+"""The weights where full text alone was searched, in logits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """All candidates of a question, ranked for themselves."""
+    """All candidates of a query, ranked chunk by chunk, before their files are ordered."""
 
     context: Context
     hits: Sequence[Hit]
     """Best first."""
     alone: Mapping[str, float]
-    """By document_id: the score of a chunk whatever else its file has; the best has 1."""
+    """By document_id: a chunk's score before other chunks of its file change it; the best has 1."""
     words: Mapping[str, float]
-    """By document_id of what full text proposed: its BM25 score, the best has 1."""
+    """By document_id, for candidates of full-text search: the BM25 score; the best has 1."""
     nearness: Mapping[str, float]
-    """By document_id of what vectors proposed: its cosine, scaled to 0…1; empty without vectors."""
+    """By document_id, for candidates of vector search: the cosine, scaled to 0…1."""
 
     def evidence(self) -> dict[str, FileEvidence]:
-        """What speaks for each file, by its key, in the order of their best chunks."""
+        """Return the features of each file, by its key, in the order of their best chunks."""
         of_file: dict[str, list[Hit]] = {}
         for hit in self.hits:
             of_file.setdefault(hit.chunk.key, []).append(hit)
@@ -80,19 +80,19 @@ class Found:
 
     @property
     def weights(self) -> FileEvidence:
-        """Those of what speaks for a file."""
+        """The weights of the features of a file."""
         return BY_MEANING if self.nearness else BY_WORDS
 
 
 def in_order(found: Found, evidence: Mapping[str, FileEvidence]) -> list[Hit]:
-    """The candidates of a question with the best file first: one chunk of each, then the next ones.
+    """Return the candidates with the best file first: the best chunk of each file, then the rest.
 
     Args:
         found: The candidates.
-        evidence: What speaks for each of their files.
+        evidence: The features of each of their files.
 
     Returns:
-        Hits whose scores tell how likely each is beside the first, which has 1.
+        Hits whose scores show how likely each is compared with the first, which has 1.
     """
     logits = {key: logit(of_file, found.weights) for key, of_file in evidence.items()}
     highest = max(logits.values(), default=0.0)
@@ -107,10 +107,10 @@ def in_order(found: Found, evidence: Mapping[str, FileEvidence]) -> list[Hit]:
 
 
 def logit(evidence: FileEvidence, weights: FileEvidence) -> float:
-    """How much speaks for a file."""
+    """Return the weighted sum of a file's features."""
     return math.fsum(map(mul, astuple(evidence), astuple(weights)))
 
 
 def _second(values: Iterable[float]) -> float:
-    """The second highest; 0 if there is only one."""
+    """Return the second highest value; 0 if there is only one."""
     return next(iter(sorted(values, reverse=True)[1:]), 0.0)

@@ -1,4 +1,4 @@
-"""An embedder whose cross-encoder is that of another one: what embeds need not be what judges."""
+"""Lets an embedder use the cross-encoder of another one."""
 
 from collections.abc import Sequence
 
@@ -6,29 +6,29 @@ from vector_index_mcp.engine.embedder import Embedder, EmbedderState
 
 
 class JudgedApart:
-    """The part of `Embedder` that has to do with the cross-encoder and its process."""
+    """The part of `Embedder` about the cross-encoder, passed on to another embedder."""
 
     def __init__(self, reranker: Embedder) -> None:
         """Prepare.
 
         Args:
-            reranker: Judges how well texts answer a query; it may be one that cannot.
+            reranker: The embedder whose cross-encoder judges; it may have none.
         """
         self._reranker = reranker
 
     @property
     def pid(self) -> int | None:
-        """Of the worker that judges, while it runs."""
+        """The id of the worker that judges; None while there is none."""
         return self._reranker.pid
 
     @property
     def sharers(self) -> int:
-        """How many use that worker, we among them; 0 if it is ours alone."""
+        """How many services use that worker, this one included; 0 if it is not shared."""
         return self._reranker.sharers
 
     @property
     def has_reranker(self) -> bool:
-        """Whether `scores` can be asked."""
+        """Whether `scores` can be called."""
         return self._reranker.has_reranker
 
     @property
@@ -48,5 +48,5 @@ class JudgedApart:
     async def scores(
         self, query: str, texts: Sequence[str], seconds: float | None = None
     ) -> list[float]:
-        """How well each of `texts` answers `query`; see `Embedder`."""
+        """Return how well each of `texts` answers `query`; see `Embedder`."""
         return await self._reranker.scores(query, texts, seconds)

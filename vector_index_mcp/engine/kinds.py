@@ -1,11 +1,11 @@
-"""What kind of file a path names, as far as convention goes: test, example, generated, … Pure."""
+"""Finds the kind of a file (test, example, generated, …) from its path, by convention. Pure."""
 
 import re
 from functools import lru_cache
 from typing import Literal, TypeAlias, cast
 
 Kind: TypeAlias = Literal["code", "docs", "config", "tests"]
-"""What somebody may limit a search to; each file is of one kind."""
+"""The kinds that a search can be limited to; each file is of exactly one of these."""
 _IN_ORDER: tuple[Kind, ...] = ("tests", "docs", "config")
 
 TEST = "test"
@@ -75,7 +75,7 @@ _ASKING = {kind: frozenset(words.split()) for kind, words in _ASKED_BY.items()}
 
 @lru_cache(maxsize=8_192)
 def kinds_of(path: str, language: str) -> frozenset[str]:
-    """The kinds of the file at `path`; none for ordinary code, sometimes several."""
+    """Return the kinds of the file at `path`; none for ordinary code, sometimes several."""
     kinds = {kind for kind, pattern in _BY_PATH.items() if pattern.search(path)}
     if language in _BY_LANGUAGE:
         kinds.add(_BY_LANGUAGE[language])
@@ -83,9 +83,9 @@ def kinds_of(path: str, language: str) -> frozenset[str]:
 
 
 def patterns_of(kind: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Which paths and languages a `Kind` has, as regular expressions and names: any of them.
+    """Return the path patterns and the languages of a `Kind`; a file that fits any of them has it.
 
-    Tests come before docs, these before configuration, and code is the rest.
+    Tests take precedence over docs, and docs over configuration. Code is everything else.
     """
     if kind == "tests":
         return (_BY_PATH[TEST].pattern,), ()
@@ -95,10 +95,10 @@ def patterns_of(kind: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def before(kind: str) -> tuple[Kind, ...]:
-    """The kinds that a file must not be of to be of `kind`: it is of the first that it fits."""
+    """Return the kinds that take precedence over `kind`; a file has the first kind that it fits."""
     return _IN_ORDER if kind == "code" else _IN_ORDER[: _IN_ORDER.index(cast("Kind", kind))]
 
 
 def kinds_asked_for(words: frozenset[str]) -> frozenset[str]:
-    """The kinds that a query of these words asks for."""
+    """Return the kinds of files that a query of these words asks for."""
     return frozenset(kind for kind, asking in _ASKING.items() if asking & words)

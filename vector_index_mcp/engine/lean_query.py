@@ -1,10 +1,10 @@
-"""Single queries embedded here and now: no torch, no other process, 10 ms.
+"""Embeds single queries in this process, in 10 ms, with numpy and without torch.
 
-Most queries are a dozen words, and nobody should have to wait until a process has loaded a library
-for them, nor keep its memory. What is computed is what sentence-transformers computes, in float32
+Most queries are a dozen words. They should not have to wait until a process has loaded a library,
+nor keep its memory in use. The result is what sentence-transformers computes, in float32
 (tests/contract compares them).
 
-For models that `bert` does not know `load` gives None, and the worker is asked.
+`load` returns None for models that `bert` does not know; the worker then embeds the query.
 """
 
 import math
@@ -26,11 +26,11 @@ class QueryEncoder:
     """Embeds one text at a time; any thread may use it."""
 
     def __init__(self, model: Bert) -> None:
-        """Take a model that has been read."""
+        """Prepare to compute `model`."""
         self._bert = model
 
     def encode(self, text: str) -> Vector:
-        """The embedding of a query: float32 of unit length."""
+        """Return the embedding of a query: float32, unit length."""
         model = self._bert
         [ids] = model.tokens_of([text], model.prompts.query)
         hidden = self._normed(model.words[ids] + model.places[: len(ids)], model.norm)
@@ -80,5 +80,5 @@ def _gelu(x: Array) -> Array:
 
 
 def load(model: Model) -> QueryEncoder | None:
-    """What embeds queries as `model` does; None if it is of a kind that is not known here."""
+    """Return an encoder of queries for `model`; None if `bert` does not know its kind."""
     return bert.made_of(model, QueryEncoder)

@@ -1,8 +1,9 @@
-"""sentence_transformers without what only training and compiling need.
+"""Imports sentence_transformers without what only training and compiling need.
 
 After torch, importing sentence_transformers 6.2 with transformers 5.23 and loading a model take
-3.2 s. 2 s and 85 MB of that are scipy and scikit-learn, which measure what is trained; tensors that
-are spread over machines; and the compiler of torch, which nobody asks: functions are marked for it.
+3.2 s. Of that, 2 s and 85 MB go to three things that embedding does not use: scipy and
+scikit-learn, which evaluate training; tensors distributed over machines; and torch's compiler,
+which is only imported because decorators mark functions for it.
 """
 
 import importlib
@@ -18,14 +19,14 @@ _COMPILER = "torch._dynamo"
 
 @contextmanager
 def standing_in(torch: Any) -> Iterator[None]:
-    """Let what is not needed be left out of whatever is imported meanwhile.
+    """Replace the unneeded modules by stand-ins for all imports inside this context.
 
     Args:
-        torch: The module. It finds its compiler again later, for whoever really compiles.
+        torch: The module. Its real compiler can be imported again afterwards.
     """
     compiler = _Compiler(_COMPILER)
     stand_ins: dict[str, Any] = {
-        # Without them transformers does without; with them it would want more of them.
+        # If these two cannot be imported, transformers works without them.
         "scipy": None,
         "sklearn": None,
         "scipy.sparse": _module("scipy.sparse", coo_matrix=type("coo_matrix", (), {})),
@@ -50,27 +51,27 @@ def standing_in(torch: Any) -> Iterator[None]:
 
 
 def forget() -> None:
-    """Undo what was imported, so that the next import is a whole one."""
+    """Remove the imported modules, so that the next import loads everything."""
     for name in [name for name in sys.modules if name.partition(".")[0] in _PACKAGES]:
         del sys.modules[name]
 
 
 class _Compiler(ModuleType):
-    """Takes every mark, and leaves what it marks as it is."""
+    """Stands in for torch's compiler: each of its attributes is a decorator that does nothing."""
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):  # what the import system asks for
+        if name.startswith("__"):  # the import system looks for these
             raise AttributeError(name)
         return _mark
 
 
 def _mark(function: Any = None, *_: Any, **__: Any) -> Any:
-    """A decorator that does nothing, with and without arguments."""
+    """Decorate nothing: return the function as it is, also if used with arguments."""
     return function if callable(function) else _mark
 
 
 class _Later:
-    """Part of the compiler that masks of attention may need, imported when the first is made."""
+    """A class of the compiler that attention masks may need; imported when it is first used."""
 
     home = f"{_COMPILER}._trace_wrapped_higher_order_op"
 

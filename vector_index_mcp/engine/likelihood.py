@@ -1,8 +1,8 @@
-"""How likely it is that a hit is the right one, from 0 to 1: the same from query to query. Pure.
+"""Estimates how likely a hit is the right one, from 0 to 1, comparable between queries. Pure.
 
-The score that a ranking goes by tells only which hit is the better one; its best has 1, also where
-nothing answers. Here a logistic regression over what shows that a hit answers says how often hits
-like it did. benchmarks/likelihood.py fits it and measures how true it is.
+A ranking's score only compares hits of one query: its best hit has 1, even if nothing answers the
+query. Here, a logistic regression over a few features estimates how often hits with such features
+were right. benchmarks/likelihood.py fits it and measures how true its estimates are.
 """
 
 import math
@@ -16,16 +16,16 @@ from vector_index_mcp.engine.types import Candidate, StoredChunk
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What shows that a chunk answers the query; each from 0 to 1."""
+    """The features that show whether a chunk answers the query; each from 0 to 1."""
 
     score: float
-    """Of the chunk alone, as a share of the best one's."""
+    """The chunk's score before other chunks of its file change it; the best chunk has 1."""
     coverage: float
-    """How much of the query its text holds, rare words counting more."""
+    """How much of the query its text contains; rare words count more."""
     names: float
-    """How much of the query stands in its path, its scope and what it defines."""
+    """How much of the query its path, its scope and the names it defines contain."""
     cosine: float
-    """Of its vector and the query's; 0 if vectors did not propose it."""
+    """The cosine of its vector and the query's; 0 if vector search did not propose it."""
     defines: float
     """Whether it defines an identifier of the query."""
     is_symbol: float
@@ -34,7 +34,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """Of the evidence, in logits."""
+    """The weights of the features, in logits."""
 
     base: float
     evidence: Evidence
@@ -42,20 +42,21 @@ class Weights:
 
 # Fitted by benchmarks/likelihood.py on 45 packages: 2,969 questions, of which 1,852 have no answer.
 BY_MEANING = Weights(-8.13, Evidence(2.87, 3.20, 1.35, 7.62, 1.86, -1.80))
-"""Where vectors were searched as well."""
+"""The weights where vectors were searched as well."""
 BY_WORDS = Weights(-5.81, Evidence(2.69, 4.06, 3.05, 0.0, 1.24, -2.61))
+"""The weights where full text alone was searched."""
 
 
 def evidence_of(
     ctx: Context, chunk: StoredChunk, score: float, cosines: Mapping[str, float]
 ) -> Evidence:
-    """What shows that `chunk` answers.
+    """Return the features of `chunk`.
 
     Args:
-        ctx: The query over its candidates.
-        chunk: One of them.
-        score: Of the chunk alone, as a share of the best one's.
-        cosines: Of the candidates that vectors proposed, by document_id.
+        ctx: The query and its candidates.
+        chunk: One of the candidates.
+        score: The chunk's score before other chunks of its file change it; the best has 1.
+        cosines: The cosines of the candidates of vector search, by document_id.
     """
     return Evidence(
         score=score,
@@ -68,15 +69,15 @@ def evidence_of(
 
 
 def contributions(evidence: Evidence, weights: Weights) -> dict[str, float]:
-    """What each part of the evidence adds, in logits."""
+    """Return what each feature adds to the logit."""
     return {"base": weights.base} | weighed(evidence, weights.evidence)
 
 
 def likelihood(parts: Mapping[str, float]) -> float:
-    """How often a hit is right whose evidence contributes these."""
+    """Return how often a hit with these contributions is right, 0 to 1."""
     return 1 / (1 + math.exp(-math.fsum(parts.values())))
 
 
 def cosines_of(semantic: Iterable[Candidate]) -> dict[str, float]:
-    """What vectors proposed, by document_id."""
+    """Return the cosines of the candidates of vector search, by document_id."""
     return {candidate.chunk.document_id: candidate.score for candidate in semantic}

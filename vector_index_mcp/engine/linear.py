@@ -10,6 +10,6 @@ _Evidence = TypeVar("_Evidence", bound="DataclassInstance")
 
 
 def weighed(evidence: _Evidence, weights: _Evidence) -> dict[str, float]:
-    """What each field of `evidence`, all of them numbers, adds by its weight; by its name."""
+    """Return each numeric field of `evidence` times its weight, by the field's name."""
     parts = zip(fields(evidence), astuple(evidence), astuple(weights), strict=True)
     return {field.name: value * weight for field, value, weight in parts}

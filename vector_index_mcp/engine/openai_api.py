@@ -1,10 +1,10 @@
-"""A server with OpenAI's API, asked over HTTP: JSON there and back.
+"""Calls a server with OpenAI's API over HTTP: JSON requests and JSON answers.
 
-For the embeddings here, and for the language model that documents may have.
+The embeddings use it, and the language model that documents may have.
 
-It is foreign: what it answers is bounded in time and size and is never repeated in an error, since
-servers quote what they were sent. No redirect is followed, so that texts and the key reach the
-host that the user has named and no other.
+The server is not trusted. Its answers are bounded in time and size, and errors never repeat them,
+because servers quote the texts that they were sent. Redirects are not followed, so that texts and
+the key reach only the host that the user has named.
 """
 
 import email.utils
@@ -23,7 +23,7 @@ from vector_index_mcp.errors import ServerError
 _CONNECT_SECONDS = 5.0
 _MOST_CONNECTIONS = 8
 _PASSING = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
-"""Answers after which the same request may succeed."""
+"""HTTP statuses after which the same request may succeed later."""
 
 
 class OpenAiApi:
@@ -33,9 +33,9 @@ class OpenAiApi:
         """Prepare.
 
         Args:
-            url: Up to what stands before `/embeddings` and the like.
+            url: The part of the address before `/embeddings` and the like.
             key: Sent as a bearer token; empty for none.
-            is_local: Whether it runs on this machine; else the system's proxies are used.
+            is_local: Whether the server runs on this machine; else the system's proxies are used.
         """
         self.key = key
         self._url = url.rstrip("/")
@@ -44,7 +44,7 @@ class OpenAiApi:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        """The time in which it may be asked; no connection is left after it."""
+        """Allow requests while the context is open; close all connections at its end."""
         limits = httpx2.Limits(max_connections=_MOST_CONNECTIONS)
         timeout = httpx2.Timeout(None, connect=_CONNECT_SECONDS)  # `post` limits the rest
         async with httpx2.AsyncClient(
@@ -56,23 +56,26 @@ class OpenAiApi:
                 self._client = None
 
     def _trusted(self) -> ssl.SSLContext | bool:
-        """Whose certificates are: the usual ones, which take 50 ms to load, or nobody's."""
+        """Return which certificates to trust: the usual ones, or none if the URL needs none.
+
+        Loading the usual ones takes 50 ms.
+        """
         is_encrypted = self._url.lower().startswith("https:")
         return True if is_encrypted else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
     async def post(
         self, path: str, body: Mapping[str, Any], *, most_bytes: int, seconds: float
     ) -> Any:
-        """What the server answers to `body`.
+        """Post `body` and return the JSON of the answer.
 
         Args:
-            path: Below the URL, without a slash before it.
-            body: JSON.
-            most_bytes: The longest answer that is read.
+            path: The path below the URL, without a leading slash.
+            body: The request, to be sent as JSON.
+            most_bytes: The greatest length of an answer, in bytes.
             seconds: How long the whole answer may take.
 
         Raises:
-            ServerError: If it does not answer, or with an error, or with no JSON.
+            ServerError: If the server does not answer, or answers with an error or without JSON.
         """
         try:
             with anyio.fail_after(seconds):
@@ -87,7 +90,7 @@ class OpenAiApi:
             raise ServerError("answers with something that is no JSON") from None
 
     async def _received(self, path: str, data: bytes, most_bytes: int) -> bytes:
-        assert self._client is not None, "it is asked while it is open"
+        assert self._client is not None, "the API is used outside of `open()`"
         headers = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
         if self.key:
             headers["Authorization"] = f"Bearer {self.key}"
@@ -125,12 +128,12 @@ def _why_not_reached(error: Exception) -> str:
 
 
 def _seconds(retry_after: str) -> float:
-    """How long a server wants to be left alone: it gives seconds, or a date."""
+    """Return the seconds that a `Retry-After` header asks to wait; it has seconds or a date."""
     try:
         return max(0.0, float(retry_after))
     except ValueError:
         pass
     try:
         return max(0.0, email.utils.parsedate_to_datetime(retry_after).timestamp() - time.time())
-    except (ValueError, OverflowError):  # nothing that one could make sense of
+    except (ValueError, OverflowError):  # neither of them
         return 0.0

@@ -1,7 +1,7 @@
-"""A BERT that embeds many texts at once on a processor, with torch and nothing above it.
+"""Computes a BERT for many texts at once on a CPU, with torch alone.
 
-What it makes is what sentence-transformers makes (tests/contract compares them), sooner and in less
-memory: texts lie behind each other without padding, and transformers need not be imported.
+The vectors are those of sentence-transformers (tests/contract compares them), made faster and in
+less memory: texts are concatenated instead of padded, and transformers is not imported.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -17,8 +17,9 @@ from vector_index_mcp.engine.bert import Bert, Layer, Pair
 from vector_index_mcp.engine.model import Model
 from vector_index_mcp.engine.types import Vectors
 
-# Of a batch. More gain nothing, and each takes 20 kB while it is computed: 317 MB at most, beside
-# 382 with twice as many. Half as many: 0.9 times the chunks a second with two threads (AVX2).
+# The most tokens of a batch. A token takes 20 kB while it is computed. Measured with two threads
+# (AVX2): twice as many tokens are no faster and need 382 MB instead of 317; half as many make 0.9
+# times the chunks a second.
 _MOST_TOKENS = 1_024
 
 _Linear = Callable[[torch.Tensor], torch.Tensor]
@@ -27,7 +28,7 @@ _Norm = tuple[torch.Tensor, torch.Tensor]
 
 @dataclass(frozen=True, slots=True)
 class _Computed:
-    """What is computed in one layer."""
+    """The operations of one layer."""
 
     together: _Linear
     """Query, key and value of each token, side by side."""
@@ -39,16 +40,16 @@ class _Computed:
 
 
 class PackedBert:
-    """Embeds texts, in one precision."""
+    """Embeds texts in one precision."""
 
     device = "cpu"
 
     def __init__(self, model: Bert, precision: str = "float32") -> None:
-        """Make the matrices.
+        """Convert the weights.
 
         Args:
-            model: What is computed.
-            precision: As torch names it.
+            model: The model to compute.
+            precision: The number type's name in torch, such as `bfloat16`.
         """
         self._bert = model
         self._kind = getattr(torch, precision)
@@ -57,11 +58,11 @@ class PackedBert:
         self._layers = [self._computed(layer) for layer in model.layers]
 
     def in_precision(self, precision: str) -> "PackedBert":
-        """The same model in another one."""
+        """Return the same model in another precision."""
         return PackedBert(self._bert, precision)
 
     def encode(self, texts: Sequence[str], *, are_queries: bool = False) -> Vectors:
-        """Embed `texts`: float32 rows, in order, of any length."""
+        """Embed `texts`: float32 rows in their order, not normalized."""
         model = self._bert
         prompt = model.prompts.query if are_queries else model.prompts.document
         tokens = model.tokens_of(texts, prompt)
@@ -73,7 +74,7 @@ class PackedBert:
         return found
 
     def _pooled(self, texts: list[list[int]]) -> torch.Tensor:
-        """A vector for each of some texts."""
+        """Return one vector for each text, given as token ids."""
         lengths = [len(text) for text in texts]
         ids = torch.tensor([token for text in texts for token in text])
         places = torch.cat([torch.arange(length) for length in lengths])
@@ -88,7 +89,7 @@ class PackedBert:
         return torch.stack([part[0] if is_first else part.mean(0) for part in parts])
 
     def _seen(self, together: torch.Tensor, lengths: list[int]) -> torch.Tensor:
-        """What the tokens of each text see in each other; texts of one length are one step."""
+        """Return the attention within each text; texts of the same length are one computation."""
         heads, width = self._bert.heads, together.shape[1] // 3
         found = torch.empty((len(together), width), dtype=together.dtype)
         start = 0
@@ -127,7 +128,7 @@ class PackedBert:
 
 
 def _batches(texts: Sequence[Sequence[int]]) -> Iterator[list[int]]:
-    """The numbers of `texts` in batches to be computed at once, by their lengths."""
+    """Yield the indices of `texts`, ordered by length, in batches that are computed at once."""
     batch: list[int] = []
     tokens = 0
     for number in sorted(range(len(texts)), key=lambda number: len(texts[number])):
@@ -141,5 +142,5 @@ def _batches(texts: Sequence[Sequence[int]]) -> Iterator[list[int]]:
 
 
 def load(model: Model) -> PackedBert | None:
-    """What embeds as `model` does; None if it is of a kind that is not known here."""
+    """Return `model` ready to embed; None if `bert` does not know its kind."""
     return bert.made_of(model, PackedBert)

@@ -1,7 +1,7 @@
-"""Which model a server has, by what it makes of one text, the probe.
+"""Recognises the model of a server by its vector of one known text, the probe.
 
-Such a server says nothing about its model but a name, and many answer any name with the model
-they have loaded.
+Such a server states nothing about its model but a name, and many servers answer to any name with
+the model that they have loaded.
 """
 
 import hashlib
@@ -16,21 +16,22 @@ from vector_index_mcp.errors import Problem, ServerError
 
 PROBE = "where is the configuration of the server read?"
 _PROBE_HASH = hashlib.sha256(PROBE.encode()).hexdigest()
-# Of two vectors of the probe, if one model made them: of bfloat16 and float32 it is 0.9999.
+# The cosine of two vectors of the probe by the same model. Between bfloat16 and float32 it is
+# 0.9999.
 _LEAST_COSINE = 0.999
-_LEAST_COSINE_BESIDE_OTHERS = 0.98  # some servers compute texts that come together more roughly
+_LEAST_COSINE_BESIDE_OTHERS = 0.98  # some servers are less exact if a request has several texts
 _DECIMALS = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """Where it is, and what it is asked for."""
+    """The address of a server and the model that it is asked for."""
 
     url: str
-    """Up to what stands before `/embeddings`."""
+    """The part of the address before `/embeddings`."""
     host: str
     is_local: bool
-    """Whether what it is sent stays on this machine."""
+    """Whether the texts stay on this machine."""
     model: str
     """The model's name there."""
     dimension: int = 0
@@ -38,14 +39,15 @@ class Server:
 
 
 class ProbedModel:
-    """The model that a server has, as far as is known."""
+    """The model of a server, as far as it is known."""
 
     def __init__(self, server: Server, cache: EmbeddingCache) -> None:
-        """Nothing is known of it yet.
+        """Begin without knowing the model.
 
         Args:
-            server: Which one.
-            cache: Remembers the probe, so that noise in it makes no other model after a restart.
+            server: The server.
+            cache: Keeps the first vector of the probe. So a slightly different vector after a
+                restart is not taken for another model.
         """
         self.identity: ModelIdentity | None = None
         self._server, self._cache = server, cache
@@ -57,18 +59,18 @@ class ProbedModel:
         return len(self._probe) if self._probe is not None else 0
 
     def made(self, probe: Vector) -> bool:
-        """Whether this model has made a vector of the probe alone."""
+        """Return whether this model made `probe`, a vector of the probe alone."""
         return self._is_like(probe, _LEAST_COSINE)
 
     def made_beside_others(self, probe: Vector) -> bool:
-        """Whether it can have made one of the probe among other texts."""
+        """Return whether this model may have made `probe` in a request with other texts."""
         return self._is_like(probe, _LEAST_COSINE_BESIDE_OTHERS)
 
     def _is_like(self, probe: Vector, least: float) -> bool:
         return self._probe is not None and _are_alike(probe, self._probe, least)
 
     def learn(self, probe: Vector) -> None:
-        """Know it by its vector of the probe, if it is another one than before. Blocks.
+        """Take on the model that made `probe`, if it is another one than before. Blocks.
 
         Raises:
             ServerError: If its vectors are shorter than wanted.
@@ -82,7 +84,7 @@ class ProbedModel:
             self._probe, self.identity = first, self._identity_by(first)
 
     def _remembered(self, probe: Vector) -> Vector:
-        """The probe as this model made it the first time, which names the model for ever."""
+        """Return the first vector of the probe that this model made; it identifies the model."""
         server = self._server
         digest = hashlib.sha256(f"probe\0{server.url}\0{server.model}".encode()).hexdigest()
         place = ModelIdentity(server.model, digest, len(probe))

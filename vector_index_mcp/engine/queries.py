@@ -1,4 +1,4 @@
-"""Queries embedded in this process, if the model is on this machine and of a kind that is known."""
+"""Embeds queries in this process, if the model is on this machine and `lean_query` knows it."""
 
 import logging
 from dataclasses import dataclass
@@ -27,9 +27,9 @@ class _Loaded:
 
     @property
     def is_current(self) -> bool:
-        """Whether the weights, which are mapped, are those that were there.
+        """Whether the mapped file of weights is unchanged.
 
-        Where they were cut off, reading them would end this process.
+        If it was truncated meanwhile, reading the mapping would kill this process (SIGBUS).
         """
         return self.encoder is None or _stamp_of(self.weights) == self.stamp
 
@@ -38,12 +38,12 @@ class Queries:
     """Embeds queries, one at a time."""
 
     def __init__(self, model_name: str, dimension: int = 0, wording: Wording = WHOLE) -> None:
-        """Prepare; the model is looked for when it is first asked.
+        """Prepare; the model is loaded for the first query.
 
         Args:
-            model_name: As `find_model` takes it.
-            dimension: The same.
-            wording: What the model is given of a query.
+            model_name: See `find_model`.
+            dimension: See `find_model`.
+            wording: Which part of a query the model gets to read.
         """
         self._model_name, self._dimension, self._wording = model_name, dimension, wording
         self._loaded: _Loaded | None = None
@@ -54,7 +54,7 @@ class Queries:
         self._loaded = None
 
     async def embed(self, text: str) -> tuple[Vector, ModelIdentity] | None:
-        """The embedding of a query, and by which model; None if only the worker can tell."""
+        """Return a query's embedding and the model; None if only the worker can embed it."""
         async with self._asking:
             if self._loaded is None or not self._loaded.is_current:
                 self._loaded = await anyio.to_thread.run_sync(
@@ -65,25 +65,29 @@ class Queries:
                 return None
             given = self._wording.given(text)
             vector = await anyio.to_thread.run_sync(_encoded, loaded.encoder, given)
-            if vector is None:  # its parts do not fit together: it would fail with others as well
+            if vector is None:  # the model's files do not fit together: other texts would fail too
                 self._loaded = _NOTHING
                 return None
             return vector, self._wording.identity(loaded.identity)
 
 
 def _encoded(encoder: lean_query.QueryEncoder, text: str) -> Vector | None:
-    """The embedding of a query; None if the model's files cannot be computed with.
+    """Return the embedding of a query; None if the model's files do not fit together.
 
-    That its config, weights and tokenizer belong together shows only when a text goes through.
+    Only embedding a text shows whether the config, the weights and the tokenizer fit together.
     """
     try:
         with np.errstate(all="ignore"):
             vector = encoder.encode(text)
-    except Exception as error:  # noqa: BLE001  # what numpy and tokenizers raise is nothing narrower
-        _log.warning("the model's files do not fit together, the worker is asked: %s", error)
+    except Exception as error:  # noqa: BLE001  # numpy and tokenizers raise anything
+        _log.warning(
+            "the model's files do not fit together; the worker embeds queries instead: %s", error
+        )
         return None
     if not np.isfinite(vector).all():
-        _log.warning("the model's weights make vectors that are no numbers; the worker is asked")
+        _log.warning(
+            "the model's vectors contain NaN or infinity; the worker embeds queries instead"
+        )
         return None
     return vector
 
@@ -91,7 +95,7 @@ def _encoded(encoder: lean_query.QueryEncoder, text: str) -> Vector | None:
 def _load(model_name: str, dimension: int) -> _Loaded:
     try:
         model = model_on_this_machine(model_name, dimension)
-    except (ModelNotFoundError, OSError):  # the worker will say so
+    except (ModelNotFoundError, OSError):  # the worker will report it
         model = None
     weights = model.folder / WEIGHTS if model is not None else Path()
     stamp = _stamp_of(weights)
@@ -103,7 +107,7 @@ def _load(model_name: str, dimension: int) -> _Loaded:
 
 
 def _stamp_of(path: Path) -> tuple[int, ...]:
-    """What changes with a file; empty if it is not there."""
+    """Return the size, mtime and inode of a file; empty if there is none."""
     try:
         status = path.stat()
     except OSError:

@@ -1,4 +1,4 @@
-"""What a query asks for, as far as its wording shows. Pure."""
+"""Analyses a query: its words, identifiers, paths and quoted phrases. Pure."""
 
 import re
 from collections.abc import Iterator
@@ -10,9 +10,9 @@ from vector_index_mcp.engine.kinds import kinds_asked_for
 from vector_index_mcp.engine.spelling import composed
 from vector_index_mcp.engine.words import joined, last_name, query_words, words
 
-# Somebody may paste a log. Of what is compared with every candidate, or looked up in the index,
-# so much is used: a search for 128 words takes 1.5 times as long as one for three, one for 4,096
-# seventy times (100,000 chunks).
+# Somebody may paste a log. These limit how much of a query is searched for and compared with each
+# candidate. In 100,000 chunks, a search for 128 words takes 1.5 times as long as one for three
+# words; a search for 4,096 words takes 70 times as long.
 _MOST_WORDS = 96
 _MOST_SYMBOLS = 32
 _MOST_PATHS = 32
@@ -26,7 +26,7 @@ _QUOTED = re.compile(
     r"|“([^“”]{2,})”|‘([^‘’]{2,})’(?!\w)|«([^«»]{2,})»|「([^「」]{2,})」"
 )
 _PATH = re.compile(r"[\w.@+/~%=$\u0080-\U0010ffff-]+")
-# As some frameworks call them: `pages/[id].tsx`, `(group)/+page.svelte`, `{{name}}/a.py`.
+# Paths of some frameworks: `pages/[id].tsx`, `(group)/+page.svelte`, `{{name}}/a.py`.
 _PATH_WITH_BRACKETS = re.compile(r"[\w.@+/~%=$\[\](){}\u0080-\U0010ffff-]+")
 _EXTENSION = re.compile(r"\.[A-Za-z]\w{0,9}$")
 _LINES = re.compile(r"(:\d{1,9}([:-]\d{1,9}){0,2}|#L\d{1,9}(-L?\d{1,9})?)$")
@@ -34,102 +34,102 @@ _UP_TO_ROOT = re.compile(r"^(\.{0,2}/)+")
 _CODE_LIKE = re.compile(
     r"\w_\w|^_+\w|[a-z\d][A-Z]|[A-Z]{2}[a-z]|::|\w\.\w|\w[#/\\]\w|->|^[A-Z][a-z]+[A-Z]|^[$@]\w"
 )
-_LONGEST_QUESTION = 40  # words; more is a log, or code that others should be like
+_LONGEST_QUESTION = 40  # words; a longer query is a log or a sample of code
 _ABOUT_SYMBOLS = frozenset(
     "a an and class classes component const constant constructor declaration declared def defined "
     "definition enum find fn func function functions hook implementation implemented in interface "
     "is macro method methods module namespace object of property protocol script source struct "
     "symbol the trait type typedef variable where".split()
 )
-"""Words beside which an identifier still is all that is asked for."""
+"""Words around an identifier that do not change the query: it still asks for its definition."""
 
 
 @dataclass(frozen=True)
 class Query:
-    """A query, taken apart."""
+    """A query and its parts."""
 
     text: str
 
     @cached_property
     def tokens(self) -> list[str]:
-        """Its distinct words as typed, without punctuation."""
+        """The distinct words as typed, without punctuation."""
         tokens = (token.rstrip(".:") for token in _TOKEN.findall(self.text))
         return list(dict.fromkeys(filter(None, tokens)))
 
     @cached_property
     def words(self) -> list[str]:
-        """The words that are compared with those of a chunk, distinct."""
+        """The distinct words that are compared with those of a chunk."""
         return _most_specific(query_words(self.text), _MOST_WORDS)
 
     @cached_property
     def subject(self) -> list[str]:
-        """`words` without the joined neighbours: each idea once."""
+        """`words` without the joined neighbours, so that each word counts once."""
         known = set(words(self.text))
         return [word for word in self.words if word in known]
 
     @cached_property
     def identifiers(self) -> list[str]:
-        """The tokens that look like code; a single word is taken for an identifier."""
+        """The tokens that look like code; a query of a single word is taken for an identifier."""
         if len(self._telling) == 1:
             return self._telling
         return [token for token in self._telling if _CODE_LIKE.search(token)]
 
     @cached_property
     def spellings(self) -> frozenset[str]:
-        """`identifiers` without what qualifies them, as typed."""
+        """The last names of `identifiers` (`bar` of `Foo.bar`), as typed."""
         return frozenset(composed(last_name(token)) for token in self.identifiers)
 
     @cached_property
     def _telling(self) -> list[str]:
-        """The tokens that may be part of a name: no words about names, no paths."""
+        """The tokens that may be names: neither paths nor words like `function` or `the`."""
         names = (t for t in self.tokens if len(t) <= _LONGEST_NAME_CHARS and "/" not in t)
         return [name for name in names if name.lower() not in _ABOUT_SYMBOLS]
 
     @cached_property
     def symbols(self) -> frozenset[str]:
-        """`identifiers` in the one spelling in which definitions are compared."""
+        """The last names of `identifiers`, in the spelling in which definitions are compared."""
         return frozenset(filter(None, (joined(last_name(token)) for token in self.identifiers)))
 
     @cached_property
     def is_symbol(self) -> bool:
-        """Whether it asks where an identifier is defined, and nothing else."""
+        """Whether the query asks for the definition of identifiers and nothing else."""
         return bool(self.symbols) and len(self.identifiers) == len(self._telling) <= 3
 
     @cached_property
     def is_question(self) -> bool:
-        """Whether it says in words what is looked for, and neither names nor quotes it."""
+        """Whether the query describes something in words, without identifiers, paths or quotes."""
         is_short = len(self.subject) <= _LONGEST_QUESTION
         return is_short and not (self.is_symbol or self.paths or self.phrases)
 
     @cached_property
     def matched(self) -> list[str]:
-        """What full-text search is asked for."""
+        """The words for full-text search: `words`, and the words of definitions."""
         symbols = _most_specific(sorted(self.symbols), _MOST_SYMBOLS)
         return [*self.words, *map(symbol_word, symbols)]
 
     @cached_property
     def paths(self) -> list[str]:
-        """What names a file: with an extension, or with folders before it."""
+        """The paths in the query: names with an extension, or with folders before them."""
         named = filter(_names_file, _paths(self.text))
         below = (_UP_TO_ROOT.sub("", composed(path)) for path in named)
         return _both_ends(list(dict.fromkeys(filter(None, below))), _MOST_PATHS)
 
     @cached_property
     def kinds(self) -> frozenset[str]:
-        """The kinds of files it asks for."""
+        """The kinds of files that the query asks for."""
         return kinds_asked_for(frozenset(word.lower() for word in self.tokens))
 
     @cached_property
     def phrases(self) -> list[str]:
-        """What stands in quotes."""
+        """The phrases in quotes."""
         found = [next(filter(None, groups)) for groups in _QUOTED.findall(self.text)]
         return _both_ends(found, _MOST_PHRASES)
 
 
 def _most_specific(words: list[str], most: int) -> list[str]:
-    """`words` if there are not too many; otherwise the longest, which are the rarest, in order.
+    """Return at most `most` of `words`, in order: the longest, because they are the rarest.
 
-    Those with digits come last: in a log they are times, addresses and hashes.
+    Words with digits are dropped first: in a log they are times, addresses and hashes.
     """
     if len(words) <= most:
         return words
@@ -139,14 +139,14 @@ def _most_specific(words: list[str], most: int) -> list[str]:
 
 
 def _both_ends(found: list[str], most: int) -> list[str]:
-    """`found` if there are not too many; otherwise the first and the last: both matter in a log."""
+    """Return at most `most` items: the first and the last ones, which matter most in a log."""
     if len(found) <= most:
         return found
     return found[: most // 2] + found[-(most // 2) :]
 
 
 def _paths(text: str) -> Iterator[str]:
-    """What may be paths, however they are written."""
+    """Yield whatever may be a path, in any notation."""
     for spoken in dict.fromkeys(text.split()):
         whole = _LINES.sub("", spoken.strip(f"{_QUOTES}.,;:!?"))
         if _is_path_with_brackets(whole):

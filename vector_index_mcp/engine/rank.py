@@ -1,4 +1,4 @@
-"""The candidates of both searches to one ranking. Pure."""
+"""Ranks the candidates of both searches in one order. Pure."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -19,13 +19,13 @@ from vector_index_mcp.engine.types import Candidate, Hit, StoredChunk
 from vector_index_mcp.engine.why import why
 
 WEIGHTS = Weights()
-# A cosine this far below the best is worth nothing. The last candidate's takes its place where it
-# is lower; in a small project it is not, and all its chunks are candidates.
+# A cosine this far below the best counts 0. If the last candidate's cosine is still lower, that one
+# counts 0 instead.
 _LEAST_SPAN = 0.3
 MOST_OTHERS = 6
-"""Of a file's chunks that are told of beside a hit; some may be hits themselves."""
+"""How many other chunks of its file a hit names at most; some may be hits themselves."""
 STEPS = frozenset({"support", "spread", "files"})
-"""What a ranking does beside applying SIGNALS; can be left out like these."""
+"""The steps of a ranking beside SIGNALS; benchmarks can leave them out as well."""
 
 
 def rank(
@@ -36,18 +36,18 @@ def rank(
     weights: Weights = WEIGHTS,
     without: Collection[str] = (),
 ) -> list[Hit]:
-    """All candidates, best first.
+    """Return all candidates, best first.
 
     Args:
-        query: What was asked.
-        lexical: What full-text search found, best first.
-        semantic: What vector search found, best first; empty when there was none.
+        query: The query.
+        lexical: The candidates of full-text search, best first.
+        semantic: The candidates of vector search, best first; empty if there was none.
         weights: How strong the signals are.
         without: Names of SIGNALS and STEPS to leave out.
 
     Returns:
-        Hits with scores from 1 (the best) down to 0. A chunk met twice, because its file was being
-        replaced while the search ran, counts in its newest generation.
+        Hits with scores from 1 (the best) down to 0. If a file was replaced during the search, only
+        its newest chunks count.
     """
     found = found_for(query, lexical, semantic, weights=weights, without=without)
     is_ordered = query.is_question and "files" not in without
@@ -57,11 +57,11 @@ def rank(
 def best(
     query: Query, lexical: Sequence[Candidate], semantic: Sequence[Candidate], limit: int
 ) -> list[Hit]:
-    """The first `limit` of a ranking, with how likely each is right and what else its file has.
+    """Return the first `limit` hits, each with its likelihood and other chunks of its file.
 
-    A file that is right is often met by the chunk beside the one that was asked for: of 136
-    questions with labelled lines, those lines were among the first five hits for 74 %, and among
-    these and the next three of each one's file for 89 % (benchmarks/labels, six packages).
+    A hit is often in the right file, but beside the right chunk. Of 136 questions with labelled
+    lines, the first five hits contained those lines for 74 %; together with the next three chunks
+    of each hit's file, for 89 % (benchmarks/labels, six packages).
     """
     found = found_for(query, lexical, semantic)
     files = found.evidence() if query.is_question else {}
@@ -71,17 +71,17 @@ def best(
         by_file.setdefault(hit.chunk.key, []).append(hit.chunk)
     cosines, likely = cosines_of(semantic), 1.0
     weights = BY_MEANING if semantic else BY_WORDS
-    told = []
+    shown = []
     for hit in hits[:limit]:
         alone = found.alone[hit.chunk.document_id]
         evidence = evidence_of(found.context, hit.chunk, alone, cosines)
         parts = contributions(evidence, weights)
-        likely = min(likely, likelihood(parts))  # the order is the ranking's
+        likely = min(likely, likelihood(parts))  # never higher than that of a better hit
         others = [other for other in by_file[hit.chunk.key] if other is not hit.chunk]
         because = why(found, hit.chunk, files.get(hit.chunk.key), parts)
         also = tuple(others[:MOST_OTHERS])
-        told.append(replace(hit, likelihood=likely, also=also, why=because))
-    return told
+        shown.append(replace(hit, likelihood=likely, also=also, why=because))
+    return shown
 
 
 def found_for(
@@ -92,7 +92,7 @@ def found_for(
     weights: Weights = WEIGHTS,
     without: Collection[str] = (),
 ) -> Found:
-    """All candidates, ranked chunk by chunk; arguments as above."""
+    """Return all candidates, ranked chunk by chunk; for the arguments see `rank`."""
     lexical, semantic = _newest(lexical, semantic)
     share = weights.semantic_for_symbols if query.is_symbol else weights.semantic
     highest = max((c.score for c in lexical), default=0.0) or 1.0
@@ -122,12 +122,12 @@ def _scaled(scores: Mapping[str, float]) -> dict[str, float]:
 
 
 def _place(chunk: StoredChunk) -> tuple[str, int]:
-    """What decides between equals, so that an answer does not depend on the searches' order."""
+    """Return a key that orders equals, so that the order of the searches does not matter."""
     return chunk.key, chunk.chunk_index
 
 
 def _newest(*rankings: Sequence[Candidate]) -> list[list[Candidate]]:
-    """`rankings` without the chunks of a file of which a later generation was met."""
+    """Return `rankings` without chunks of older revisions of a file that has newer ones."""
     newest: dict[str, int] = {}
     for ranking in rankings:
         for candidate in ranking:
@@ -137,7 +137,7 @@ def _newest(*rankings: Sequence[Candidate]) -> list[list[Candidate]]:
 
 
 def _nearness(semantic: Sequence[Candidate]) -> dict[str, float]:
-    """The cosines of what vectors proposed, best first, scaled to 0…1; by document_id."""
+    """Return the cosines of the candidates of vector search, scaled to 0…1, by document_id."""
     if not semantic:
         return {}
     highest = semantic[0].score
@@ -148,11 +148,11 @@ def _nearness(semantic: Sequence[Candidate]) -> dict[str, float]:
 def _fused(
     matched: Mapping[str, float], nearness: Mapping[str, float], share: float
 ) -> dict[str, float]:
-    """Scores by document_id: a convex combination of both scores, each scaled to 0…1.
+    """Return scores by document_id: a convex combination of both scores, each scaled to 0…1.
 
     It beats reciprocal rank fusion once its one parameter is chosen: Bruch, Gai, Ingber, An
-    Analysis of Fusion Functions for Hybrid Retrieval (TOIS 2023), section 5. A BM25 score has a
-    natural lowest value, 0; the cosines of the last candidates are far from theirs.
+    Analysis of Fusion Functions for Hybrid Retrieval (TOIS 2023), section 5. BM25 scores need no
+    lower bound but 0, their lowest value; cosines do (see `_LEAST_SPAN`).
     """
     if not nearness:
         share = 0.0
@@ -165,9 +165,9 @@ def _fused(
 
 
 def _support(scores: dict[str, float], chunks: dict[str, StoredChunk], weight: float) -> None:
-    """Raise the best chunk of each file by what the file's candidates are worth together.
+    """Raise the best chunk of each file by the sum of the scores of the file's candidates.
 
-    A file with five good places is more likely what is looked for than one with a single place.
+    A file with five good chunks is more likely the right one than a file with a single one.
     """
     together: Counter[str] = Counter()
     best: dict[str, str] = {}
@@ -183,7 +183,7 @@ def _support(scores: dict[str, float], chunks: dict[str, StoredChunk], weight: f
 
 
 def _spread(scores: dict[str, float], chunks: dict[str, StoredChunk], left: float) -> None:
-    """Lower each chunk once for every better one of its file: another file says more."""
+    """Lower each chunk once for every better one of its file, so that other files come up."""
     better: Counter[str] = Counter()
     for id_ in sorted(chunks, key=lambda id_: -scores[id_]):
         key = chunks[id_].key

@@ -1,7 +1,7 @@
-"""Texts to vectors, by a server of the user's own with OpenAI's API. Imports no model library.
+"""Turns texts into vectors with a user's server that has OpenAI's API. Imports no model library.
 
-It may have another model at any moment: started anew, or behind the same name. So every request
-holds the probe (`probed_model`), and no vector is taken for another model's.
+The server may get another model at any moment: after a restart, or behind the same name. So every
+request also contains the probe (`probed_model`), whose vector shows which model answered.
 """
 
 import logging
@@ -40,7 +40,7 @@ from vector_index_mcp.errors import (
 
 _log = logging.getLogger(__name__)
 
-_MOST_TRIES_OF_500 = 3  # some servers say 500 to a text that they cannot embed
+_MOST_TRIES_OF_500 = 3  # some servers answer 500 to a text that they cannot embed
 _MOST_CHANGES = 3
 _LONGEST_NAME_CHARS = 100
 _UNAUTHORIZED, _FORBIDDEN, _NOT_FOUND, _NOT_IMPLEMENTED = 401, 403, 404, 501
@@ -50,27 +50,28 @@ _BAD_REQUEST = frozenset({400, 415, 422})
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long the server is waited for, in seconds."""
+    """How long we wait for the server, in seconds."""
 
     answer: float = 60.0
     """For one answer."""
     query: float = 3.0
-    """For that to somebody's query, who gets one without it then."""
+    """For the vector of a query; after that, the query is answered by words alone."""
     pause: float = 0.2
-    """Before a request is made again the first time; twice as long each time."""
+    """Before the first repetition of a request; twice as long before each further one."""
     longest_pause: float = 30.0
-    """Whatever the server asks for."""
+    """The longest pause, even if the server asks for a longer one."""
     total: float = 60.0
-    """For one request, all pauses and lost answers together."""
+    """For one request: all its pauses and failed answers together."""
     short_total: float = 2.0
-    """The same for a query, and when it is looked for."""
+    """The same, for a query and for a check whether the server is there."""
     look: float = 2.0
-    """Before it is looked for again the first time; twice as long each time."""
+    """Before the second check whether the server is there; twice as long before each next one."""
     longest_look: float = 60.0
+    """The longest pause between two such checks."""
 
 
 class ServerEmbedder(JudgedApart):
-    """The embedder of a service that has a server. Usable inside `async with x.running()`."""
+    """The embedder of a service that uses a server. Usable inside `async with x.running()`."""
 
     def __init__(
         self,
@@ -84,18 +85,18 @@ class ServerEmbedder(JudgedApart):
         patience: Patience | None = None,
         sleep: Callable[[float], Awaitable[None]] = anyio.sleep,
     ) -> None:
-        """Prepare; nothing is asked yet.
+        """Prepare; nothing is sent yet.
 
         Args:
-            server: Which one.
-            cache: Of its own, in which the model is recognised after a restart.
-            reranker: Judges how well texts answer a query; it may be one that cannot.
-            key_of: The bearer token, asked for whenever the server is looked for; empty for none.
-                It may raise OSError or SettingsError.
-            mask: Replaces the credentials in a text, before it is sent.
-            remedy_of: What to do about a problem with the server.
-            patience: How long it is waited for.
-            sleep: Waits so many seconds before a request is made again.
+            server: The server.
+            cache: A cache for the probe alone, to recognise the model after a restart.
+            reranker: The embedder whose cross-encoder judges; it may have none.
+            key_of: Returns the bearer token; empty for none. Called before each check whether the
+                server is there. It may raise OSError or SettingsError.
+            mask: Replaces the credentials in a text before the text is sent.
+            remedy_of: Returns what to do about a problem with the server.
+            patience: How long we wait for the server.
+            sleep: Waits the given seconds before a request is repeated.
         """
         super().__init__(reranker)
         self._server, self._cache = server, cache
@@ -129,12 +130,12 @@ class ServerEmbedder(JudgedApart):
 
     @property
     def is_misnamed(self) -> bool:
-        """Whether it says that it answers with another model than it is asked for."""
+        """Whether the server names another model in its answers than the one we asked for."""
         return self._name_there not in ("", self._server.model)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Self]:
-        """The time in which the server may be asked; no connection is left after it."""
+        """Allow requests to the server while the context is open; close all connections after."""
         async with AsyncExitStack() as stack:
             stack.callback(self._cache.close)
             await stack.enter_async_context(self._reranker.running())
@@ -160,7 +161,7 @@ class ServerEmbedder(JudgedApart):
             self._wanted.set()
 
     async def identity(self) -> ModelIdentity:
-        """Which model it is; see `Embedder`."""
+        """Return which model it is; see `Embedder`."""
         self.start()
         while self.state != "ready" or self._model.identity is None:
             if self.state == "unavailable":
@@ -170,7 +171,7 @@ class ServerEmbedder(JudgedApart):
         return self._model.identity
 
     async def identity_at_hand(self) -> ModelIdentity | None:
-        """Which model it is; see `Embedder`."""
+        """Return which model it is, if that is known; see `Embedder`."""
         return self._model.identity
 
     async def asked(self, text: str) -> tuple[Vector, ModelIdentity] | None:
@@ -205,7 +206,7 @@ class ServerEmbedder(JudgedApart):
 
     @asynccontextmanager
     async def _turn(self, *, urgent: bool) -> AsyncIterator[None]:
-        """One batch at a time, and none is begun while a query waits for its answer."""
+        """Let one batch run at a time, and start none while a query waits for its answer."""
         if not urgent:
             async with self._batches:
                 while self._queries:
@@ -222,11 +223,13 @@ class ServerEmbedder(JudgedApart):
                 self._no_queries = anyio.Event()
 
     async def _embedded(self, texts: Sequence[str], total: float) -> Vectors:
-        """The vectors of some texts; nothing worth if another model turns out to have made them.
+        """Return the vectors of some texts.
+
+        If `_model.identity` has changed meanwhile, the caller must discard the result.
 
         Raises:
-            EmbeddingError: If the server is well, and cannot embed these.
-            ModelNotFoundError: If it is not.
+            EmbeddingError: If the server works, but cannot embed these texts.
+            ModelNotFoundError: If the server does not work.
         """
         identity = self._model.identity
         try:
@@ -246,7 +249,7 @@ class ServerEmbedder(JudgedApart):
             raise EmbeddingError(f"{len(texts)} texts could not be embedded: {words}") from None
 
     async def _is_well(self) -> bool:
-        """Whether the server embeds the probe alone, so that it is texts that it cannot embed."""
+        """Return whether the server embeds the probe alone; then the other texts are at fault."""
         try:
             await self._look_at_model(self._patience.short_total)
         except ServerError:
@@ -254,14 +257,14 @@ class ServerEmbedder(JudgedApart):
         return True
 
     async def _asked(self, texts: Sequence[str], total: float) -> Vectors:
-        """The vectors of `texts`, asked for again and again while that may help.
+        """Return the vectors of `texts`; repeat the request while that may help.
 
         Args:
             texts: Few enough for one request.
-            total: How many seconds it may take in all, but for the last answer.
+            total: How many seconds the tries may take together, not counting the last answer.
 
         Raises:
-            ServerError: If they are not had.
+            ServerError: If no try succeeds.
         """
         spent, pause, tries = 0.0, self._patience.pause, 0
         while True:
@@ -275,7 +278,7 @@ class ServerEmbedder(JudgedApart):
                 is_last = error.status == 500 and tries >= _MOST_TRIES_OF_500
                 if not error.is_passing or is_last or spent > total:
                     raise
-                _log.debug("the server at %s %s; asked again", self._server.host, error)
+                _log.debug("the server at %s %s; trying again", self._server.host, error)
             await self._sleep(wait)
             pause *= 2
 
@@ -295,10 +298,10 @@ class ServerEmbedder(JudgedApart):
         return vectors
 
     async def _look_at_model(self, total: float) -> None:
-        """Find out which model answers, by the probe alone.
+        """Find out which model answers, with a request for the probe alone.
 
         Raises:
-            ServerError: If none does, or its vectors are shorter than wanted.
+            ServerError: If the server does not answer, or its vectors are shorter than wanted.
         """
         try:
             [probe] = await self._asked([PROBE], total)
@@ -310,7 +313,7 @@ class ServerEmbedder(JudgedApart):
         await anyio.to_thread.run_sync(self._model.learn, probe)
 
     def _cut(self, vectors: Vectors) -> Vectors:
-        """As many numbers of each as are wanted, of unit length again."""
+        """Shorten the vectors to the wanted length and normalize them again."""
         wanted = self._server.dimension
         return normalised(vectors[:, :wanted]) if wanted else vectors
 
@@ -322,7 +325,7 @@ class ServerEmbedder(JudgedApart):
             self._tasks.start_soon(self._look_until_there)
 
     async def _look_until_there(self) -> None:
-        """Look for the server until it is there, or somebody must do something about it."""
+        """Check for the server until it is there, or until only the user can mend it."""
         pause = self._patience.look
         try:
             while not await self._is_there():
@@ -334,7 +337,7 @@ class ServerEmbedder(JudgedApart):
             self._is_connecting = False
 
     async def _is_there(self) -> bool:
-        """Look once; whether there is nothing more to look for."""
+        """Check for the server once; return whether no further check is needed."""
         try:
             self._api.key = await anyio.to_thread.run_sync(self._key_of)
             await self._look_at_model(self._patience.short_total)
@@ -350,7 +353,7 @@ class ServerEmbedder(JudgedApart):
         return True
 
     def _lose(self, error: ServerError) -> None:
-        """Stop asking for texts; look for the server instead, if it may come back by itself."""
+        """Become unavailable; look for the server again if it may come back by itself."""
         self._give_up(error)
         if error.is_passing:
             self._connect()
@@ -366,7 +369,7 @@ class ServerEmbedder(JudgedApart):
 
 
 def _is_about_server(error: ServerError) -> bool:
-    """Whether the server would answer so whatever the texts are."""
+    """Return whether the server would answer with this error to any texts."""
     refusals = {_UNAUTHORIZED, _FORBIDDEN, _NOT_FOUND, _NOT_IMPLEMENTED} | _OVERLOADED
     return error.status in refusals
 

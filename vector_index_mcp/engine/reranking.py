@@ -1,4 +1,4 @@
-"""A ranking and what a cross-encoder says of its best hits to one order. Pure."""
+"""Combines a ranking with a cross-encoder's scores of its best hits. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -6,24 +6,24 @@ from dataclasses import replace
 from vector_index_mcp.engine.types import Hit, Why
 
 JUDGED = 30
-"""How many of the best hits a cross-encoder judges: among so many the right one nearly always is,
-and each costs it as much as an embedding."""
+"""How many of the best hits a cross-encoder judges. The right one is nearly always among so many,
+and judging a hit takes as long as embedding one."""
 
 
 def by_both(hits: Sequence[Hit], judged: Sequence[float]) -> list[Hit]:
-    """`hits` in the order of the mean of both their ranks; of equals, the better hit comes first.
+    """Return `hits` ordered by the mean of both ranks; of equals, the better hit comes first.
 
-    Ranks and not scores: those of a cross-encoder mean something else with every model, and one
-    that was trained on questions to the web gives most code a thousandth; which of two it prefers
-    does mean something. The mean and not its order alone: ours knows of paths, of what a chunk
-    defines and of what else stands in its file, of all of which it sees nothing.
+    Ranks are used, not scores, because a score means something else with every cross-encoder: one
+    trained on web questions scores most code at a thousandth. Its order is still useful. The order
+    of the ranking counts as well, because it uses paths, definitions and the rest of the file,
+    which a cross-encoder does not see.
 
-    Each place keeps its score and its likelihood: how often a first or a third hit with such
-    evidence around it is right has been measured, what a judgement adds to that has not.
+    Each place keeps its score and its likelihood. Benchmarks have measured how often a hit at such
+    a place is right, but not what a cross-encoder's judgement adds to that.
 
     Args:
-        hits: Best first.
-        judged: How well each of them answers; higher is better.
+        hits: The hits of the ranking, best first.
+        judged: The cross-encoder's score of each hit; higher is better.
     """
     count = len(hits)
     preferred = sorted(range(count), key=lambda number: -judged[number])
@@ -41,7 +41,7 @@ def by_both(hits: Sequence[Hit], judged: Sequence[float]) -> list[Hit]:
 
 
 def _judged(why: Why | None, of_place: Why | None, score: float) -> Why | None:
-    """What speaks for a hit, with the likelihood of its new place."""
+    """Return a hit's explanation with the likelihood of its new place."""
     if why is None or of_place is None:
         return why
     return replace(why, likelihood=of_place.likelihood, judged=score)

@@ -1,17 +1,17 @@
-"""Where words begin and end beyond ASCII: scripts, symbols, and what separates them. Pure.
+"""Finds the words in text beyond ASCII: by scripts, symbols and separators. Pure.
 
-What `runs` finds is coarse and fast; `pieces` and `parts` are exact, for a run in the spelling of
-`spelling.unified`. The patterns take 10 ms to compile: that waits until they are needed.
+`runs` is coarse and fast. `pieces` and `parts` are exact; they expect a run in the spelling of
+`spelling.unified`. The patterns take 10 ms to compile, so they are compiled at the first use.
 """
 
 import re
 from functools import cache
 from typing import NamedTuple
 
-_LONGEST_RUN = 4_096  # one that is longer is met in pieces, none of which keeps others waiting
+_LONGEST_RUN = 4_096  # a longer run is split, so that no match takes long
 
-# Inner parts of character classes.
-# What no word and no symbol holds: white space, punctuation, lines and boxes drawn of characters.
+# The following are inner parts of character classes.
+# Separators, part of no word or symbol: white space, punctuation, box-drawing characters.
 _BETWEEN = (
     r"\x00-\x2c./:-@\[-^`{-\xa1\xa8\xab\xaf\xb4\xb6-\xb8\xbb\xbf\u02c2-\u02c5\u02d2-\u02df"
     r"\u0338\u037e\u0387\u0589\u058a\u05be\u05c0\u05c3\u060c\u061b\u061f\u06d4\u0964\u0965"
@@ -25,47 +25,47 @@ _SYMBOLS = (
 )
 _FLAG_LETTERS = r"\U0001f1e6-\U0001f1ff"  # two of them are a flag
 _KEYCAP = r"\d\u20e3"
-# Scripts written without spaces: Thai, Lao, Burmese, Khmer, Chinese, Japanese, Korean (which has
-# them, but not between a word and what is attached to it).
+# Scripts written without spaces: Thai, Lao, Burmese, Khmer, Chinese, Japanese; also Korean, which
+# has spaces, but none between a word and its particles.
 _UNSPACED = (
     r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u1100-\u11ff"
     r"\u3005-\u3007\u3041-\u30fa\u30fc-\u312f\u31f0-\u31ff"
     r"\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
 )
-# Of Chinese and Korean, one character may be a word: `锁`, `값`.
+# In Chinese and Korean, one character may be a word: `锁`, `값`.
 _WORDS_ALONE = r"\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\U00020000-\U0003ffff"
-# Scripts with capitals: (capitals, other letters).
+# Scripts with capital letters: (capital letters, small letters).
 _CASED = (("A-Z", "a-z\u0180-\u02af"), ("\u0391-\u03a9", "\u03b1-\u03c9"),
           ("\u0400-\u042f", "\u0430-\u045f"))  # fmt: skip
 
 
 def runs() -> re.Pattern[str]:
-    """Matches all that stands between two separators: an identifier, a paragraph, symbols."""
+    """Return a pattern for the text between two separators: an identifier, a paragraph, symbols."""
     return _patterns().run
 
 
 def pieces(run: str) -> list[str]:
-    """The identifiers and the symbols of `run`."""
+    """Return the identifiers and the symbols of `run`."""
     return _patterns().piece.findall(run)
 
 
 def parts(identifier: str) -> list[str]:
-    """What an identifier is put together of: words, numbers, runs of one script."""
+    """Return the parts of an identifier: words, numbers, runs of one script."""
     return _patterns().part.findall(identifier)
 
 
 def is_unspaced(text: str) -> bool:
-    """Whether all of `text` is of scripts that are written without spaces."""
+    """Return whether all of `text` is in scripts that are written without spaces."""
     return _patterns().unspaced.fullmatch(text) is not None
 
 
 def words_alone(run: str) -> list[str]:
-    """The characters of `run`, which is written without spaces, that may be words alone."""
+    """Return the characters of an unspaced `run` that may be words by themselves."""
     return _patterns().alone.findall(run)
 
 
 def words_of(text: str) -> str:
-    """A text without what stands between its words and their parts, but for one space each."""
+    """Return a text with each run of separators replaced by one space."""
     return _patterns().between.sub(" ", text)
 
 

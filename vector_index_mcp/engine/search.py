@@ -1,4 +1,4 @@
-"""A query to hits: full text and vectors, each over-fetched, ranked together."""
+"""Searches a store by words and by vectors at the same time, and ranks what both find."""
 
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import partial
@@ -12,10 +12,10 @@ from vector_index_mcp.engine.rank import best
 from vector_index_mcp.engine.store import Store
 from vector_index_mcp.engine.types import NO_FILTERS, Candidate, Filters, Hit, Vector
 
-OVERFETCH = 5  # candidates asked of each search per hit wanted
-FEWEST_CANDIDATES = 100  # both hold 97 % of the files looked for (benchmarks/quality.py)
-# Up to here, splitting a query and ranking what it finds takes 3 ms; a log of 50,000 characters
-# takes 100. A thread costs 0.2 ms.
+OVERFETCH = 5  # candidates from each search for each hit wanted
+FEWEST_CANDIDATES = 100  # with so many, 97 % of the right files are found (benchmarks/quality.py)
+# Up to these sizes, splitting a query and ranking its candidates take 3 ms; a query of 50,000
+# characters takes 100 ms, and runs in a thread, which costs 0.2 ms.
 _SHORT_CHARS = 500
 _FEW_CANDIDATES = 200
 
@@ -29,13 +29,13 @@ async def search(
     limit: int,
     filters: Filters = NO_FILTERS,
 ) -> list[Hit]:
-    """The best `limit` chunks for `query`.
+    """Return the best `limit` chunks for `query`.
 
     Args:
-        store: Where to look.
+        store: The store to search.
         query: Words, identifiers or a sentence.
-        embed: Gives the query's embedding; None searches the full text alone. It is awaited while
-            the full text is being searched.
+        embed: Returns the query's embedding, or None to search the full text alone. It is awaited
+            while the full text is being searched.
         limit: How many hits at most.
         filters: Which chunks count.
 
@@ -57,14 +57,17 @@ async def both_searches(
     limit: int,
     filters: Filters = NO_FILTERS,
 ) -> tuple[list[Candidate], list[Candidate]]:
-    """What full-text and vector search find, each best first; they run at the same time.
+    """Run full-text search and vector search at the same time.
 
     Args:
-        store: Where to look.
-        words: Gives the words to match.
-        embed: Gives the vector to be near to; None searches the full text alone.
-        limit: How many candidates of each at most.
+        store: The store to search.
+        words: Returns the words to match.
+        embed: Returns the query's vector, or None to search the full text alone.
+        limit: How many candidates of each search at most.
         filters: Which chunks count.
+
+    Returns:
+        The candidates of full-text search and those of vector search, each best first.
 
     Raises:
         StoreError: If the index cannot be read.
@@ -84,15 +87,15 @@ async def both_searches(
 
 
 async def all_of(*searches: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    """Run several at the same time."""
+    """Run several searches at the same time; raise the first error if any fails."""
     try:
         async with anyio.create_task_group() as tasks:
             for each in searches:
                 tasks.start_soon(each)
-    except ExceptionGroup as group:  # when several fail, then for the same reason
+    except ExceptionGroup as group:  # if several fail, they fail for the same reason
         raise group.exceptions[0] from None
 
 
 async def _worked_out(is_long: bool, work: Callable[[], _T]) -> _T:
-    """What `work` gives; in a thread if it takes longer than anybody should be kept waiting."""
+    """Return what `work` returns; run it in a thread if it takes long enough to block others."""
     return await anyio.to_thread.run_sync(work) if is_long else work()

@@ -1,4 +1,4 @@
-"""Vectors as a server with OpenAI's API gives them: asked for, and looked at closely. Pure."""
+"""Prepares texts for a server with OpenAI's API, and checks the vectors it answers with. Pure."""
 
 import base64
 import binascii
@@ -11,19 +11,19 @@ from vector_index_mcp.engine.types import Vectors
 from vector_index_mcp.errors import ServerError
 
 Encoding = Literal["base64", "float"]
-"""A vector takes a quarter of the bytes in base64, and not every server knows that."""
+"""In base64 a vector takes a quarter of the bytes, but not every server supports it."""
 
-# Servers refuse more: of those that were tried, infinity 2,048 texts of 122,880 characters.
+# Servers refuse more. Of the servers tried, infinity refused 2,048 texts of 122,880 characters.
 _MOST_TEXTS = 64
 _MOST_CHARS = 64_000
-_LONGEST_TEXT_CHARS = 64_000  # no model reads more of one
+_LONGEST_TEXT_CHARS = 64_000  # no model reads more of a text
 _LONGEST_VECTOR = 65_536
 _BYTES_PER_NUMBER = 32  # in JSON
 _BYTES_AROUND = 4_096
 
 
 def in_requests(texts: Sequence[str]) -> Iterator[Sequence[str]]:
-    """`texts` in order, in groups that a server takes."""
+    """Yield `texts` in order, in groups small enough for one request."""
     first, chars = 0, 0
     for place, text in enumerate(texts):
         if place > first and (place - first >= _MOST_TEXTS or chars + len(text) > _MOST_CHARS):
@@ -35,21 +35,26 @@ def in_requests(texts: Sequence[str]) -> Iterator[Sequence[str]]:
 
 
 def sendable(text: str) -> str:
-    """`text` as every server takes it: not empty, not endless, without halves of characters."""
+    """Return `text` as every server accepts it: not empty, bounded, without lone surrogates."""
     whole = text[:_LONGEST_TEXT_CHARS].encode("utf-8", "replace").decode("utf-8")
     return whole or " "
 
 
 def most_bytes(count: int, dimension: int) -> int:
-    """The longest answer of `count` vectors; of a dimension that is not known yet if it is 0."""
+    """Return the greatest length of an answer with `count` vectors, in bytes.
+
+    Args:
+        count: How many vectors.
+        dimension: Their length; 0 if it is not known yet.
+    """
     return count * ((dimension or _LONGEST_VECTOR) * _BYTES_PER_NUMBER + _BYTES_AROUND)
 
 
 def vectors_in(answer: Any, count: int) -> Vectors:
-    """The vectors of an answer, in the order of the texts, of unit length.
+    """Return the vectors of an answer, in the order of the texts, of unit length.
 
     Raises:
-        ServerError: If these are not `count` vectors that one can compute with.
+        ServerError: If the answer does not contain `count` usable vectors of one length.
     """
     try:
         found = {row.get("index", place): row["embedding"] for place, row in _rows(answer)}
@@ -66,10 +71,10 @@ def vectors_in(answer: Any, count: int) -> Vectors:
 
 
 def normalised(vectors: Any) -> Vectors:
-    """`vectors` as rows of unit length.
+    """Return `vectors` as rows of unit length.
 
     Raises:
-        ServerError: If one has none.
+        ServerError: If a vector is zero, NaN or infinite.
     """
     with np.errstate(all="ignore"):
         norms = np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -88,5 +93,5 @@ def _numbers(embedding: Any) -> Any:
         return np.frombuffer(base64.b64decode(embedding, validate=True), "<f4").astype("f8")
     numbers = np.asarray(embedding, dtype="f8")
     if numbers.ndim != 1:
-        raise ValueError("no list of numbers")
+        raise ValueError("not a list of numbers")
     return numbers

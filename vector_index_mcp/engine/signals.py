@@ -1,7 +1,8 @@
-"""What makes one candidate a better answer than another: one function per signal. Pure.
+"""The ranking signals: what makes one candidate a better answer than another. Pure.
 
-Each takes the query and a candidate and gives a factor for the candidate's score; 1 changes
-nothing. What each is worth is measured by benchmarks/quality.py, which leaves them out one by one.
+Each signal is a function that takes the query and a candidate and returns a factor for the
+candidate's score; 1 changes nothing. benchmarks/quality.py measures what each is worth by leaving
+it out.
 """
 
 import math
@@ -18,7 +19,7 @@ from vector_index_mcp.engine.words import joined, last_name, words
 
 _STEM_CHARS = 5
 _SHORTEST_SINGULAR = 3
-_OTHER_SPELLING = 0.7  # of the worth of a definition in the very spelling of the query
+_OTHER_SPELLING = 0.7  # the worth of a definition in another spelling than the query's
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,18 +27,20 @@ class Weights:
     """How strong the signals are. Chosen on the tuning half of benchmarks/labels."""
 
     semantic: float = 0.6
-    """Share of vector search in the score of a sentence; full text has the rest."""
+    """The share of vector search in the score, for a sentence; full-text search has the rest."""
     semantic_for_symbols: float = 0.2
+    """The same, for a query that is an identifier."""
     defines: float = 1.0
-    """In a sentence; a query that is an identifier wants its definition and nothing else."""
+    """The worth of a definition, for a sentence."""
     defines_when_asked: float = 4.0
+    """The same, for a query that is an identifier: it asks for the definition alone."""
     path: float = 0.5
     coverage: float = 0.5
     named: float = 5.0
     quoted: float = 3.0
     support: float = 0.3
     repeated: float = 0.3
-    """What is left of a score for each better chunk of the same file."""
+    """A score is multiplied by this for each better chunk of the same file."""
     test: float = 0.3
     example: float = 0.5
     docs: float = 0.4
@@ -51,19 +54,19 @@ class Weights:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """One query over its candidates."""
+    """A query together with its candidates."""
 
     query: Query
     weights: Weights
     rarity: dict[str, float]
-    """By the stem of each query word: how rare it is, and so how much a match means."""
+    """By the stem of each query word: how rare it is; a match of a rare word counts more."""
     total: float
-    """Of all rarities."""
+    """The sum of all rarities."""
     held: dict[StoredChunk, list[str]]
-    """By candidate: the stems its text holds."""
+    """By candidate: the query's stems that its text contains."""
 
     def share(self, stems: Iterable[str]) -> float:
-        """How much of the query `stems` cover, 0 to 1, rare words counting more."""
+        """Return how much of the query `stems` cover, 0 to 1; rare words count more."""
         matched = sum(self.rarity.get(s, 0.0) for s in set(stems))
         return matched / self.total if self.total else 0.0
 
@@ -72,7 +75,7 @@ Signal = Callable[[Context, StoredChunk], float]
 
 
 def context(query: Query, weights: Weights, chunks: Sequence[StoredChunk]) -> Context:
-    """`query` with the rarity of its words among `chunks`."""
+    """Return the context of `query`, with the rarity of its words among `chunks`."""
     stems = list(dict.fromkeys(map(stem, query.subject)))
     held = {}
     for chunk in chunks:
@@ -84,18 +87,18 @@ def context(query: Query, weights: Weights, chunks: Sequence[StoredChunk]) -> Co
 
 
 def stem(word: str) -> str:
-    """The beginning of `word`, by which its inflections meet.
+    """Return the beginning of `word`, which its inflected forms have in common.
 
-    Cutting off after five letters does for signals what a stemmer does: McNamee, Mayfield,
-    Character N-Gram Tokenization for European Language Text Retrieval (2004), section 2. In a short
-    word the plural is among those five: `diffs`.
+    Cutting off after five letters is as good as a stemmer for the signals: McNamee, Mayfield,
+    Character N-Gram Tokenization for European Language Text Retrieval (2004), section 2. In a
+    short word, the plural's s is one of the five letters (`diffs`), so it is cut off as well.
     """
     is_plural = len(word) > _SHORTEST_SINGULAR and word[-1] == "s" and word[-2] not in "sui"
     return word[: min(_STEM_CHARS, len(word) - is_plural)]
 
 
 def defines(ctx: Context, chunk: StoredChunk) -> float:
-    """It defines what is asked for: the first thing somebody wants to see of an identifier."""
+    """Raise a chunk that defines an identifier of the query: people want the definition first."""
     wanted = ctx.query.symbols
     if not wanted or wanted.isdisjoint(joined(last_name(name)) for name in chunk.symbols):
         return 1.0
@@ -107,13 +110,13 @@ def defines(ctx: Context, chunk: StoredChunk) -> float:
 
 
 def path(ctx: Context, chunk: StoredChunk) -> float:
-    """Its file or its folders are called what is asked for: nothing sums up a file better."""
+    """Raise a chunk whose path contains words of the query: a name sums up a file best."""
     folders, _, name = chunk.key.rpartition("/")
     return 1 + ctx.weights.path * ctx.share(_stems(f"{folders}/{name.partition('.')[0]}"))
 
 
 def names(chunks: Sequence[StoredChunk]) -> frozenset[str]:
-    """The stems of what a file, its folder and what these chunks of it define are called."""
+    """Return the stems in the names of a file, its folder and the definitions in `chunks`."""
     folders, _, name = chunks[0].key.rpartition("/")
     own = f"{folders.rpartition('/')[2]}/{name.partition('.')[0]}"
     defined = (last_name(symbol) for chunk in chunks for symbol in chunk.symbols)
@@ -121,22 +124,22 @@ def names(chunks: Sequence[StoredChunk]) -> frozenset[str]:
 
 
 def share_of_names(ctx: Context, chunk: StoredChunk) -> float:
-    """How much of the query stands in what a chunk is called: its path, scope and definitions."""
+    """Return how much of the query a chunk's path, scope and definitions contain, 0 to 1."""
     return ctx.share(_stems(f"{chunk.key} {' '.join(chunk.symbols)} {chunk.scope}"))
 
 
 def coverage(ctx: Context, chunk: StoredChunk) -> float:
-    """It holds most of the query, not one word of it often."""
+    """Raise a chunk that contains much of the query, rather than one of its words often."""
     covered = ctx.share(ctx.held[chunk])
     return 1 + ctx.weights.coverage * covered * covered
 
 
 def named(ctx: Context, chunk: StoredChunk) -> float:
-    """The query names this very file."""
+    """Raise a chunk whose file the query names by its path."""
     if not ctx.query.paths:
         return 1.0
     key = f"/{composed(chunk.key)}"
-    has_folder = key.count("/") > 1  # a path that begins outside of the project may end in it
+    has_folder = key.count("/") > 1  # a path may begin above the project
     is_named = any(
         key.endswith(f"/{path}") or (has_folder and f"/{path}".endswith(key))
         for path in ctx.query.paths
@@ -145,7 +148,7 @@ def named(ctx: Context, chunk: StoredChunk) -> float:
 
 
 def quoted(ctx: Context, chunk: StoredChunk) -> float:
-    """It holds what the query has in quotes, to the letter."""
+    """Raise a chunk that contains, letter for letter, a phrase that the query has in quotes."""
     if not ctx.query.phrases:
         return 1.0
     text = composed(chunk.text)
@@ -153,7 +156,7 @@ def quoted(ctx: Context, chunk: StoredChunk) -> float:
 
 
 def kind_of_file(ctx: Context, chunk: StoredChunk) -> float:
-    """Tests, docs, generated and vendored code yield to the real thing, unless asked for."""
+    """Lower chunks of tests, docs, generated and vendored code, unless the query asks for them."""
     factor = 1.0
     for kind in kinds.kinds_of(chunk.key, chunk.language) - ctx.query.kinds:
         factor *= getattr(ctx.weights, kind)
@@ -163,7 +166,7 @@ def kind_of_file(ctx: Context, chunk: StoredChunk) -> float:
 SIGNALS: dict[str, Signal] = {
     signal.__name__: signal for signal in (defines, path, coverage, named, quoted, kind_of_file)
 }
-"""By name, for whoever wants to leave one out."""
+"""The signals by name, so that benchmarks can leave one out."""
 
 
 @lru_cache(maxsize=20_000)

@@ -1,13 +1,13 @@
-"""How LanceDB's own server is asked. Imports nothing heavy."""
+"""The settings of a connection to LanceDB's own server. Imports nothing heavy."""
 
 from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """What has to be known of it."""
+    """How to connect to the server of a `db://` index."""
 
     key: str = field(default="", repr=False)
     region: str = ""
     host: str = ""
-    """Its address; empty for LanceDB Cloud."""
+    """The server's address; empty for LanceDB Cloud."""

@@ -1,7 +1,7 @@
-"""In which precision a model is computed: one trial, when it is loaded, decides.
+"""Chooses the precision that a model is computed in, by a trial when the model is loaded.
 
-Processors decide it: one is faster in bfloat16, another in whole numbers, a third in neither. What
-counts is their time, and not what other processes leave of it.
+Which precision is fastest depends on the processor: bfloat16, integers, or neither. The trial
+measures processor time, so that other processes on the machine do not change its result.
 """
 
 import time
@@ -15,20 +15,21 @@ _Model = TypeVar("_Model")
 
 FULL = "float32"
 _TIMES = 4
-"""How often the probe is taken to be measured."""
-# Of the warm-up, with the probe taken once, to the measured time of full precision. Whoever needs
-# more has no such instructions: bfloat16 takes seconds on a processor without them.
+"""How many times the probe is repeated in the measured run."""
+# The longest warm-up, with the probe once, as a multiple of the measured time of full precision. A
+# processor that takes longer lacks instructions for the precision: without them, bfloat16 takes
+# seconds.
 _MOST_WARM_UP = 3.0
 
 
 @dataclass(frozen=True, slots=True)
 class Reduced:
-    """What makes a precision worth its error."""
+    """The conditions under which a reduced precision is used."""
 
     most_seconds: float
-    """Beside the fastest before it, 1 is as long."""
+    """The most time it may take, as a share of the fastest precision tried before."""
     are_alike: Callable[[Vectors, Vectors], bool]
-    """Whether it is the same to us which of two results is had; the first is of full precision."""
+    """Returns whether the result of full precision (first) and its own are close enough."""
 
 
 def fastest(
@@ -36,12 +37,15 @@ def fastest(
     reduced: Mapping[str, tuple[Reduced, Callable[[], _Model]]],
     compute: Callable[[_Model, int], Vectors],
 ) -> tuple[_Model, str]:
-    """A model in the precision in which it is fastest and hardly differs, and the name of that.
+    """Return the model in its fastest precision that is still close to full precision.
 
     Args:
-        full: In full precision.
-        reduced: What else there is, by name, and what makes the model so.
-        compute: What a model makes of the probe, taken so many times.
+        full: The model in full precision.
+        reduced: The other precisions by name: their conditions, and what converts the model.
+        compute: Computes the probe, repeated the given number of times, with a model.
+
+    Returns:
+        The model, and the name of its precision.
     """
     least, expected = _timed(full, compute)
     full_seconds, best, name = least, full, FULL
@@ -53,7 +57,7 @@ def fastest(
             if time.process_time() - start > _MOST_WARM_UP * full_seconds:
                 continue
             seconds, found = _timed(model, compute)
-        except (RuntimeError, TypeError, AttributeError):  # it does not know the format
+        except (RuntimeError, TypeError, AttributeError):  # this machine lacks the format
             continue
         if seconds < limits.most_seconds * least and limits.are_alike(expected, found):
             least, best, name = seconds, model, other

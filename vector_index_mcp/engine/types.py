@@ -19,10 +19,10 @@ else:  # `initialize` and the crew do without numpy: a third of their start
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A span of a text: whole lines, or a piece of one line too long to be kept whole."""
+    """A span of a text: whole lines, or a piece of a line that is too long for one chunk."""
 
     text: str
-    """Exactly the file's characters."""
+    """Exactly the characters in the file."""
     start_line: int
     """1-based, inclusive."""
     end_line: int
@@ -35,23 +35,23 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A chunk with what the two searches see of it; made by `fields.entries`."""
+    """A chunk prepared for both searches; made by `fields.entries`."""
 
     chunk: Chunk
     chunk_hash: str
-    """SHA-256 of what is embedded, in hex: equal hash, equal vector."""
+    """SHA-256 of the embedded text, in hex: equal hash, equal vector."""
     search_text: str
-    """What full-text search sees: words separated by spaces."""
+    """The words that full-text search matches, separated by spaces."""
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One text ready to be stored: its chunks and what every row of it repeats."""
+    """One text ready to be stored: its chunks, and the values that all their rows share."""
 
     key: str
     """The file's path relative to the project, POSIX; the engine only compares and matches it."""
     original_path: str
-    """The path as seen on disk."""
+    """The path as it is on disk."""
     content_hash: str
     """SHA-256 of the bytes the text was decoded from, in hex."""
     modified: float
@@ -62,7 +62,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class FileRecord:
-    """One row of the table `files`: what the index knows of a file, indexed or not."""
+    """One row of the table `files`: what the index knows about a file, indexed or not."""
 
     key: str
     stamp: tuple[int, int, int]
@@ -73,26 +73,26 @@ class FileRecord:
     state: str
     """`indexed`, `skipped` or `failed`."""
     reason: str
-    """Why it was skipped or failed, or is indexed without a look at its syntax; else empty."""
+    """Why it was skipped or failed, or was indexed without its syntax; else empty."""
     masked: int = 0
     """How many credentials in its text were replaced by asterisks."""
     details: str = ""
-    """What is known of the text as a whole, as JSON; the engine only stores it."""
+    """Properties of the text as a whole, as JSON; the engine only stores them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """What the table `chunks` holds of one file."""
+    """How many rows the table `chunks` has of one file."""
 
     content_hash: str
-    """Empty when rows of several generations lie side by side."""
+    """Of the text that the rows were made of; empty if rows of several texts lie side by side."""
     rows: int
     unembedded: int
 
 
 @dataclass(frozen=True, slots=True)
 class StoredChunk:
-    """One row of the table `chunks`, without what only the search needs."""
+    """One row of the table `chunks`, without the columns that only the search needs."""
 
     document_id: str
     key: str
@@ -113,8 +113,8 @@ class StoredChunk:
     revision: int
 
 
-class Claim(NamedTuple):  # pickled for every row of an index that another machine made
-    """What a stored row says of a chunk, but for its vector."""
+class Claim(NamedTuple):  # a tuple, as it is pickled for each row of an index from elsewhere
+    """A row that another machine made of a chunk, without its vector; it may be wrong."""
 
     number: int
     document_id: str
@@ -133,7 +133,7 @@ class Claim(NamedTuple):  # pickled for every row of an index that another machi
 
 @dataclass(frozen=True, slots=True)
 class UnembeddedChunk:
-    """What of a stored chunk without a vector is needed to embed it."""
+    """A stored chunk without a vector: the columns that are needed to embed it."""
 
     key: str
     chunk_hash: str
@@ -143,7 +143,7 @@ class UnembeddedChunk:
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """Which chunks a search is limited to; empty values limit nothing."""
+    """Conditions on the chunks that a search returns; an empty value sets no condition."""
 
     path: str = ""
     """A regular expression that the file's key matches."""
@@ -151,9 +151,9 @@ class Filters:
     file: str = ""
     """The file's key."""
     folder: str = ""
-    """What the file's key begins with, before a slash."""
+    """A folder: the file's key begins with this and a slash."""
     files: tuple[str, ...] = ()
-    """The keys of the files that count; a thousand of them cost a search 7 ms."""
+    """The keys of several files; a thousand of them cost a search 7 ms."""
     kind: str = ""
     """One of `kinds.Kind`."""
 
@@ -163,31 +163,31 @@ NO_FILTERS = Filters()
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A chunk that one search proposes."""
+    """A chunk that full-text search or vector search found."""
 
     chunk: StoredChunk
     score: float
-    """Of full-text search the BM25 score, of vector search the cosine."""
+    """The BM25 score of full-text search, or the cosine of vector search."""
 
 
 @dataclass(frozen=True, slots=True)
 class Why:
-    """What the place and the score of a hit come from."""
+    """The numbers that led to the place and the score of a hit."""
 
     words: float
-    """Of its chunk: the BM25 score beside the best candidate's."""
+    """The chunk's BM25 score as a share of the best candidate's."""
     meaning: float | None
-    """The cosine, 0 to 1 over the candidates; None if vectors did not propose it."""
+    """The chunk's cosine, scaled to 0…1 over the candidates; None if vectors did not find it."""
     factors: Mapping[str, float]
-    """The signals that raised or lowered both; those that did not are left out."""
+    """The signals that raised or lowered the fused score; those with a factor of 1 are left out."""
     chunk: float
-    """What comes of these: its score beside that of the best chunk."""
+    """The score after these signals, as a share of the best chunk's."""
     file: Mapping[str, float]
-    """In logits, what speaks for its file; empty if files were not put in order."""
+    """What each feature of its file adds, in logits; empty if files were not ordered."""
     likelihood: Mapping[str, float]
-    """In logits, what the likelihood adds up from."""
+    """What each feature adds to the likelihood, in logits."""
     judged: float | None = None
-    """What a cross-encoder says of it, if one was asked."""
+    """The cross-encoder's score; None if no cross-encoder was used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,13 +196,13 @@ class Hit:
 
     chunk: StoredChunk
     score: float
-    """Between 0 and 1, the best has 1: comparable within one answer."""
+    """From 0 to 1, the best hit has 1: comparable only within one answer."""
     likelihood: float = 0.0
-    """About how often such a hit is the right one: the same from answer to answer."""
+    """About how often such a hit is the right one, 0 to 1: comparable between answers."""
     also: tuple[StoredChunk, ...] = ()
     """The next best chunks of the same file."""
     why: Why | None = None
-    """What its place comes from, once it is known."""
+    """The explanation of its place; None until it has been computed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,5 +211,5 @@ class ModelIdentity:
 
     name: str
     digest: str
-    """SHA-256 over the weights and what shapes them, in hex; equal digest, equal vectors."""
+    """SHA-256 over all files that shape an embedding, in hex; equal digest, equal vectors."""
     dimension: int

@@ -1,4 +1,4 @@
-"""Why a hit stands where it does: what speaks for it, and what each part is worth. Pure."""
+"""Explains the place of a hit: the features that count for it, and their weights. Pure."""
 
 from collections.abc import Mapping
 
@@ -11,13 +11,13 @@ from vector_index_mcp.engine.types import StoredChunk, Why
 def why(
     found: Found, chunk: StoredChunk, file: FileEvidence | None, likelihood: Mapping[str, float]
 ) -> Why:
-    """What the place of a chunk comes from.
+    """Return the explanation of a chunk's place.
 
     Args:
-        found: The candidates that it was ranked among.
+        found: All candidates.
         chunk: One of them.
-        file: What speaks for its file; None if files were not put in order.
-        likelihood: What its likelihood adds up from, in logits.
+        file: The features of its file; None if files were not ordered.
+        likelihood: What each feature adds to its likelihood, in logits.
     """
     id_ = chunk.document_id
     factors = {name: signal(found.context, chunk) for name, signal in SIGNALS.items()}
@@ -32,5 +32,5 @@ def why(
 
 
 def _of_file(file: FileEvidence, weights: FileEvidence) -> dict[str, float]:
-    """What speaks for a file, without what counts for nothing."""
+    """Return what each feature of a file adds, without features that have no weight."""
     return {name: part for name, part in weighed(file, weights).items() if getattr(weights, name)}

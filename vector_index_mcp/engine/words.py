@@ -1,4 +1,4 @@
-"""Identifiers and prose as the words full-text search compares. Pure.
+"""Splits identifiers and prose into the words that full-text search compares. Pure.
 
 LanceDB's tokenizers do not split identifiers, so texts and queries are prepared here, by the same
 function, and indexed with a tokenizer that only splits at white space. `getUserName`,
@@ -6,8 +6,8 @@ function, and indexed with a tokenizer that only splits at white space. `getUser
 
     getusername get user name
 
-so that any spelling meets any other, as a whole (rare, therefore heavy in BM25) and by its parts.
-Beyond ASCII, words are those of the spelling in which `spelling` has them; symbols are words, too.
+so that any spelling matches any other: as a whole, which is rare and so counts much in BM25, and by
+its parts. Words beyond ASCII have the spelling of the module `spelling`; symbols are words, too.
 """
 
 import re
@@ -19,15 +19,15 @@ from vector_index_mcp.engine.spelling import folded, unified
 
 MAX_WORD_CHARS = 64  # longer runs are hashes, base64 and the like: nobody searches for them
 
-_IDENTIFIERS_KEPT = 16_384  # 4 MB; of a project's words, nine in ten have just been met
-_MOST_JOINED = 32  # what is longer is no question, and its neighbours are seldom one name
-_LONGEST_KEPT_CHARS = 256  # a paragraph of Chinese is one run, and never met again
+_IDENTIFIERS_KEPT = 16_384  # 4 MB; the cache has nine in ten words of a project
+_MOST_JOINED = 32  # words; in a longer query, neighbours are seldom parts of one name
+_LONGEST_KEPT_CHARS = 256  # a longer run, such as a paragraph of Chinese, does not come twice
 
 _IDENTIFIER = re.compile(r"[^\W_]+(?:[_-]+[^\W_]+)*")
 _SEPARATOR = re.compile(r"::|[.#:/\\]")
 _PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W\d_a-zA-Z]+")
 
-# Words that carry the grammar of a question, not its subject.
+# Words that belong to the grammar of a question, not to its subject.
 _STOP_WORDS = frozenset(
     "a an and are as at be by can do does did for from get got has have how i if in into is it its "
     "me my of on or our should show tell that the their them then there these they this to "
@@ -36,27 +36,27 @@ _STOP_WORDS = frozenset(
 
 
 def words(text: str) -> list[str]:
-    """The words of `text` in reading order, with repeats: identifiers whole and in parts."""
+    """Return the words of `text` in order, with repeats: identifiers whole and in parts."""
     return spelled_out(text).split()
 
 
 def spelled_out(text: str) -> str:
-    """The words of `text`, as `words` has them, with a space between any two."""
-    if text.isascii():  # the rest would do as well, but slower
+    """Return the words of `text`, as `words` does, in one string with spaces between them."""
+    if text.isascii():  # a faster way to the same result
         return " ".join(filter(None, map(_words_of, _IDENTIFIER.findall(text))))
     return " ".join(filter(None, map(_words_of_run, _runs_in(text).findall(text))))
 
 
 def has_words(text: str) -> bool:
-    """Whether `text` has any."""
+    """Return whether `text` has any words."""
     return any(_words_in(run[0], is_asked=True) for run in _runs_in(text).finditer(text))
 
 
 def query_words(query: str) -> list[str]:
-    """The distinct words of a query, the most specific first.
+    """Return the distinct words of a query, followed by joined neighbours.
 
-    Stop words are left out of a sentence, and neighbours are also joined, so that "user name"
-    meets `userName`.
+    Stop words are left out of a sentence. Neighbouring words are also joined, so that "user name"
+    matches `userName`.
     """
     plain = _plain_words(query)
     joinable = [_joinable(word) for word in plain] if len(plain) <= _MOST_JOINED else []
@@ -71,12 +71,12 @@ def query_words(query: str) -> list[str]:
 
 
 def asked_words(query: str) -> list[str]:
-    """The words of a query without stop words, in its order, with repeats."""
+    """Return the words of a query without stop words, in order, with repeats."""
     return _asked_in(_plain_words(query))
 
 
 def _plain_words(query: str) -> list[str]:
-    """What stands between the spaces of a query, but stop words only if there is nothing else."""
+    """Split a query at spaces; keep stop words only if it has no other words."""
     spoken = [word for raw in query.split() if (word := raw.strip("?!.,;:\"'"))]
     return [word for word in spoken if folded(word) not in _STOP_WORDS] or spoken
 
@@ -87,21 +87,21 @@ def _asked_in(plain: list[str]) -> list[str]:
 
 
 def places(text: str, wanted: Set[str]) -> Iterator[tuple[int, int]]:
-    """Where in `text` identifiers stand that have one of the words `wanted`: (start, end)."""
+    """Yield (start, end) of each identifier in `text` that has one of the words `wanted`."""
     for match in _runs_in(text).finditer(text):
         if not wanted.isdisjoint(_words_of_run(match[0]).split()):
             yield match.span()
 
 
 def joined(identifier: str) -> str:
-    """`identifier` as one word, the same for all its spellings."""
+    """Return `identifier` as one word, the same for all its spellings."""
     if identifier.isascii():
         return "".join(_PART.findall(identifier)).lower()
     return "".join(scripts.parts(unified(identifier))).casefold()
 
 
 def last_name(symbol: str) -> str:
-    """The name itself of a qualified one: `bar` of `Foo::bar`, `Foo.bar` and `foo#bar`."""
+    """Return the last part of a qualified name: `bar` of `Foo::bar`, `Foo.bar` and `foo#bar`."""
     return _SEPARATOR.split(symbol)[-1] or symbol
 
 
@@ -115,12 +115,12 @@ def _words_of_run(run: str) -> str:
 
 @lru_cache(maxsize=_IDENTIFIERS_KEPT)
 def _words_of(identifier: str) -> str:
-    """Its words, with a space between any two. As one string, since most are only written down."""
+    """Return an identifier's words in one string: most callers only write them down."""
     return " ".join(_words_in(identifier))
 
 
 def _words_in(run: str, *, is_asked: bool = False) -> list[str]:
-    """The words of an identifier, or of all that stands between two separators."""
+    """Return the words of an identifier, or of a run between two separators."""
     if run.isascii():
         return _named([part.lower() for part in _PART.findall(run)], is_asked=is_asked)
     pieces = map(scripts.parts, scripts.pieces(unified(run)))
@@ -132,7 +132,7 @@ def _words_in(run: str, *, is_asked: bool = False) -> list[str]:
 
 
 def _named(parts: list[str], *, is_asked: bool) -> list[str]:
-    """The words of the identifier that has these parts."""
+    """Return the words of the identifier that has these parts."""
     whole = "".join(parts)
     found = [whole] if len(parts) > 1 and len(whole) <= MAX_WORD_CHARS else []
     for part in parts:
@@ -144,7 +144,11 @@ def _named(parts: list[str], *, is_asked: bool) -> list[str]:
 
 
 def _pairs(run: str, *, is_asked: bool) -> list[str]:
-    """A run without spaces as pairs of characters; one character alone must be asked for alone."""
+    """Return an unspaced run as overlapping pairs of characters.
+
+    For a text, single characters that may be words are added. For a query they are not: only a
+    query of one character searches for it.
+    """
     if len(run) == 1:
         return [run]
     pairs = [run[index : index + 2] for index in range(len(run) - 1)]
@@ -152,7 +156,7 @@ def _pairs(run: str, *, is_asked: bool) -> list[str]:
 
 
 def _joinable(word: str) -> str:
-    """`word` as it can be part of a joined name; empty if it cannot."""
+    """Return `word` as a part of a joined name; empty if it cannot be one."""
     plain = folded(word)
     is_word = plain.isalnum() and (plain.isascii() or not scripts.is_unspaced(plain))
     return plain if is_word else ""

@@ -1,7 +1,7 @@
-"""The embedding worker: the child process that holds torch. Started for `embed`, by nobody else.
+"""The embedding worker: the child process that holds torch. Only `embed` has it started.
 
-It speaks in frames over its standard streams: a line of JSON each, and behind an answer the
-vectors as raw little-endian float32.
+It exchanges frames over its standard streams. A frame is a line of JSON; in an answer, the vectors
+follow the line as raw little-endian float32.
 
     parent: {"id": 1, "urgent": false, "texts": [...]}
     worker: {"event": "model", "name": ..., "digest": ..., "dimension": ...}   before it loads
@@ -9,12 +9,13 @@ vectors as raw little-endian float32.
             {"event": "unavailable", "problem": "model_nowhere", "reason": ...}  and ends
             {"id": 1, "rows": 2, "dimension": 384}<bytes>    or    {"id": 1, "error": ...}
 
-A request with a "query" beside its texts is for the reranker: how well each text answers it, as
-rows of dimension 1, or an error if that takes longer than its "seconds", for nobody waits any more.
-That model is loaded when it is first asked, while other requests are answered.
+A request with a "query" beside its texts is for the cross-encoder. The answer has one row of
+dimension 1 for each text: how well it answers the query. If that takes longer than the request's
+"seconds", the answer is an error, because nobody waits any more. The cross-encoder is loaded for
+the first such request, while the worker goes on answering others.
 
-Urgent requests (queries) overtake the others. The end of its input, which is also what it sees
-when the parent is killed, ends the worker at once, even in the middle of a batch.
+Urgent requests (queries) overtake the others. When its input ends, which also happens if the parent
+is killed, the worker ends at once, even in the middle of a batch.
 """
 
 import copy
@@ -40,14 +41,14 @@ from vector_index_mcp.engine.trial import Reduced, fastest
 from vector_index_mcp.engine.types import Vectors
 from vector_index_mcp.errors import ModelNotFoundError, Problem
 
-_MOST_THREADS = 8  # on a large machine, the rest is the user's
-_BATCH_JUDGED = 8  # pairs; between two batches is seen whether anybody still waits
-_BATCH_TEXTS = 64  # no limit in practice: requests are of a size to be computed at once
+_MOST_THREADS = 8  # on a large machine, the user keeps the other processors
+_BATCH_JUDGED = 8  # pairs; the time limit is checked between two batches
+_BATCH_TEXTS = 64  # no limit in practice: requests are small enough to be computed at once
 _LEAST_NORM = 1e-12
-_MOST_DIFFERENCE = 0.02  # of a judgement from 0 to 1
-# Every batch has another shape, so what one has freed seldom fits the next, and the heap grows:
-# after 114 varied batches in float32 from 487 to 808 MB, of which 514 are in use. Given back this
-# often, it stays below 730 MB, at no measurable cost (measured).
+_MOST_DIFFERENCE = 0.02  # between two scores of a cross-encoder, which are from 0 to 1
+# Batches differ in shape, so memory that one has freed seldom fits the next, and the heap grows.
+# Measured: after 114 different batches in float32, from 487 to 808 MB, of which 514 are in use. If
+# free memory is given back this often, the heap stays below 730 MB, at no measurable cost.
 _KEEPING_SECONDS = 5.0
 _PROBE = ["def parse(line): return line.split(',')", "where is the configuration read? " * 40]
 
@@ -58,7 +59,7 @@ _VECTORS = Reduced(0.9, lambda one, other: bool(np.sum(one * other, axis=1).min(
 _JUDGEMENTS = Reduced(0.9, lambda one, other: bool(np.abs(one - other).max() < _MOST_DIFFERENCE))
 
 _Request = dict[str, Any]
-# What a model may raise, or who looks for one.
+# What looking for a model, loading it and computing it may raise.
 _FAULTS = (
     *(RuntimeError, ValueError, TypeError, MemoryError, OSError, ImportError),
     ModelNotFoundError,
@@ -66,7 +67,7 @@ _FAULTS = (
 
 
 class _Inbox:
-    """Requests that wait, the urgent ones first. Any thread may use it."""
+    """The queue of requests, the urgent ones first. Any thread may use it."""
 
     def __init__(self) -> None:
         self._requests: queue.PriorityQueue[tuple[bool, int, _Request]] = queue.PriorityQueue()
@@ -76,30 +77,30 @@ class _Inbox:
         self._requests.put((not request["urgent"], next(self._arrivals), request))
 
     def get(self, timeout: float | None) -> _Request:
-        """The next one.
+        """Return the next request.
 
         Raises:
-            queue.Empty: If there is none for so long.
+            queue.Empty: If none arrives within `timeout` seconds.
         """
         return self._requests.get(timeout=timeout)[2]
 
 
 class _Library:
-    """A model as sentence-transformers computes it."""
+    """A model that sentence-transformers computes."""
 
     def __init__(self, model: Model, loaded: Any) -> None:
         self._of, self._loaded, self._prompts = model, loaded, prompts_of(model.folder)
         self.device: str = loaded.device.type
 
     def in_precision(self, precision: str) -> Self:
-        """A copy in another one, as torch names it."""
+        """Return a copy in another precision, given by its name in torch."""
         import torch
 
         kind = getattr(torch, precision)
         return type(self)(self._of, copy.deepcopy(self._loaded).to(kind))
 
     def encode(self, texts: list[str], *, are_queries: bool = False) -> Vectors:
-        """Embed `texts`: float32 rows, in order, of any length."""
+        """Embed `texts`: float32 rows in their order, not normalized."""
         import torch
 
         encode = self._loaded.encode_query if are_queries else self._loaded.encode_document
@@ -115,10 +116,10 @@ class _Library:
 
 
 class Encoder:
-    """A loaded model, in the fastest precision that stays true to float32 on this processor."""
+    """A loaded model, in the precision that is fastest here and still close to float32."""
 
     def __init__(self, model: Model, device: str) -> None:
-        # Seconds and 200 MB: the reason why this process exists.
+        # This import takes seconds and 200 MB; it is why this process exists.
         import torch
 
         torch.set_num_threads(min(_MOST_THREADS, torch.get_num_threads()))
@@ -136,15 +137,15 @@ class Encoder:
         """Embed `texts`: float32 rows of unit length, in order.
 
         Args:
-            texts: What to embed.
-            are_queries: Whether they are asked, and not to be found: some models want another
-                prompt before each, or compute them in another way.
+            texts: The texts to embed.
+            are_queries: Whether they are queries and not documents: some models put another
+                prompt before a query, or compute it in another way.
         """
         return _of_unit_length(self._model.encode(texts, are_queries=are_queries))
 
 
 def _known(model: Model) -> Any:
-    """A model of the kind that is computed without the library; None if it is another."""
+    """Return the model computed without the library; None if its kind needs the library."""
     from vector_index_mcp.engine import packed_bert
 
     known = packed_bert.load(model)
@@ -155,21 +156,22 @@ def _known(model: Model) -> Any:
 
 
 def _of_unit_length(vectors: Vectors) -> Vectors:
-    # Here and not by the model: rounded to bfloat16, the length would be off by a thousandth.
+    # Not done in the model: in bfloat16, the length would be off by a thousandth.
     norms = np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.ascontiguousarray(vectors / np.maximum(norms, _LEAST_NORM), dtype="<f4")
 
 
 class Reranker:
-    """A cross-encoder, loaded in a thread when it is first asked: that may take minutes."""
+    """A cross-encoder, loaded in a thread at the first request: that may take minutes."""
 
     def __init__(self, model_name: str, device: str, again: Callable[[_Request], None]) -> None:
         """Prepare.
 
         Args:
-            model_name: As `find_model` takes it.
-            device: As torch names it.
-            again: Takes a request back that had to wait, with its "failure" if it was in vain.
+            model_name: See `find_model`.
+            device: The device's name in torch.
+            again: Queues a request again that had to wait for the model; if the model could not be
+                loaded, the request has a "failure".
         """
         self._model_name = model_name
         self._device = device
@@ -180,7 +182,10 @@ class Reranker:
         self._lock = threading.Lock()
 
     def keeps(self, request: _Request) -> bool:
-        """Whether a request has to wait until the model is loaded; then it comes again."""
+        """Keep a request until the model is loaded, and return True; False if it is loaded.
+
+        The request is queued again once the model is loaded or has failed to load.
+        """
         with self._lock:
             if self._model is not None or "failure" in request:
                 return False
@@ -203,10 +208,10 @@ class Reranker:
             self._again(request | failure)
 
     def scores(self, request: _Request) -> Vectors:
-        """How well each of its texts answers its query: float32 of shape (texts, 1), 0 to 1.
+        """Return how well each text answers the query: float32, shape (texts, 1), 0 to 1.
 
         Raises:
-            TimeoutError: If nobody waits for it any more.
+            TimeoutError: If the request's time is over, so that nobody waits any more.
         """
         query, texts = request["query"], request["texts"]
         found = np.empty((len(texts), 1), dtype="<f4")
@@ -230,7 +235,7 @@ class Reranker:
             model_kwargs={"use_safetensors": True},
             activation_fn=torch.nn.Sigmoid(),
         )
-        # MiniLM reads 30 texts in 0.5 s instead of 1.2 (measured).
+        # Measured: MiniLM then reads 30 texts in 0.5 s instead of 1.2.
         reduced = {
             "bfloat16": (_JUDGEMENTS, lambda: copy.deepcopy(loaded).to(torch.bfloat16)),
         }
@@ -249,14 +254,14 @@ def _judged(model: Any, pairs: list[tuple[str, str]]) -> Vectors:
 
 
 def _by_library(model: Model, device: str) -> Any:
-    """A model as the library loads it, without what it does not need, or else with all of that."""
+    """Load a model with a slimmed library; if that fails, with the whole library."""
     import torch
 
     try:
         with lean_transformers.standing_in(torch):
             return _loaded(model, device)
     except (ImportError, AttributeError, TypeError, RuntimeError):
-        # It needs more than we know; of transformers 4 that is a RuntimeError.
+        # The model needs a module that was left out; transformers 4 then raises RuntimeError.
         lean_transformers.forget()
         return _loaded(model, device)
 
@@ -287,13 +292,13 @@ def main(
     """Serve requests until the input ends.
 
     Args:
-        source: Where requests come from.
-        sink: Where answers go.
-        give_back: Returns memory that nobody uses to the system.
-        model_name: As `find_model` takes it; empty if nothing is to be embedded here.
-        device: As torch names it.
-        reranker_name: As `find_model` takes it; empty for none.
-        dimension: As `find_model` takes it, in digits.
+        source: The stream of requests.
+        sink: The stream for answers.
+        give_back: Returns unused memory to the system.
+        model_name: See `find_model`; empty for a worker that embeds nothing.
+        device: The device's name in torch.
+        reranker_name: The cross-encoder; see `find_model`. Empty for none.
+        dimension: See `find_model`; in decimal digits.
     """
     requests = _Inbox()
     threading.Thread(target=_read, args=(source, requests), daemon=True).start()
@@ -316,7 +321,7 @@ def main(
 
 
 def _of(error: Exception) -> Problem:
-    """What is wrong with a model that the library does not load."""
+    """Return the problem with a model that the library cannot load."""
     wants_code = "trust_remote_code" in str(error)
     return Problem.MODEL_WITH_CODE if wants_code else Problem.MODEL_UNLOADABLE
 
@@ -328,7 +333,7 @@ def _serve(
     reranker: Reranker,
     give_back: Callable[[], None],
 ) -> NoReturn:
-    """Answer requests for ever, and give back now and then what the answers took."""
+    """Answer requests for ever; now and then give unused memory back to the system."""
     has_worked, given_back = False, time.monotonic()
     while True:
         if has_worked and time.monotonic() - given_back >= _KEEPING_SECONDS:
@@ -353,7 +358,7 @@ def _answer(sink: BinaryIO, encoder: Encoder | None, reranker: Reranker, request
         if is_judged:
             vectors = reranker.scores(request)
         elif encoder is None:
-            raise ValueError("nothing is embedded here")
+            raise ValueError("this worker has no embedding model")
         else:
             vectors = encoder.encode(request["texts"], are_queries=request["urgent"])
     except _FAULTS as error:

@@ -1,6 +1,6 @@
-"""The embedding worker as a process: what it is started as, and what its parent does with it.
+"""The embedding worker's process as its parent sees it: its environment and its interface.
 
-Imports no numpy: who only hands its frames on needs none.
+Imports no numpy: `sharing`, which only passes frames on, does not need it.
 """
 
 from collections.abc import Awaitable, Callable
@@ -10,19 +10,19 @@ import anyio.abc
 
 WORKER_MODULE = "vector_index_mcp.engine.worker"
 WORKER_ENVIRONMENT = {
-    # PyTorch's threads otherwise spin while they wait for each other, which on a busy machine eats
-    # the time they wait for: with another process on one of 2 cores, 7 to 20 chunks/s instead of
-    # 46 to 54 (measured). Alone on the machine it makes no difference.
+    # Without this, PyTorch's threads spin while they wait for each other, and so take processor
+    # time from each other on a busy machine. Measured with another process on one of 2 cores: 46 to
+    # 54 chunks/s with this, 7 to 20 without. On an idle machine it makes no difference.
     "OMP_WAIT_POLICY": "PASSIVE",
-    # PyTorch and its oneDNN keep what they compiled for the last 1,024 shapes of matrices, 1.5 MB
-    # each in bfloat16, and hardly two batches have the same number of tokens. A layer multiplies
-    # four to six shapes; with eight kept, 1,600 texts of all lengths leave a worker at 469 MB, with
-    # 128 at 668 MB, in the same time (measured).
+    # PyTorch and its oneDNN each cache the kernels of the last 1,024 shapes of matrices, 1.5 MB each
+    # in bfloat16, and hardly two batches have the same number of tokens. A layer multiplies four to
+    # six shapes. Measured: 1,600 texts of all lengths leave a worker at 469 MB with eight cached,
+    # and at 668 MB with 128, in the same time.
     "LRU_CACHE_CAPACITY": "8",
     "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "8",
-    # Matrices of megabytes come and go with each layer. If glibc maps each anew, as a service has
-    # it do for itself, the system clears their pages again and again: 66 chunks/s in 498 MB, of
-    # which half is the kernel's time, beside 112 in 640 to 720 MB (measured; 32 MiB is its most).
+    # Each layer allocates and frees matrices of megabytes. If glibc maps each of them anew, as it
+    # does in a service, the kernel clears their pages every time. Measured: 66 chunks/s in 498 MB,
+    # half of it kernel time, instead of 112 chunks/s in 640 to 720 MB. glibc allows 32 MiB at most.
     "MALLOC_MMAP_THRESHOLD_": str(32 << 20),
     "MALLOC_TRIM_THRESHOLD_": str(128 << 20),
     "HF_HUB_DISABLE_PROGRESS_BARS": "1",
@@ -31,46 +31,46 @@ WORKER_ENVIRONMENT = {
     "TRANSFORMERS_VERBOSITY": "error",
 }
 LONGEST_HEADER_BYTES = 65_536
-"""Of what it says; the numbers behind that are not counted."""
+"""The greatest length of a frame's JSON line, without the numbers behind it."""
 ENDED = "ended"
-"""The event with which whoever shares a worker says the exit `status` of one that is gone."""
+"""The event with which the shared host reports the exit `status` of a worker that has ended."""
 
 
 class Worker(Protocol):
-    """A process of one's own, or a share in one that others use as well."""
+    """A worker process of our own, or our connection to one that is shared."""
 
     @property
     def pid(self) -> int:
-        """Of the process that holds the model."""
+        """The id of the process that holds the model."""
 
     @property
     def returncode(self) -> int | None:
-        """None as long as it can be used."""
+        """The exit status; None as long as the worker can be used."""
 
     @property
     def stdin(self) -> anyio.abc.ByteSendStream | None:
-        """Takes requests."""
+        """The stream for requests."""
 
     @property
     def stdout(self) -> anyio.abc.ByteReceiveStream | None:
-        """Gives events and answers; ends with the process, or when it is left."""
+        """The stream of events and answers; it ends with the process or the connection."""
 
     def terminate(self) -> None:
-        """Have the process end, whoever else uses it: it hangs."""
+        """End the process because it hangs, even if others use it."""
 
     def kill(self) -> None:
-        """Be rid of it at once; a process that others use goes on for them."""
+        """Stop using the process at once; it ends unless others use it."""
 
     async def wait(self) -> int:
-        """Its exit status, once it is gone."""
+        """Wait for the end, and return the exit status."""
 
     async def aclose(self) -> None:
-        """Give back what it took here."""
+        """Release what the connection uses in this process."""
 
 
 StartWorker = Callable[..., Awaitable[Worker]]
-"""As `processes.children.start`: this package's `engine` knows no processes but its worker.
+"""Starts a worker. `processes.children.start` is one; the engine itself starts no processes.
 
-It is given the name of a module of this package, the arguments of its `main`, and as `environment`
-what to add to the variables.
+Its arguments are the name of a module of this package, the arguments of that module's `main`, and
+`environment`: variables to add.
 """

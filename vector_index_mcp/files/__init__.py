@@ -1,4 +1,4 @@
-"""Which files there are, which changed, and what they say.
+"""Finds which files there are, which of them changed, and reads their text.
 
 Must not know chunks, vectors or an index.
 """

@@ -1,9 +1,9 @@
-"""Opens what lies below a folder, and nothing else: no link is followed anywhere on the way.
+"""Opens files and folders below a root folder without following any link.
 
-A path that was checked a moment ago may lead elsewhere now: any folder on the way may have been
-replaced by a link. So the way is gone step by step, from one open folder to the next, which also
-leads to where a path is too long for the system. On Windows, which knows no such steps, the path is
-looked at as a whole before it is opened.
+A path that was checked a moment ago may lead elsewhere now, because somebody may have replaced a
+folder in it by a link. So each folder of the path is opened from the one above it. This also
+reaches paths that are too long for the system. Windows cannot open files relative to a folder;
+there, the whole path is checked before it is opened.
 """
 
 import errno
@@ -17,25 +17,25 @@ from pathlib import Path
 _CAN_STEP = os.open in os.supports_dir_fd and os.scandir in os.supports_fd
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 _FOLDER = getattr(os, "O_DIRECTORY", 0) | _NO_LINK | os.O_RDONLY
-# With O_PATH a folder need not be readable to be passed through.
+# With O_PATH, a folder on the way need not be readable.
 _STEP = _FOLDER | getattr(os, "O_PATH", 0)
 _ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})  # links are not followed
 
 
 def tells_absence(error: OSError) -> bool:
-    """Whether an error of these functions says that nothing is there.
+    """Return whether an error of these functions means that nothing is there.
 
-    Any other says nothing of the file, which may be there as it was: no right to look, no
-    descriptor left, a file system that is out of reach.
+    After any other error the file may still exist: the right to look is missing, no descriptor is
+    left, or the file system is out of reach.
     """
     return error.errno in _ABSENT
 
 
 def open_file(root: Path, key: str, flags: int) -> int:
-    """A descriptor of the file `key` below `root`, open with `flags`.
+    """Open the file `key` below `root` with `flags`, and return its descriptor.
 
     Raises:
-        NotADirectoryError: If something on the way is not a folder (any more), but a link.
+        NotADirectoryError: If a folder in the path is a link, or not a folder.
         OSError: If there is no such file, if it is a link itself, or if it cannot be opened.
     """
     flags |= _NO_LINK
@@ -50,10 +50,10 @@ def open_file(root: Path, key: str, flags: int) -> int:
 
 
 def status(root: Path, key: str) -> os.stat_result:
-    """The state of the file or folder `key` below `root`; of a link, its own.
+    """Return the status of the file or folder `key` below `root`; for a link, the link's own.
 
     Raises:
-        OSError: As above, if there is none.
+        OSError: See `open_file`.
     """
     folder, name = _parted(key)
     if not _CAN_STEP:
@@ -67,10 +67,10 @@ def status(root: Path, key: str) -> os.stat_result:
 
 @contextmanager
 def entries(root: Path, folder: str) -> Iterator[Iterator[os.DirEntry[str]]]:
-    """What lies in `folder` below `root`; each entry can be asked for its state meanwhile.
+    """List `folder` below `root`; in this context each entry can be asked for its status.
 
     Raises:
-        OSError: As above.
+        OSError: See `open_file`.
     """
     above, name = _parted(folder)
     if not _CAN_STEP:
@@ -91,33 +91,33 @@ def entries(root: Path, folder: str) -> Iterator[Iterator[os.DirEntry[str]]]:
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """A folder that is held open: what happens to its entries happens there, and to no link.
+    """An open folder: the methods act on entries of this very folder and follow no link.
 
-    The methods raise OSError, as the functions of `os` that they are named after.
+    The methods raise OSError, as the functions of `os` do.
     """
 
     path: Path
     at: int | None
-    """Its descriptor; None where entries cannot be reached by one."""
+    """The folder's descriptor; None where the system cannot use one (Windows)."""
 
     def open(self, name: str, flags: int, mode: int = 0o666) -> int:
-        """A descriptor of an entry that is no link."""
+        """Open an entry that is not a link, and return its descriptor."""
         return os.open(self._way(name), flags | _NO_LINK, mode, dir_fd=self.at)
 
     def status(self, name: str) -> os.stat_result:
-        """The state of an entry; of a link, its own."""
+        """Return the status of an entry; for a link, the link's own."""
         return os.stat(self._way(name), dir_fd=self.at, follow_symlinks=False)
 
     def may_write(self, name: str) -> bool:
-        """Whether we have the right to write to an entry."""
+        """Return whether we have the right to write to an entry."""
         return os.access(self._way(name), os.W_OK, dir_fd=self.at)
 
     def replace(self, old: str, new: str) -> None:
-        """Give an entry the name of another, which goes away if it is there."""
+        """Rename an entry; an entry that has the new name already is replaced."""
         os.replace(self._way(old), self._way(new), src_dir_fd=self.at, dst_dir_fd=self.at)
 
     def move(self, name: str, to: "Folder", new: str) -> None:
-        """Put an entry into another folder, in the place of what has that name there."""
+        """Move an entry into another folder; an entry that has the new name there is replaced."""
         os.replace(self._way(name), to._way(new), src_dir_fd=self.at, dst_dir_fd=to.at)
 
     def link(self, name: str, to: "Folder", new: str) -> None:
@@ -140,7 +140,7 @@ class Folder:
 
     @contextmanager
     def below(self, name: str) -> "Iterator[Folder]":
-        """A folder in this one, held open."""
+        """Open a folder in this one for the time of the context."""
         if self.at is None:
             yield Folder(_checked(self.path, name), None)
             return
@@ -152,17 +152,18 @@ class Folder:
 
     @property
     def mount(self) -> tuple[int, str]:
-        """Of which mount it is a part, as far as the system tells."""
+        """The device and, on Linux, the id of the mount that the folder is part of."""
         if self.at is None:
             return self.path.stat().st_dev, ""
-        told = ""
-        with suppress(OSError):  # no Linux; there, a folder can be mounted twice from one device
-            told = Path(f"/proc/self/fdinfo/{self.at}").read_text(encoding="ascii")
-        found = re.search(r"^mnt_id:\s*(\d+)$", told, re.MULTILINE)
+        # On Linux the device is not enough: a folder of the same device may be mounted again.
+        info = ""
+        with suppress(OSError):  # not Linux
+            info = Path(f"/proc/self/fdinfo/{self.at}").read_text(encoding="ascii")
+        found = re.search(r"^mnt_id:\s*(\d+)$", info, re.MULTILINE)
         return os.fstat(self.at).st_dev, found[1] if found else ""
 
     def sync(self) -> None:
-        """Have the disk keep which entries there are, whatever happens to the machine."""
+        """Sync the list of entries to the disk, so that it survives a crash of the machine."""
         if self.at is None:
             return
         readable = os.open(".", _FOLDER, dir_fd=self.at)
@@ -172,11 +173,11 @@ class Folder:
             os.close(readable)
 
     def remove(self, name: str) -> None:
-        """Remove an entry; of a link, the link."""
+        """Remove an entry; for a link, the link itself."""
         os.unlink(self._way(name), dir_fd=self.at)
 
     def names(self) -> list[str]:
-        """The names of its entries, in no order."""
+        """Return the names of its entries, in no order."""
         readable = None if self.at is None else os.open(".", _FOLDER, dir_fd=self.at)
         try:
             with os.scandir(self.path if readable is None else readable) as found:
@@ -191,10 +192,10 @@ class Folder:
 
 @contextmanager
 def opened(root: Path, folder: str, *, is_made: bool = False) -> Iterator[Folder]:
-    """The folder `folder` below `root`, made if it is not there and `is_made`.
+    """Open `folder` below `root` for the time of the context; create it first if `is_made`.
 
     Raises:
-        OSError: As above.
+        OSError: See `open_file`.
     """
     if ".." in folder.split("/"):
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), folder)
@@ -212,7 +213,7 @@ def opened(root: Path, folder: str, *, is_made: bool = False) -> Iterator[Folder
 
 
 def _parted(key: str) -> tuple[str, str]:
-    """The folder and the name; there is no way up."""
+    """Split a key into folder and name; `..` in it is refused."""
     if ".." in key.split("/"):
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), key)
     folder, _, name = key.rpartition("/")
@@ -220,7 +221,7 @@ def _parted(key: str) -> tuple[str, str]:
 
 
 def _step_down(root: Path, folder: str, *, is_made: bool = False) -> int:
-    """A descriptor by which entries of `folder` can be opened."""
+    """Return a descriptor relative to which entries of `folder` can be opened."""
     at = os.open(root, os.O_RDONLY | getattr(os, "O_PATH", 0))  # the root itself may be a link
     for name in folder.split("/") if folder else ():
         try:

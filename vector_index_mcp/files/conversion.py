@@ -1,7 +1,7 @@
-"""Documents that are no plain text, as Markdown: HTML, notebooks, PDF, Word.
+"""Converts HTML, notebooks, PDF and Word to Markdown.
 
-Runs in children of the service only: what parses foreign files may crash, hang or take all memory.
-Libraries are imported where a file needs them; PDF and Word take the extra `formats`.
+This runs only in children of the service, because parsers of foreign files may crash, hang or take
+all memory. Libraries are imported when a file needs them; PDF and Word need the extra `formats`.
 """
 
 import io
@@ -14,22 +14,22 @@ UNREADABLE = "cannot be converted to text"
 
 _MOST_PAGES = 2_000  # of a PDF
 _MOST_CELLS = 10_000
-_MOST_OUTPUT_CHARS = 2_000  # of a notebook's cell: what is computed is seldom looked for
+_MOST_OUTPUT_CHARS = 2_000  # of each cell of a notebook: people seldom search for outputs
 
 
 class ConversionError(Exception):
-    """Raised when there is no text in a document, or none that can be reached."""
+    """A document has no text, or its text cannot be extracted; the message says why."""
 
 
 def converted(data: bytes, language: str) -> str:
-    """The text of a document, as Markdown.
+    """Return the text of a document as Markdown.
 
     Args:
-        data: The file.
+        data: The file's content.
         language: One of CONVERTED.
 
     Raises:
-        ConversionError: If it cannot be converted; says why.
+        ConversionError: If the document cannot be converted.
     """
     try:
         return _CONVERTERS[language](data)
@@ -47,7 +47,7 @@ def _html(data: bytes) -> str:
     from bs4 import BeautifulSoup
     from markdownify import MarkdownConverter
 
-    soup = BeautifulSoup(data, "html.parser")  # also finds out the encoding
+    soup = BeautifulSoup(data, "html.parser")  # also detects the encoding
     for tag in soup(["script", "style", "template", "noscript", "svg", "nav", "iframe"]):
         tag.decompose()
     title = soup.title.get_text(" ", strip=True) if soup.title else ""
@@ -102,9 +102,9 @@ def _cells(cells: list[Any], language: str) -> Iterator[str]:
         if _named(cell, "cell_type") == "code":
             yield f"```{language}\n{source}\n```"
             outputs = _named(cell, "outputs")
-            said = "".join(map(_output, outputs)) if isinstance(outputs, list) else ""
-            if said.strip():
-                yield f"```\n{said[:_MOST_OUTPUT_CHARS].rstrip()}\n```"
+            printed = "".join(map(_output, outputs)) if isinstance(outputs, list) else ""
+            if printed.strip():
+                yield f"```\n{printed[:_MOST_OUTPUT_CHARS].rstrip()}\n```"
         else:
             yield source
 
@@ -119,12 +119,12 @@ def _named(value: Any, name: str) -> Any:
 
 
 def _joined(source: Any) -> str:
-    """The text of a cell, which is one, or a list of lines."""
+    """Return the text of a cell, which a notebook stores as a string or as a list of lines."""
     return "".join(map(str, source)) if isinstance(source, list) else str(source or "")
 
 
 def _tidy(text: str) -> str:
-    """`text` with ends of lines as files have them, and no more than one empty line in a row."""
+    """Return `text` with line feeds only, and at most one empty line in a row."""
     lines = [line.rstrip() for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
     kept = [line for n, line in enumerate(lines) if line or (n and lines[n - 1])]
     return "\n".join(kept).strip("\n") + "\n" if any(kept) else ""
@@ -137,4 +137,4 @@ _CONVERTERS: Mapping[str, Callable[[bytes], str]] = {
     "docx": _word,
 }
 CONVERTED = frozenset(_CONVERTERS)
-"""The languages of the documents that are converted."""
+"""The languages of the documents that this module converts."""

@@ -1,15 +1,15 @@
-"""When a dirty path is ready to be looked at. Pure: time is passed in.
+"""Decides when dirty paths are ready to be indexed. Pure: time is passed in.
 
-A path is ready after `quiet` seconds without another change of any path, so that a save of many
-files is one batch, but no later than `longest` seconds after the first change, so that a file
-that is written without end is indexed all the same.
+Paths are ready after `quiet` seconds without another change of any path, so that a save of many
+files is one batch. They are ready at the latest `longest` seconds after the first change, so that a
+file that is written all the time is indexed as well.
 """
 
 from collections.abc import Iterable, Iterator
 
 
 class Debouncer:
-    """A set of dirty paths on its way to becoming a batch. Times are in seconds."""
+    """A set of dirty paths that will become one batch. Times are in seconds."""
 
     def __init__(self, quiet: float, longest: float) -> None:
         self._quiet = quiet
@@ -29,20 +29,20 @@ class Debouncer:
         self._last = now
 
     def forget(self, paths: Iterable[str]) -> None:
-        """Take no notice of `paths` any more."""
+        """Remove `paths` from the set."""
         if self._paths:
             for path in paths:
                 self._paths.pop(path, None)
 
     @property
     def due(self) -> float | None:
-        """When the batch is ready; None while there is nothing."""
+        """The time at which the batch is ready; None if there are no paths."""
         if not self._paths:
             return None
         return min(self._last + self._quiet, self._first + self._longest)
 
     def take(self, now: float) -> list[str]:
-        """The batch, if it is ready; otherwise nothing."""
+        """Return the batch and clear the set, if it is ready; otherwise return nothing."""
         due = self.due
         if due is None or now < due:
             return []

@@ -1,7 +1,7 @@
 """A folder that is indexed: its name, its place, which files belong to it and how they are read.
 
-A key is what an index calls a file: the path from the folder, after the folder's name and a slash.
-The one folder of a codebase has no name, so there a key is the path itself.
+An index names each file by a key: the folder's name, a slash, and the file's path in the folder.
+The single folder of a codebase has no name, so there a key is the path alone.
 """
 
 import os
@@ -12,21 +12,21 @@ from pathlib import Path
 from vector_index_mcp.errors import ProjectError
 
 _UNUSABLE_NAMES = frozenset({".", ".."})
-# What the system makes up when it is read, without end.
+# The system generates the contents of these folders when they are read, without end.
 _MADE_BY_THE_SYSTEM = {("/", "proc"), ("/", "sys")}
 _LARGEST_FILE_BYTES = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which files of a folder belong to it, beside what its own ignore files say."""
+    """Which files of a folder are indexed, in addition to its own ignore files."""
 
     patterns: tuple[str, ...] = ()
-    """Exclusions, in .gitignore syntax."""
+    """Exclusions in .gitignore syntax."""
     mask: str = ""
-    """A glob that files have to match; empty if there is none."""
+    """A glob that files must match; empty for all files."""
     excluded_folders: tuple[str, ...] = ()
-    """Paths of folders that are never entered."""
+    """The paths of folders that are never entered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,15 +36,15 @@ class Reading:
     max_file_bytes: int = _LARGEST_FILE_BYTES
     """Larger files are skipped."""
     masks_credentials: bool = True
-    """Whether asterisks replace what looks like a credential, and files of keys are skipped."""
+    """Whether asterisks replace credentials in texts, and files that hold keys are skipped."""
     skips_minified: bool = True
-    """Whether files are skipped whose text stands in lines that nobody wrote or reads."""
+    """Whether files with minified or generated text, in very long lines, are skipped."""
     converts: bool = False
-    """Whether HTML, notebooks, PDF and Word are read as the Markdown that they would be."""
+    """Whether HTML, notebooks, PDF and Word are converted to Markdown."""
 
     @property
     def version(self) -> str:
-        """Differs whenever the same file would be read as another text."""
+        """A text that differs whenever the same file would be read as another text."""
         unusual = (
             (" unmasked", not self.masks_credentials),
             (" minified", not self.skips_minified),
@@ -70,21 +70,21 @@ class Folder:
         return self.name
 
     def key_of(self, path: str) -> str:
-        """The key of what lies at `path`, relative to the folder; empty for the folder itself."""
+        """Return the key of `path`, which is relative to the folder; empty for the folder."""
         if not self.name:
             return path
         return f"{self.name}/{path}" if path else self.name
 
     def path_of(self, key: str) -> str:
-        """The path, relative to the folder, of what has the key `key` in it."""
+        """Return the path of `key`, relative to the folder."""
         return key[len(self.name) + 1 :] if self.name else key
 
     def holds(self, key: str) -> bool:
-        """Whether `key` is that of the folder, or of something that may lie in it."""
+        """Return whether `key` is the folder's own, or that of a path in it."""
         return not self.name or key == self.name or key.startswith(f"{self.name}/")
 
     def place_of(self, key: str) -> Path:
-        """Where the file `key` lies."""
+        """Return the absolute path of the file `key`."""
         return self.path / self.path_of(key)
 
 
@@ -92,10 +92,10 @@ class Folders:
     """The folders of one index, which may come, go and be renamed."""
 
     def __init__(self, folders: Iterable[Folder]) -> None:
-        """Take them.
+        """Begin with some folders.
 
         Raises:
-            ProjectError: If a name cannot be used, or two folders have the same one.
+            ProjectError: If a name cannot be used, or two folders have the same name.
         """
         self._by_name: dict[str, Folder] = {}
         for folder in folders:
@@ -108,35 +108,35 @@ class Folders:
         return len(self._by_name)
 
     def of(self, key: str) -> Folder | None:
-        """The folder of a key; None if there is no such folder (any more)."""
+        """Return the folder of a key; None if there is no such folder (any more)."""
         nameless = self._by_name.get("")
         return nameless or self._by_name.get(key.partition("/")[0])
 
     def named(self, name: str) -> Folder:
-        """The folder with this name.
+        """Return the folder with this name.
 
         Raises:
-            ProjectError: If there is none.
+            ProjectError: If there is no such folder.
         """
         if name not in self._by_name:
             raise ProjectError(f"there is no folder {name!r}; there are {', '.join(self._by_name)}")
         return self._by_name[name]
 
     def absence(self) -> ProjectError | None:
-        """Why nothing can be compared with the index: all folders are out of reach; None if not."""
+        """Return why all folders are out of reach; None if any can be reached or none exists."""
         problems = [absence_of(folder) for folder in self]
         return problems[0] if problems and all(problems) else None
 
     def absent(self) -> dict[str, str]:
-        """Those that are out of reach, by name, and why."""
+        """Return the folders that are out of reach, by name, and why."""
         problems = ((folder.name, absence_of(folder)) for folder in self)
         return {name: str(problem) for name, problem in problems if problem is not None}
 
     def add(self, folder: Folder) -> None:
-        """Take one more.
+        """Add a folder.
 
         Raises:
-            ProjectError: If its name cannot be used, or is another one's.
+            ProjectError: If its name cannot be used, or another folder has it.
         """
         name = folder.name
         if "/" in name or name in _UNUSABLE_NAMES or not name.isprintable():
@@ -146,20 +146,20 @@ class Folders:
         self._by_name[name] = folder
 
     def remove(self, name: str) -> Folder:
-        """Let go of one.
+        """Remove a folder and return it.
 
         Raises:
-            ProjectError: If there is none with this name.
+            ProjectError: If there is no folder with this name.
         """
         folder = self.named(name)
         del self._by_name[name]
         return folder
 
     def rename(self, name: str, new: str) -> None:
-        """Call one by another name.
+        """Rename a folder.
 
         Raises:
-            ProjectError: If there is none with this name, or the new one cannot be used.
+            ProjectError: If there is no folder with this name, or the new name cannot be used.
         """
         folder = self.remove(name)
         try:
@@ -170,22 +170,25 @@ class Folders:
 
 
 def absence_of(folder: Folder) -> ProjectError | None:
-    """Why nothing that is not found in `folder` is gone: the folder itself is; None if not."""
+    """Return the error to report if `folder` itself is gone; None if it is there.
+
+    If it is gone, a file that is not found in it must not be taken for deleted.
+    """
     if os.path.isdir(folder.path):
         return None
-    what = "project folder" if not folder.name else f"folder {folder.name!r} at"
+    kind = "project folder" if not folder.name else f"folder {folder.name!r} at"
     return ProjectError(
-        f"the {what} {folder.path} is gone; the index is kept and goes on when the folder is back"
+        f"the {kind} {folder.path} is gone; the index is kept and goes on when the folder is back"
     )
 
 
 def is_broad(folder: Path) -> bool:
-    """Whether `folder`, a resolved path, is a root, a home folder or above one, or of no files."""
+    """Return whether `folder`, a resolved path, is too broad to be indexed; see `breadth_of`."""
     return breadth_of(folder) != ""
 
 
 def breadth_of(folder: Path) -> str:
-    """What makes a resolved path one that nobody wants indexed as a whole; empty if nothing."""
+    """Return why a resolved path is too broad to be indexed, as a predicate; empty if it is not."""
     if folder.parts[:2] in _MADE_BY_THE_SYSTEM:
         return "is the system's own"
     if folder == Path(folder.anchor):

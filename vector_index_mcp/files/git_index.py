@@ -1,7 +1,7 @@
-"""The paths in an index of git. Pure, but for the shared part of a split index, which it asks for.
+"""Reads the paths in git's index. Pure, except that the caller reads the shared part of an index.
 
-Its format: git's `Documentation/gitformat-index.txt`, versions 2 to 4. An index may be written to
-do harm: what it costs is bounded by its size.
+The format is in git's `Documentation/gitformat-index.txt`, versions 2 to 4. An index may be
+malicious; the time and memory to read it are bounded by its size.
 """
 
 import hashlib
@@ -14,26 +14,26 @@ MOST_BYTES = 100_000_000  # half a million files
 _LONGEST_NAME_BYTES = 4_096
 _HEADER_BYTES = 12
 _LEAST_ENTRY_BYTES = 62
-_HASHES = ("sha1", "sha256")  # which one it is stands in the configuration only
+_HASHES = ("sha1", "sha256")  # only git's configuration says which one an index uses
 _HAS_MORE_FLAGS, _NAME_LENGTH = 0x4000, 0x0FFF
 _FILE_TYPE, _FOLDER, _REPOSITORY = 0o170000, 0o040000, 0o160000
 _LINK = b"link"  # the extension of a split index
 _WORD_BYTES, _WORD_BITS = 8, 64
 
 Entry = tuple[bytes, bool]
-"""A path, and whether it is a file's: not a folder's of a sparse index, nor a submodule's."""
+"""A path, and whether it is a file: not a folder of a sparse index, nor a submodule."""
 
 
 def paths_in(data: bytes, read_shared: Callable[[str], bytes]) -> Iterator[bytes]:
-    """The paths of the files in the index `data`, in the order of their bytes.
+    """Yield the paths of the files in the index `data`, in the order of their bytes.
 
     Args:
-        data: The content of the file.
-        read_shared: Returns the content of the shared index that has this hash (hex): most of a
-            split index is there.
+        data: The content of the index file.
+        read_shared: Returns the content of the shared index with the given hash (hex), which has
+            most entries of a split index.
 
     Raises:
-        ValueError, IndexError: If it is no index, or a part of one.
+        ValueError, IndexError: If `data` is not an index, or incomplete.
     """
     for name, is_file in _all_entries(data, read_shared):
         if is_file:
@@ -45,7 +45,7 @@ def _all_entries(data: bytes, read_shared: Callable[[str], bytes]) -> Iterable[E
     if _LINK not in data:
         return own
     deque(own, maxlen=0)  # the extensions stand behind the entries
-    if not own.link.strip(b"\0"):  # a path has these letters, or nothing is shared yet
+    if not own.link.strip(b"\0"):  # only a path contains "link", or nothing is shared yet
         return own
     size = own.hash_bytes
     shared = _Entries(read_shared(own.link[:size].hex()))
@@ -57,7 +57,10 @@ def _all_entries(data: bytes, read_shared: Callable[[str], bytes]) -> Iterable[E
 def _merged(
     shared: Iterable[Entry], own: Iterator[Entry], deleted: set[int], replaced: list[int]
 ) -> Iterator[Entry]:
-    """The entries of a split index: those that replace others come first and leave out the name."""
+    """Return the entries of a split index.
+
+    Its own entries begin with those that replace shared ones; these have no name.
+    """
     is_file: dict[int, bool] = {}
     for place in replaced:
         name, is_file[place] = next(own, (b"none", False))
@@ -72,18 +75,18 @@ def _merged(
 
 
 class _Entries:
-    """The entries of one file; after them, `link` is known."""
+    """The entries of one index file; `link` is known once all of them have been read."""
 
     def __init__(self, data: bytes) -> None:
         self._version, self.count = _number(data, 4), _number(data, 8)
         if data[:4] != b"DIRC" or self._version not in (2, 3, 4):
-            raise ValueError("no index of git")
+            raise ValueError("not an index of git")
         if self.count * _LEAST_ENTRY_BYTES > len(data):
             raise ValueError("cut off")
         self._data = data
         self.hash_bytes = _hash_bytes(data)
         self.link = b""
-        """What the extension of a split index holds; empty if there is none."""
+        """The content of the extension of a split index; empty if there is none."""
 
     def __iter__(self) -> Iterator[Entry]:
         data, version = self._data, self._version
@@ -96,15 +99,15 @@ class _Entries:
             mode, flags = head.unpack_from(data, at)
             at += head.size + (2 if flags & _HAS_MORE_FLAGS else 0)
             kept = 0
-            if version == 4:  # a name shares its beginning with the one before
+            if version == 4:  # a name leaves out the beginning that it shares with the one before
                 dropped, at = _varint(data, at, len(former))
                 kept = len(former) - dropped
             end = data.index(b"\0", at, at + _LONGEST_NAME_BYTES)
             name = former[:kept] + data[at:end]
             length = min(len(name), _NAME_LENGTH)
             if name < former or len(name) > _LONGEST_NAME_BYTES or length != flags & _NAME_LENGTH:
-                raise ValueError("no path where one should be")
-            # Up to version 3, zeros fill an entry up to a multiple of eight bytes.
+                raise ValueError("an entry without a valid path")
+            # Up to version 3, zeros pad an entry to a multiple of eight bytes.
             at = end + 1 if version == 4 else start + (end - start) // 8 * 8 + 8
             yield name, mode & _FILE_TYPE not in (_FOLDER, _REPOSITORY)
         self._read_extensions(at)
@@ -117,14 +120,14 @@ class _Entries:
                 self.link = self._data[at + 8 : at + 8 + size]
             at += 8 + size
         if at != end:
-            raise ValueError("no end where it should be")
+            raise ValueError("does not end after its last extension")
 
 
 def _positions(data: bytes, at: int, count: int) -> tuple[list[int], int]:
-    """Which bits of a bitmap are set, and where it ends; see git's `ewah/ewok.h`.
+    """Return which bits of a bitmap are set, and the offset of its end; see git's `ewah/ewok.h`.
 
     Raises:
-        ValueError: If it is longer than `count` bits, or cut off.
+        ValueError: If the bitmap has more than `count` bits, or is cut off.
     """
     end = at + 8 + _WORD_BYTES * _number(data, at + 4)
     if end + 4 > len(data):
@@ -135,7 +138,7 @@ def _positions(data: bytes, at: int, count: int) -> tuple[list[int], int]:
     )
     found: list[int] = []
     bit = 0
-    for marker in words:  # so many equal words, then so many as they are
+    for marker in words:  # a marker has two counts: of equal words, and of literal words after it
         equal, literal = _WORD_BITS * (marker >> 1 & 0xFFFF_FFFF), marker >> 33
         if bit + equal > count + _WORD_BITS:
             raise ValueError("more bits than entries")
@@ -153,10 +156,10 @@ def _positions(data: bytes, at: int, count: int) -> tuple[list[int], int]:
 
 
 def _hash_bytes(data: bytes) -> int:
-    """How long the hashes of the index are, by the one that it ends with.
+    """Return the length of the index's hashes, found by the checksum at its end.
 
     Raises:
-        ValueError: If that is another than that of its content.
+        ValueError: If no checksum fits the content.
     """
     for name in _HASHES:
         found = hashlib.new(name, usedforsecurity=False)
@@ -164,7 +167,7 @@ def _hash_bytes(data: bytes) -> int:
         found.update(memoryview(data)[:-size])
         if found.digest() == data[-size:]:
             return size
-    if not any(data[-20:]):  # `index.skipHash`; an index with SHA-256 then makes no sense
+    if not any(data[-20:]):  # `index.skipHash`; a SHA-256 index then fails further on
         return 20
     raise ValueError("damaged")
 
@@ -176,10 +179,10 @@ def _number(data: bytes, at: int) -> int:
 
 
 def _varint(data: bytes, at: int, most: int) -> tuple[int, int]:
-    """A number, as pack files write offsets, and where it ends.
+    """Return a number, encoded like an offset in a pack file, and the offset of its end.
 
     Raises:
-        ValueError: If it is greater than `most`.
+        ValueError: If the number is greater than `most`.
     """
     byte = data[at]
     value = byte & 0x7F

@@ -1,9 +1,9 @@
-"""Globs as people and agents write them, as regular expressions. Pure.
+"""Turns the globs that people and agents write into regular expressions. Pure.
 
-`src/**/*.py`, `*.py`, `tests/`, `lib`, `src/*.{ts,tsx}`: as in a .gitignore, with the braces of a
-shell. A glob without a slash matches a name at any depth; one that names a folder matches what
-lies in it. A path with such characters in its names may be meant as it stands: who asks decides
-which characters are taken literally.
+`src/**/*.py`, `*.py`, `tests/`, `lib`, `src/*.{ts,tsx}`: the syntax is that of a .gitignore, with
+the braces of a shell. A glob without a slash matches a name at any depth; one that names a folder
+matches everything in it. Some paths contain such characters in their names, so the caller decides
+which characters are literal.
 """
 
 import posixpath
@@ -17,32 +17,32 @@ from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 from vector_index_mcp.errors import QueryError
 
 _BRACES = re.compile(r"\{([^{}]*)\}")
-# What Rust reads as a set operation inside [...], and Python as characters.
+# Inside [...], Rust reads these as set operations, and Python as characters.
 _SET_OPERATION = re.compile(r"\[[^\]]*(\[|&&|--|~~)")
 _WILD = re.compile(r"[*?\[{\\]")
 _ESCAPED = re.compile(r"\\([\[\](){}*?!#, ])")
 _CLOSING_ESCAPED = re.compile(r"\\[\])}]")
-_CLASS_OF_ONE = re.compile(r"\[([\[\]{}*?])\]")  # how a shell is given a literal one
+_CLASS_OF_ONE = re.compile(r"\[([\[\]{}*?])\]")  # how a shell glob writes a literal character
 _LINES = re.compile(r"(:\d{1,9}([:-]\d{1,9}){0,2}|#L\d{1,9}(-L?\d{1,9})?)$")
 _MOST_ALTERNATIVES = 64
-_MOST_WILDCARDS = 100  # of 1,000, a search takes seconds
+_MOST_WILDCARDS = 100  # a search with 1,000 of them takes seconds
 _MOST_SHOWN_CHARS = 300
-# What stands for a literal character while a glob is translated: Unicode's noncharacters.
+# Placeholders for literal characters while a glob is translated: Unicode's noncharacters.
 _STANDS_FOR = {char: chr(0xFDD0 + number) for number, char in enumerate("[]{}*?")}
 _TO_REGEX = str.maketrans({other: re.escape(char) for char, other in _STANDS_FOR.items()})
 
 
 def regex_of(glob: str, literal: str = "") -> str:
-    """The regular expression of the paths that `glob` matches, in the syntax that Rust shares.
+    """Return a regular expression for the paths that `glob` matches; Rust and Python can read it.
 
     Args:
-        glob: As somebody wrote it.
-        literal: Which of `[]{}` stand for themselves.
+        glob: The glob as the user wrote it.
+        literal: Which of `[]{}` are literal characters.
 
     Raises:
-        QueryError: If `glob` matches nothing by its form.
+        QueryError: If `glob` cannot match any path.
     """
-    # Names are compared to the letter, and macOS puts letters together in another way.
+    # Names are compared exactly, but file names on macOS may be in another normal form.
     forms = dict.fromkeys([glob, *(unicodedata.normalize(form, glob) for form in ("NFC", "NFD"))])
     found = [regex for form in forms for regex in _regexes_of(form, literal)]
     if not found:
@@ -54,7 +54,7 @@ def regex_of(glob: str, literal: str = "") -> str:
 
 
 def _regexes_of(glob: str, literal: str) -> list[str]:
-    """The regular expressions of all that `glob` stands for; none if it matches nothing."""
+    """Return the regular expressions of all alternatives of `glob`; none if it is invalid."""
     if len(_WILD.findall(glob)) > _MOST_WILDCARDS:
         return []
     stand_in = {ord(char): _STANDS_FOR[char] for char in literal}
@@ -67,14 +67,14 @@ def _regexes_of(glob: str, literal: str) -> list[str]:
 
 
 def keys_meant(path: str, root: str) -> Iterator[str]:
-    """The keys that somebody may mean by `path` if it is no glob; an empty one is the project.
+    """Yield the keys that a user may mean by `path` if it is not a glob; empty for the project.
 
     Args:
-        path: As somebody wrote it: absolute or not, with `./`, with backslashes as on Windows or
-            as a shell wants them before special characters.
+        path: The path as the user wrote it: absolute or relative, with `./`, with backslashes as
+            on Windows or as a shell needs them before special characters.
         root: The project's folder.
     """
-    alike = (path, path.strip(), path.replace("\\", "/"), _unescaped(path), _as_told(path))
+    alike = (path, path.strip(), path.replace("\\", "/"), _unescaped(path), _undecorated(path))
     for written in filter(None, dict.fromkeys(alike)):
         if written == root or written.startswith(f"{root}/"):
             written = f"./{written[len(root) :]}"
@@ -84,12 +84,12 @@ def keys_meant(path: str, root: str) -> Iterator[str]:
 
 
 def shown(glob: str) -> str:
-    """`glob` in a message, or its beginning if it is very long."""
+    """Return `glob` in quotes for a message; only its beginning if it is very long."""
     return repr(glob if len(glob) <= _MOST_SHOWN_CHARS else f"{glob[:_MOST_SHOWN_CHARS]}…")
 
 
 def folder_of(glob: str) -> str:
-    """The folder in which lies all that `glob` matches, as far as it says so; empty if not."""
+    """Return the folder that contains all matches of `glob`; empty if that is not certain."""
     names = _slashed(glob).strip().removeprefix("./").rstrip("/").split("/")
     if names[0] == "":
         names = names[1:]
@@ -101,15 +101,16 @@ def folder_of(glob: str) -> str:
 
 
 def _slashed(glob: str) -> str:
-    """`glob` with slashes: a backslash is one, too, unless it is there to escape.
+    """Return `glob` with slashes instead of backslashes, except those that escape.
 
-    Who escapes closes what was opened, and no name begins with what closes.
+    Backslashes escape if one stands before a closing bracket: no file name begins with one, so that
+    backslash cannot be a separator.
     """
     return (_unescaped(glob) if _CLOSING_ESCAPED.search(glob) else glob).replace("\\", "/")
 
 
-def _as_told(path: str) -> str:
-    """`path` without what stands around it in texts and answers: quotes, lines, a scheme."""
+def _undecorated(path: str) -> str:
+    """Return `path` without quotes, line numbers and the scheme `file://`, as texts have them."""
     bare = path.strip(" \t\n\"'`")
     if bare.startswith("file://"):
         bare = unquote(bare.removeprefix("file://"))
@@ -121,7 +122,7 @@ def _unescaped(glob: str) -> str:
 
 
 def _regex_of_one(glob: str) -> str | None:
-    """The regular expression of a glob without braces; None if it matches nothing."""
+    """Return the regular expression of a glob without braces; None if it is invalid."""
     if _SET_OPERATION.search(glob) or not {".", ".."}.isdisjoint(glob.split("/")):
         return None
     if glob.startswith(("!", "#")):
@@ -137,7 +138,7 @@ def _regex_of_one(glob: str) -> str | None:
 
 
 def expanded(glob: str) -> list[str]:
-    """`glob` once for each way through its braces."""
+    """Return the alternatives of `glob`: one for each combination of choices in its braces."""
     globs = [glob]
     while len(globs) <= _MOST_ALTERNATIVES and (braces := _BRACES.search(globs[0])):
         before, after = globs[0][: braces.start()], globs[0][braces.end() :]

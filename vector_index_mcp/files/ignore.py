@@ -1,14 +1,14 @@
-"""Which paths are not looked at: git's rules, exactly, and a list of our own that needs no git.
+"""Decides which paths are ignored: by git's rules, exactly, and by a list of our own.
 
-Layers from weakest to strongest: the built-in list, the user's patterns, git's global excludes
-file, `.git/info/exclude`, then for every folder from the top of the repository downwards its
-`.gitignore` and `.vectorindexignore`. The strongest layer with an opinion decides, its last line
-first. An ignored folder is not entered, so nothing below it can be re-included, as in git. But what
-git tracks is not git's to ignore: of an ignored folder that holds such files, these are seen. A
-repository inside of another has rules and tracked files of its own. One thing differs: an ignore
-file that a sparse checkout leaves out is no rule here, while git reads it from its index.
+The rules come in layers, from weakest to strongest: the built-in list, the user's patterns, git's
+global excludes file, `.git/info/exclude`, and then, for every folder from the top of the repository
+downwards, its `.gitignore` and `.vectorindexignore`. The strongest layer with a matching line
+decides; in a layer, the last matching line. As in git, an ignored folder is not entered, so nothing
+below it can be re-included. But git's rules do not apply to files that git tracks: these are seen
+even in an ignored folder. A repository inside another has its own rules and tracked files.
 
-What a line means is in `patterns`.
+One thing differs from git: an ignore file that a sparse checkout leaves out is not read here, while
+git reads it from its index. The module `patterns` knows what a line means.
 """
 
 import os
@@ -27,11 +27,11 @@ IGNORE_FILES = (".gitignore", OWN_IGNORE_FILE)
 
 _CONCERNS_RULES = frozenset({*IGNORE_FILES, ".git"})
 
-# Never entered, whatever the rules say: histories, not sources.
+# Never entered, whatever the rules are: these hold histories and indexes, not sources.
 _NEVER = frozenset({".git", ".hg", ".svn", ".jj", ".lancedb"})
 
-# Only what is unmistakable: `build`, `dist`, `target` and `vendor` hold sources in many projects,
-# and where they do not, the project's .gitignore says so.
+# Only unmistakable names. `build`, `dist`, `target` and `vendor` hold sources in many projects;
+# where they do not, the project's .gitignore lists them.
 DEFAULT_PATTERNS = """
 node_modules/ bower_components/ jspm_packages/ __pycache__/ .venv/ venv/ .tox/ .nox/ .eggs/
 *.egg-info/ site-packages/ .mypy_cache/ .pytest_cache/ .ruff_cache/ .hypothesis/ .ipynb_checkpoints/
@@ -48,46 +48,46 @@ uv.lock pdm.lock Pipfile.lock Gemfile.lock composer.lock go.sum flake.lock mix.l
 """.split()
 
 RULES = ".git/"
-"""What is reported in place of a path when something outside of the folder that rules come from
-may have changed; no file has this path."""
+"""Reported instead of a path when rules from outside of the folder may have changed. No file has
+this path."""
 
 _LARGEST_IGNORE_FILE_BYTES = 1_000_000
-_MOST_LEVELS = 200  # what is done for a folder takes as long as its path
+_MOST_LEVELS = 200  # of nested folders; the work for a folder grows with the length of its path
 
 
 @dataclass(frozen=True, slots=True)
 class _Layer:
-    """The patterns of one ignore file and how a path is written from its folder's point of view."""
+    """The patterns of one ignore file, and how to make paths relative to the file's folder."""
 
     patterns: Patterns
     strip: int
-    """Characters of the root-relative path that lead to a folder below the root."""
+    """For a folder below the root: how many characters to cut off a root-relative path."""
     prefix: str
-    """Path from a folder above the root to the root, with a trailing slash."""
+    """For a folder above the root: the path from there to the root, with a trailing slash."""
     is_gits: bool
-    """Whether git reads it, too; to what it tracks, these do not apply."""
+    """Whether git reads the file as well; such patterns do not apply to files that git tracks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """All layers that concern the entries of one folder. Pure."""
+    """All layers that apply to the entries of one folder. Pure."""
 
     layers: tuple[_Layer, ...] = ()
     top: str = ""
-    """The folder of the repository, root-relative; empty also if that is above the root."""
+    """The repository's folder, root-relative; empty if it is the root or above it."""
     is_ignored: bool = False
-    """Whether the folder itself is, so that of its entries only what git tracks is seen."""
+    """Whether the folder itself is ignored; of its entries, only files that git tracks are seen."""
 
     def push(
         self, text: str, *, strip: int = 0, prefix: str = "", is_gits: bool = False
     ) -> "Rules":
-        """These rules and, stronger, those in `text`."""
+        """Return these rules with the rules in `text` as the strongest layer."""
         if patterns := patterns_of(text):
             return replace(self, layers=(*self.layers, _Layer(patterns, strip, prefix, is_gits)))
         return self
 
     def ignore(self, path: str, is_folder: bool, *, is_tracked: bool = False) -> bool:
-        """Whether the entry at `path` is ignored, its parents not considered."""
+        """Return whether the entry at `path` is ignored, without regard to the folders above it."""
         for layer in reversed(self.layers):
             verdict = layer.patterns.verdict(layer.prefix + path[layer.strip :], is_folder)
             if verdict is not None and not (verdict and is_tracked and layer.is_gits):
@@ -96,24 +96,24 @@ class Rules:
 
 
 class Ignore:
-    """The rules of one folder, read from its ignore files as the folders in it are met.
+    """The rules of one folder; the ignore files in it are read when their folders are reached.
 
-    A snapshot: an ignore file edited after its folder was met is not seen; make a new one.
+    This is a snapshot: it does not see later edits of an ignore file that it has read.
     """
 
     def __init__(self, folder: Folder) -> None:
-        """Prepare the layers that hold for the whole folder."""
+        """Prepare the layers that apply to the whole folder."""
         self._root = folder.path
         self._excluded = frozenset(folder.selection.excluded_folders)
         self._mask = _mask_of(folder)
         self._tracked: dict[str, Tracked] = {}  # by repository, once something in it is ignored
-        # By repository below the root, complete or not, what git said there when all of it was
-        # looked at last.
+        # By repository below the root, complete or not: the rules at its top when the whole folder
+        # was last checked.
         self._inner: dict[str, Rules] = {}
         self._rules: dict[str, Rules] = {"": self._load(_top_rules(folder), "")}
 
     def rules_below(self, folder: str) -> Rules:
-        """The rules for the entries of `folder` (root-relative; empty for the root)."""
+        """Return the rules for the entries of `folder` (root-relative; empty for the root)."""
         known = self._rules.get(folder)
         if known is None:
             above = self.rules_below(folder.rpartition("/")[0])
@@ -127,7 +127,7 @@ class Ignore:
         return known
 
     def is_ignored(self, path: str, is_folder: bool) -> bool:
-        """Whether `path` or a folder it lies in is ignored, or too deep. The root never is."""
+        """Return whether `path` or a folder above it is ignored, or too deep; never the root."""
         parts = path.split("/") if path else []
         return is_too_deep("/".join(parts if is_folder else parts[:-1])) or any(
             self.ignores_entry("/".join(parts[: i + 1]), is_folder or i + 1 < len(parts))
@@ -135,7 +135,7 @@ class Ignore:
         )
 
     def ignores_entry(self, path: str, is_folder: bool) -> bool:
-        """Whether the entry at `path` is ignored, given that its folder is not."""
+        """Return whether the entry at `path` is ignored, given that its folder is not."""
         folder, _, name = path.rpartition("/")
         if name in _NEVER or path in self._excluded:
             return True
@@ -150,11 +150,11 @@ class Ignore:
         return not self._tracked_in(rules.top).holds(inside, is_folder=is_folder)
 
     def is_outdated_by(self, newer: "Ignore", *, in_repositories: bool = False) -> bool:
-        """Whether rules from outside of the project differ, or what git tracks, since last asked.
+        """Return whether rules from outside the project, or the files that git tracks, changed.
 
         Args:
-            newer: The rules as they are now; reads git's index.
-            in_repositories: Whether to look into the repositories below the root, too.
+            newer: The rules as they are now; this reads git's index.
+            in_repositories: Whether to check the repositories below the root as well.
         """
         if self._rules[""] != newer._rules[""]:
             return True
@@ -168,24 +168,24 @@ class Ignore:
         return any(rules != newer._rules_at(top) for top, rules in inner)
 
     def _rules_at(self, top: str) -> Rules | None:
-        """What git says at the top of a repository below the root; None if there is none."""
+        """Return the rules at the top of a repository below the root; None if there is none."""
         self.rules_below(top)
         return self._inner.get(top)
 
     @property
     def repositories(self) -> list[str]:
-        """The repositories below the root that were met so far."""
+        """The repositories below the root that were found so far."""
         return list(self._inner)
 
     def sources(self) -> list[Path]:
-        """The files outside of what is walked that these rules come from, there or not."""
+        """Return the files outside of the walked folders that rules come from, existing or not."""
         top = repository.top_of(self._root)
         found = [path for path, _, _ in _rule_files_around(self._root)]
         found += repository.settings_of(self._root)
         tops = [self._root / inner for inner in self._inner]
         for each in tops if top is None else [top, *tops]:
             found += repository.git_files_of(each)
-        # An excludes file is often a link into a folder that is kept elsewhere.
+        # An excludes file is often a link to a file elsewhere.
         return list(dict.fromkeys([*found, *(Path(os.path.realpath(path)) for path in found)]))
 
     def _tracked_in(self, top: str) -> Tracked:
@@ -195,10 +195,10 @@ class Ignore:
         return known
 
     def _of_repository(self, rules: Rules, folder: str) -> Rules:
-        """The rules at the top of another repository: ours, but for those of git's here."""
+        """Return the rules at the top of an inner repository: its git rules replace ours of git."""
         layers = tuple(layer for layer in rules.layers if not layer.is_gits)
         rules = Rules(layers, folder)
-        # Not what this repository's configuration names: that would be a process for each.
+        # The excludes file is the outer repository's: asking each inner one would start a process.
         excludes = repository.excludes_file(repository.top_of(self._root) or self._root)
         for path in (excludes, repository.exclude_of(self._root / folder)):
             if path is not None:
@@ -214,23 +214,23 @@ class Ignore:
 
 
 def _mask_of(folder: Folder) -> Patterns | None:
-    """What files of the folder have to match; None if there is no mask."""
+    """Return the patterns that files of the folder must match; None if there is no mask."""
     if not folder.selection.mask:
         return None
-    from vector_index_mcp.files.glob import expanded  # 10 ms that a child seldom needs
+    from vector_index_mcp.files.glob import expanded  # takes 10 ms; most children do not need it
 
     return patterns_of("\n".join(expanded(folder.selection.mask)))
 
 
 def is_too_deep(folder: str) -> bool:
-    """Whether `folder` lies in more folders than anybody has made on purpose."""
+    """Return whether `folder` is nested more deeply than anybody would do on purpose."""
     return folder.count("/") >= _MOST_LEVELS
 
 
 def concerns_rules(path: str) -> bool:
-    """Whether a change of the file at `path` changes which files are ignored.
+    """Return whether a change of the file at `path` may change which files are ignored.
 
-    A repository that comes or goes brings rules of its own, or takes them with it.
+    That includes `.git`: a repository has its own rules.
     """
     return path.rpartition("/")[2] in _CONCERNS_RULES
 
@@ -252,10 +252,10 @@ def _tracked(root: Path) -> Tracked:
 
 
 def _rule_files_around(root: Path) -> Iterator[tuple[Path, Path, bool]]:
-    """Where rules for the whole project may stand outside of it, the least important first.
+    """Yield the files outside of the project that may have rules for all of it, weakest first.
 
     Yields:
-        The file, the folder its patterns count from, and whether git follows it as a link.
+        The file, the folder that its patterns are relative to, and whether git follows links there.
     """
     top = repository.top_of(root)
     if (excludes := repository.excludes_file(top or root)) is not None:
@@ -269,7 +269,7 @@ def _rule_files_around(root: Path) -> Iterator[tuple[Path, Path, bool]]:
 
 
 def rule_files(root: Path) -> dict[Path, bool]:
-    """The ignore files that hold for the whole project, and whether each one is read."""
+    """Return the existing ignore files for the whole project, and whether each one is read."""
     around = list(_rule_files_around(root))
     outside = [path for path, _, may_be_link in around if may_be_link]
     above = [path for path, _, may_be_link in around if not may_be_link]
@@ -281,7 +281,7 @@ def rule_files(root: Path) -> dict[Path, bool]:
 
 
 def _is_read(path: Path) -> bool:
-    if not os.path.isfile(path):  # opening a pipe waits for whoever writes to it
+    if not os.path.isfile(path):  # opening a pipe would wait for a writer
         return False
     try:
         with path.open("rb") as file:
@@ -295,7 +295,7 @@ def _prefix(root: Path, folder: Path) -> str:
 
 
 def _read_no_link(path: Path) -> str:
-    """The text of an ignore file in the project, where git follows no links."""
+    """Return the text of an ignore file in the project, where git follows no links."""
     try:
         return "" if stat.S_ISLNK(path.lstat().st_mode) else _read(path)
     except (OSError, ValueError):
@@ -303,5 +303,5 @@ def _read_no_link(path: Path) -> str:
 
 
 def _read(path: Path) -> str:
-    """The text of an ignore file; empty if there is none."""
+    """Return the text of an ignore file; empty if there is none."""
     return repository.text_of(path, _LARGEST_IGNORE_FILE_BYTES)

@@ -1,17 +1,16 @@
-"""The folders of an index, watched by inotify. Linux only; a part of `watch`.
+"""Watches the folders of an index with inotify. Linux only; a part of `watch`.
 
-The kernel watches folders, not paths: one that is moved goes on reporting, and does not say where
-it is now. Two folders that are exchanged, moved twice, or moved away while somebody else takes
-their name cannot be followed by putting moves together. So nothing is: an event in which a folder
-takes part only notes its path as unsettled, and `settle` looks at the disk and makes the watches
-there what they should be. Whoever got a path and then settles and looks, in this order, misses
-nothing: what happens after the watch is set is an event, what happened before is seen.
+The kernel watches folders, not paths. A folder that was moved goes on reporting events, but not
+where it is now. If folders are exchanged, moved twice, or moved away while another takes their
+name, the moves cannot be reconstructed from events. So this module does not try: an event about a
+folder only marks its path as unsettled, and `settle` reads the disk and corrects the watches there.
+A caller that receives a path, then settles, then reads the disk, misses nothing: changes after the
+watch was set are events, and earlier ones are on the disk.
 
-Of watchdog this takes the thread that reads the kernel's queue, and none of its own bookkeeping,
-which (in 7.1.0) takes the names of exchanged folders for each other's, for good; watches ignored
-folders; holds back every event for half a second behind a file that is moved away; and overflows
-the queue again after an overflow. `InotifyFD`'s names are private, which is why its version is
-bounded.
+From watchdog, this uses only the thread that reads the kernel's queue. Watchdog's own bookkeeping
+(in 7.1.0) confuses the names of exchanged folders for good, watches ignored folders, delays every
+event for half a second after a file was moved away, and overflows the queue again after an
+overflow. `InotifyFD` is private, so the version of watchdog is bounded.
 """
 
 import ctypes
@@ -36,23 +35,23 @@ _NAMES = (
     | InotifyConstants.IN_MOVED_FROM
     | InotifyConstants.IN_MOVED_TO
 )
-# A writer that is done, one that is not (or that cut the file off by its path), other stamps or
-# rights. Not that a file is opened or read: our own reads alone could overflow the queue.
+# A writer has closed a file; a writer goes on, or truncated it by its path; times or permissions
+# changed. Not that a file was opened or read: our own reads alone could overflow the queue.
 _CONTENTS = (
     InotifyConstants.IN_CLOSE_WRITE | InotifyConstants.IN_MODIFY | InotifyConstants.IN_ATTRIB
 )
 _SELF = InotifyConstants.IN_DELETE_SELF | InotifyConstants.IN_MOVE_SELF
 _MASK = Mask(_NAMES | _CONTENTS | _SELF | InotifyConstants.IN_ONLYDIR)
-# While somebody goes on writing, the kernel joins its events about the same file if we let it. A
-# save, which is a few writes, is not held up.
+# If we pause, the kernel merges the events of a file that is written all the time. A save, which is
+# only a few writes, is not delayed.
 _WRITES_OF_A_SAVE = 8
 _WRITING_PAUSE_SECONDS = 0.02
 
 
 class Inotify(InotifyFD):
-    """The watches of one index, and the thread that reads what they report.
+    """The watches of one index, and the thread that reads their events.
 
-    A folder in several of the index's folders has one watch.
+    A folder that lies in several folders of the index has one watch.
     """
 
     def __init__(
@@ -66,12 +65,12 @@ class Inotify(InotifyFD):
         """Prepare; `start` begins to read, `settle_everything` sets the watches.
 
         Args:
-            roots: The folders of the index, as they are now.
-            prunes: Whether the folder at a path needs no watching.
-            report: Called on our thread with the paths at which something happened, those of files
-                that somebody is still writing, and whether any of the signs is among them.
-            on_lost: Called there when the kernel's queue was full.
-            on_limit: Called by who settles when there are no watches left.
+            roots: Returns the folders of the index as they are now.
+            prunes: Returns whether the folder at a path needs no watch.
+            report: Called on this thread with the paths at which something happened, the paths of
+                files that are still being written, and whether a file of `look_out_for` changed.
+            on_lost: Called on this thread if the kernel's queue was full.
+            on_limit: Called by `settle` if the system allows no more watches.
         """
         super().__init__()
         self._list_roots = roots
@@ -80,15 +79,15 @@ class Inotify(InotifyFD):
         self._report = report
         self._on_lost = on_lost
         self._on_limit = on_limit
-        # Of these four, watchdog's lock takes care, as of the descriptor.
+        # Watchdog's lock protects these and the descriptor.
         self._path_of: dict[WatchDescriptor, bytes] = {}
         self._number_of: dict[bytes, WatchDescriptor] = {}
         self._signs: dict[WatchDescriptor, set[bytes]] = {}
         self._files: tuple[bytes, ...] = ()
         self._are_signs_old = False
         self._unsettled: set[bytes] = set()
-        self._settling = threading.Lock()  # of the next one
-        self._code = errno.ENOENT  # why one of the roots could not be watched
+        self._settling = threading.Lock()  # protects `_others`
+        self._code = errno.ENOENT  # of the last root that could not be watched
         self._others: set[bytes] = set()
         self._dirty: dict[bytes, None] = {}
         self._unfinished: dict[bytes, None] = {}
@@ -96,19 +95,19 @@ class Inotify(InotifyFD):
 
     @property
     def is_watching(self) -> bool:
-        """Whether events are still being delivered, of at least one of the index's folders."""
+        """Whether events of at least one of the index's folders are being delivered."""
         return self.is_alive() and not self._roots.isdisjoint(self._number_of)
 
     @property
     def is_settled(self) -> bool:
-        """Whether no event was about a folder, or a sign, since the last `settle`."""
+        """Whether no event since the last `settle` was about a folder or a file elsewhere."""
         return not self._unsettled and not self._are_signs_old
 
     # -- what the kernel reports -----------------------------------------------------------
 
     def run(self) -> None:
         """Read events until stopped."""
-        writes = 0  # one after the other, and nothing else
+        writes = 0  # rounds in a row with unfinished writes only
         while self.should_keep_running():
             for event in self.read_events():
                 self.handle_event(event)
@@ -135,7 +134,7 @@ class Inotify(InotifyFD):
 
     def _note_sign(self, event: InotifyEvent) -> None:
         names = self._signs.get(event.wd)
-        # Without a name it is about the folder itself, which then has to be found anew.
+        # An event without a name is about the folder itself, which must then be found again.
         is_end = event.is_ignored or bool(event.mask & _SELF)
         if names is not None and (event.name in names or is_end):
             self._is_sign_seen = self._are_signs_old = True
@@ -153,7 +152,7 @@ class Inotify(InotifyFD):
             self._dirty[path] = None
 
     def _note_end(self, folder: bytes, event: InotifyEvent) -> None:
-        """Any other folder is also reported by the one above, by its name; a mount's end is not."""
+        """Note the end of a root or a mount; for other folders, the folder above reports it."""
         is_root_s = folder in self._roots and bool(event.mask & _SELF)
         if is_root_s or event.mask & InotifyConstants.IN_UNMOUNT:
             self._unsettled.add(folder)
@@ -172,10 +171,10 @@ class Inotify(InotifyFD):
     # -- setting watches -------------------------------------------------------------------
 
     def settle_everything(self) -> frozenset[bytes]:
-        """Watch every folder that should be watched and no other.
+        """Watch every folder that should be watched, and no other.
 
         Returns:
-            As below.
+            See `settle`.
 
         Raises:
             OSError: If none of the index's folders can be watched.
@@ -186,13 +185,13 @@ class Inotify(InotifyFD):
         return self.settle()
 
     def settle(self) -> frozenset[bytes]:
-        """Make the watches match the disk where an event was about a folder.
+        """Make the watches match the disk wherever an event was about a folder.
 
         Returns:
-            The paths at which there are other folders than at the last time, none below another.
+            The paths at which another folder lies than at the last call, without paths below them.
 
         Raises:
-            OSError: As above.
+            OSError: See `settle_everything`.
         """
         if self._are_signs_old:
             self._set_signs()
@@ -204,7 +203,7 @@ class Inotify(InotifyFD):
                 self._unsettled.clear()
                 self._others.clear()
             found: set[bytes] = set()
-            # One root may lie in another, even where that one ignores what is in it.
+            # A root may lie in another root, even in a folder that the other one ignores.
             starts = {*tops, *(root for root in self._roots if _lies_in(root, tops))}
             for start in starts:
                 found.update(self._watch_from(start))
@@ -218,13 +217,13 @@ class Inotify(InotifyFD):
             return _topmost(self._others)
 
     def _watch_from(self, top: bytes) -> Iterator[bytes]:
-        """Watch `top` and the folders below that are not ignored; yields those watched."""
+        """Watch `top` and the folders below that are not ignored; yield the folders watched."""
         if top not in self._roots and self._prunes(top):
             return
         pending = [top]
         while pending:
             folder = pending.pop()
-            # Watched before it is listed: nothing made later is missed. No link is followed.
+            # The watch is set before the folder is listed, so nothing made later is missed.
             if not self._add(folder):
                 continue
             yield folder
@@ -236,10 +235,10 @@ class Inotify(InotifyFD):
             pending += [path for path in below if not self._prunes(path)]
 
     def _add(self, path: bytes) -> bool:
-        with self._lock:  # set and registered as one, or the first events find nobody
+        with self._lock:  # set and registered together, or the first events would be lost
             if self._closed:
                 return False
-            # But the index's own folders, which may be links, no folder is reached by one.
+            # Links are followed only for the index's own folders.
             mask = _MASK if path in self._roots else Mask(_MASK | InotifyConstants.IN_DONT_FOLLOW)
             number = inotify_add_watch(self._inotify_fd, path, mask)
             if number != -1:
@@ -258,7 +257,7 @@ class Inotify(InotifyFD):
             del self._number_of[former]  # the folder was moved
         before = self._number_of.get(path)
         if before is not None and before != number:
-            self._drop(before)  # another folder had this path; where it is now, it is settled, too
+            self._drop(before)  # another folder had this path; its new place is settled as well
         if before != number:
             self._others.add(path)
         self._path_of[number], self._number_of[path] = path, number
@@ -271,7 +270,7 @@ class Inotify(InotifyFD):
             inotify_rm_watch(self._inotify_fd, number)
 
     def _forget(self, number: WatchDescriptor) -> None:
-        """The kernel has let go of a watch."""
+        """Remove a watch that the kernel has removed."""
         path = self._path_of.pop(number, None)
         if path is not None and self._number_of.get(path) == number:
             del self._number_of[path]
@@ -280,7 +279,7 @@ class Inotify(InotifyFD):
     # -- files elsewhere -------------------------------------------------------------------
 
     def look_out_for(self, files: Iterable[str]) -> None:
-        """Report, as a sign, when one of `files` changes, comes or goes, and of no others."""
+        """Report when one of `files`, which lie elsewhere, changes; replaces the earlier list."""
         self._files = tuple(map(os.fsencode, files))
         self._set_signs()
 
@@ -303,13 +302,16 @@ class Inotify(InotifyFD):
         numbers: dict[WatchDescriptor, set[bytes]] = {}  # several paths may lead to one folder
         for folder, wanted in names.items():
             number = inotify_add_watch(self._inotify_fd, folder, _MASK)
-            if number != -1:  # otherwise a sweep finds out
+            if number != -1:  # otherwise a sweep finds the change
                 numbers.setdefault(number, set()).update(wanted)
         return numbers
 
 
 def _nearest(file: bytes) -> tuple[bytes, bytes]:
-    """The folder that reports `file`, and the name it reports: of one above if there is none."""
+    """Return the folder that reports changes of `file`, and the name in it.
+
+    If the file's folder does not exist, that is the nearest folder above that does.
+    """
     folder, name = os.path.split(file)
     while not os.path.isdir(folder) and folder != _above(folder):
         folder, name = os.path.split(folder)
@@ -321,13 +323,13 @@ def _above(path: bytes) -> bytes:
 
 
 def _topmost(paths: Collection[bytes]) -> frozenset[bytes]:
-    """Those of `paths` that do not lie below another one."""
+    """Return the `paths` that do not lie below another one."""
     every = frozenset(paths)
     return frozenset(path for path in every if not _lies_in(_above(path), every))
 
 
 def _lies_in(path: bytes, folders: Collection[bytes]) -> bool:
-    """Whether `path` is one of `folders` or lies below one."""
+    """Return whether `path` is one of `folders` or lies below one."""
     while path not in folders:
         above = _above(path)
         if above == path:

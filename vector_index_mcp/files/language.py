@@ -1,4 +1,4 @@
-"""The language of a file, by its name. Pure."""
+"""Finds the language of a file by its name. Pure."""
 
 _BY_SUFFIX = {
     "python": "py pyi pyw",
@@ -119,7 +119,7 @@ OTHER = "other"
 
 
 def language_of(path: str) -> str:
-    """The language of the file at `path`, in lower case; `other` when its name does not show it."""
+    """Return the language of the file at `path`, in lower case; `other` if the name has none."""
     name = path.rsplit("/", 1)[-1].lower()
     if name in _NAMES:
         return _NAMES[name]
@@ -129,7 +129,7 @@ def language_of(path: str) -> str:
 
 
 def known_language(name: str) -> str | None:
-    """The language that somebody means by `name`: its own name, an extension, a usual synonym."""
+    """Return the language with this name, extension or usual synonym; None if there is none."""
     wanted = name.strip().lower().removeprefix(".")
     if wanted in _BY_SUFFIX or wanted == OTHER:
         return wanted
@@ -137,11 +137,11 @@ def known_language(name: str) -> str | None:
 
 
 def languages_meant_by(name: str) -> tuple[str, ...] | None:
-    """`known_language` with its dialects, which nobody means to leave out."""
+    """Return `known_language(name)` and its dialects, which users mean as well; None if unknown."""
     known = known_language(name)
     return None if known is None else (known, *_DIALECTS.get(known, ()))
 
 
 def is_prose(language: str) -> bool:
-    """Whether texts of this language are sentences, whose lines may be whole paragraphs."""
+    """Return whether the language is prose, in which a line may be a whole paragraph."""
     return language in _PROSE

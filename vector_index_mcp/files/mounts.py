@@ -1,4 +1,4 @@
-"""Which file systems report every change: none does that other machines write to."""
+"""Finds mounted file systems that do not report every change: those that others write to."""
 
 from pathlib import Path
 
@@ -10,26 +10,26 @@ _FROM_ELSEWHERE = frozenset({
     "osxfuse", "prl_fs", "pvfs2", "smb2", "smb3", "smbfs", "vboxsf", "virtiofs", "vmhgfs",
     "webdav",
 })  # fmt: skip
-# What FUSE only translates: whoever changes it is on this machine.
+# FUSE file systems over local files: only this machine changes them.
 _LOCAL_FUSE = frozenset({"fuse.bindfs", "fuse.cryfs", "fuse.encfs", "fuse.gocryptfs"})
 
 
 def places_below(root: Path) -> frozenset[tuple[Path, str]]:
-    """Where other file systems are mounted in `root`, and which; empty if the system hides it."""
+    """Return the mount points below `root` and their types; empty if the system hides them."""
     return frozenset(item for item in _mounts().items() if item[0].is_relative_to(root))
 
 
 def file_system_of(root: Path) -> str:
-    """The type of the file system that `root` lies on; empty if the system hides it."""
+    """Return the type of the file system that `root` lies on; empty if the system hides it."""
     mounts = _mounts()
     return mounts.get(_place_of(root, mounts), "")
 
 
 def silent_file_system(root: Path) -> str:
-    """The type of a file system in which files of `root` may change without an event.
+    """Return the type of a file system in which files of `root` may change without an event.
 
-    That is the one `root` lies on, or one mounted somewhere below; empty if there is none, or if
-    the system hides it.
+    That may be the file system of `root`, or one mounted below. Empty if there is none, or if the
+    system hides it.
     """
     mounts = _mounts()
     of_root = _place_of(root, mounts)
@@ -41,16 +41,16 @@ def silent_file_system(root: Path) -> str:
 
 
 def _mounts() -> dict[Path, str]:
-    """The types of the mounted file systems by their place."""
+    """Return the types of the mounted file systems, by mount point."""
     try:
         mounted = psutil.disk_partitions(all=True)
     except (OSError, psutil.Error):
         return {}
-    return {Path(each.mountpoint): each.fstype for each in mounted}  # the later one hides the other
+    return {Path(each.mountpoint): each.fstype for each in mounted}  # later ones hide earlier ones
 
 
 def _place_of(root: Path, mounts: dict[Path, str]) -> Path:
-    """Where the file system is mounted that `root` lies on; `root` itself if nobody knows."""
+    """Return the mount point of the file system of `root`; `root` itself if it is unknown."""
     above = [place for place in mounts if root.is_relative_to(place)]
     return max(above, key=lambda place: len(place.parts), default=root)
 

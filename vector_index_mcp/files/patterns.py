@@ -1,15 +1,15 @@
-"""The lines of an ignore file, read exactly as git reads them. Pure.
+"""Reads the lines of an ignore file exactly as git does. Pure.
 
-Own code, because the library at hand, pathspec 1.1, differs from git in some ten ways (a class that
-matches a slash, a range that runs backwards, white space at the end, …; compared with `git
-ls-files` over generated trees), asks every pattern about every path, and can be kept busy for
-minutes by a line like `*a*a*a*a*ab`. The rules are those of gitignore(5) and, where that is silent,
-git's behaviour.
+This is our own code, because the library pathspec 1.1 differs from git in some ten ways (a class
+that matches a slash, a range that runs backwards, white space at the end, …; found by comparison
+with `git ls-files` over generated trees). It also tries every pattern on every path, and a line
+like `*a*a*a*a*ab` can keep it busy for minutes. The rules are those of gitignore(5); where that
+says nothing, git's behaviour.
 
-Names, paths, their beginnings and ends are looked up. Only what is a real glob is tried, and of
-many globs only those that share three characters with the path. Paths and patterns are compared
-byte by byte, as git does: as strings with one character for each byte of their UTF-8. What a glob
-means is in `wildmatch`.
+Rules about whole names, paths, prefixes and suffixes are looked up in dictionaries. Only real globs
+are tried, and if there are many, only those that share three characters with the path. As in git,
+paths and patterns are compared byte by byte: as strings with one character for each byte of their
+UTF-8. The module `wildmatch` knows what a glob means.
 """
 
 import re
@@ -20,13 +20,14 @@ from weakref import WeakValueDictionary
 
 from vector_index_mcp.files.wildmatch import SPECIAL, compiled
 
-_FEW_GLOBS = 32  # are tried one by one
+_FEW_GLOBS = 32  # up to so many are tried one by one
 _GRAM_CHARS = 3
-# Stars, question marks and classes whose end is plain to see.
+# Stars, question marks, and simple classes without brackets or backslashes inside.
 _WILDCARDS = re.compile(r"(?:[*?]|\[[!^]?[^\[\\][^\]\[\\]*\])+")
 _NOT_A_STAR = re.compile(r"[?\[\\]")
 _UNCLEAR = re.compile(r"[\\\[]")
-# Of the ignore files that are compiled at a time: compiled, one takes up to 200 times its length.
+# The total length of the ignore files that are compiled at a time. Compiled, a file takes up to 200
+# times its length.
 _MOST_COMPILED_CHARS = 2_000_000
 _LEAST_COUNTED_CHARS = 500
 
@@ -43,17 +44,17 @@ class Patterns:
         return self._has_rules
 
     def verdict(self, path: str, is_folder: bool) -> bool | None:
-        """Whether the entry at `path` is ignored; None if no rule is about it."""
+        """Return whether the entry at `path` is ignored; None if no rule matches it."""
         table = self._table or self._compiled()
         decisive = table.decisive(_bytewise(path), is_folder)
         return None if decisive < 0 else table.ignores[decisive]
 
     def cost(self) -> int:
-        """How much room the compiled rules take, compared with those of others."""
+        """Return the memory cost of the compiled rules, relative to other files'."""
         return max(len(self._text), _LEAST_COUNTED_CHARS)
 
     def forget(self) -> None:
-        """Give up the compiled rules until they are needed again."""
+        """Free the compiled rules until they are needed again."""
         self._table = None
 
     def _compiled(self) -> "_Table":
@@ -63,7 +64,7 @@ class Patterns:
 
 
 class _Kept:
-    """The ignore files whose rules are compiled: not more than there is room for."""
+    """The ignore files whose rules are compiled; the oldest are freed when they are too many."""
 
     def __init__(self) -> None:
         self._waiting: deque[Patterns] = deque()
@@ -71,7 +72,7 @@ class _Kept:
         self._lock = Lock()
 
     def add(self, patterns: Patterns) -> None:
-        """Take note of `patterns`, and let those go that have been here longest."""
+        """Add `patterns`; free the oldest ones if the total is too large."""
         with self._lock:
             self._waiting.append(patterns)
             self._cost += patterns.cost()
@@ -86,7 +87,7 @@ _shared: WeakValueDictionary[str, Patterns] = WeakValueDictionary()
 
 
 def patterns_of(text: str) -> Patterns:
-    """The rules in `text`, which many folders may share."""
+    """Return the rules in `text`; equal texts, which many folders may have, share one object."""
     known = _shared.get(text)
     if known is None:
         known = _shared[text] = Patterns(text)
@@ -95,26 +96,27 @@ def patterns_of(text: str) -> Patterns:
 
 class _Rule(NamedTuple):
     pattern: str
-    """As written, but for the marks at its ends."""
+    """The pattern as it is written, without `!`, a leading and a trailing slash."""
     ignores: bool
+    """False for a rule that begins with `!`."""
     folders_only: bool
     on_name: bool
-    """Whether it is about an entry's name; otherwise about its whole path."""
+    """Whether it is compared with an entry's name; otherwise with its whole path."""
 
 
 _Shelf = dict[str, tuple[int, int]]
-"""The last rule for each text: for what is no folder, and for folders."""
+"""The position of the last rule for each text: for files, and for folders."""
 _NO_RULE = (-1, -1)
 
 
 class _Table:
-    """Rules, found by what they are about. A rule is its position; the last one decides."""
+    """The rules of a text, arranged for lookup. A rule is its position; the last match decides."""
 
     def __init__(self, text: str) -> None:
         self.ignores: list[bool] = []
         self._names: _Shelf = {}
         self._paths: _Shelf = {}
-        self._suffixes: _Shelf = {}  # of `*.min.js`: looked up from each dot of a name on
+        self._suffixes: _Shelf = {}  # like `*.min.js`; looked up from each dot of a name
         self._ends: _Shelf = {}
         self._beginnings: _Shelf = {}
         self._globs = _Globs()
@@ -128,7 +130,7 @@ class _Table:
         self._has_others = bool(self._ends or self._beginnings or self._globs)
 
     def decisive(self, path: str, is_folder: bool) -> int:
-        """The last rule that is about the entry at `path`; -1 if none is."""
+        """Return the last rule that matches the entry at `path`; -1 if none does."""
         name = path[path.rfind("/") + 1 :]
         last = -1
         if (found := self._names.get(name)) is not None:
@@ -164,7 +166,7 @@ class _Table:
         shelf[key] = (of_others if rule.folders_only else position, position)
 
     def _place_of(self, rule: _Rule) -> tuple[_Shelf | None, str]:
-        """Where to look the rule up, if that is possible, and by what."""
+        """Return the dictionary for the rule and its key there; None if it has to be tried."""
         pattern = rule.pattern
         special = SPECIAL.search(pattern)
         if special is None:
@@ -180,7 +182,7 @@ class _Table:
 
 
 class _Globs:
-    """Rules that have to be tried."""
+    """The rules that have to be tried, because they cannot be looked up."""
 
     def __init__(self) -> None:
         self._rules: dict[tuple[str, bool, bool], int] = {}
@@ -191,11 +193,11 @@ class _Globs:
         return bool(self._others or self._by_gram)
 
     def add(self, position: int, rule: _Rule) -> None:
-        # Of two that are alike, the last one counts.
+        # Of two equal rules, the last one counts.
         self._rules[rule.pattern, rule.on_name, rule.folders_only] = position
 
     def sort(self) -> None:
-        """Arrange what was added: the last rule is tried first."""
+        """Arrange the added rules so that the last one is tried first."""
         are_few = len(self._rules) <= _FEW_GLOBS
         for key, position in sorted(self._rules.items(), key=lambda item: item[1], reverse=True):
             gram = "" if are_few else _needed(key[0])[:_GRAM_CHARS]
@@ -205,7 +207,7 @@ class _Globs:
         self._rules.clear()
 
     def last(self, path: str, name: str, is_folder: bool, decisive: int) -> int:
-        """The last rule that matches, if it comes after `decisive`, or else this."""
+        """Return the last rule that matches, or `decisive` if that comes later."""
         decisive = _last_of(self._others, path, name, is_folder, decisive)
         if self._by_gram:
             grams = {path[at : at + _GRAM_CHARS] for at in range(len(path) - _GRAM_CHARS + 1)}
@@ -225,17 +227,17 @@ class _Glob:
         self._regex: re.Pattern[str] | None = None
 
     def matches(self, path: str, name: str) -> bool:
-        """Whether it is about the entry at `path`."""
+        """Return whether it matches the entry at `path`."""
         if self._regex is not None:
             return self._regex.fullmatch(name if self._on_name else path) is not None
         if self._on_name and not _NOT_A_STAR.search(self._pattern):
             return _matches_stars(self._pattern.split("*"), name)
-        self._regex = compiled(self._pattern, is_name=self._on_name)  # takes 0.1 ms: not before
+        self._regex = compiled(self._pattern, is_name=self._on_name)  # takes 0.1 ms, so only now
         return self.matches(path, name)
 
 
 def _matches_stars(pieces: list[str], name: str) -> bool:
-    """Whether `name` is made of `pieces` in their order, with anything in between."""
+    """Return whether `name` consists of `pieces` in this order, with anything in between."""
     first, *others, last = pieces
     position, end = len(first), len(name) - len(last)
     if position > end or not (name.startswith(first) and name.endswith(last)):
@@ -258,7 +260,10 @@ def _last_of(globs: list[_Glob], path: str, name: str, is_folder: bool, decisive
 
 
 def _needed(pattern: str) -> str:
-    """The longest text that is part of whatever `pattern` matches; slashes beside stars are not."""
+    """Return the longest text that every match of `pattern` contains, without slashes at its ends.
+
+    A slash beside a star need not be in a match.
+    """
     needed = ""
     for piece in _WILDCARDS.split(pattern):
         plain = _UNCLEAR.split(piece, maxsplit=1)[0]
@@ -273,7 +278,7 @@ def _bytewise(text: str) -> str:
 
 
 def _rule(line: str) -> _Rule | None:
-    """The rule in a line of an ignore file, if there is one."""
+    """Return the rule in a line of an ignore file; None if the line has no rule."""
     line = line.partition("\0")[0].removesuffix("\r")
     line = _without_spaces_at_the_end(line) if line.endswith(" ") else line
     if not line or line.startswith("#"):
@@ -288,11 +293,11 @@ def _rule(line: str) -> _Rule | None:
 
 
 def _without_spaces_at_the_end(line: str) -> str:
-    """`line` up to its last character that is no space, or is one behind a backslash."""
+    """Return `line` without trailing spaces; a space after a backslash stays."""
     end = position = 0
     while position < len(line):
         size = 2 if line[position] == "\\" else 1
-        if position + size > len(line):  # a backslash at the very end: to git, nothing is trimmed
+        if position + size > len(line):  # after a backslash at the very end, git trims nothing
             return line
         position += size
         if size == 2 or line[position - 1] != " ":

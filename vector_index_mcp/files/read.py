@@ -1,4 +1,4 @@
-"""A path to its text, or to the reason why it has none that is worth indexing."""
+"""Reads the text of a file, or finds the reason why the file is not indexed."""
 
 import hashlib
 import os
@@ -10,7 +10,7 @@ from vector_index_mcp.files.folder import Folder
 from vector_index_mcp.files.language import is_prose, language_of
 from vector_index_mcp.files.scan import UNKNOWN, Stamp, stamp_of
 
-# Skip reasons, as they are counted in `get_status`.
+# Skip reasons; `get_status` counts the files of each.
 BINARY = "binary"
 TOO_LARGE = "too large"
 MINIFIED = "minified"
@@ -21,7 +21,7 @@ NOT_A_FILE = "not a regular file"
 _SNIFFED_BYTES = 8_192
 _MOST_CONTROL_SHARE = 0.02  # of a Latin-1 text's characters
 _LONG_LINE_CHARS = 1_000
-_MINIFIED_FROM_CHARS = 5_000  # a short file costs nothing, whatever it looks like
+_MINIFIED_FROM_CHARS = 5_000  # a shorter file costs little, even if it is minified
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +29,13 @@ class Text:
     """A decoded file."""
 
     text: str
-    """With asterisks in place of credentials."""
+    """The text, with asterisks in place of credentials."""
     content_hash: str
     """SHA-256 of the file's bytes, in hex."""
     stamp: Stamp
-    """As it was while the bytes were read."""
+    """The file's stamp while the bytes were read."""
     masked: int = 0
-    """How many credentials there were."""
+    """How many credentials were masked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +49,11 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Vanished:
-    """There is no file any more."""
+    """The file no longer exists."""
 
 
 def read(folder: Folder, key: str) -> Text | Skipped | Vanished:
-    """Read the file `key` in `folder`. Never raises for what a file may be."""
+    """Read the file `key` in `folder`. Never raises, whatever the file is."""
     if folder.reading.masks_credentials and secrets.is_secret(folder.path_of(key)):
         return _skip_unread(folder, key, SECRET)
     try:
@@ -65,17 +65,17 @@ def read(folder: Folder, key: str) -> Text | Skipped | Vanished:
 
 
 def is_converted(folder: Folder, key: str) -> bool:
-    """Whether the text of the file `key` is another one than its bytes make."""
+    """Return whether the text of the file `key` is converted from another format."""
     return folder.reading.converts and language_of(key) in conversion.CONVERTED
 
 
 def text_of(folder: Folder, key: str, *, is_masked: bool) -> str | None:
-    """The text of the file `key`, to be compared with what was read before; None if it has none.
+    """Return the text of the file `key` as it is now, to compare it with the index; None if none.
 
     Args:
-        folder: Where it lies.
+        folder: The folder of the file.
         key: The file.
-        is_masked: Whether credentials are replaced by asterisks, if they are at all.
+        is_masked: Whether to mask credentials, if the folder's settings mask them.
     """
     if is_masked:
         result = read(folder, key)
@@ -88,9 +88,9 @@ def text_of(folder: Folder, key: str, *, is_masked: bool) -> str | None:
 
 
 def whole_text(folder: Folder, key: str) -> str | None:
-    """The text of the file `key` as it stands there; None if it has none, or holds keys.
+    """Return the unmasked text of the file `key`; None if it has no text, or holds keys.
 
-    For whoever names a file: what is masked before it is indexed is not masked here.
+    For a user who has named the file. The index has masked its credentials, this text has not.
     """
     is_guarded = folder.reading.masks_credentials
     if is_guarded and secrets.is_secret(folder.path_of(key)):
@@ -100,7 +100,7 @@ def whole_text(folder: Folder, key: str) -> str | None:
 
 
 def stamp_now(folder: Folder, key: str) -> Stamp:
-    """The stamp of a file that could not be read; one that no file has if it is out of reach."""
+    """Return the stamp of a file that could not be read; UNKNOWN if it is out of reach."""
     try:
         return stamp_of(beneath.status(folder.path, folder.path_of(key)))
     except (OSError, ValueError):
@@ -108,10 +108,11 @@ def stamp_now(folder: Folder, key: str) -> Stamp:
 
 
 def decode(data: bytes) -> str | None:
-    """The text in `data`, or None if it is none.
+    """Return the text in `data`; None if it is binary.
 
-    UTF-8 first (strict: nothing else passes for it by chance), UTF-16 and UTF-32 by their marks,
-    then Latin-1 when it has no more control characters than a text would.
+    UTF-16 and UTF-32 are recognised by their byte order marks. Everything else is tried as strict
+    UTF-8, which no other encoding fits by chance; then as Latin-1, if it has no more control
+    characters than a text would.
     """
     for mark, encoding in _MARKS:
         if data.startswith(mark):
@@ -140,7 +141,7 @@ _MARKS = (
 
 
 def is_minified(text: str, language: str) -> bool:
-    """Whether most of `text` stands in lines nobody wrote or reads."""
+    """Return whether most of `text` is in lines of more than 1,000 characters."""
     if len(text) < _MINIFIED_FROM_CHARS or is_prose(language) or language == "notebook":
         return False
     long_lines = sum(len(line) for line in text.split("\n") if len(line) > _LONG_LINE_CHARS)
@@ -174,12 +175,12 @@ def _read_open_file(folder: Folder, key: str) -> Text | Skipped:
 
 
 def _bytes_of(folder: Folder, key: str) -> tuple[os.stat_result, bytes | None]:
-    """What a file is, and its bytes unless it is no regular file, or too large.
+    """Return the status of a file and its bytes; no bytes if it is not a regular file or too large.
 
     Raises:
         OSError: If it cannot be opened or read.
     """
-    # Not waited for if it has become a pipe.
+    # O_NONBLOCK: opening must not wait if the file has become a pipe.
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     most = folder.reading.max_file_bytes
     descriptor = beneath.open_file(folder.path, folder.path_of(key), flags)
@@ -204,7 +205,10 @@ def _skip_unread(folder: Folder, key: str, reason: str) -> Skipped | Vanished:
 
 
 def _unmarked_utf16(data: bytes) -> str | None:
-    """UTF-16 without a mark, as some Windows tools write it: every other byte is mostly NUL."""
+    """Decode UTF-16 without a mark, as some Windows tools write it; None if it is something else.
+
+    In such a text, most of every other byte is NUL.
+    """
     even, odd = data[:_SNIFFED_BYTES:2], data[1:_SNIFFED_BYTES:2]
     for encoding, zeros, others in (("utf-16-le", odd, even), ("utf-16-be", even, odd)):
         if zeros.count(0) > 0.7 * len(zeros) and others.count(0) < 0.05 * len(others) + 1:

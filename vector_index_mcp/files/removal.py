@@ -1,6 +1,6 @@
-"""Removes what lies in a folder, and tells what could not be removed.
+"""Removes files and folders, and returns what could not be removed.
 
-No link is followed, and nothing goes that is mounted from elsewhere.
+No link is followed, and nothing that is mounted below is removed.
 """
 
 import os
@@ -12,32 +12,31 @@ from pathlib import Path
 
 from vector_index_mcp.files import beneath
 
-_DEEPEST = 200  # folders in each other; each is held open
-_TOO_DEEP = "there are too many folders in each other"
+_DEEPEST = 200  # levels of folders; each of them is held open
+_TOO_DEEP = "its folders are nested too deeply"
 _MOUNTED = "something else is mounted there"
 _NO_FILE = "it is a folder, and this program makes a file there"
 
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """What was not removed, or is not to be."""
+    """A file or folder that was not removed, or must not be."""
 
     path: str
-    """Where it lies."""
     why: str
 
 
 def left_by(path: Path, error: OSError) -> Left:
-    """What the system does not let us remove."""
+    """Return a path that the system did not let us remove, with the system's reason."""
     return Left(str(path), error.strerror or str(error))
 
 
 @contextmanager
 def reached(folder: Path) -> Iterator[beneath.Folder]:
-    """A folder, by an absolute path with no link on it.
+    """Open a folder, given by an absolute path without links.
 
     Raises:
-        OSError: If there is none.
+        OSError: If there is no such folder.
     """
     way = folder.relative_to(folder.anchor).as_posix()
     with beneath.opened(Path(folder.anchor), "" if way == "." else way) as found:
@@ -45,7 +44,7 @@ def reached(folder: Path) -> Iterator[beneath.Folder]:
 
 
 def remove(folder: beneath.Folder, name: str, depth: int = 0) -> list[Left]:
-    """Remove an entry of a folder, with all that is in it; returns what could not be removed."""
+    """Remove an entry of a folder with everything in it; return what could not be removed."""
     path = folder.path / name
     try:
         if not stat.S_ISDIR(folder.status(name).st_mode):
@@ -67,7 +66,7 @@ def remove(folder: beneath.Folder, name: str, depth: int = 0) -> list[Left]:
 
 
 def remove_at(path: Path) -> list[Left]:
-    """Remove what lies at an absolute path; returns what could not be removed."""
+    """Remove the file or folder at an absolute path; return what could not be removed."""
     try:
         with reached(path.parent) as folder:
             return remove(folder, path.name)
@@ -78,14 +77,14 @@ def remove_at(path: Path) -> list[Left]:
 
 
 def remove_file_at(path: Path) -> list[Left]:
-    """The same for a file: a folder that has its name stays."""
+    """Remove the file at an absolute path; return what could not be removed, such as a folder."""
     return [Left(str(path), _NO_FILE)] if is_folder(path) else _unlinked(path)
 
 
 def _unlinked(path: Path) -> list[Left]:
     try:
         with reached(path.parent) as folder:
-            folder.remove(path.name)  # which removes no folder that has come since
+            folder.remove(path.name)  # this does not remove a folder made meanwhile
     except FileNotFoundError:
         return []
     except OSError as error:
@@ -94,18 +93,18 @@ def _unlinked(path: Path) -> list[Left]:
 
 
 def is_folder(path: Path) -> bool:
-    """Whether a folder lies there, and no link to one."""
+    """Return whether `path` is a folder, and not a link to one."""
     return path.is_dir() and not path.is_symlink()
 
 
 def remove_if_empty(path: Path) -> None:
-    """Remove a folder that nothing lies in."""
+    """Remove a folder if it is empty."""
     with suppress(OSError), reached(path.parent) as folder:
         folder.remove_folder(path.name)
 
 
 def size_of(path: Path) -> int:
-    """The bytes of a file, or of all files in a folder; 0 for what cannot be looked at."""
+    """Return the bytes of a file, or of all files in a folder; unreadable ones count 0."""
     with suppress(OSError):
         status = path.lstat()
         if not stat.S_ISDIR(status.st_mode):

@@ -1,6 +1,6 @@
-"""Where a git repository keeps what concerns its files.
+"""Finds the files of a git repository that decide which of its files are ignored or tracked.
 
-`os.path` where `pathlib` would raise: a repository may name any path at all.
+A repository may name any path. `os.path` is used where `pathlib` would raise for some of them.
 """
 
 import functools
@@ -13,28 +13,28 @@ _LONGEST_POINTER_BYTES = 10_000
 
 
 def top_of(folder: Path) -> Path | None:
-    """The top of the repository that `folder` lies in, if any."""
+    """Return the top of the repository that `folder` lies in; None if it lies in none."""
     every = (folder, *folder.parents)
     return next((above for above in every if os.path.exists(above / ".git")), None)
 
 
 def is_top(folder: Path) -> bool:
-    """Whether `folder` is the top of a repository that git would use."""
+    """Return whether `folder` is the top of a repository that git would use."""
     return os.path.lexists(folder / ".git") and os.path.isfile(_git_folder(folder) / "HEAD")
 
 
 def index_of(top: Path) -> Path:
-    """The index of the repository: of a worktree, its own."""
+    """Return the path of the repository's index; a worktree has its own."""
     return _git_folder(top) / "index"
 
 
 def exclude_of(top: Path) -> Path:
-    """The repository's file `info/exclude`: of a worktree, the main repository's."""
+    """Return the path of `info/exclude`; a worktree uses the main repository's."""
     return _common_folder(_git_folder(top)) / "info" / "exclude"
 
 
 def git_files_of(top: Path) -> list[Path]:
-    """Where git keeps what decides which files of the repository are seen, but its ignore files."""
+    """Return git's own files that decide which files are ignored or tracked."""
     folder = _git_folder(top)
     names = ("HEAD", "commondir", "config.worktree")
     return [
@@ -46,7 +46,7 @@ def git_files_of(top: Path) -> list[Path]:
 
 
 def settings_of(folder: Path) -> list[Path]:
-    """The files that git takes its settings from in `folder`, there or not."""
+    """Return the files that git reads its settings from in `folder`, existing or not."""
     top = top_of(folder)
     local = [] if top is None else [_git_folder(top) / "config.worktree"]
     if top is not None:
@@ -57,16 +57,16 @@ def settings_of(folder: Path) -> list[Path]:
 
 
 def excludes_file(folder: Path) -> Path | None:
-    """The user's own excludes file, if any.
+    """Return the user's own excludes file; None if there is none.
 
-    Asked of git, since settings include others, but only when they have changed: that starts a
-    process.
+    Only git knows it, because settings may include other files. Asking starts a process, so git is
+    asked again only when the settings have changed.
     """
     return _excludes_file(folder, tuple(map(_state_of, settings_of(folder))))
 
 
 def forget_settings() -> None:
-    """Ask git again: a file may have changed that its settings include."""
+    """Ask git again next time: a file that its settings include may have changed."""
     _excludes_file.cache_clear()
 
 
@@ -98,7 +98,7 @@ def _excludes_file(folder: Path, state: tuple[tuple[str, int, int, int], ...]) -
 
 
 def text_of(path: Path, most_bytes: int) -> str:
-    """The text of a file; empty if there is none, or if it is longer than `most_bytes`."""
+    """Return the text of a file; empty if there is none or it is longer than `most_bytes`."""
     try:
         if not path.is_file() or path.stat().st_size > most_bytes:
             return ""
@@ -115,12 +115,12 @@ def _config_home() -> Path:
 def _home() -> Path:
     try:
         return Path.home()
-    except RuntimeError:  # nobody knows
+    except RuntimeError:  # the home folder is unknown
         return Path("/")
 
 
 def _git_folder(top: Path) -> Path:
-    """The folder `.git`, or the one that the file of this name points to."""
+    """Return the folder `.git`, or the folder that a file of this name points to."""
     dot_git = top / ".git"
     if os.path.isdir(dot_git):
         return dot_git
@@ -128,10 +128,10 @@ def _git_folder(top: Path) -> Path:
 
 
 def _common_folder(git_folder: Path) -> Path:
-    """Where a worktree shares what it has in common with others; otherwise the same."""
+    """Return the folder that a worktree shares with others; otherwise `git_folder` itself."""
     return git_folder / _pointer(git_folder / "commondir").strip()
 
 
 def _pointer(path: Path) -> str:
-    """The text of a small file that names a folder; empty if there is none."""
+    """Return the text of a small file that names a folder; empty if there is none."""
     return text_of(path, _LONGEST_POINTER_BYTES)

@@ -1,4 +1,4 @@
-"""Which files there are, and which of them are not as the index knows them."""
+"""Finds the files of a folder, and those that differ from what the index knows."""
 
 import contextlib
 import os
@@ -13,40 +13,40 @@ from vector_index_mcp.files import beneath
 from vector_index_mcp.files.folder import Folder, absence_of
 from vector_index_mcp.files.ignore import Ignore, concerns_rules, is_too_deep
 
-# A file costs a kilobyte of memory in the index's ledger and in a scan, whatever is in it.
+# A file of any content takes a kilobyte of memory in the index's ledger and in a scan.
 MOST_FILES = 500_000
-"""Of which so many are found, and so many folders; the others are counted."""
+"""The most files, and the most folders, that a scan finds; it only counts the rest."""
 
 Stamp = tuple[int, int, int]
 """(bytes, mtime_ns, ctime_ns). The ctime shows an edit that put size and mtime back."""
 
 UNKNOWN: Stamp = (0, 0, 0)
-"""No file has it, so whoever looks next takes the file for changed."""
+"""A stamp that no file has, so the next look takes the file for changed."""
 
 _SECOND_NS = 1_000_000_000
-_LATEST_NS = (1 << 63) - 1  # in the year 2262: what a column of 64 bits holds
-_COARSEST_NS = 2 * _SECOND_NS  # FAT's; ext2, ext3 and HFS+ have seconds
+_LATEST_NS = (1 << 63) - 1  # in the year 2262: the most that a column of 64 bits can store
+_COARSEST_NS = 2 * _SECOND_NS  # on FAT; on ext2, ext3 and HFS+ times are in seconds
 
 
 @dataclass(slots=True)
 class Tree:
-    """What a walk found: the files that are not ignored."""
+    """The result of a walk: the files that are not ignored."""
 
     files: dict[str, Stamp] = field(default_factory=dict)
     unreadable: list[str] = field(default_factory=list)
-    """Folders that could not be listed or entered, or are too deep, with a trailing slash; nothing
-    is known of their files."""
+    """Folders that could not be listed or entered, or are too deep, with a trailing slash. Nothing
+    is known about their files."""
     left_out: int = 0
-    """Files and folders beyond `MOST_FILES`; always the same ones of the same tree."""
+    """How many files and folders are beyond `MOST_FILES`; for the same tree, always the same."""
     folders: int = 0
-    """How many were found below the root."""
+    """How many folders were found below the root."""
     linked: set[str] = field(default_factory=set)
-    """The files that have other names (hard links), in the project or elsewhere."""
+    """Files that have other names (hard links), in the project or elsewhere."""
 
 
 @dataclass(slots=True)
 class Changes:
-    """What has to be done so that the index matches the disk."""
+    """What must be done so that the index matches the disk."""
 
     dirty: list[str] = field(default_factory=list)
     """Files to read."""
@@ -57,16 +57,16 @@ class Changes:
 
 
 def stamp_of(status: os.stat_result) -> Stamp:
-    """What differs between two states of a file.
+    """Return the stamp of a file, which differs between any two states of it.
 
-    Some file systems have times that no index holds, after 2262 or before 1677: the next that it
-    does stands for them.
+    Some file systems have times after 2262 or before 1677, which an index cannot store; the nearest
+    time that it can store is used.
     """
     return (status.st_size, _storable(status.st_mtime_ns), _storable(status.st_ctime_ns))
 
 
 def modified_at(status: os.stat_result) -> datetime:
-    """When a file was written, as its stamp says."""
+    """Return when a file was written, by its stamp."""
     return datetime.fromtimestamp(stamp_of(status)[1] / _SECOND_NS, UTC)
 
 
@@ -75,9 +75,9 @@ def _storable(time: int) -> int:
 
 
 def may_recur(stamp: Stamp, now: int) -> bool:
-    """Whether a save after `now`, in ns since 1970, could leave `stamp` once more. Pure.
+    """Return whether a save after `now`, in ns since 1970, could give a file the same stamp. Pure.
 
-    That is so where the file system has no finer time than seconds, until the second is over.
+    It could if the file system's times are in whole seconds, until the second is over.
     """
     times = stamp[1:]
     is_coarse = not any(time % _SECOND_NS for time in times)
@@ -85,15 +85,15 @@ def may_recur(stamp: Stamp, now: int) -> bool:
 
 
 def walk(folder: Folder, ignore: Ignore, key: str | None = None) -> Tree:
-    """The files in `folder` that are not ignored.
+    """Return the files in `folder` that are not ignored.
 
-    Links are not followed and not listed: what they point to is found at its own place, or lies
+    Links are not followed and not listed: their targets are found at their own places, or lie
     outside of the folder.
 
     Args:
-        folder: Where to walk.
+        folder: The folder to walk.
         ignore: Its rules.
-        key: Of a folder in it, to walk that one alone.
+        key: The key of a folder in it, to walk that one alone; None for all of it.
 
     Raises:
         ProjectError: If the folder itself cannot be listed.
@@ -119,7 +119,7 @@ def walk(folder: Folder, ignore: Ignore, key: str | None = None) -> Tree:
 def _note(
     tree: Tree, folder: Folder, here: str, entries: Iterable[os.DirEntry[str]], ignore: Ignore
 ) -> list[str]:
-    """Note the files at the path `here`; returns the paths of folders there to be walked."""
+    """Note the files at the path `here`; return the paths of the folders there to be walked."""
     prefix = here + "/" if here else ""
     files = _First(MOST_FILES - len(tree.files))
     folders = _First(MOST_FILES - tree.folders)
@@ -139,9 +139,9 @@ def _note(
             tree.files[key] = stamp_of(status)
             if status.st_nlink > 1:
                 tree.linked.add(key)
-        except FileNotFoundError:  # since it was listed
+        except FileNotFoundError:  # it was deleted after it was listed
             continue
-        except OSError:  # it may be as it was: a folder can be listed that cannot be entered
+        except OSError:  # it may be unchanged: some folders can be listed but not entered
             out_of_sight.append(folder.key_of(prefix) if prefix else key)
     tree.unreadable += dict.fromkeys(out_of_sight)
     found = [prefix + entry.name for entry in folders.sorted()]
@@ -154,7 +154,7 @@ def _note(
 
 
 class _First:
-    """The first `most` entries by name of any number, in bounded memory."""
+    """Keeps the first `most` entries by name, in bounded memory."""
 
     _SLACK = 1_000
 
@@ -169,7 +169,7 @@ class _First:
             self.sorted()
 
     def sorted(self) -> Sequence[os.DirEntry[str]]:
-        """Those first ones of what was added."""
+        """Return the first of the added entries."""
         self._entries.sort(key=lambda entry: entry.name)
         self.left_out += max(0, len(self._entries) - self._most)
         del self._entries[self._most :]
@@ -177,7 +177,7 @@ class _First:
 
 
 def compare(tree: Tree, known: Mapping[str, Stamp | None]) -> Changes:
-    """What differs between a walk and the stamps the index knows. Pure."""
+    """Return the differences between a walk and the stamps that the index knows. Pure."""
     unreadable = tuple(tree.unreadable)
     return Changes(
         dirty=[path for path, stamp in tree.files.items() if known.get(path) != stamp],
@@ -190,30 +190,31 @@ def compare(tree: Tree, known: Mapping[str, Stamp | None]) -> Changes:
 
 
 class Known(Protocol):
-    """What an index knows of files: the stamp of each by its key."""
+    """The stamps of the files in an index, by key."""
 
     def __len__(self) -> int: ...
 
     def get(self, key: str, /) -> Stamp | None:
-        """The stamp of a file; None if it is not known."""
+        """Return the stamp of a file; None if the index does not know the file."""
 
     def below(self, key: str, /) -> Iterable[str]:
-        """The keys of files in the folder with the key `key`; all of them for an empty one."""
+        """Return the keys of the files in the folder `key`; all keys if it is empty."""
 
 
 def sweep(folder: Folder, known: Mapping[str, Stamp]) -> list[str]:
-    """Those of the files in `known` that are gone or have another stamp; cheaper than a walk.
+    """Return the known files that are gone or have another stamp; this is cheaper than a walk.
 
-    What cannot be looked at for now is not among them, nor what is known to be taken up again.
+    Files that are out of reach now are left out, as are files whose stamp is UNKNOWN: these are
+    read again anyway.
 
     Args:
-        folder: Where all of them lie.
-        known: Their stamps, by key.
+        folder: The folder of all these files.
+        known: The stamps that the index knows, by key.
     """
     changed = []
     top, start = f"{folder.path}{os.sep}", len(folder.name) + 1 if folder.name else 0
     for key, stamp in known.items():
-        if stamp[2] <= 0:  # no file has it
+        if stamp[2] <= 0:  # UNKNOWN: no file has this stamp
             continue
         try:
             if stamp_of(os.lstat(top + key[start:])) != stamp:
@@ -233,23 +234,24 @@ def look(
     others: Iterable[str] = (),
     reread: Collection[str] = (),
 ) -> Changes:
-    """What has to be done about dirty `keys`: files or folders, there or gone, ignored or not.
+    """Return what must be done about dirty `keys`: files or folders, there or gone, ignored or not.
 
-    A key says only where to look, the disk says what happened. Of an ignore file, the whole folder
-    is looked at. A write by one name of a file is no event of its others.
+    A key only says where to look; the disk shows what happened. If an ignore file is dirty, its
+    whole folder is looked at. Files with hard links are always looked at, because a write by one
+    name makes no event for the others.
 
     Args:
-        folder: Where all of them lie.
-        ignore: What is not looked at.
+        folder: The folder of all these files.
+        ignore: Its rules.
         keys: Where something happened.
-        known: What the index knows of the files; nothing is asked but what `keys` concern.
-        linked: The known files that have other names; these are looked at, too. Brought up to date.
-        others: Folders among `keys` that are others than before. Two may have held files with the
-            same stamps: what one process writes in a few milliseconds has one time.
-        reread: Files that are read whatever their stamp.
+        known: The stamps in the index; it is asked only about files that `keys` concern.
+        linked: The known files that have other names. This set is brought up to date.
+        others: Keys of folders that have been replaced by other folders. Files in both may have
+            equal stamps, because files written within a few milliseconds get the same time.
+        reread: Files to read even if their stamp is unchanged.
 
     Raises:
-        ProjectError: If the folder is gone: that says nothing about its files.
+        ProjectError: If the folder itself is gone, which says nothing about its files.
     """
     if (problem := absence_of(folder)) is not None:
         raise problem
@@ -279,14 +281,14 @@ def _widened(folder: Folder, keys: Iterable[str]) -> list[str]:
 
 @dataclass(slots=True)
 class _Look:
-    """A look at what lies at a few keys, one after the other."""
+    """Looks at the files and folders of a few keys, one after another."""
 
     folder: Folder
     ignore: Ignore
     known: Known
     linked: set[str]
     others: frozenset[str]
-    """Folders that are others than before: files in them are read."""
+    """Folders that have been replaced by others: all files in them are read."""
     reread: frozenset[str]
     dirty: dict[str, None] = field(default_factory=dict)
     gone: dict[str, None] = field(default_factory=dict)
@@ -336,10 +338,10 @@ class _Look:
 def _by_other_names(
     folder: Folder, known: Known, before: Collection[str], linked: set[str]
 ) -> list[str]:
-    """The files that changed by another of their names; notes those that have others still."""
+    """Return the files that were changed by another of their names; update `linked`."""
     if all(key in before for key in linked):
         return sweep(folder, _stamps(known, before))
-    # The other names of those that are new are not known yet.
+    # There are new linked files, and their other names are not known yet: sweep all files.
     changed = sweep(folder, _stamps(known, known.below(folder.top)))
     for key in changed:
         with contextlib.suppress(OSError):
@@ -354,7 +356,7 @@ def _stamps(known: Known, keys: Iterable[str]) -> dict[str, Stamp]:
 
 
 def lies_in(path: str, folders: Collection[str]) -> bool:
-    """Whether `path` lies below one of `folders`."""
+    """Return whether `path` lies below one of `folders`."""
     while path:
         path = path.rpartition("/")[0]
         if path in folders:

@@ -1,11 +1,11 @@
-"""Which files git tracks, read from its index: an ignore rule says nothing about those.
+"""Reads from git's index which files git tracks; ignore rules do not apply to these.
 
-Not asked of `git -c core.fsmonitor=false ls-files -z`, although that is faster: for 10,000 files it
-takes 6 ms of a processor and our reader 16 ms (0.1 ms while the index stays the same; measured with
-git 2.39). But git
+`git -c core.fsmonitor=false ls-files -z` would be faster: for 10,000 files it takes 6 ms of
+processor time and this reader 16 ms (0.1 ms while the index is unchanged; measured with git 2.39).
+It is not used, because git
 
-- may start a program that the repository's configuration names: where the index is sparse and a
-  tree is missing, git fetches the tree, for example by `core.sshCommand` (tried);
+- may start a program that the repository's configuration names: if the index is sparse and a tree
+  is missing, git fetches the tree, for example with `core.sshCommand` (tried);
 - refuses a repository that belongs to another user (`safe.directory`);
 - may not be installed.
 """
@@ -19,17 +19,17 @@ from pathlib import Path
 
 from vector_index_mcp.files.git_index import MOST_BYTES, paths_in
 
-_MOST_NAME_BYTES = 2 * MOST_BYTES  # of all together: version 4 shares beginnings
+_MOST_NAME_BYTES = 2 * MOST_BYTES  # of all names together; version 4 compresses names
 
 
 class Tracked:
-    """The paths of an index, in as little memory as they take."""
+    """The paths of an index, stored compactly."""
 
     def __init__(self, names: Iterable[bytes] = ()) -> None:
         """Keep `names`, which are in the order of their bytes.
 
         Raises:
-            ValueError: If all together are longer than the paths of any repository.
+            ValueError: If the names together are longer than those of any real repository.
         """
         text, ends = bytearray(), array("I", [0])
         for name in names:
@@ -46,7 +46,7 @@ class Tracked:
         return self._text[self._ends[place] : self._ends[place + 1]]
 
     def holds(self, path: str, *, is_folder: bool = False) -> bool:
-        """Whether the file at `path` is tracked, or any file below that folder."""
+        """Return whether the file at `path` is tracked; for a folder, whether any file in it is."""
         wanted = os.fsencode(f"{path}/" if is_folder else path)
         place = bisect_left(self, wanted)
         if place == len(self):
@@ -54,7 +54,7 @@ class Tracked:
         return self[place].startswith(wanted) if is_folder else self[place] == wanted
 
     def is_same(self, other: "Tracked") -> bool:
-        """Whether both hold the same paths."""
+        """Return whether both have the same paths."""
         return self is other or (self._text == other._text and self._ends == other._ends)
 
 
@@ -62,19 +62,19 @@ NOTHING = Tracked()
 
 _MOST_REMEMBERED = 64
 _remembered: dict[tuple[Path, str], tuple[tuple[int, ...], Tracked]] = {}
-"""What was read of an index and the state of its file, so that most walks need not read it."""
+"""A cache by index and prefix: the state of the index file, and the paths read from it."""
 
 
 def tracked_below(index: Path, prefix: str) -> Tracked:
-    """What the repository with this `index` tracks below `prefix`, relative to that.
+    """Return the tracked paths below `prefix`, relative to it.
 
     Args:
-        index: The file, which need not be there.
-        prefix: Path from the top of the repository to a folder, with a trailing slash.
+        index: The index file of the repository, which need not exist.
+        prefix: The path from the top of the repository to a folder, with a trailing slash.
 
     Returns:
-        Nothing if there is no index, or none that we understand; of one that cannot be read just
-        now, what was read before.
+        No paths if there is no index or it cannot be understood. If it cannot be read just now, the
+        paths from the last time.
     """
     place = index, prefix
     known, last = _remembered.get(place, ((), NOTHING))
@@ -103,12 +103,12 @@ def tracked_below(index: Path, prefix: str) -> Tracked:
 
 
 def _opened(path: Path) -> int:
-    # Not waited for if it is a pipe.
+    # O_NONBLOCK: opening must not wait if the file is a pipe.
     return os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
 
 
 def _shared(index: Path, hash_: str) -> bytes:
-    """The file in which a split index keeps what has not changed."""
+    """Return the content of the shared index, in which a split index keeps unchanged entries."""
     descriptor = _opened(index.with_name(f"sharedindex.{hash_}"))
     try:
         return _content(descriptor, os.fstat(descriptor))
@@ -118,7 +118,7 @@ def _shared(index: Path, hash_: str) -> bytes:
 
 def _content(descriptor: int, status: os.stat_result) -> bytes:
     if not stat.S_ISREG(status.st_mode) or status.st_size > MOST_BYTES:
-        raise ValueError("no index of git")
+        raise ValueError("not an index of git")
     with open(descriptor, "rb", closefd=False) as file:
         return file.read(status.st_size)
 

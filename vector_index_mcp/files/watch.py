@@ -1,7 +1,7 @@
-"""The observer: the operating system's file events as dirty paths.
+"""The observer: turns the operating system's file events into dirty keys.
 
-An event only says where to look. On Linux `inotify` does the work; elsewhere watchdog's observer
-does, which sets its own watches. These two are the only importers of watchdog.
+An event only says where to look. On Linux, `inotify` does the work; elsewhere watchdog's observer,
+which sets its own watches. Only this module and `inotify` import watchdog.
 """
 
 import contextlib
@@ -48,7 +48,7 @@ Report = Callable[[list[str]], None]
 
 
 class Watch:
-    """Watches what is not ignored in the folders of an index. Its methods block."""
+    """Watches the folders of an index, except ignored ones. Its methods block."""
 
     def __init__(
         self,
@@ -61,13 +61,14 @@ class Watch:
         """Prepare; `start` begins.
 
         Args:
-            folders: Those of the index; when some come or go, `settle` everywhere follows.
-            is_ignored_folder: Whether what lies in one of them at a path needs no watching.
-            on_dirty: Called on a thread of the observer with keys, and with RULES. Of a folder
-                that came, went or was moved, only its own key is among them.
-            on_problem: Called like that with EVENTS_LOST or WATCH_LIMIT.
-            on_unfinished: Called like `on_dirty`, with files that somebody writes into and has not
-                closed yet; None if these are as good as others.
+            folders: The folders of the index; after one is added or removed, the caller settles
+                everywhere.
+            is_ignored_folder: Returns whether the folder at a path in one of them needs no watch.
+            on_dirty: Called on the observer's thread with keys, and with RULES. If a folder was
+                made, deleted or moved, only its own key is reported.
+            on_problem: Called on the observer's thread with EVENTS_LOST or WATCH_LIMIT.
+            on_unfinished: Called like `on_dirty`, with files that are being written and not closed
+                yet; None to report these to `on_dirty` as well.
         """
         self._folders = folders
         self._is_ignored_folder = is_ignored_folder
@@ -81,7 +82,7 @@ class Watch:
         """Set the watches.
 
         Args:
-            signs: Files anywhere; when one of them changes, RULES is reported.
+            signs: Files anywhere; if one of them changes, RULES is reported.
 
         Raises:
             ProjectError: If the system gives us no watches; the message says what to do.
@@ -97,23 +98,22 @@ class Watch:
 
     @property
     def is_settled(self) -> bool:
-        """Whether there is nothing to `settle` but what the caller knows of."""
+        """Whether no event since the last `settle` needs another one."""
         observer = self._observer
         return Inotify is None or not isinstance(observer, Inotify) or observer.is_settled
 
     def settle(self, *, everywhere: bool = False, signs: Iterable[Path] | None = None) -> list[str]:
-        """Make the watches match the folders there are now.
+        """Make the watches match the folders that exist now.
 
-        To be called after `on_dirty`, before whoever was called looks at the disk: what happens
-        later is reported then.
+        Call this after `on_dirty` and before looking at the disk: later changes are then reported.
 
         Args:
-            everywhere: Whether other folders may have become ignored, or events were lost;
-                otherwise only folders are looked at that an event was about.
-            signs: As in `start`; None if they are the same.
+            everywhere: Whether to check all folders, because other folders may be ignored now or
+                events were lost; otherwise only folders that an event was about.
+            signs: See `start`; None if they are unchanged.
 
         Returns:
-            The keys at which other folders are than at the last time, whatever lies in them.
+            The keys at which another folder lies than at the last call.
         """
         observer = self._observer  # once: another thread may stop us
         if isinstance(observer, BaseObserver) and everywhere:
@@ -171,12 +171,12 @@ class Watch:
         return watches
 
     def _schedule(self, observer: BaseObserver) -> None:
-        """Let watchdog's own observer watch the folders there are now, and no others."""
+        """Let watchdog's own observer watch the index's current folders, and no others."""
         wanted = {str(folder.path) for folder in self._folders}
         for path in self._scheduled.keys() - wanted:
             observer.unschedule(self._scheduled.pop(path))
         for path in wanted - self._scheduled.keys():
-            with contextlib.suppress(OSError):  # it is gone, and looked for every second
+            with contextlib.suppress(OSError):  # it is gone; others look for it every second
                 self._scheduled[path] = observer.schedule(
                     _Handler(self._report_event), path, recursive=True, event_filter=_EVENTS
                 )
@@ -192,7 +192,7 @@ class Watch:
         self._report(self._keys_of(unfinished), self._on_unfinished)
 
     def _report_event(self, event: FileSystemEvent) -> None:
-        # Where watches cannot be pruned, the events below ignored folders end here.
+        # Watchdog's observer also reports events below ignored folders; they are dropped here.
         keys = [
             folder.key_of(path)
             for place in (event.src_path, event.dest_path)
@@ -202,12 +202,12 @@ class Watch:
         ]
         self._report(keys, self._on_dirty)
 
-    def _report(self, keys: list[str], whom: Report) -> None:
+    def _report(self, keys: list[str], report: Report) -> None:
         if keys:
-            whom(keys)
+            report(keys)
 
     def _keys_of(self, places: Iterable[bytes]) -> list[str]:
-        """The keys of what lies at `places`: of several folders where these overlap."""
+        """Return the keys of `places`; where folders overlap, a place has several."""
         return [
             folder.key_of(path)
             for place in places
@@ -215,7 +215,7 @@ class Watch:
         ]
 
     def _homes_of(self, place: str) -> Iterator[tuple[Folder, str]]:
-        """The folders in which `place` lies, and its path from each."""
+        """Yield the folders that `place` lies in, and its path relative to each."""
         for folder in self._folders:
             top = str(folder.path)
             if place == top:

@@ -1,4 +1,4 @@
-"""A glob of an ignore file as a regular expression, exactly as git's `wildmatch` reads it. Pure.
+"""Turns a glob of an ignore file into a regular expression, exactly as git's `wildmatch`. Pure.
 
 Patterns and paths are strings with one character for each byte.
 """
@@ -27,23 +27,23 @@ _POSIX_CLASSES = {
     }.items()
 }
 _RANGE = re.compile(r"-[^\]]")
-# No name of a file and no path as we meet them is as long as this. A pattern that needs more
-# matches nothing, and nobody has to read a regular expression of a megabyte.
+# File names and paths are never this long. A pattern that needs a longer one matches nothing, so no
+# regular expression of a megabyte is compiled for it.
 _LONGEST_NAME, _LONGEST_PATH = 1_024, 65_536
 _NEVER = re.compile(r"(?!)")
-# What a pattern is made of, besides regular expressions for single characters.
+# The parts of a pattern, besides regular expressions for single characters.
 _STAR, _FOLDERS, _REST = object(), object(), object()
 _Token = str | object
 
 
 def compiled(pattern: str, *, is_name: bool) -> re.Pattern[str]:
-    """What matches what `pattern` matches: names of entries, or whole paths."""
+    """Return a regular expression for the names (`is_name`) or paths that `pattern` matches."""
     tokens = _tokens(pattern, _LONGEST_NAME if is_name else _LONGEST_PATH)
     return _NEVER if tokens is None else re.compile(_regex(tokens), re.DOTALL)
 
 
 def _tokens(pattern: str, longest: int) -> list[_Token] | None:
-    """What `pattern` is made of; None if nothing of `longest` characters can match it."""
+    """Return the parts of `pattern`; None if nothing of up to `longest` characters matches it."""
     special = SPECIAL.search(pattern)
     first = special.start() if special else len(pattern)
     tokens: list[_Token] = []
@@ -53,7 +53,8 @@ def _tokens(pattern: str, longest: int) -> list[_Token] | None:
             return None
         char = pattern[position]
         if char == "*":
-            # git takes off what stands before the first special character before it looks.
+            # git compares the plain text before the first special character separately, so that
+            # character counts as the start.
             is_at_start = position == first or pattern[position - 1] == "/"
             found, position = _stars(pattern, position, is_at_start)
             tokens += found if tokens[-1:] != found else ()
@@ -74,7 +75,7 @@ def _tokens(pattern: str, longest: int) -> list[_Token] | None:
 
 
 def _stars(pattern: str, start: int, is_at_start: bool) -> tuple[list[_Token], int]:
-    """What the stars from `start` on mean, and where the rest of `pattern` begins."""
+    """Return the meaning of the stars at `start`, and where the rest of `pattern` begins."""
     end = start
     while pattern[end : end + 1] == "*":
         end += 1
@@ -89,9 +90,9 @@ def _stars(pattern: str, start: int, is_at_start: bool) -> tuple[list[_Token], i
 
 
 def _class(pattern: str, position: int) -> tuple[Set[int] | None, int]:
-    """The characters that the brackets from `position` on stand for, and where they end.
+    """Return the characters of the class whose `[` is before `position`, and the end of the class.
 
-    None if they never end or name a class that does not exist: then nothing matches.
+    The characters are None if the class never ends or has an unknown name: then nothing matches.
     """
     is_negated = pattern[position : position + 1] in {"!", "^"}
     position += is_negated
@@ -119,13 +120,13 @@ def _class(pattern: str, position: int) -> tuple[Set[int] | None, int]:
 
 
 def _is_named(pattern: str, position: int, closing: int) -> bool:
-    """Whether a class like `[:alpha:]` stands between `position` and the bracket at `closing`."""
+    """Return whether a class like `[:alpha:]` begins at `position` and ends at `closing`."""
     ends = pattern[position : position + 2], pattern[closing - 1]
     return ends == ("[:", ":") and closing > position + 2
 
 
 def _character(pattern: str, position: int) -> tuple[str, int]:
-    """The character at `position`, behind a backslash or not, and where the next one stands."""
+    """Return the character at `position`, escaped or not, and the position of the next one."""
     if pattern.startswith("\\", position):
         position += 1
     return pattern[position : position + 1], position + 1
@@ -133,7 +134,7 @@ def _character(pattern: str, position: int) -> tuple[str, int]:
 
 @lru_cache(maxsize=1024)
 def _one_of(members: frozenset[int]) -> str:
-    """The regular expression of one character, as ranges."""
+    """Return a regular expression for one of these characters, as ranges."""
     ranges: list[tuple[int, int]] = []
     for code in sorted(members):
         if ranges and ranges[-1][1] == code - 1:
@@ -145,10 +146,11 @@ def _one_of(members: frozenset[int]) -> str:
 
 
 def _regex(tokens: list[_Token]) -> str:
-    """Tokens as a regular expression that never tries in vain what it has tried before.
+    """Return a regular expression for the tokens that never repeats a failed attempt.
 
-    What stands before another wildcard of the same reach matches where it first can, for good
-    (atomic groups): the later wildcard reaches whatever an earlier one could have.
+    A part before another wildcard of the same kind is an atomic group: it matches at its first
+    possible place and is never tried elsewhere. That loses no match, because the later wildcard can
+    skip everything that the earlier one could.
     """
     parts: list[list[_Token]] = [[]]
     for token in tokens:
@@ -164,7 +166,7 @@ def _regex(tokens: list[_Token]) -> str:
 
 
 def _segments(tokens: list[_Token]) -> str:
-    """What stands between two `**/`."""
+    """Return the regular expression of the tokens between two `**/`."""
     pieces = [""]
     for token in tokens:
         if token is _STAR:

@@ -1,4 +1,4 @@
-"""Named objects in a folder or a bucket, where other machines find them.
+"""Named objects in a folder or a bucket, which other machines can read.
 
 Must not know: indexes, vectors, settings, tools.
 """

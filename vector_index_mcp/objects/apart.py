@@ -1,7 +1,7 @@
-"""Does what may hang in threads that keep nobody: neither who asks nor the end of the process.
+"""Runs calls that may hang in threads that block neither the caller nor the end of the process.
 
-On a drive that is gone a system call may take minutes or for ever. No thread of anyio may do that:
-the interpreter waits for those at its end.
+If a drive is gone, a system call may take minutes or never return. anyio's threads are no good for
+that, because the interpreter waits for them at its end.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 import anyio
 
 T = TypeVar("T")
-_ENDING_SECONDS = 0.5  # for a thread that is told to stop to remove what it has begun
+_ENDING_SECONDS = 0.5  # for an abandoned thread to remove an unfinished file
 
 
 class AbandonedError(Exception):
@@ -21,11 +21,11 @@ class AbandonedError(Exception):
 
 
 class Work(Generic[T]):
-    """Something that is done in a thread, as both sides see it."""
+    """A call in a thread; both the caller and the thread use this object."""
 
     def __init__(self, do: "Callable[[Work[T]], T]") -> None:
         self.steps = 0
-        """Grows while it gets on."""
+        """Grows while the work makes progress."""
         self.is_abandoned = False
         self.ended = anyio.Event()
         self._do = do
@@ -35,18 +35,18 @@ class Work(Generic[T]):
         self._error: BaseException | None = None
 
     def start(self) -> None:
-        """Begin.
+        """Start the thread.
 
         Raises:
-            RuntimeError: If the system gives us no thread.
+            RuntimeError: If the system starts no thread.
         """
         self._thread.start()
 
     def step(self) -> None:
-        """Say, in the thread, that the work gets on.
+        """Report progress; called in the thread.
 
         Raises:
-            AbandonedError: If nobody waits for it.
+            AbandonedError: If nobody waits for the work any more.
         """
         self.steps += 1
         if self.is_abandoned:
@@ -58,7 +58,7 @@ class Work(Generic[T]):
         return self._thread.is_alive()
 
     def result(self) -> T:
-        """What came of it, once it has ended."""
+        """Return the result or raise the error, once the work has ended."""
         if self._error is not None:
             raise self._error
         return self._result[0]
@@ -66,31 +66,31 @@ class Work(Generic[T]):
     def _run(self) -> None:
         try:
             self._result.append(self._do(self))
-        except BaseException as error:  # noqa: BLE001 - it is raised where the result is asked for
+        except BaseException as error:  # noqa: BLE001 - `result` raises it
             self._error = error
         with suppress(RuntimeError):  # the loop may be closed by now
             self._loop.call_soon_threadsafe(self.ended.set)
 
 
 class Apart:
-    """Threads for what may hang, a few at the same time."""
+    """A few threads for calls that may hang."""
 
     def __init__(self, most: int) -> None:
-        """Prepare; `most` is also how many may hang before nothing is begun any more."""
+        """Prepare for at most `most` calls at a time; if so many hang, no new call is begun."""
         self._most = most
         self._limit: anyio.CapacityLimiter | None = None
         self._left: list[Work[object]] = []
 
     async def run(self, do: Callable[[Work[T]], T], patience: float) -> T:
-        """What `do` returns. If we are cancelled, it is told to stop, and left alone.
+        """Run `do` in a thread and return its result. If cancelled, abandon the thread.
 
         Args:
-            do: Calls `Work.step` whenever it gets on.
-            patience: So many seconds it may take from step to step.
+            do: Calls `Work.step` whenever it makes progress.
+            patience: How many seconds it may take from one step to the next.
 
         Raises:
-            TimeoutError: If it takes longer, or too many others hang.
-            RuntimeError: If the system gives us no thread.
+            TimeoutError: If it takes longer, or too many other calls hang.
+            RuntimeError: If the system starts no thread.
         """
         if self._limit is None:
             self._limit = anyio.CapacityLimiter(self._most)

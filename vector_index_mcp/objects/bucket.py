@@ -1,7 +1,7 @@
-"""Objects in a bucket of S3, Google Cloud Storage or Azure. Only here is obstore known.
+"""Objects in a bucket of S3, Google Cloud Storage or Azure. The only importer of obstore.
 
-It reads buckets by the library that LanceDB uses, so the same variables name the server and its
-keys (AWS_ENDPOINT, AWS_ACCESS_KEY_ID and so on). It is an extra.
+obstore uses the same library as LanceDB to read buckets, so the same variables name the server and
+its keys (AWS_ENDPOINT, AWS_ACCESS_KEY_ID and so on). It is an optional extra.
 """
 
 import contextlib
@@ -19,9 +19,9 @@ from vector_index_mcp.objects.folder import too_large, whole_or_nothing
 from vector_index_mcp.objects.profile import options_of
 from vector_index_mcp.objects.store import Content, Entry, kept_here
 
-_AT_ONCE = 16  # requests; more gain nothing at 20 ms of round trip
+_AT_ONCE = 16  # requests; more are no faster at a round trip of 20 ms
 _MOST_ENTRIES = 500_000
-_SECONDS = 20.0  # for a request with a small answer, whatever the library does meanwhile
+_SECONDS = 20.0  # for a request with a small answer, including the library's own retries
 _STALL_SECONDS = 20.0  # between two pieces of a large one
 _CLIENT = {"connect_timeout": "5s", "timeout": "10m", "read_timeout": "8s"}
 _RETRIES: Any = {"max_retries": 2}
@@ -33,14 +33,14 @@ _PROFILES = (
 
 
 class _PastTheEndError(StorageError):
-    """Raised where an object is shorter than the part that is wanted."""
+    """The wanted part of an object begins after its end."""
 
 
 class BucketObjects:
     """The objects below a URI such as s3://bucket/folder."""
 
     def __init__(self, uri: str) -> None:
-        """Prepare; asks nothing of the server.
+        """Prepare; sends no request to the server.
 
         Raises:
             StorageError: If the URI names no bucket, or obstore is not installed.
@@ -51,7 +51,7 @@ class BucketObjects:
             import obstore
         except ImportError as error:
             raise StorageError(
-                f"what reads {uri} is not installed", Problem.STORE_READER_MISSING
+                f"the library that reads {uri} is not installed", Problem.STORE_READER_MISSING
             ) from error
         self._library: Any = obstore
         profile: Any = _of_profile() if self.uri.startswith("s3://") else None
@@ -76,7 +76,7 @@ class BucketObjects:
                     for each in page
                 )
                 if len(found) > _MOST_ENTRIES:
-                    raise StorageError(f"{self.uri} holds more than {_MOST_ENTRIES} objects")
+                    raise StorageError(f"{self.uri} contains more than {_MOST_ENTRIES} objects")
                 scope.deadline = anyio.current_time() + _SECONDS
         return sorted(found, key=lambda entry: entry.name)
 
@@ -132,7 +132,7 @@ class BucketObjects:
         """See `Objects`."""
         if names:
             async with self._asking(_SECONDS + len(names) / 100):
-                # A missing one is an error for some servers only.
+                # Only some servers report a missing object as an error.
                 with contextlib.suppress(FileNotFoundError):
                     await self._library.delete_async(self._store, list(names))
 
@@ -162,7 +162,7 @@ class BucketObjects:
     async def _asking(
         self, seconds: float, *, is_write: bool = False
     ) -> AsyncIterator[anyio.CancelScope]:
-        """One request: its turn, its deadline, its errors as ours."""
+        """Make one request: limit how many run, set its deadline, translate its errors."""
         errors = self._library.exceptions
         if self._limit is None:
             self._limit = anyio.CapacityLimiter(_AT_ONCE)
@@ -173,7 +173,7 @@ class BucketObjects:
             except TimeoutError as error:
                 raise self._fault("kind: Timeout") from error
             except FileNotFoundError as error:
-                # A bucket that is not there, or an object of it.
+                # The bucket or the object does not exist.
                 if is_write or reason_in(str(error)) is not None:
                     raise self._fault(str(error)) from error
                 raise
@@ -188,18 +188,18 @@ class BucketObjects:
         reason = reason_in(text)
         if reason is None:
             return StorageError(f"{self.uri} cannot be used: {quotable(text)}")
-        return self._told(reason)
+        return self._error_of(reason)
 
-    def _told(self, reason: Reason) -> StorageError:
+    def _error_of(self, reason: Reason) -> StorageError:
         return StorageError(f"{self.uri} cannot be used: {reason.words}", reason.problem)
 
 
 @asynccontextmanager
 async def _new_file(path: Path) -> AsyncIterator[anyio.AsyncFile[bytes]]:
-    """A file that is written whole or not at all.
+    """Open a new file for writing; it is removed if it is not written whole.
 
     Raises:
-        StorageError: If there is one, or it cannot be written.
+        StorageError: If the file exists already or cannot be written.
     """
     with kept_here(path):
         file = await anyio.open_file(path, "xb")
@@ -212,10 +212,10 @@ async def _new_file(path: Path) -> AsyncIterator[anyio.AsyncFile[bytes]]:
 
 
 def _of_profile() -> dict[str, str] | None:
-    """What the profile of AWS says that is chosen, and no variable; None if none is chosen.
+    """Return the options of the AWS profile that AWS_PROFILE names; None if it names none.
 
     Raises:
-        StorageError: If it is of no use.
+        StorageError: If the profile cannot be used.
     """
     name = os.environ.get("AWS_PROFILE")
     if not name:
@@ -232,11 +232,11 @@ def _of_profile() -> dict[str, str] | None:
 
 
 def _may_be_read_on_the_way() -> bool:
-    """Whether the user allows http://; the library forgets it where it is given other options."""
+    """Return whether the user allows http://; obstore ignores the variable if it has options."""
     given = (os.environ.get(name, "") for name in ("AWS_ALLOW_HTTP", "ALLOW_HTTP"))
     return any(value.lower() in {"1", "true", "yes", "on"} for value in given)
 
 
 def _time_for(size: int) -> float:
-    """How many seconds to write so many bytes may take, at 100 kB a second."""
+    """Return how many seconds writing so many bytes may take, at 100 kB a second."""
     return _SECONDS + size / 100_000

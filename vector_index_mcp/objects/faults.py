@@ -1,7 +1,7 @@
-"""What is wrong with a bucket, from the text of an error.
+"""Finds out from the text of an error why a bucket cannot be used.
 
-LanceDB and obstore read buckets by the same library, object_store, which says everything in the
-text of one kind of error. The words that matter stand anywhere in it, often at its end.
+LanceDB and obstore read buckets with the same library, object_store, which has only one kind of
+error; the reason is in its text. The words that matter may be anywhere in it, often at the end.
 """
 
 import re
@@ -18,7 +18,7 @@ class Reason:
     words: str
 
 
-# Where a server's answer begins, or what was asked of it.
+# In the text of an error, the server's answer or our request begins with one of these.
 _QUOTED = re.compile(r"[<{\n?]|status", re.IGNORECASE)
 _MOST_QUOTED = 200
 _NO_KEY = "there is no key for it"
@@ -27,7 +27,7 @@ _OLD_KEY = "the key has expired"
 _FORBIDDEN = "the key may not do this there"
 _SILENT = "it does not answer"
 _OVERLOADED = "it is overloaded"
-# In the order in which they are looked for: the first ones also contain words of later ones.
+# They are tried in this order, because errors of the first kinds also contain words of later ones.
 _SIGNS = (
     (("BadScheme",), Problem.STORE_INSECURE, "its address is http://, which is not encrypted"),
     (("NoSuchBucket", "ContainerNotFound"), Problem.STORE_MISSING, "there is no such bucket"),
@@ -44,7 +44,7 @@ _SIGNS = (
         "it lies in another region",
     ),
     (
-        # The last ones: where no key is set, the cloud's own service is asked for one.
+        # The last two: if no key is set, the library asks the cloud's metadata service for one.
         (
             "Failed to get AWS credentials",
             "CredentialsNotLoaded",
@@ -74,9 +74,9 @@ _SIGNS = (
 
 
 def reason_in(text: str) -> Reason | None:
-    """Why a bucket cannot be used, by the text of the error; None if that does not show it. Pure.
+    """Return why a bucket cannot be used, by the text of an error; None if unknown. Pure.
 
-    Never repeats the text: a server's answer may quote anything, also keys.
+    The result never repeats the text, because a server's answer may quote anything, even keys.
     """
     for signs, problem, words in _SIGNS:
         if any(sign in text for sign in signs):
@@ -85,8 +85,8 @@ def reason_in(text: str) -> Reason | None:
 
 
 def quotable(text: str) -> str:
-    """The beginning of an error that no server has written; pure.
+    """Return the beginning of an error, up to the server's answer; pure.
 
-    What a server answers may quote what it was asked, also keys.
+    An answer may quote our request, even keys.
     """
     return _QUOTED.split(text, maxsplit=1)[0][:_MOST_QUOTED].strip(" ,:") or "nobody knows why"

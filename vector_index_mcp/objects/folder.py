@@ -1,6 +1,6 @@
-"""Objects as files of a folder, such as one on a drive that a team shares.
+"""Objects as files in a folder, for example on a drive that a team shares.
 
-What lies there may be anybody's, and the drive may hang: see `within` and `apart`.
+Anybody may have written these files, and the drive may hang: see `within` and `apart`.
 """
 
 import contextlib
@@ -23,20 +23,20 @@ from vector_index_mcp.objects.apart import Apart, Work
 from vector_index_mcp.objects.store import Content, Entry, is_sound, kept_here
 
 T = TypeVar("T")
-_HIDDEN = ".writing-"  # begins the names of files that are not whole yet
+_HIDDEN = ".writing-"  # names of unfinished files begin with this
 _UNFINISHED = re.compile(re.escape(_HIDDEN) + "[0-9a-f]{16}")
-_LEFT_OVER_SECONDS = 86_400.0  # after the last write to such a file; whoever wrote it is gone
+_LEFT_OVER_SECONDS = 86_400.0  # after the last write; the process that wrote the file is gone
 _LOCK = ".lock"
 _LOCK_SECONDS = 10
-_SECONDS = 20.0  # from one step to the next: of a listing an entry, of a file a piece
+_SECONDS = 20.0  # for one step: an entry of a listing, or a piece of a file
 _PIECE_BYTES = 1 << 20
 _MOST_ENTRIES = 500_000
-_MOST_REPLACED_BYTES = 1 << 26  # of what is read to compare its tag; a document has some kB
-_AT_ONCE = 8  # threads of their own: a drive that hangs keeps nobody else waiting
+_MOST_REPLACED_BYTES = 1 << 26  # of an object read to compare its tag; documents have some kB
+_AT_ONCE = 8  # threads; they are ours alone, so a drive that hangs blocks nobody else
 
 
 class FolderObjects:
-    """The objects in a folder, which is made by the first that is written."""
+    """The objects in a folder; writing the first object makes the folder."""
 
     def __init__(self, folder: Path) -> None:
         self.uri = str(folder)
@@ -53,7 +53,7 @@ class FolderObjects:
                 work.step()
                 found.append(entry)
                 if len(found) > _MOST_ENTRIES:
-                    raise StorageError(f"{self.uri} holds more than {_MOST_ENTRIES} objects")
+                    raise StorageError(f"{self.uri} contains more than {_MOST_ENTRIES} objects")
             return sorted(found, key=lambda entry: entry.name)
 
         return await self._run(find)
@@ -168,12 +168,12 @@ class FolderObjects:
 
     def _path(self, name: str) -> Path:
         if not is_sound(name):
-            raise StorageError(f"{name!a} is no name of an object")
+            raise StorageError(f"{name!a} is not a valid name of an object")
         return self._folder / name
 
     @contextmanager
     def _opened(self, name: str) -> Iterator[BinaryIO | None]:
-        """An object, open for reading; None if there is none."""
+        """Open an object for reading; None if there is no such object."""
         self._path(name)
         try:
             file = within.opened(self._folder, name)
@@ -186,7 +186,7 @@ class FolderObjects:
     def _pieces_of(
         self, name: str, file: BinaryIO, most_bytes: int, work: Work[Any]
     ) -> Iterator[bytes]:
-        """What is in an object, which may grow while it is read."""
+        """Yield the content of an object; raise if it has more bytes, as it may still grow."""
         left = most_bytes
         while piece := file.read(min(_PIECE_BYTES, left + 1)):
             work.step()
@@ -196,7 +196,7 @@ class FolderObjects:
             yield piece
 
     def _write(self, name: str, pieces: Iterable[bytes], work: Work[Any]) -> None:
-        """Make a file whole before it has its name; nobody reads half of one."""
+        """Write a file under another name and then rename it, so that nobody reads half of it."""
         path = self._path(name)
         within.refuse_links(self._folder, PurePosixPath(name).parts[:-1])
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -216,7 +216,7 @@ class FolderObjects:
             yield
 
     async def _run(self, do: Callable[[Work[T]], T]) -> T:
-        """Do what may hang; who is cancelled leaves it alone, and it stops when it gets on."""
+        """Run a call that may hang, and translate its errors; if cancelled, abandon it."""
         try:
             return await self._apart.run(do, _SECONDS)
         except filelock.Timeout:
@@ -233,7 +233,7 @@ class FolderObjects:
 
 
 def _remove_left_over(path: Path, status: os.stat_result) -> None:
-    """Remove what somebody began to write who was killed, if we may."""
+    """Remove an old unfinished file, whose writer was killed; ignore errors."""
     is_old = status.st_mtime < time.time() - _LEFT_OVER_SECONDS
     if is_old and _UNFINISHED.fullmatch(path.name):
         with contextlib.suppress(OSError):
@@ -245,10 +245,10 @@ def _pieces_in(data: bytes) -> Iterator[bytes]:
 
 
 def _pieces_at(path: Path) -> Iterator[bytes]:
-    """What is in a file of this machine.
+    """Yield the content of a file on this machine.
 
     Raises:
-        StorageError: If it cannot be read.
+        StorageError: If the file cannot be read.
     """
     with kept_here(path):
         file = path.open("rb")
@@ -262,17 +262,17 @@ def _pieces_at(path: Path) -> Iterator[bytes]:
 
 
 def _raise(error: OSError) -> None:
-    """Of a folder that cannot be listed, nobody must think that it is empty."""
+    """Raise the error, so that a folder that cannot be listed is not taken for an empty one."""
     if not isinstance(error, FileNotFoundError):
         raise error
 
 
 @contextmanager
 def _new_file(path: Path) -> Iterator[Callable[[bytes], None]]:
-    """What writes into a new file, which is written whole or not at all.
+    """Open a new file and yield a function that writes; remove it if it is not written whole.
 
     Raises:
-        StorageError: If there is one, or it cannot be written.
+        StorageError: If the file exists already or cannot be written.
     """
     with kept_here(path):
         file = path.open("xb")
@@ -291,20 +291,20 @@ def _new_file(path: Path) -> Iterator[Callable[[bytes], None]]:
 
 @contextmanager
 def whole_or_nothing(path: Path) -> Iterator[None]:
-    """While a file is written: it is removed again if that fails."""
+    """Remove the file again if writing it in this context fails."""
     is_whole = False
     try:
         yield
         is_whole = True
     finally:
         if not is_whole:
-            with contextlib.suppress(OSError):  # why it failed matters more
+            with contextlib.suppress(OSError):  # the first error matters more
                 path.unlink()
 
 
 def too_large(uri: str, name: str, most_bytes: int) -> StorageError:
-    """What to say about an object that is larger than anything of ours."""
-    return StorageError(f"{name!a} in {uri} has more than {most_bytes} bytes, and is not read")
+    """Return the error for an object that is larger than any of ours."""
+    return StorageError(f"{name!a} in {uri} has more than {most_bytes} bytes and is not read")
 
 
 def _tag_of(pieces: Iterable[bytes]) -> str:

@@ -1,9 +1,12 @@
-"""One writer among machines: an object that says who it is, taken and renewed conditionally.
+"""A lease that makes one process the only writer among several machines.
 
-No clocks are compared. Whoever holds the lease renews it, which changes the object's tag; whoever
-waits takes it over once its tag has stayed the same for longer than a holder goes on without
-renewing. Each holder has a higher number than the one before. That an earlier holder, stopped in
-the middle of a write, is kept from finishing it is for those who write (`engine.store.fencing`).
+The lease is an object that names its holder; it is taken and renewed with conditional writes. No
+clocks are compared. The holder renews the lease, which changes the object's tag. Another process
+takes it over once it has seen the same tag for longer than a holder goes on without renewing. Each
+holder has a higher number than the one before.
+
+An earlier holder may have been suspended in the middle of a write. To keep it from finishing is the
+task of the code that writes (`engine.store.fencing`).
 """
 
 import json
@@ -19,37 +22,37 @@ from vector_index_mcp.errors import Problem, StorageError
 from vector_index_mcp.objects.store import Objects
 
 NAME = "writer.json"
-_PROBE = "writer-probe-"  # begins the names of objects that are written to try the store
+_PROBE = "writer-probe-"  # names of objects that `probe` writes begin with this
 _MOST_BYTES = 10_000
 _LARGEST_NUMBER = 1_000_000_000
 _RENEW_SECONDS = 10.0
-_RETRY_SECONDS = 2.0  # of a renewal that failed
-_REQUEST_SECONDS = 6.0  # for a renewal: two fit into the time that is held
+_RETRY_SECONDS = 2.0  # after a renewal that failed
+_REQUEST_SECONDS = 6.0  # for a renewal; after one that takes as long, there is time for a second
 HOLD_SECONDS = 20.0
-"""So long after the last renewal that succeeded the holder goes on."""
+"""How long a holder goes on writing after its last successful renewal."""
 PATIENCE_SECONDS = 30.0
-"""So long others see no renewal before they take over; more, so that two never write at once."""
+"""How long others see no renewal before they take over; longer, so that two never write at once."""
 _RELEASE_SECONDS = 2.0  # a service has 4 s to end
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What the object says of the lease."""
+    """The content of the object: who holds the lease."""
 
     number: int
-    """Higher with each holder."""
+    """Grows with each holder."""
     holder: str
-    """Of whom it is: a place and a random part; empty if it is free."""
+    """The holder: its place and a random part; empty if the lease is free."""
     host: str
-    """The holder's machine, for people."""
+    """The name of the holder's machine, for people."""
     since: str
     """When it was taken, by the holder's clock, for people."""
     beat: int = 0
-    """Counts renewals, so that each changes the tag."""
+    """Counts the renewals, so that each one changes the tag."""
 
 
 def now() -> float:
-    """Seconds that pass even while the machine sleeps, where the system can tell."""
+    """Return a time in seconds that runs on while the machine sleeps, if the system has one."""
     clock = getattr(time, "CLOCK_BOOTTIME", None)
     return time.monotonic() if clock is None else time.clock_gettime(clock)
 
@@ -66,21 +69,20 @@ class Lease:
         clock: Callable[[], float] = now,
         sleep: Callable[[float], Awaitable[None]] = anyio.sleep,
     ) -> None:
-        """Prepare; nothing is asked yet.
+        """Prepare; sends no request yet.
 
         Args:
-            objects: Where the lease lies.
+            objects: The store with the lease.
             host: This machine's name, for people.
-            place: Shared by those processes of which only one can want the lease at a time: what
-                another one of them left held is taken over at once.
-            clock: Seconds that pass evenly.
-            sleep: Waits for some of them.
+            place: A name for the processes of which only one can want the lease at a time. A lease
+                that another one of them still holds is taken over at once.
+            clock: Returns a time in seconds that passes evenly.
+            sleep: Waits for a number of seconds.
         """
         self.said: Said | None = None
-        """What the object said when it was last read or written; None before, and if there is
-        none."""
+        """The object as it was last read or written; None before that, or if there is none."""
         self.number = 0
-        """Of the lease that this process holds or held last."""
+        """The number of the lease that this process holds or held last."""
         self._objects = objects
         self._host = host
         self._place = place
@@ -98,10 +100,10 @@ class Lease:
         return bool(self._holder) and self._clock() < self._until
 
     async def look(self) -> Said | None:
-        """Read what the object says.
+        """Read the object and return its content; None if there is none.
 
         Raises:
-            StorageError: If the store cannot be read, or the object is no lease.
+            StorageError: If the store cannot be read, or the object is not a lease.
         """
         content = await self._objects.get(NAME, _MOST_BYTES)
         self.said = None if content is None else _read(content.data, self._objects.uri)
@@ -110,7 +112,7 @@ class Lease:
         return self.said
 
     async def take(self) -> bool:
-        """Become the holder; False if another machine is.
+        """Become the holder and return True; False if another machine is the holder.
 
         Raises:
             StorageError: If the store cannot be written, or lets two machines write at once.
@@ -149,7 +151,7 @@ class Lease:
                 self._taken = anyio.Event()
 
     async def _is_renewed(self) -> bool:
-        """Renew it once; False if nobody knows whether that has succeeded."""
+        """Renew the lease once; False if it is unknown whether that has succeeded."""
         said = self.said
         assert said is not None, "renewed before it was taken"
         try:
@@ -161,13 +163,13 @@ class Lease:
         return True
 
     async def _write(self, mine: Said, tag: str | None) -> bool:
-        """Write the object where it still has `tag`; False if it is another holder's now."""
+        """Write the object if it still has `tag`; False if another holder has written it."""
         began, data = self._clock(), json.dumps(asdict(mine)).encode()
         if tag is None:
             new = await self._objects.put_new(NAME, data)
         else:
             new = await self._objects.replace(NAME, data, tag)
-        if new is None:  # also where this very write, or one before, was done and its answer lost
+        if new is None:  # maybe this write or an earlier one was done, and its answer was lost
             content = await self._objects.get(NAME, _MOST_BYTES)
             found = None if content is None else _read(content.data, self._objects.uri)
             if content is None or found is None or found.holder != mine.holder:
@@ -178,7 +180,7 @@ class Lease:
         return True
 
     async def release(self) -> None:
-        """Let another machine take it at once; whatever goes wrong, it does later."""
+        """Free the lease, so that another machine can take it at once; if that fails, it waits."""
         said, was_held = self.said, self.is_held
         self._holder = ""
         if not was_held or said is None:
@@ -191,12 +193,12 @@ class Lease:
                 return
 
     async def probe(self) -> None:
-        """Make sure that the store refuses to overwrite what it is told not to.
+        """Make sure that the store supports conditional writes.
 
-        Some ignore these conditions, and say nothing: there, two machines would write at once.
+        Some stores ignore the conditions without an error; there, two machines would write at once.
 
         Raises:
-            StorageError: If it does not, or cannot be written.
+            StorageError: If it does not support them, or cannot be written.
         """
         if self._is_probed:
             return
@@ -214,15 +216,15 @@ class Lease:
                 await _forgotten(objects, name)
         if not is_kept:
             raise StorageError(
-                f"{objects.uri} overwrites what it is told to keep (If-None-Match, If-Match), so "
-                "two machines could write there at once and lose what the other wrote",
+                f"{objects.uri} ignores the conditions of a write (If-None-Match, If-Match), so "
+                "two machines could write there at once and lose each other's changes",
                 Problem.STORE_UNCONDITIONAL,
             )
         self._is_probed = True
 
 
 async def _forgotten(objects: Objects, name: str) -> None:
-    """Remove what a probe has left; a key that may write but not remove leaves it there."""
+    """Remove the object of a probe; it stays if the key may write but not delete."""
     try:
         await objects.delete([name])
     except StorageError:
@@ -236,7 +238,7 @@ def _read(data: bytes, uri: str) -> Said:
         if {type(text) for text in texts} != {str} or {type(number) for number in numbers} != {int}:
             raise TypeError("a value is of another type")
         if not 0 < said.number < _LARGEST_NUMBER:
-            raise ValueError("its number makes no sense")
+            raise ValueError("its number is out of range")
     except (ValueError, TypeError, RecursionError) as error:
         raise StorageError(
             f"{NAME} in {uri} does not say who writes there; delete that object if nobody does"

@@ -1,8 +1,9 @@
-"""What a profile of AWS's own tools says, as far as it needs no program: keys, region, address.
+"""Reads keys, region and address from a profile of AWS's own tools.
 
-LanceDB reads the profile that AWS_PROFILE names; obstore does not. The order is the documented one
-of the AWS CLI: a variable overrides what a profile says of the same, also where AWS_PROFILE names
-that profile (only `--profile`, which we do not have, would override the variables of keys).
+LanceDB reads the profile that AWS_PROFILE names; obstore does not. The precedence is the documented
+one of the AWS CLI: an environment variable overrides the same value of a profile, even a profile
+that AWS_PROFILE names. (Only the option `--profile`, which we do not have, would override the
+variables of keys.)
 """
 
 import configparser
@@ -17,7 +18,8 @@ _FIELDS = {
     "region": "region",
     "endpoint_url": "endpoint",
 }
-# Each group is one thing: a token of a profile does not belong to a key of the environment.
+# A variable on the left overrides the whole group on the right: a profile's token does not belong
+# to a key of the environment.
 _OVERRIDDEN = (
     (("AWS_ACCESS_KEY_ID",), ("access_key_id", "secret_access_key", "session_token")),
     (("AWS_REGION", "AWS_DEFAULT_REGION"), ("region",)),
@@ -29,28 +31,28 @@ _SIGNS_OF_A_PROGRAM = ("sso_session", "sso_start_url", "credential_process", "ro
 def options_of(
     name: str, credentials: str, config: str, variables: Mapping[str, str]
 ) -> dict[str, str]:
-    """The options of a store for the profile `name`; pure.
+    """Return the options of a store for the profile `name`; pure.
 
     Args:
-        name: As AWS_PROFILE has it.
-        credentials: The text of AWS's file of credentials, empty if there is none.
-        config: The text of its configuration.
-        variables: Those of the environment, which a store reads by itself.
+        name: The value of AWS_PROFILE.
+        credentials: The text of AWS's credentials file; empty if there is none.
+        config: The text of AWS's config file; empty if there is none.
+        variables: The environment variables, which a store reads by itself.
 
     Raises:
-        StorageError: If there are no keys in `variables`, and there is no such profile, or its keys
-            are got in another way.
+        StorageError: If `variables` have no keys, and there is no such profile, or only AWS's own
+            tools can get its keys.
     """
     has_keys = bool(variables.get("AWS_ACCESS_KEY_ID"))
     section = "default" if name == "default" else f"profile {name}"
-    said = {**_section(config, section), **_section(credentials, name)}
-    if not said and not has_keys:
+    profile = {**_section(config, section), **_section(credentials, name)}
+    if not profile and not has_keys:
         raise StorageError(f"there is no profile {name!a} in AWS's files", Problem.STORE_REFUSES)
-    found = {ours: said[theirs] for theirs, ours in _FIELDS.items() if said.get(theirs)}
+    found = {ours: profile[theirs] for theirs, ours in _FIELDS.items() if profile.get(theirs)}
     if (
         not has_keys
         and "access_key_id" not in found
-        and any(sign in said for sign in _SIGNS_OF_A_PROGRAM)
+        and any(sign in profile for sign in _SIGNS_OF_A_PROGRAM)
     ):
         raise StorageError(
             f"the profile {name!a} gets its keys by signing in, by a role or by a program, which "

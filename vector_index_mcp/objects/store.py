@@ -1,7 +1,7 @@
-"""What a store of objects can do, wherever it lies.
+"""The interface of a store of objects, in a folder or a bucket.
 
-A name is a path with slashes below the store's URI. An object is replaced as a whole or not at
-all. Names and contents may be anybody's: who reads them checks them.
+A name is a path with slashes below the store's URI. An object is replaced as a whole or not at all.
+Anybody may have written names and contents, so the code that reads them must check them.
 """
 
 import math
@@ -19,7 +19,7 @@ from vector_index_mcp.errors import StorageError, sentence
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]*)://")
 _NAME = re.compile(r"[!-~]{1,500}")  # ASCII without spaces: the same in every store
 BUCKETS = frozenset({"s3", "gs", "az"})
-"""The schemes of buckets, as LanceDB has them."""
+"""The schemes of buckets, which are LanceDB's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Content:
 
     data: bytes
     tag: str
-    """Changes whenever the object is written; `replace` wants it."""
+    """Changes whenever the object is written; `replace` needs it."""
 
 
 class Objects(Protocol):
@@ -48,56 +48,55 @@ class Objects(Protocol):
     uri: str
 
     async def entries(self, prefix: str = "") -> list[Entry]:
-        """All objects whose names begin with `prefix`, a folder's name and a slash."""
+        """Return all objects whose names begin with `prefix`, a folder's name and a slash."""
 
     async def get(self, name: str, most_bytes: int) -> Content | None:
-        """An object; None if there is none. One that is larger raises StorageError."""
+        """Return an object; None if there is none. Raises StorageError if it is larger."""
 
     async def part(self, name: str, start: int, length: int) -> bytes | None:
-        """Some bytes of an object, fewer where it ends; None if there is no such object."""
+        """Return some bytes of an object, fewer at its end; None if there is no such object."""
 
     async def put(self, name: str, data: bytes) -> None:
-        """Write an object, whether or not there is one."""
+        """Write an object; replace it if it exists."""
 
     async def put_new(self, name: str, data: bytes) -> str | None:
-        """Write an object where there is none; its tag, or None if there is one.
+        """Write an object that does not exist; return its tag, or None if it exists.
 
-        An answer that was lost on its way is asked for again, so None may also mean that this very
-        call has written it: whoever needs to know reads it.
+        If the store's answer is lost, the request is repeated. So None may also mean that this very
+        call has written the object; a caller who needs to know reads it.
         """
 
     async def replace(self, name: str, data: bytes, tag: str) -> str | None:
-        """Write over the object that has `tag`; the new tag, or None if it has another one by now.
+        """Replace the object if it has `tag`; return its new tag, or None if it has another one.
 
-        What is said of None at `put_new` is true here as well.
+        As with `put_new`, None may also mean that this very call has written the object.
         """
 
     async def delete(self, names: Sequence[str]) -> None:
-        """Remove objects; those that are not there are no error."""
+        """Remove objects; a missing one is no error."""
 
     async def download(self, name: str, path: Path, most_bytes: int) -> bool:
-        """Write an object into a new file; False if there is none.
+        """Write an object into a new file; return False if there is no such object.
 
-        It raises StorageError also if the file cannot be written; then there is none.
+        Also raises StorageError if the file cannot be written; then no file is left.
         """
 
     async def upload(self, path: Path, name: str) -> None:
-        """Write a file as an object, whether or not there is one.
+        """Write a file as an object; replace the object if it exists.
 
-        It raises StorageError also if the file cannot be read.
+        Also raises StorageError if the file cannot be read.
         """
 
 
 async def at_once(jobs: Iterable[Callable[[], Awaitable[None]]], most: float = math.inf) -> None:
-    """Do all `jobs`, of which each asks a store; the first that fails ends the others.
+    """Run all `jobs` at the same time; the first that fails cancels the others.
 
     Args:
-        jobs: What is to be done; begun in this order.
-        most: How many of them at the same time.
+        jobs: The jobs, begun in this order.
+        most: How many of them run at the same time.
 
     Raises:
-        Exception: Of the job that failed, as it was raised: out of a task group it would come
-            wrapped.
+        Exception: The error of the job that failed, not wrapped in a group.
     """
     failures: list[Exception] = []
     limit = anyio.CapacityLimiter(most)
@@ -119,10 +118,10 @@ async def at_once(jobs: Iterable[Callable[[], Awaitable[None]]], most: float = m
 
 @contextmanager
 def kept_here(path: Path) -> Iterator[None]:
-    """While a file of this machine is read or written: what is wrong with it is no store's fault.
+    """Translate errors of a file on this machine, which are not the store's fault.
 
     Raises:
-        StorageError: If the system refuses.
+        StorageError: If the file cannot be read or written.
     """
     try:
         yield
@@ -131,16 +130,16 @@ def kept_here(path: Path) -> Iterator[None]:
 
 
 def scheme_of(uri: str) -> str:
-    """The scheme of a URI; empty for a folder."""
+    """Return the scheme of a URI; empty for a folder."""
     match = _SCHEME.match(uri)
     return match[1] if match else ""
 
 
 def opened(uri: str) -> Objects:
-    """The store at `uri`, a folder or a bucket. Asks nothing of it yet.
+    """Return the store at `uri`, a folder or a bucket. Sends no request yet.
 
     Raises:
-        StorageError: If there are no such stores, or what reads them is not installed.
+        StorageError: If the scheme is unknown, or the library that reads it is not installed.
     """
     scheme = scheme_of(uri)
     if not scheme:
@@ -152,11 +151,11 @@ def opened(uri: str) -> Objects:
 
         return BucketObjects(uri)
     known = ", ".join(f"{name}://" for name in sorted(BUCKETS))
-    raise StorageError(f"{scheme}:// is no kind of store; known are a folder, {known}")
+    raise StorageError(f"{scheme}:// is not a known kind of store; use a folder, {known}")
 
 
 def is_sound(name: str) -> bool:
-    """Whether a name can be one of an object, and leads nowhere else. Pure."""
+    """Return whether a name can be an object's, and does not lead out of the store. Pure."""
     parts = PurePosixPath(name).parts
     is_plain = _NAME.fullmatch(name) is not None and "\\" not in name and ":" not in name
     return is_plain and "/".join(parts) == name and ".." not in parts

@@ -1,8 +1,8 @@
-"""Opens the files of a folder that others may write, whatever they have put there.
+"""Opens files in a folder that others can write to, safely whatever they have put there.
 
-No link below the folder is followed. What is no plain file, a device, a pipe, a socket, is refused
-without waiting for it. The way is gone step by step, from one open folder to the next; on Windows,
-which knows no such steps, it is looked at before it is opened.
+No link below the folder is followed. Devices, pipes and sockets are refused without waiting for
+them. Each folder of a path is opened from the one above it; Windows cannot do that, so there the
+path is checked before it is opened.
 """
 
 import errno
@@ -24,16 +24,16 @@ _FILE = (
 
 
 def opened(root: Path, name: str) -> BinaryIO:
-    """The plain file `name` below `root`, open for reading.
+    """Open the regular file `name` below `root` for reading.
 
     Raises:
-        FileNotFoundError: If there is none.
-        OSError: If there is something else, or it cannot be opened.
+        FileNotFoundError: If there is no such file.
+        OSError: If it is not a regular file, or cannot be opened.
     """
     file = os.fdopen(_descriptor(root, PurePosixPath(name).parts), "rb")
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
-        raise _no_plain_file(name)
+        raise _not_regular(name)
     return file
 
 
@@ -53,10 +53,10 @@ def _descriptor(root: Path, parts: tuple[str, ...]) -> int:
 
 
 def refuse_links(root: Path, parts: tuple[str, ...]) -> None:
-    """Make sure that what is there of a way below `root` consists of folders and plain files.
+    """Make sure that a path below `root`, as far as it exists, has only folders and regular files.
 
     Raises:
-        OSError: If it does not.
+        OSError: If something else is on the path, such as a link.
     """
     for count in range(1, len(parts) + 1):
         path = root.joinpath(*parts[:count])
@@ -65,8 +65,8 @@ def refuse_links(root: Path, parts: tuple[str, ...]) -> None:
         except FileNotFoundError:
             return
         if not stat.S_ISDIR(mode) and not (count == len(parts) and stat.S_ISREG(mode)):
-            raise _no_plain_file("/".join(parts[:count]))
+            raise _not_regular("/".join(parts[:count]))
 
 
-def _no_plain_file(name: str) -> OSError:
-    return OSError(errno.EINVAL, f"{name!a} is no plain file")
+def _not_regular(name: str) -> OSError:
+    return OSError(errno.EINVAL, f"{name!a} is not a regular file")

@@ -1,4 +1,4 @@
-"""Care of processes: how ours start and end, and what of the machine they leave to others.
+"""Starts and ends child processes, and limits how much of the machine they take.
 
-Must not know what any of them is for: no file, no index, no model, no protocol.
+Must not know what any process is for: no file, no index, no model, no protocol.
 """

@@ -1,7 +1,7 @@
 """Runs a module of this package as a child process: `python -m ... MODULE ARGUMENT...`.
 
-The child ends with its parent, lets everything else on the machine go first, and keeps its standard
-streams for what it has to say: the module's `main` gets them as binary files, with a function that
+The child ends with its parent, runs with low priority, and uses its standard streams for its
+protocol only. It calls the module's `main` with the streams as binary files, a function that
 returns unused memory to the system, and the arguments.
 """
 

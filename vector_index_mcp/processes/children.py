@@ -1,4 +1,4 @@
-"""Starting the child processes that work for one of ours."""
+"""Starts child processes that run modules of this package."""
 
 import os
 import subprocess
@@ -14,13 +14,13 @@ APART: dict[str, Any] = {
     "stdout": subprocess.PIPE,
     "stderr": None,
     "cwd": sys.prefix,
-    "start_new_session": os.name == "posix",  # Ctrl+C is for us, and we end the children then
+    "start_new_session": os.name == "posix",  # Ctrl+C reaches only us; we then end the children
 }
-"""The arguments of `subprocess.Popen` and `anyio.open_process` besides the command."""
+"""The arguments of `subprocess.Popen` and `anyio.open_process`, besides the command."""
 
 
 def command(module: str, *arguments: str) -> list[str]:
-    """The command that runs `module` of this package in a process of its own."""
+    """Return the command that runs `module` of this package in a process of its own."""
     # -P: a torch.py in the working folder must not be imported.
     return [sys.executable, "-P", "-m", module, *arguments]
 
@@ -28,17 +28,17 @@ def command(module: str, *arguments: str) -> list[str]:
 async def start(
     module: str, *arguments: str, environment: Mapping[str, str]
 ) -> "anyio.abc.Process":
-    """Start `module` under the care of `processes.child`.
+    """Start a process in which `processes.child` runs `module`.
 
     Args:
-        module: Has a function `main`, see there.
+        module: A module with a function `main`; see `processes.child`.
         arguments: Passed to `main`.
-        environment: Added to this process's own.
+        environment: Variables to add to those of this process.
 
     Raises:
-        OSError: If the system gives us no process.
+        OSError: If the system starts no process.
     """
-    import anyio  # not for those who only want a command
+    import anyio  # not needed by callers of `command`
 
     return await anyio.open_process(
         command("vector_index_mcp.processes.child", module, *arguments),

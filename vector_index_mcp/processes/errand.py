@@ -1,6 +1,7 @@
-"""A child process that is asked one thing, and ended if it does not answer in time.
+"""Runs a child process that answers one question, and ends it if it does not answer in time.
 
-For what may crash, hang or take all memory, such as a library that reads foreign files.
+This is for work that may crash, hang or take all memory, such as a library that reads foreign
+files.
 """
 
 import contextlib
@@ -22,7 +23,7 @@ _ENDING_SECONDS = 1.0  # for a child that has closed its output
 
 
 class ErrandError(Exception):
-    """Raised where a child does not answer; says why."""
+    """A child has not answered; the message says why."""
 
 
 class Errand:
@@ -34,14 +35,14 @@ class Errand:
     async def tell(self, question: dict[str, Any]) -> None:
         """Send a line of JSON, for a module that waits for one."""
         assert self._process.stdin is not None
-        with contextlib.suppress(anyio.BrokenResourceError):  # the answer says what is wrong
+        with contextlib.suppress(anyio.BrokenResourceError):  # `answer` then raises
             await self._process.stdin.send(json.dumps(question).encode() + b"\n")
 
     async def answer(self, seconds: float) -> dict[str, Any]:
-        """The line of JSON that the child writes.
+        """Return the JSON object that the child writes, on one line.
 
         Raises:
-            ErrandError: If it writes none within that time, or what makes no sense.
+            ErrandError: If it writes nothing within that time, or something else.
         """
         assert self._process.stdout is not None
         lines = BufferedByteReceiveStream(self._process.stdout)
@@ -58,11 +59,11 @@ class Errand:
         except (anyio.DelimiterNotFound, ValueError, RecursionError):
             found = None
         if not isinstance(found, dict):
-            raise ErrandError("the process that read it says what makes no sense")
+            raise ErrandError("the process that read it sent an answer that is not a JSON object")
         return found
 
     async def _ended(self) -> int | None:
-        """The status of a child that says nothing any more; one that lives on is killed."""
+        """Return the exit status of a child that has closed its output; kill it if it lives on."""
         for kill in (False, True):
             if kill:
                 _end(self._process)
@@ -73,10 +74,10 @@ class Errand:
 
 @asynccontextmanager
 async def begun(module: str, *arguments: str) -> AsyncIterator[Errand]:
-    """A child process that runs `module`, see `processes.child`; it is ended with the context.
+    """Start a child process that runs `module` (see `processes.child`); it ends with the context.
 
     Raises:
-        OSError: If the system gives us no process.
+        OSError: If the system starts no process.
     """
     process = await children.start(module, *arguments, environment={})
     async with process:
@@ -87,6 +88,6 @@ async def begun(module: str, *arguments: str) -> AsyncIterator[Errand]:
 
 
 def _end(process: "anyio.abc.Process") -> None:
-    """Kill a child, if it is still there."""
+    """Kill a child if it still runs."""
     with contextlib.suppress(ProcessLookupError):
         process.kill()

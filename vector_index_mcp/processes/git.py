@@ -1,6 +1,6 @@
-"""The environment of the git program: it asks nobody, and is led to no other repository.
+"""Runs the git program so that it never prompts and uses no other repository.
 
-A hook of git, from which we may have been started, sets variables that would.
+If this program is started from a git hook, the hook sets variables that name a repository.
 """
 
 import logging
@@ -13,7 +13,7 @@ _log = logging.getLogger(__name__)
 
 _SECONDS = 10.0
 _FETCH_SECONDS = 60.0
-_DEPTH = 1_000  # commits: so far behind a job may be
+_DEPTH = 1_000  # commits; a job may be this far behind
 
 _OF_A_REPOSITORY = frozenset(
     "GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_COMMON_DIR GIT_PREFIX GIT_NAMESPACE GIT_CONFIG "
@@ -29,46 +29,46 @@ _NO_SETTINGS = {
 
 
 def environment() -> dict[str, str]:
-    """Ours, without what leads to another repository; the user's own settings of git count."""
+    """Return our variables without those that name a repository; the user's git settings apply."""
     ours = {name: value for name, value in os.environ.items() if name not in _OF_A_REPOSITORY}
     return {**ours, **_ASKS_NOBODY}
 
 
 def without_settings() -> dict[str, str]:
-    """Ours, without anything about git: only the settings of the repository itself count."""
+    """Return our variables without any of git's; only the repository's own settings apply."""
     ours = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     return {**ours, **_ASKS_NOBODY, **_NO_SETTINGS}
 
 
 def revision_of(folder: Path) -> str:
-    """The commit that a folder is at; empty if it is in no repository, or there is no git.
+    """Return the commit of a folder; empty if it is in no repository, or there is no git.
 
-    Also of a repository of another user: only its own settings count, and nothing of it is run.
+    Only the repository's own settings apply, and git runs no program for this.
     """
     return _said(folder, "rev-parse", "HEAD", variables=without_settings())
 
 
 def commit_of(folder: Path) -> str:
-    """The commit that a folder is at, asked as the user would; empty if nobody knows."""
+    """Return the commit of a folder, with the user's settings of git; empty if it is unknown."""
     return _said(folder, "rev-parse", "--verify", "--quiet", "HEAD")
 
 
 def branch_of(folder: Path) -> str:
-    """The branch that a folder is on; empty if it is on none, or in no repository."""
+    """Return the branch that a folder is on; empty if it is on none, or in no repository."""
     return _said(folder, "symbolic-ref", "--short", "--quiet", "HEAD")
 
 
 def default_branch_of(folder: Path) -> str:
-    """The branch that others start from, by what was cloned; empty if nobody knows."""
+    """Return the default branch of the remote `origin`; empty if it is unknown."""
     named = _said(folder, "symbolic-ref", "--short", "--quiet", "refs/remotes/origin/HEAD")
     return named.removeprefix("origin/")
 
 
 def lies_before(folder: Path, commit: str, other: str) -> bool:
-    """Whether a commit is another one or lies before it, which is fetched if it is not here.
+    """Return whether `commit` is `other` or an ancestor of it; fetch `other` if it is missing.
 
-    What a job has checked out knows no later commit. False if that cannot be told: then the other
-    one was removed from its branch, or nobody can be asked.
+    A job's checkout does not contain later commits. False if this cannot be found out, because
+    `other` was removed from its branch or the remote cannot be reached.
     """
     if not commit or not other:
         return False
@@ -79,8 +79,8 @@ def lies_before(folder: Path, commit: str, other: str) -> bool:
 
 
 def _fetch(folder: Path, commit: str) -> None:
-    """Get a commit from where the repository was cloned; no branch and no file changes."""
-    # Of a whole repository a depth would cut off the history.
+    """Fetch a commit from the remote `origin`; no branch and no file changes."""
+    # Only for a shallow clone: a depth would cut off the history of a complete one.
     is_shallow = _said(folder, "rev-parse", "--is-shallow-repository") == "true"
     depth = (f"--depth={_DEPTH}",) if is_shallow else ()
     arguments = ("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", *depth, "origin", commit)
@@ -88,8 +88,8 @@ def _fetch(folder: Path, commit: str) -> None:
 
 
 def _said(folder: Path, *arguments: str, variables: Mapping[str, str] | None = None) -> str:
-    status, said = _run(folder, *arguments, variables=variables)
-    return said if status == 0 else ""
+    status, output = _run(folder, *arguments, variables=variables)
+    return output if status == 0 else ""
 
 
 def _run(
@@ -98,12 +98,12 @@ def _run(
     variables: Mapping[str, str] | None = None,
     seconds: float = _SECONDS,
 ) -> tuple[int | None, str]:
-    """The status of git and what it says; None if there is no git, or it takes too long.
+    """Run git; return its exit status and output, or None and "" if it cannot be run in time.
 
     Args:
-        folder: Where it is asked.
-        arguments: Of the program.
-        variables: Its environment; the user's if there are none.
+        folder: The folder to run it in.
+        arguments: Its arguments.
+        variables: Its environment; None for `environment()`.
         seconds: How long it may take.
     """
     try:
@@ -116,6 +116,6 @@ def _run(
             check=False,
         )
     except (OSError, subprocess.SubprocessError) as error:
-        _log.warning("git cannot be asked about %s: %s", folder, error)
+        _log.warning("git could not be run in %s: %s", folder, error)
         return None, ""
     return done.returncode, done.stdout.decode("utf-8", "replace").strip()

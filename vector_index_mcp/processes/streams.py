@@ -1,17 +1,17 @@
-"""The standard streams of a process that speaks to another one over them."""
+"""Reserves the standard streams of a process for a protocol."""
 
 import os
 import sys
 
 
 def claim() -> tuple[int, int]:
-    """Take standard input and output for a protocol.
+    """Reserve standard input and output for a protocol.
 
-    From then on, what libraries or child processes print goes to stderr, and what they read is
+    After this, the output of libraries and child processes goes to stderr, and their input is
     empty.
 
     Returns:
-        Descriptors of what were standard input and standard output.
+        Descriptors of the original standard input and standard output.
     """
     source, sink = os.dup(0), os.dup(1)
     null = os.open(os.devnull, os.O_RDONLY)
@@ -22,9 +22,9 @@ def claim() -> tuple[int, int]:
 
 
 def open_missing() -> list[str]:
-    """Let every standard stream lead somewhere; returns the names of those that were closed.
+    """Open /dev/null for every standard stream that is closed; return their names.
 
-    Otherwise the next file that is opened, a socket or a lock, would be taken for standard output.
+    Otherwise the next file that is opened, a socket or a lock, would become standard output.
     """
     closed = []
     for descriptor, name in enumerate(("stdin", "stdout", "stderr")):
@@ -32,7 +32,7 @@ def open_missing() -> list[str]:
             os.fstat(descriptor)
         except OSError:
             closed.append(name)
-            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free: this one
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest free descriptor: this one
             os.set_inheritable(descriptor, True)
             mode = "w" if descriptor else "r"
             setattr(sys, name, os.fdopen(descriptor, mode, encoding="utf-8", closefd=False))

@@ -280,7 +280,7 @@ def test_a_model_of_two_towers_is_one_whose_weights_lie_deeper(tmp_path):
 )
 def test_a_model_that_wants_its_own_code_run_is_refused_before_it_is_loaded(tmp_path, files):
     folder = model_folder(tmp_path / "mine", **files)
-    with pytest.raises(ModelNotFoundError, match="wants code of its own to be run") as caught:
+    with pytest.raises(ModelNotFoundError, match="would run code of its own") as caught:
         find_model(str(folder))
     assert caught.value.problem is Problem.MODEL_WITH_CODE
 

@@ -1,9 +1,9 @@
-"""Text to chunks: along the syntax tree, along headings, or along blank lines and indentation.
+"""Cuts texts into chunks: along the syntax tree, headings, or blank lines and indentation.
 
     text ── outline (syntax | headings | cells) ──▶ cut ──▶ chunks
 
-The outline says where definitions begin and end; `cut` packs lines into chunks so that definitions
-stay whole where they fit. A text without an outline, or with a broken one, is cut by its lines.
+The outline lists where definitions begin and end. `cut` packs lines into chunks and keeps
+definitions whole where they fit. A text without an outline, or with a broken one, is cut by lines.
 """
 
 from vector_index_mcp.engine.chunk.cut import chunk_text, cut_text

@@ -1,8 +1,8 @@
-"""An outline and a text to chunks. Pure, but for the parser.
+"""Cuts a text into chunks along its outline. Pure, except for the parser.
 
-The chunks of a text, joined, are the text: no character is lost and none stands twice. Definitions
-stay whole where they fit; small neighbours share a chunk; what is too large is cut at the
-definitions inside it, and in the end by its lines.
+The joined chunks are the text: no character is lost, and none stands twice. Definitions stay whole
+where they fit, and small neighbours share a chunk. A definition that is too large is cut at the
+definitions inside it; if it has none, by its lines.
 """
 
 from bisect import bisect_left
@@ -16,10 +16,10 @@ from vector_index_mcp.engine.chunk.parts import Part, flat
 from vector_index_mcp.engine.types import Chunk
 
 _COMMENT_STARTS = ("#", "//", "/*", "*", "--", "@", ";", "%", "[", "<!--", "(*", "{-")
-"""How lines begin that belong to the definition below them: comments, decorators, attributes."""
+"""Lines above a definition that begin so belong to it: comments, decorators, attributes."""
 _CLOSERS = frozenset("}])>;, \t\r\n")
-_FULL_SHARE = 0.6  # of the longest chunk: one filled this far is not filled up with neighbours
-_TINY_CHARS = 120  # too little to be found or to be understood alone
+_FULL_SHARE = 0.6  # of the longest chunk: a chunk filled this far takes in no more neighbours
+_TINY_CHARS = 120  # a shorter chunk is too short to be found or understood alone
 _MAX_NESTING = 12
 SCOPE_SEPARATOR = " › "
 
@@ -37,13 +37,17 @@ def chunk_text(text: str, language: str, max_chars: int) -> list[Chunk]:
     """Cut `text` into chunks of at most `max_chars` characters.
 
     Returns:
-        The chunks in order; their texts joined are `text`. Nothing for a text of white space.
+        The chunks in order; their joined texts are `text`. None for a text of white space.
     """
     return cut_text(text, language, max_chars)[0]
 
 
 def cut_text(text: str, language: str, max_chars: int) -> tuple[list[Chunk], str]:
-    """Like `chunk_text`, and why only lines were looked at; that is empty if all went well."""
+    """Cut `text` as `chunk_text` does.
+
+    Returns:
+        The chunks, and why the text was cut without its syntax; an empty reason if it was not.
+    """
     if not text.strip():
         return [], ""
     parts, problem = outline(text, language)
@@ -56,13 +60,13 @@ def cut_along(
     max_chars: int,
     cut_rest: Callable[[str, int], list[Chunk]] = cut_lines,
 ) -> list[Chunk]:
-    """Like `chunk_text`, along parts that are known already.
+    """Cut `text` as `chunk_text` does, along an outline that is known already.
 
     Args:
-        text: All of it.
+        text: The whole text.
         parts: Its outline.
-        max_chars: The longest chunk.
-        cut_rest: Cuts what is too large and has no parts.
+        max_chars: The greatest length of a chunk.
+        cut_rest: Cuts a piece that is too large and has no parts.
     """
     symbols = sorted({(p.named_at, p.name) for p in flat(parts) if p.is_symbol})
     lines = [line for line, _ in symbols]
@@ -75,7 +79,7 @@ def cut_along(
 
 
 class _Cutter:
-    """One text on its way to chunks."""
+    """Cuts one text."""
 
     def __init__(
         self, text: str, max_chars: int, cut_rest: Callable[[str, int], list[Chunk]]
@@ -89,7 +93,7 @@ class _Cutter:
         self._cut_rest = cut_rest
 
     def cut(self, parts: list[Part]) -> Iterator[tuple[Chunk, tuple[str, ...]]]:
-        """The chunks in order, each with the definitions it lies in."""
+        """Yield the chunks in order, each with the labels of the definitions it lies in."""
         for span in self._spans(_Span(0, len(self._lines), ()), parts):
             text = "".join(self._lines[span.start : span.end])
             if len(text) <= self._max_chars:
@@ -100,7 +104,7 @@ class _Cutter:
                 yield Chunk(chunk.text, first, last), span.scope
 
     def _spans(self, whole: _Span, parts: list[Part]) -> list[_Span]:
-        """`whole`, cut at `parts` where it is too large; small neighbours together."""
+        """Cut `whole` at `parts` if it is too large, and join small neighbours."""
         if self._size(whole) <= self._max_chars or len(whole.scope) >= _MAX_NESTING:
             return [whole]
         done: list[_Span] = []
@@ -117,7 +121,7 @@ class _Cutter:
         return done
 
     def _segments(self, whole: _Span, parts: list[Part]) -> Iterator[tuple[_Span, Part | None]]:
-        """`whole` as alternating gaps and parts, without the parts that one line holds."""
+        """Yield `whole` as gaps and parts in turn; parts that share a line are not separated."""
         position = whole.start
         for part in parts:
             end = min(part.end, whole.end - 1)
@@ -128,13 +132,13 @@ class _Cutter:
                 yield _Span(position, start, whole.scope), None
             position = end + 1
             while position < whole.end and not self._lines[position].strip():
-                position += 1  # blank lines end what stands before them
+                position += 1  # blank lines belong to the part above them
             yield _Span(start, position, whole.scope), part
         if position < whole.end:
             yield _Span(position, whole.end, whole.scope), None
 
     def _with_comments(self, line: int, lowest: int) -> int:
-        """The first line of the comments and decorators that stand right above `line`."""
+        """Return the first line of the comments and decorators directly above `line`."""
         while line > lowest and self._lines[line - 1].lstrip().startswith(_COMMENT_STARTS):
             line -= 1
         return line
@@ -144,7 +148,7 @@ class _Cutter:
 
     def _may_join(self, before: _Span, span: _Span) -> bool:
         size_before, size = self._size(before), self._size(span)
-        if size_before > self._max_chars:  # will be cut by its lines
+        if size_before > self._max_chars:  # it will be cut by its lines
             return self._is_remainder(span)
         if size_before + size > self._max_chars:
             return False
@@ -153,16 +157,16 @@ class _Cutter:
         return size_before < _FULL_SHARE * self._max_chars or self._is_remainder(span)
 
     def _joined(self, before: _Span, span: _Span) -> _Span:
-        tells_nothing = self._is_remainder(span)
-        scope = before.scope if tells_nothing else _common(before.scope, span.scope)
+        is_remainder = self._is_remainder(span)
+        scope = before.scope if is_remainder else _common(before.scope, span.scope)
         return _Span(before.start, span.end, scope)
 
     def _is_remainder(self, span: _Span) -> bool:
-        """Whether nothing is left but what closes the definitions above."""
+        """Return whether a span only closes the definitions above it: brackets, blank lines."""
         return all(_CLOSERS.issuperset(line) for line in self._lines[span.start : span.end])
 
 
 def _common(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
-    """The definitions that hold both."""
+    """Return the outermost definitions that two scopes have in common."""
     same = takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
     return tuple(label for label, _ in same)

@@ -1,4 +1,4 @@
-"""Which nodes of a syntax tree define something, by language; the table is `grammars.toml`."""
+"""The node types of syntax trees that are definitions, by language; from `grammars.toml`."""
 
 import tomllib
 from dataclasses import dataclass
@@ -11,22 +11,25 @@ class Grammar:
     """How to read the syntax trees of one language."""
 
     name: str
-    """Of the grammar."""
+    """The name of the grammar in the grammar package."""
     structures: dict[str, str]
-    """Node type to kind (`class`, `function`, …): may hold others, and are best cut at."""
+    """Node type to kind (`class`, `function`, …), of definitions that may contain others.
+
+    A text is best cut between these.
+    """
     values: dict[str, str]
-    """Node type to kind: symbols only, and outside of function bodies only."""
+    """Node type to kind, of names that count only outside of function bodies, as symbols."""
     is_code: bool
-    """Whether the names are symbols; keys, rules and elements are not."""
+    """Whether the names are symbols; the keys, rules and elements of data are not."""
 
 
 FUNCTIONS = frozenset(
     "function method constructor initializer subscript test macro property value".split()
 )
-"""The kinds whose insides hold only what nobody looks up by name: local values."""
+"""The kinds of definitions in which all values are local, so that nobody looks them up by name."""
 
 SCRIPTS = {"html": "javascript", "vue": "typescript", "svelte": "typescript"}
-"""The language of the scripts inside a page."""
+"""The language of the scripts inside a page, by the language of the page."""
 
 
 def _load() -> dict[str, Grammar]:
@@ -47,4 +50,4 @@ def _by_type(kinds: dict[str, Any]) -> dict[str, str]:
 
 
 GRAMMARS = _load()
-"""By language, as `files.language` names them."""
+"""The grammars, by the languages' names in `files.language`."""

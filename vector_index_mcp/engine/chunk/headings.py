@@ -1,4 +1,4 @@
-"""The sections of prose: Markdown, reStructuredText and AsciiDoc by their headings. Pure."""
+"""Finds the headings and sections of Markdown, reStructuredText and AsciiDoc. Pure."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -17,7 +17,7 @@ MAX_TITLE_CHARS = 120
 
 
 def sections(text: str, language: str) -> list[Part]:
-    """The sections of `text`, nested by the level of their headings."""
+    """Return the sections of `text`, nested by the level of their headings."""
     lines = text.split("\n")
     last = len(lines) - 1
     roots: list[Part] = []
@@ -32,7 +32,7 @@ def sections(text: str, language: str) -> list[Part]:
 
 
 def headings(lines: list[str], language: str) -> Iterator[_Heading]:
-    """The headings of a text, in order; none in a language that has none."""
+    """Return the headings of a text, in order; none for a language that has no headings."""
     return STYLES[language](lines) if language in STYLES else iter(())
 
 
@@ -52,14 +52,14 @@ def _markdown(lines: list[str]) -> Iterator[_Heading]:
 
 
 def _front_matter(lines: list[str]) -> int:
-    """How many lines at the top hold settings."""
+    """Return how many lines at the top are front matter."""
     if lines[0].rstrip() != "---":
         return 0
     return next((n + 1 for n, line in enumerate(lines) if n and line.rstrip() == "---"), 0)
 
 
 def _without_closing(title: str) -> str:
-    """`Title` of `Title ##`, but `C#` of `C#`."""
+    """Return `Title` for `Title ##`, but `C#` for `C#`."""
     title = title.rstrip()
     bare = title.rstrip("#")
     return bare.rstrip() if bare != bare.rstrip() else title
@@ -99,4 +99,4 @@ STYLES: dict[str, Callable[[list[str]], Iterator[_Heading]]] = {
     "rst": _restructured_text,
     "asciidoc": _asciidoc,
 }
-"""The languages whose texts have headings."""
+"""The functions that find headings, by language."""

@@ -1,8 +1,8 @@
-"""Text to chunks along blank lines and indentation. Pure.
+"""Cuts a text into chunks along blank lines and indentation. Pure.
 
-The chunks of a text, joined, are the text: no character is lost and none stands twice. A line
-ends at a line feed and only there, as for `grep -n`, `sed` and every editor's line numbers;
-Unicode's other separators are ordinary characters.
+The joined chunks are the text: no character is lost, and none stands twice. Only a line feed ends a
+line, as for `grep -n`, `sed` and the line numbers of editors; Unicode's other separators are
+ordinary characters.
 """
 
 from collections.abc import Iterator
@@ -12,8 +12,8 @@ from vector_index_mcp.engine.types import Chunk
 
 TAB_COLUMNS = 4
 _CLOSERS = ("}", ")", "]", "end", "</")
-# How much a place is worth as the start of a chunk, in shares of a full chunk: a chunk may end
-# this much earlier to start the next one there.
+# How good a line is as the start of a chunk, as a share of a full chunk: to start the next chunk
+# there, a chunk may end this much earlier.
 _AT_MARGIN = 0.30
 _AFTER_BLANK = 0.25
 _AFTER_DEDENT = 0.10
@@ -22,19 +22,19 @@ _SMALLEST_SHARE = 0.30
 
 
 class _Piece(NamedTuple):  # there is one for every line of a project
-    """A line with its line feed, or a part of a line that alone is longer than a chunk."""
+    """A line with its line feed, or a part of a line that is longer than a chunk."""
 
     text: str
     line: int
     columns: int
-    """Indentation; -1 for a blank line."""
+    """The indentation; -1 for a blank line."""
 
 
 def cut_lines(text: str, max_chars: int) -> list[Chunk]:
     """Cut `text`, which may be a part of a larger one, into chunks of at most `max_chars`.
 
     Returns:
-        The chunks in order; their texts joined are `text`, blank lines included.
+        The chunks in order; their joined texts are `text`, blank lines included.
     """
     pieces = list(_pieces(text, max_chars))
     chunks = []
@@ -69,7 +69,7 @@ def _columns(line: str) -> int:
 
 
 def _end_of_chunk(pieces: list[_Piece], start: int, max_chars: int) -> int:
-    """The index behind the last piece of the chunk that begins at `start`."""
+    """Return the index after the last piece of the chunk that begins at `start`."""
     size = 0
     best_end, best_worth = start + 1, -1.0
     for end in range(start, len(pieces)):
@@ -84,7 +84,7 @@ def _end_of_chunk(pieces: list[_Piece], start: int, max_chars: int) -> int:
 
 
 def _worth(pieces: list[_Piece], index: int) -> float:
-    """How good a place it is to start a chunk at the piece `index`."""
+    """Return how good it is to start a chunk at the piece `index`."""
     if index >= len(pieces) or pieces[index].columns < 0:
         return 0.0
     here, before = pieces[index], pieces[index - 1]

@@ -1,23 +1,24 @@
-"""Where the definitions and sections of a text begin and end."""
+"""Finds where the definitions and sections of a text begin and end."""
 
 from vector_index_mcp.engine.chunk import headings
 from vector_index_mcp.engine.chunk.grammars import GRAMMARS
 from vector_index_mcp.engine.chunk.parts import Part
 
 VERSION = "outline-1"
-"""Changes whenever the same text would be cut differently, so that old chunks are replaced."""
+"""Change this whenever the same text is cut differently, so that old chunks are replaced."""
 
 
 def outline(text: str, language: str) -> tuple[list[Part], str]:
-    """The parts of `text`, outermost ones; none where its language or its syntax gives none.
+    """Find the definitions or sections of `text`.
 
     Returns:
-        Also why nothing is known of its syntax; empty if there was no difficulty.
+        The outermost parts, none if the text has none; and why its syntax could not be used, empty
+        if there was no problem.
     """
     if language in headings.STYLES:
         return headings.sections(text, language), ""
     if language in GRAMMARS:
-        # Imported where something is parsed: in children of the service, and never in itself.
+        # Imported only here, because only children of the service may parse, never the service.
         from vector_index_mcp.engine.chunk import syntax
 
         try:

@@ -1,4 +1,4 @@
-"""What an outline is made of."""
+"""The parts of an outline."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ class Part:
 
     name: str
     kind: str
-    """What a person would call it: `class`, `function`, `section`, …"""
+    """`class`, `function`, `section`, …"""
     start: int
     """0-based line of its first character."""
     end: int
@@ -18,18 +18,18 @@ class Part:
     named_at: int
     """0-based line on which its name stands."""
     is_symbol: bool = True
-    """Whether this is where people expect its name to lead: not so for headings and keys."""
+    """Whether this is the definition of its name; false for headings and keys of data."""
     parts: list["Part"] = field(default_factory=list)
-    """What lies inside, in order of their first lines."""
+    """The parts inside it, in the order of their first lines."""
 
     @property
     def label(self) -> str:
-        """What it is called among the enclosing definitions of a chunk."""
+        """Its kind and name, as they appear in the scope of a chunk."""
         return f"{self.kind} {self.name}".strip()
 
 
 def flat(parts: list[Part]) -> Iterator[Part]:
-    """`parts` and all that lie inside them, each before what it holds."""
+    """Yield `parts` and all parts inside them, each before the parts that it contains."""
     for part in parts:
         yield part
         yield from flat(part.parts)

@@ -1,8 +1,8 @@
-"""The definitions of a text, from its syntax tree. The only importer of tree-sitter.
+"""Finds the definitions of a text in its syntax tree. The only importer of tree-sitter.
 
-Grammars come with a package and are loaded when their language is first met; nothing is fetched.
-A grammar that cannot be loaded and a text that is too large cost the outline, never an error. Some
-texts make a parser crash, hang or take all memory: whoever imports this is a process that may end.
+The grammars come with a package, and each is loaded when it is first needed. If a grammar cannot be
+loaded or a text is too large, there is no outline, but no error either. Some texts make a parser
+crash, hang or take all memory, so only a process that may end may import this module.
 """
 
 import logging
@@ -24,12 +24,12 @@ _log = logging.getLogger(__name__)
 _Extent = tuple[int, int]
 """(0-based first line, 0-based last line)."""
 
-# tree-sitter parses about 10 MB/s and holds the interpreter's lock meanwhile.
+# tree-sitter parses about 10 MB/s, and holds the interpreter's lock while it does.
 _MAX_BYTES = 1_000_000
 _MAX_SECONDS = 1.0
-_MAX_DEPTH = 200  # of syntax nodes: what lies deeper is data, or an attack
+_MAX_DEPTH = 200  # of syntax nodes; deeper ones are data, or an attack
 _MAX_NAME_CHARS = 80
-_READ_BYTES = 1 << 11  # little: the text of every node is read anew in pieces of this size
+_READ_BYTES = 1 << 11  # small, because the parser rereads the text around every node
 
 _NAME_FIELDS = (
     *("name", "declarator", "pattern", "bound_identifier", "left", "property", "function", "key"),
@@ -41,11 +41,11 @@ _WRITABLE = re.compile(r"(?=.*[^\W\d])[^\s(){}\[\],;\"'`]+")
 _QUOTED = re.compile(r"""(["'])([^"']*)\1""")
 _GENERICS = re.compile(r"<[^<>]*>|\s+")
 _PROTOTYPES = frozenset({"declaration", "field_declaration"})
-"""In C and C++: variables are defined there, functions only announced."""
+"""Nodes of C and C++ that define variables, but only declare functions."""
 _INNERMOST_LAST = frozenset({"reference_declarator", "parenthesized_declarator"})
-"""Declarators of C and C++ that hold another one without a field's name."""
+"""Declarators of C and C++ that contain another one which is in no named field."""
 _TYPED = frozenset({"property_declaration", "field_declaration", "event_field_declaration"})
-_NAME_HOLDERS = (  # of what is typed: Kotlin and C#, Objective-C
+_NAME_HOLDERS = (  # inside the nodes of `_TYPED`: in Kotlin and C#; in Objective-C
     *("variable_declaration", "variable_declarator", "struct_declaration", "struct_declarator"),
 )
 _NAMELESS = frozenset(
@@ -53,11 +53,11 @@ _NAMELESS = frozenset(
     "test_declaration operator_declaration conversion_operator_declaration indexer_declaration "
     "companion_object secondary_constructor extension_definition".split()
 )
-"""Named by a field or not at all: the names inside belong to something else."""
+"""Nodes that are named by a field or not at all; other names inside belong to something else."""
 _WRAPPERS = frozenset(
     "decorated_definition export_statement template_declaration method_signature".split()
 )
-"""What holds a definition with its decorators, its template parameters, …"""
+"""Nodes that contain a definition together with its decorators, its template parameters, …"""
 _QUALIFIED = frozenset(
     "qualified_identifier qualified_name member_expression dot_index_expression "
     "method_index_expression".split()
@@ -74,12 +74,12 @@ _FUNCTION_VALUES = frozenset(
     "function_expression arrow_function generator_function class function_definition".split()
 )
 _NEEDED_FIELDS = {
-    # Without a body, `struct stat *buffer` names a type that is defined elsewhere.
+    # Without a body it is only a reference, as in `struct stat *buffer`.
     **dict.fromkeys(("struct_specifier", "union_specifier", "enum_specifier"), "body"),
     "class_specifier": "body",
-    # Without a name they are values like any other.
+    # Without a name these are values, not definitions.
     **dict.fromkeys(("function_expression", "class"), "name"),
-    "function": "name",  # in Haskell also the type of one
+    "function": "name",  # in Haskell, a node for a function's type is also called so
 }
 _ANONYMOUS = _FUNCTION_VALUES - {"class"}
 _LISTS = frozenset({"assignment_statement", "expression_list"})
@@ -99,14 +99,14 @@ _ELIXIR_KINDS = {
 
 
 class TooSlowError(Exception):
-    """A text takes its parser too long; says so in words."""
+    """The parser takes too long for a text; the message is a sentence about it."""
 
 
 def definitions(text: str, language: str) -> list[Part]:
-    """What `text` defines, nested; nothing when it cannot be parsed.
+    """Return the definitions in `text`, nested; none if it cannot be parsed.
 
     Raises:
-        TooSlowError: If the parser says after a while that it is not done yet. It need not.
+        TooSlowError: If the parser takes too long. Some texts make it hang without this error.
     """
     tree = _parse(text.encode("utf-8", "replace"), GRAMMARS[language].name)
     if tree is None:
@@ -121,17 +121,17 @@ def definitions(text: str, language: str) -> list[Part]:
 
 @dataclass(frozen=True, slots=True)
 class _Around:
-    """What the nodes up to the byte `end` stand in."""
+    """The definition that encloses the nodes up to the byte `end`."""
 
     end: int
     parts: list[Part]
-    """Of what encloses them."""
+    """The parts of that definition."""
     in_function: bool
 
 
 @cache
 def _query(language: str) -> tree_sitter.Query:
-    """Finds the nodes that may define something."""
+    """Return a query for the nodes that may be definitions."""
     grammar = GRAMMARS[language]
     syntax = get_language(grammar.name)
     types = {*grammar.structures, *grammar.values, *_ASSIGNMENTS, *_ANONYMOUS}
@@ -145,8 +145,8 @@ def _query(language: str) -> tree_sitter.Query:
 def _parser(name: str) -> tree_sitter.Parser | None:
     try:
         return tree_sitter.Parser(get_language(name))
-    except Exception as error:  # noqa: BLE001  # whatever is wrong, text is still cut by its lines
-        _log.warning("no syntax for %s: %s", name, error)
+    except Exception as error:  # noqa: BLE001  # a text without syntax is still cut by lines
+        _log.warning("the grammar %s cannot be loaded: %s", name, error)
         return None
 
 
@@ -154,29 +154,29 @@ def _parse(source: bytes, name: str) -> tree_sitter.Tree | None:
     parser = _parser(name) if len(source) <= _MAX_BYTES else None
     if parser is None:
         return None
-    deadline = time.thread_time() + _MAX_SECONDS  # a busy machine must not change what is found
+    deadline = time.thread_time() + _MAX_SECONDS  # not affected by other load on the machine
     try:
         tree = parser.parse(
             lambda offset, _: source[offset : offset + _READ_BYTES],
             progress_callback=lambda *_: time.thread_time() > deadline,
         )
     except ValueError:
-        parser.reset()  # or the next text would be taken for the rest of this one
+        parser.reset()  # otherwise the parser would go on with this text at the next call
         raise TooSlowError(f"its parser took longer than {_MAX_SECONDS:g} s") from None
     return None if tree.root_node.type == "ERROR" else tree
 
 
 class _Walk:
-    """From the nodes of one tree to parts."""
+    """Turns the nodes of one tree into parts."""
 
     def __init__(self, language: str) -> None:
         self._language = language
         self._grammar = GRAMMARS[language]
 
     def parts_of(self, root: tree_sitter.Node) -> list[Part]:
-        """The parts below `root`, in order."""
+        """Return the parts below `root`, in order."""
         found: list[Part] = []
-        # What lies in a function is local to it: only further functions and classes count there.
+        # Inside a function, values are local, so only functions and classes count there.
         around = [_Around(root.end_byte, found, in_function=False)]
         for node in self._candidates(root):
             while len(around) > 1 and around[-1].end <= node.start_byte:
@@ -192,10 +192,10 @@ class _Walk:
         return found
 
     def _candidates(self, root: tree_sitter.Node) -> list[tree_sitter.Node]:
-        """The nodes that may define something, each before what it holds.
+        """Return the nodes that may be definitions, each before the nodes that it contains.
 
-        Found by a query, because visiting every node of a tree takes Python three times as long as
-        parsing it.
+        They are found with a query, because to visit every node of a tree takes Python three times
+        as long as parsing.
         """
         cursor = tree_sitter.QueryCursor(_query(self._language))
         cursor.set_max_start_depth(_MAX_DEPTH if self._grammar.is_code else _MAX_DEPTH // 4)
@@ -233,7 +233,7 @@ class _Walk:
         if type_ == "variable_declaration" and any(
             child.type in _ASSIGNMENTS and _function_value(child) for child in node.named_children
         ):
-            return None  # Lua: the function inside has the name
+            return None  # Lua: the name belongs to the function inside
         if kind is None or _is_import(node) or (type_ in _PROTOTYPES and _is_prototype(node)):
             return None
         return kind
@@ -245,7 +245,7 @@ def _elixir_kind(node: tree_sitter.Node) -> str | None:
 
 
 def _function_value(node: tree_sitter.Node) -> tree_sitter.Node | None:
-    """The function or class that `node` gives a name to."""
+    """Return the function or class to which `node` gives a name; None if there is none."""
     fields = _ASSIGNMENTS[node.type]
     if fields is None:
         values = node.named_children[-1].named_children if node.named_child_count else []
@@ -256,7 +256,7 @@ def _function_value(node: tree_sitter.Node) -> tree_sitter.Node | None:
 
 
 def _is_cell(node: tree_sitter.Node) -> bool:
-    """Whether this object of a notebook is a cell, and not an output or metadata."""
+    """Return whether a JSON object in a notebook is a cell, and not an output or metadata."""
     keys = (pair.child_by_field_name("key") for pair in node.named_children)
     return any(key is not None and _text(key) == '"cell_type"' for key in keys)
 
@@ -274,7 +274,7 @@ def _is_prototype(node: tree_sitter.Node) -> bool:
 
 
 def _is_import(node: tree_sitter.Node) -> bool:
-    """Whether this binds what another file defines: `const fs = require("fs")`."""
+    """Return whether `node` only imports a definition, as in `const fs = require("fs")`."""
     last = node.named_children[-1] if node.named_child_count else node
     while last.type in _LISTS and last.named_child_count:  # Lua
         last = last.named_children[-1]
@@ -282,14 +282,14 @@ def _is_import(node: tree_sitter.Node) -> bool:
 
 
 def _belongs_elsewhere(node: tree_sitter.Node) -> bool:
-    """Whether this adds to something that is defined elsewhere: an `impl`, an `extension`."""
+    """Return whether `node` adds to a definition elsewhere: an `impl`, an `extension`."""
     return node.type in {"impl_item", "instance"} or any(
         child.type == "extension" for child in node.children[:2]
     )
 
 
 def _name_node(node: tree_sitter.Node) -> tree_sitter.Node | None:
-    """The node that holds the name of the definition `node`."""
+    """Return the node with the name of the definition `node`; None if it has no name."""
     if node.type == "call":  # Elixir
         arguments = node.named_children[1].named_children if node.named_child_count > 1 else []
         return _elixir_name(arguments[0]) if arguments else None
@@ -312,7 +312,7 @@ def _name_node(node: tree_sitter.Node) -> tree_sitter.Node | None:
 
 
 def _innermost_last(node: tree_sitter.Node) -> tree_sitter.Node | None:
-    """What the declarator `node` refers to: `get()` of `&get()`."""
+    """Return the declarator inside `node`, as `get()` in `&get()`; None if it has none."""
     return node.named_children[-1] if node.type in _INNERMOST_LAST else None
 
 
@@ -325,7 +325,7 @@ def _elixir_name(node: tree_sitter.Node) -> tree_sitter.Node:
 
 
 def _identifiers_below(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
-    """Nodes that look like names, nearest first."""
+    """Yield the nodes below `node` that look like names, nearest first."""
     level = node.named_children
     for type_ in _NAME_HOLDERS if node.type in _TYPED else ():
         level = next((child.named_children for child in level if child.type == type_), level)
@@ -337,7 +337,7 @@ def _identifiers_below(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
 
 
 def _name(node: tree_sitter.Node) -> str:
-    """The name as people write it: `Foo::bar`, without generics, quotes or sigils."""
+    """Return a name as people write it (`Foo::bar`), without generics, quotes or sigils."""
     text = _GENERICS.sub("", _text(node)[: 4 * _MAX_NAME_CHARS])
     text = text.removeprefix("$").strip("'\"`:")
     return text if len(text) <= _MAX_NAME_CHARS and _WRITABLE.fullmatch(text) else ""
@@ -355,7 +355,7 @@ def _text(node: tree_sitter.Node) -> str:
 
 
 def _extent(node: tree_sitter.Node) -> _Extent:
-    """The lines that belong to the definition `node`: decorators, template parameters and all."""
+    """Return the lines of the definition `node`, with its decorators and template parameters."""
     while (parent := node.parent) is not None and parent.type in _WRAPPERS:
         node = parent
     start, end = _lines(node)
@@ -373,7 +373,7 @@ def _lines(node: tree_sitter.Node) -> _Extent:
 
 
 def _scripts(root: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
-    """The texts of the scripts in a page."""
+    """Yield the nodes with the texts of the scripts in a page."""
     waiting = [root]
     while waiting:
         element = waiting.pop()
@@ -384,9 +384,9 @@ def _scripts(root: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
 
 
 def _add_script(elements: deque[Part], script: tree_sitter.Node, language: str) -> None:
-    """Put the definitions of `script` into the element that holds it.
+    """Put the definitions of `script` into the element that contains it.
 
-    Drops those of `elements` that hold no later script either: a page may have thousands.
+    Drops the `elements` that contain no later script either: a page may have thousands.
     """
     tree, row = _parse(script.text or b"", GRAMMARS[language].name), script.start_point.row
     inside = _Walk(language).parts_of(tree.root_node) if tree else []

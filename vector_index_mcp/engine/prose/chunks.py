@@ -1,4 +1,4 @@
-"""A text for people to chunks: along its headings, with code, tables and lists whole. Pure."""
+"""Cuts a document into chunks along its headings; keeps code, tables and lists whole. Pure."""
 
 import re
 from bisect import bisect_right
@@ -16,28 +16,28 @@ _ITEM = re.compile(r"\s{0,12}(?:[-*+]|\d{1,9}[.)])\s")
 
 
 def chunks_of(text: str, language: str, title: str, first_line: int, max_chars: int) -> list[Chunk]:
-    """The chunks of a text without its front matter; one without text if it has nothing else.
+    """Return the chunks of a text without its front matter; if nothing is left, one empty chunk.
 
     Args:
-        text: All of it.
-        language: As `files.language` calls it.
-        title: What it is called; the outermost name of each chunk's scope.
-        first_line: Where the text begins behind its front matter, 0-based.
-        max_chars: The longest chunk.
+        text: The whole text.
+        language: Its language, by the name in `files.language`.
+        title: Its title, which is the outermost name of each chunk's scope.
+        first_line: The first line after the front matter, 0-based.
+        max_chars: The greatest length of a chunk.
 
     Returns:
-        In order; their texts joined are the text behind the front matter. A scope is the title
-        and the headings above a chunk, outermost first.
+        The chunks in order; their joined texts are the text after the front matter. A scope is the
+        title and the headings above a chunk, outermost first.
     """
     lines = text.split("\n")[first_line:]
     body = "\n".join(lines)
-    if not body.strip():  # still found by its name, its title and its tags
+    if not body.strip():  # it is still found by its name, title and tags
         return [Chunk("", 1, 1, title)]
     is_markdown = language == "markdown"
     parts = sections("\n".join(outside(lines)) if is_markdown else body, language)
     found = [*flat(parts)]
     for section in found:
-        section.kind = ""  # their headings alone: in prose, all parts are sections
+        section.kind = ""  # the scope needs no kinds: in prose, all parts are sections
     if is_markdown:
         _insert(parts, [*_blocks(lines, {section.start for section in found})], found)
     return [
@@ -52,7 +52,7 @@ def chunks_of(text: str, language: str, title: str, first_line: int, max_chars: 
 
 
 def _scope(title: str, headings: str) -> str:
-    """The title and the headings, without a first heading that is the title."""
+    """Return the title and the headings; a first heading that is the title is left out."""
     names = (" ".join(name.split()) for name in headings.split(SCOPE_SEPARATOR))
     inner = SCOPE_SEPARATOR.join(filter(None, names))
     shown = title[:MAX_TITLE_CHARS].rstrip()
@@ -62,7 +62,10 @@ def _scope(title: str, headings: str) -> str:
 
 
 def _blocks(lines: Sequence[str], headings: Set[int]) -> Iterator[Lines]:
-    """Code between fences, tables and lists: what says less in halves. None goes over a heading."""
+    """Yield the blocks that should not be cut: fenced code, tables and lists.
+
+    No block extends over a heading.
+    """
     ends = dict(fences(lines))
     number = 0
     while number < len(lines):
@@ -92,7 +95,7 @@ def _is_row(line: str) -> bool:
 
 
 def _end_of_list(lines: Sequence[str], start: int, headings: Set[int]) -> int:
-    """The last line of the list that begins at `start`; blank lines may part its items."""
+    """Return the last line of the list that begins at `start`; blank lines do not end a list."""
     end = start
     for number in range(start + 1, len(lines)):
         line = lines[number]
@@ -105,12 +108,12 @@ def _end_of_list(lines: Sequence[str], start: int, headings: Set[int]) -> int:
 
 
 def _insert(parts: list[Part], blocks: Iterable[Lines], sections: Sequence[Part]) -> None:
-    """Put each block into the innermost section that holds it: the last one begun before it.
+    """Put each block into its innermost section, which is the last one that begins before it.
 
     Args:
         parts: The outermost sections.
-        blocks: In order.
-        sections: All of them, in order.
+        blocks: The blocks, in order.
+        sections: All sections, in order.
     """
     starts = [section.start for section in sections]
     for start, end in blocks:

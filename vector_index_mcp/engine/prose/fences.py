@@ -1,4 +1,4 @@
-"""Which lines of a Markdown text are code between fences. Pure."""
+"""Finds the fenced code blocks of a Markdown text. Pure."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -6,16 +6,16 @@ from collections.abc import Iterator, Sequence
 Lines = tuple[int, int]
 """(first, last), 0-based."""
 
-# Indented as in lists. Behind backticks stands no other one: that is code in a line of text.
+# A fence may be indented as in lists. A line with more backticks after the fence is inline code.
 _FENCE = re.compile(r"[ \t]{0,12}(`{3,}+(?=[^`]*$)|~{3,}+)")
 _FENCE_TO_OTHERS = re.compile(r" {0,3}(?:```|~~~)")
-_MOST_INDENTED = 3  # of a fence that nothing closes: it goes on to the end of the text
-_LONGEST = 9  # marks; a longer fence counts as one of this length
+_MOST_INDENTED = 3  # an unclosed fence indented no more than this lasts to the end of the text
+_LONGEST = 9  # characters; a longer fence counts as one of this length
 
 
 def fences(lines: Sequence[str]) -> Iterator[Lines]:
-    """The blocks of code between fences, with those, in order."""
-    unclosed: set[str] = set()  # what nothing closes from here on
+    """Yield the fenced code blocks in order, including the lines of their fences."""
+    unclosed: set[str] = set()  # fences that no later line closes
     number = 0
     while number < len(lines):
         end = None
@@ -33,7 +33,7 @@ def fences(lines: Sequence[str]) -> Iterator[Lines]:
 
 
 def _end(lines: Sequence[str], start: int, mark: str) -> int | None:
-    """The line of the fence that closes the one with this mark; None if there is none."""
+    """Return the line that closes the fence with this mark; None if no line does."""
     for number in range(start + 1, len(lines)):
         line = lines[number].strip()
         if line.startswith(mark) and not line.strip(mark[0]):
@@ -42,10 +42,10 @@ def _end(lines: Sequence[str], start: int, mark: str) -> int | None:
 
 
 def outside(lines: Sequence[str]) -> list[str]:
-    """`lines` with nothing in those that are code, so that all others keep their numbers.
+    """Return `lines` with every line of code blank, so that the others keep their numbers.
 
-    What `headings` would take for a fence, or a rule on the first line for that of front matter, is
-    made such that it does not.
+    Lines that `headings` would take for a fence are indented. A first line of `---`, which it
+    would take for front matter, is made blank.
     """
     found = [f"    {line}" if _FENCE_TO_OTHERS.match(line) else line for line in lines] or [""]
     for start, end in fences(lines):

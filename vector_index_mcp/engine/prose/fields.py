@@ -1,4 +1,4 @@
-"""What of a document's chunk is embedded and matched: its text, heading path, title, tags. Pure."""
+"""Makes the words of a document's chunk: of its text, headings, title and tags. Pure."""
 
 from collections.abc import Iterable
 
@@ -7,17 +7,17 @@ from vector_index_mcp.engine.prose.properties import Properties, stem_of
 from vector_index_mcp.engine.prose.stems import stemmed
 from vector_index_mcp.engine.types import Chunk, Entry
 
-# How often a word counts that stands in another field than the text: BM25F by repetition, as in
+# How often the words of each field are repeated beside the text: BM25F by repetition, as in
 # `engine.fields`. Chosen with benchmarks/documents.py.
 TITLE_WEIGHT = 1  # and once more with the headings
 HEADINGS_WEIGHT = 1
 TAGS_WEIGHT = 2
 NAME_WEIGHT = 1
-_FOLDERS = 3  # the nearest ones
+_FOLDERS = 3  # only the nearest ones
 
 
 def entries(key: str, chunks: Iterable[Chunk], properties: Properties) -> tuple[Entry, ...]:
-    """The chunks of the document `key`, ready to be stored."""
+    """Return the chunks of the document `key`, ready to be stored."""
     place = _matched_of_all(key, properties)
     return tuple(
         Entry(
@@ -30,7 +30,7 @@ def entries(key: str, chunks: Iterable[Chunk], properties: Properties) -> tuple[
 
 
 def _matched_of_all(key: str, properties: Properties) -> str:
-    """The words that all chunks of a document are found by."""
+    """Return the words by which all chunks of a document are found."""
     folders = key.rpartition("/")[0].split("/")[1:]  # the first is the collection's name
     titles = " ".join([properties.title, *properties.aliases])
     tags = " ".join(properties.tags)

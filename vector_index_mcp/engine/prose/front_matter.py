@@ -1,8 +1,8 @@
-"""The settings at the top of a text: YAML between `---`, or TOML between `+++`. Pure.
+"""Reads the front matter at the top of a text: YAML between `---`, or TOML between `+++`. Pure.
 
-People write front matter that is no valid YAML (`title: Rust: a tour`), so each key is read by
-itself: a plain value and a list of plain values as they stand, and only what is left by a YAML
-library. A key that cannot be read costs that key alone.
+People write front matter that is not valid YAML (`title: Rust: a tour`), so each key is read by
+itself. Plain values and lists of plain values are read here, and a YAML library reads the rest. A
+key that cannot be read does not affect the others.
 """
 
 import re
@@ -14,9 +14,9 @@ Value: TypeAlias = str | list[str]
 _MOST_LINES = 1_000
 _MOST_VALUES = 256
 _LONGEST_VALUE_CHARS = 1_000
-_MOST_BY_LIBRARY_CHARS = 20_000  # of one text
+_MOST_BY_LIBRARY_CHARS = 20_000  # for all values of a text together
 _INNER = (" ", "\t", "-", "#", "]", "}")
-"""How lines begin that say more about a key, or nothing."""
+"""Lines that begin so continue a key's value, or are comments."""
 _KEY = re.compile(
     r"""(?:([^\W\d][\w .-]{0,60}?)|"([^"\n]{1,60})"|'([^'\n]{1,60})')\s{0,20}:(?:\s+(.*)|)$"""
 )
@@ -28,14 +28,14 @@ _NOTHING = {"", "~", "null", "Null", "NULL"}
 
 
 def split(lines: Sequence[str]) -> tuple[dict[str, Value], int]:
-    """The settings at the top of a text, and how many lines hold them.
+    """Return the front matter of a text, and the first line after it.
 
     Args:
-        lines: Those of the text, without their line feeds.
+        lines: The lines of the text, without their line feeds.
 
     Returns:
-        Keys in lower case with what stands behind them, as text; and the number of the first line,
-        0-based, that belongs to the text itself: 0 if there are no settings.
+        The values by their keys in lower case; and the 0-based number of the first line of the text
+        itself, which is 0 if there is no front matter.
     """
     mark = lines[0].rstrip() if lines else ""
     if mark not in {"---", "+++"}:
@@ -50,17 +50,17 @@ def split(lines: Sequence[str]) -> tuple[dict[str, Value], int]:
 
 
 def _of_toml(lines: Sequence[str]) -> dict[str, Value] | None:
-    """The settings in these lines; None if they are a text."""
+    """Return the values in these lines; None if the lines are ordinary text."""
     import tomllib  # not needed for code
 
     try:
         return _flat(tomllib.loads("\n".join(lines)))
-    except (ValueError, RecursionError):  # no TOML, or numbers beyond reading
+    except (ValueError, RecursionError):  # not TOML, or its numbers are too long
         return {} if any("=" in line for line in lines) else None
 
 
 def _of_yaml(lines: Sequence[str]) -> dict[str, Value] | None:
-    """The settings in these lines; None if they are a text between two rules."""
+    """Return the values in these lines; None if they are ordinary text between two rules."""
     if not _are_settings(lines):
         return None
     found: dict[str, Value] = {}
@@ -75,7 +75,7 @@ def _of_yaml(lines: Sequence[str]) -> dict[str, Value] | None:
             block = "\n".join([first, *rest])[:left]
             left -= len(block)
             value = _by_library(block)
-        if value is None:  # it is broken
+        if value is None:  # it is not valid YAML
             value = _scalar(first.strip("\"'[]{} "))
         if value:
             found[(match[1] or match[2] or match[3]).strip().lower()] = value
@@ -83,18 +83,18 @@ def _of_yaml(lines: Sequence[str]) -> dict[str, Value] | None:
 
 
 def _are_settings(lines: Sequence[str]) -> bool:
-    """Whether most lines at the margin are keys; if as many are not, the first one decides."""
+    """Return whether most unindented lines are keys; if half are, the first one decides."""
     written = [line for line in lines if line.strip()]
     keys = [bool(_KEY.match(line)) for line in written if not line.startswith(_INNER)]
     return not written or 2 * sum(keys) + sum(keys[:1]) > len(keys)
 
 
 def _value(first: str, rest: Sequence[str]) -> Value | None:
-    """What stands behind a key; None if it takes a YAML library to read it.
+    """Return the value of a key; None if only a YAML library can read it.
 
     Args:
-        first: On its own line.
-        rest: The lines below that belong to it, without blank ones.
+        first: The text after the key on its line.
+        rest: The lines below that belong to the key, without blank ones.
     """
     if rest and (not first or first.startswith("#")):
         matches = [_ITEM.match(line) for line in rest[:_MOST_VALUES]]
@@ -108,14 +108,14 @@ def _value(first: str, rest: Sequence[str]) -> Value | None:
 
 
 def _list(texts: Sequence[str]) -> list[str] | None:
-    """The plain values in `texts`; None if one of them is not plain."""
+    """Return the plain values in `texts`; None if one of them is not plain."""
     values = [_scalar(text) for text in texts]
     found = [value for value in values if value]
     return None if None in values else found
 
 
 def _scalar(text: str) -> str | None:
-    """A plain or simply quoted value; None if it takes a YAML library to read it."""
+    """Return a plain or simply quoted value; None if only a YAML library can read it."""
     text = text.strip()
     if match := _QUOTED.match(text):
         return match[2][:_LONGEST_VALUE_CHARS]
@@ -128,14 +128,16 @@ def _scalar(text: str) -> str | None:
 def _by_library(block: str) -> Value | None:
     import yaml  # takes 15 ms to import, and few texts need it
 
-    try:  # all values as they are written: no dates, no numbers, and no merges, which can explode
+    # BaseLoader leaves dates and numbers as they are written, and ignores merge keys, which can
+    # grow without bound.
+    try:
         return _flat(yaml.load(f"key: {block}", yaml.BaseLoader)).get("key", "")
     except (yaml.YAMLError, RecursionError, ValueError, OverflowError, AttributeError, TypeError):
         return None
 
 
 def _flat(values: Mapping[Any, object]) -> dict[str, Value]:
-    """Settings as texts and lists of texts; what is neither is left out."""
+    """Return the values that are texts or lists of texts; others are left out."""
     found: dict[str, Value] = {}
     for key, value in values.items():
         if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Where the links of a Markdown text lead, as it says so. Pure."""
+"""Finds the targets of the links in a Markdown text. Pure."""
 
 import re
 from collections import defaultdict
@@ -10,7 +10,7 @@ LONGEST_LINK_CHARS = 1_000
 
 _TICKS = re.compile(r"(`+)")
 WIKI = re.compile(r"\[\[([^\[\]|#\n]{1,300})(?:[|#][^\[\]\n]{0,300})?\]\]")
-"""A wiki link: its name, and what may follow behind `|` or `#`."""
+"""A wiki link: the name of its target, and an optional part after `|` or `#`."""
 _PATH = r"[^()<>\s]{1,500}(?:\([^()<>\s]{0,99}\)[^()<>\s]{0,99})?"
 _INLINE = re.compile(rf"\]\(\s{{0,9}}(?:<([^<>\n]{{1,500}})>|({_PATH}))")
 _REFERENCE = re.compile(
@@ -20,14 +20,14 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{1,20}:")
 
 
 def links_in(lines: Iterable[str]) -> tuple[str, ...]:
-    """The targets of links to other documents, in order, each once; none to places in the web.
+    """Return the targets of links to other documents, in order, each once; no links to the web.
 
     Args:
-        lines: Those of the text that stand outside of fences. What stands in code is no link.
+        lines: The lines of the text outside of fenced code. Links in inline code are ignored.
 
     Returns:
-        Names of wiki links as they stand, behind `[[`; paths of other links, decoded, without
-        what follows `#` or `?`.
+        For a wiki link, `[[` and the name as it is written; for another link, the decoded path
+        without `#` or `?` and what follows.
     """
     found: dict[str, None] = {}
     for line in lines:
@@ -39,8 +39,8 @@ def links_in(lines: Iterable[str]) -> tuple[str, ...]:
 
 
 def _without_code(line: str) -> str:
-    """`line` without what stands between two runs of as many backticks."""
-    pieces = _TICKS.split(line)  # every other one is a run
+    """Return `line` without inline code, which stands between equal runs of backticks."""
+    pieces = _TICKS.split(line)  # every other piece is a run of backticks
     places: defaultdict[str, list[int]] = defaultdict(list)
     for index in range(len(pieces) - 2, 0, -2):
         places[pieces[index]].append(index)

@@ -1,6 +1,6 @@
-"""Paragraphs to chunks: along lines, and within a long line along its sentences. Pure.
+"""Cuts paragraphs into chunks along lines, and long lines along sentences. Pure.
 
-Many people write a paragraph as one line, which is longer than a chunk.
+Many people write a paragraph as one line, which may be longer than a chunk.
 """
 
 import re
@@ -9,14 +9,14 @@ from collections.abc import Iterator
 from vector_index_mcp.engine.chunk.lines import cut_lines
 from vector_index_mcp.engine.types import Chunk
 
-# A sentence ends behind white space that no lower-case letter follows: `e.g. this` goes on.
+# A sentence ends only if no lower-case letter follows the white space: `e.g. this` goes on.
 _END = re.compile(r"""(?<!\d)[.!?…]["'”’»)\]*_]{0,3}\s++(?![a-z])|[。！？]["'”’»」』）]{0,3}\s*+""")
-_FEWEST_CHARS = 20  # in a shorter chunk, there is nothing to choose from
-_OF_ENDS = 3  # characters: a line feed behind a piece, and what ends its line
+_FEWEST_CHARS = 20  # for shorter chunks, sentences do not matter
+_OF_ENDS = 3  # characters: a line feed after a piece, and the line's own ending
 
 
 def cut_paragraphs(text: str, max_chars: int) -> list[Chunk]:
-    """Cut `text` as `cut_lines` does, but a long line where a sentence or at least a word ends."""
+    """Cut `text` as `cut_lines` does, but cut long lines where a sentence or a word ends."""
     lines = text.split("\n")
     if max_chars < _FEWEST_CHARS or max(map(len, lines)) < max_chars:
         return cut_lines(text, max_chars)
@@ -27,7 +27,7 @@ def cut_paragraphs(text: str, max_chars: int) -> list[Chunk]:
         found = [*_pieces(ended, max_chars)]
         pieces += found
         numbers += [number] * len(found)
-    # Where they are cut as lines of their own, the text is.
+    # `cut_lines` cuts the pieces as if they were lines; the text is cut at the same places.
     apart = "".join(piece if piece.endswith("\n") else f"{piece}\n" for piece in pieces[:-1])
     return [
         Chunk(
@@ -40,7 +40,10 @@ def cut_paragraphs(text: str, max_chars: int) -> list[Chunk]:
 
 
 def _pieces(line: str, max_chars: int) -> Iterator[str]:
-    """`line` whole, or cut where a sentence ends, else where a word ends, else anywhere."""
+    """Yield `line`, cut into pieces if it is too long.
+
+    It is cut after a sentence; if none fits, after a word; if none fits, anywhere.
+    """
     if len(line) <= max_chars:
         if line:
             yield line

@@ -1,4 +1,4 @@
-"""What is known of a text as a whole: its title, tags, dates, and where its links lead. Pure."""
+"""Finds the properties of a document: its title, tags, dates, and the targets of links. Pure."""
 
 import json
 import re
@@ -15,7 +15,7 @@ LONGEST_TITLE_CHARS = 300
 _MOST_TAGS = 100
 _LONGEST_TAG_CHARS = 100
 _TITLE_LEVELS = 2
-"""Headings of these levels can be a text's title; deeper ones are sections of something."""
+"""A heading of these levels can be a text's title; a deeper one is only a section's."""
 _DATE = re.compile(r"(?<!\d)([0-9]{4})-([0-9]{2})-([0-9]{2})(?!\d)")
 _TAG_KEYS = ("tags", "tag", "keywords", "categories")
 _CREATED_KEYS = ("date", "created", "published")
@@ -24,26 +24,27 @@ _UPDATED_KEYS = ("updated", "modified", "lastmod", "last_modified")
 
 @dataclass(frozen=True, slots=True)
 class Properties:
-    """What is known of a text as a whole."""
+    """The properties of a document."""
 
     title: str
     tags: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
     """Other titles, by which links may name it."""
     created: str = ""
-    """A date, YYYY-MM-DD; empty if the text says none, nor its name."""
+    """A date, YYYY-MM-DD; empty if neither the front matter nor the file name has one."""
     updated: str = ""
+    """The same, of the last change; empty if the front matter has none."""
     links: tuple[str, ...] = ()
-    """As `links.links_in` finds them."""
+    """The targets that `links.links_in` finds."""
 
     def dumped(self) -> str:
-        """As JSON, as it is stored."""
+        """Return the properties as JSON, for the index."""
         values = {name: value for name, value in asdict(self).items() if value}
         return json.dumps(values, ensure_ascii=False)
 
     @classmethod
     def loaded(cls, stored: str, key: str) -> Self:
-        """What `dumped` has stored of the text `key`; what its name says if that is nothing."""
+        """Return the properties that `dumped` stored; a missing title is made from `key`."""
         try:
             values = json.loads(stored) if stored else {}
         except (ValueError, RecursionError):
@@ -61,18 +62,15 @@ class Properties:
 
 
 def properties_of(key: str, text: str, language: str) -> tuple[Properties, int]:
-    """What is known of a text, and on which line it begins behind its front matter.
+    """Return the properties of a text, and its first line after the front matter, 0-based.
 
     The title is that of the front matter, else the first heading of the first two levels, else
     the name of the file without its extension.
 
     Args:
-        key: The file's.
-        text: All of it.
-        language: As `files.language` calls it.
-
-    Returns:
-        The line is 0-based.
+        key: The file's key.
+        text: The whole text.
+        language: Its language, by the name in `files.language`.
     """
     lines = text.split("\n")
     values, first = split(lines) if language == "markdown" else ({}, 0)
@@ -91,13 +89,13 @@ def properties_of(key: str, text: str, language: str) -> tuple[Properties, int]:
 
 
 def stem_of(key: str) -> str:
-    """The name of the file `key` without its extension."""
+    """Return the name of the file `key` without its extension."""
     name = key.rpartition("/")[2]
     return name.rpartition(".")[0] or name
 
 
 def _named(key: str) -> str:
-    """What a text without a title is called."""
+    """Return the title for a text that has none."""
     return _cleaned(stem_of(key), LONGEST_TITLE_CHARS) or _encodable(key)
 
 
@@ -107,7 +105,7 @@ def _first_heading(lines: Sequence[str], language: str) -> str:
 
 
 def _tags(values: Mapping[str, Value]) -> list[str]:
-    """Tags without their `#`; a text of them is split at commas, or at spaces if it has none."""
+    """Return the tags without their `#`; a string is split at commas, else at spaces."""
     tags = []
     for key in _TAG_KEYS:
         value = values.get(key, "")
@@ -129,7 +127,7 @@ def _all(values: Mapping[str, Value], keys: Sequence[str]) -> list[str]:
 
 
 def _date(text: str) -> str:
-    """The first date in `text`, if it is one of a calendar as far as its numbers go."""
+    """Return the first YYYY-MM-DD in `text` with a possible month and day; else an empty string."""
     match = _DATE.search(text)
     is_date = match is not None and 1 <= int(match[2]) <= 12 and 1 <= int(match[3]) <= 31
     return match[0] if match is not None and is_date else ""
@@ -144,16 +142,16 @@ def _text(value: object) -> str:
 
 
 def _distinct(texts: Iterable[str], most: int, longest: int) -> tuple[str, ...]:
-    """At most `most` different texts, cleaned."""
+    """Return at most `most` different texts, cleaned."""
     cleaned = (_cleaned(text, longest) for text in texts)
     return tuple(dict.fromkeys(filter(None, cleaned)))[:most]
 
 
 def _cleaned(text: str, longest: int) -> str:
-    """`text` on one line, with one space between any two words, and not longer than `longest`."""
+    """Return `text` on one line, with single spaces, and at most `longest` characters long."""
     return _encodable(" ".join(text.split())[:longest].rstrip())
 
 
 def _encodable(text: str) -> str:
-    """`text` with `?` for what is no character: YAML, JSON and names of files can have that."""
+    """Return `text` with `?` for lone surrogates, which YAML, JSON and file names may contain."""
     return text.encode("utf-8", "replace").decode("utf-8")

@@ -1,6 +1,6 @@
-"""The candidates of both searches to one ranking of documents. Pure.
+"""Ranks documents by the candidates of both searches. Pure.
 
-What each step is worth is measured by benchmarks/documents.py.
+benchmarks/documents.py measures what each step is worth.
 """
 
 import math
@@ -12,54 +12,54 @@ import numpy as np
 from vector_index_mcp.engine.types import Candidate, Hit, StoredChunk, Vector, Vectors
 
 CANDIDATES = 100
-"""Chunks asked of each search, at least."""
+"""The fewest chunks to take from each search."""
 RERANKED = 30
-"""Documents whose own score is blended with a reranker's, or with that of their neighbours."""
+"""How many documents get their score blended with a reranker's or with their neighbours'."""
 _RRF_K = 60  # Cormack, Clarke, Büttcher, Reciprocal Rank Fusion (SIGIR 2009)
 _WEIGHT_OF_QUERY, _WEIGHT_OF_VARIANT = 2.0, 1.0
-_SMOOTHED = 60  # chunks that lend each other their scores
-_NEIGHBOURS = 5
-# What a document's own score counts for, by its rank after fusion.
+_SMOOTHED = 60  # how many of the best chunks lend each other their scores
+_NEIGHBOURS = 5  # how many chunks lend their scores to each
+# The share of a document's own score, by its rank after fusion: (up to rank, share).
 _SHARES = ((3, 0.75), (10, 0.60), (RERANKED, 0.40))
-_TOO_LONG = 2.0  # for a part of a vector: those of ours are of unit length
-_WORDS_WEIGHT = 1.5  # of full text beside meaning, once both are on one scale
+_TOO_LONG = 2.0  # a vector with a number this large is broken: all have unit length
+_WORDS_WEIGHT = 1.5  # of full text compared with meaning, once both are on one scale
 SHARE_OF_MEANING = 1 / (1 + _WORDS_WEIGHT)
-"""Of the highest score: what a chunk has whose vector is the query's, and none of its words."""
-# A word that stands in a chunk of usual length adds about its IDF to a BM25 score. The IDF of a
-# query's words is about half of ln(1 + chunks), and BM25 saturates at k1 + 1 = 2.2 times that.
+"""The score of a chunk whose vector equals the query's, but which has none of its words."""
+# A word in a chunk of usual length adds about its IDF to a BM25 score. The IDF of a query's words
+# is about half of ln(1 + chunks), and BM25 saturates at k1 + 1 = 2.2 times the IDF.
 _SATURATED = 2.2 * 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One wording of a query, and what the two searches found for it."""
+    """One wording of a query, and the candidates that both searches found for it."""
 
     words: int
-    """How many were looked for, with repeats."""
+    """How many words were searched for, with repeats."""
     lexical: Sequence[Candidate]
-    """Of full-text search, best first."""
+    """The candidates of full-text search, best first."""
     semantic: Sequence[Candidate]
-    """Of vector search, best first."""
+    """The candidates of vector search, best first."""
     vector: Vector
 
 
 def by_words(candidates: Iterable[Candidate]) -> list[Hit]:
-    """Documents by the BM25 score b of their best chunk, as b / (1 + b)."""
+    """Rank documents by the BM25 score b of their best chunk; the hit's score is b / (1 + b)."""
     found = ((hit.chunk, max(hit.score, 0.0)) for hit in _best(candidates))
     return [Hit(chunk, score / (1 + score)) for chunk, score in found]
 
 
 def by_meaning(candidates: Iterable[Candidate]) -> list[Hit]:
-    """Documents by the cosine of their best chunk; one below 0 counts as 0."""
+    """Rank documents by the cosine of their best chunk; a negative cosine counts as 0."""
     return [Hit(hit.chunk, min(max(hit.score, 0.0), 1.0)) for hit in _best(candidates)]
 
 
 class Fusion:
-    """Documents by words and meaning together.
+    """Ranks documents by words and meaning together.
 
-    Reciprocal rank fusion says which are the best 30, and in which order. A chunk's own score is
-    its cosine plus its BM25 score on the same scale. Beside it counts what a reranker says, or
-    else what the chunks say that are most like it, for texts alike answer the same questions: the
+    Reciprocal rank fusion chooses and orders the best 30. A chunk's own score is its cosine plus
+    its BM25 score on the same scale. It is blended with the score of a reranker or, without one,
+    with the scores of the most similar chunks, because similar texts answer the same questions: the
     cluster hypothesis, Jardine and van Rijsbergen, The Use of Hierarchic Clustering in Information
     Retrieval (1971).
     """
@@ -67,20 +67,20 @@ class Fusion:
     def __init__(
         self, variants: Sequence[Variant], vectors: Mapping[str, Vector], chunks_in_index: int
     ) -> None:
-        """Fuse what was found.
+        """Fuse the candidates.
 
         Args:
-            variants: The first one is the query itself.
-            vectors: Of the chunks that were found and have one, by document_id.
-            chunks_in_index: How many there are.
+            variants: The wordings of the query; the first one is the query itself.
+            vectors: The vectors of the candidates that have one, by document_id.
+            chunks_in_index: How many chunks the index has.
         """
         found = _newest(c for v in variants for c in (*v.lexical, *v.semantic))
         by_id = {c.chunk.document_id: c.chunk for c in found}
-        chunks = dict(sorted(by_id.items()))  # so that sums do not depend on the searches' order
+        chunks = dict(sorted(by_id.items()))  # so that sums do not depend on the order
         self._best: dict[str, Hit] = {}
         self._lent: dict[str, float] = {}
         if chunks:
-            # What has just been saved has no vector yet, and is found by its words.
+            # A chunk that was just saved has no vector yet; only its words found it.
             without = np.zeros_like(variants[0].vector)
             usable = {id_: v for id_, v in vectors.items() if np.abs(v).max() < _TOO_LONG}
             matrix = np.stack([usable.get(id_, without) for id_ in chunks])
@@ -91,23 +91,23 @@ class Fusion:
 
     @property
     def fused(self) -> list[Hit]:
-        """The best chunk of each document, in the order of the fusion."""
+        """The best chunk of each document, in the order of the fusion, with its own score."""
         return [self._best[key] for key in self._order]
 
     @property
     def to_rerank(self) -> list[Hit]:
-        """Those that a reranker may judge."""
+        """The hits that a reranker may judge."""
         return self.fused[:RERANKED]
 
     def ranked(self, judged: Mapping[str, float] | None = None) -> list[Hit]:
-        """All documents, best first, with scores from 1 down to 0.
+        """Return all documents, best first, with scores from 1 down to 0.
 
         Args:
-            judged: What a reranker says of those `to_rerank`, 0 to 1, by key; None without one.
+            judged: A reranker's scores of `to_rerank`, 0 to 1, by key; None without a reranker.
         """
         if not self._order:
             return []
-        scale = 1 + _WORDS_WEIGHT  # the highest score of its own that a chunk can have
+        scale = 1 + _WORDS_WEIGHT  # the highest own score that a chunk can have
         lent = self._lent
         if judged is not None:
             lent = {key: scale * score for key, score in judged.items()}
@@ -119,7 +119,7 @@ class Fusion:
             blended.append(Hit(hit.chunk, score))
         blended.sort(key=_place)
         rest, last = self.fused[RERANKED:], blended[-1].score
-        for rank, hit in enumerate(rest, 1):  # below all that was reranked
+        for rank, hit in enumerate(rest, 1):  # all below the reranked ones
             blended.append(Hit(hit.chunk, last * (1 - rank / (len(rest) + 1))))
         return [Hit(hit.chunk, min(max(hit.score / scale, 0.0), 1.0)) for hit in blended]
 
@@ -127,10 +127,10 @@ class Fusion:
 def _own_scores(
     variants: Sequence[Variant], ids: Sequence[str], matrix: Vectors, chunks_in_index: int
 ) -> Vectors:
-    """For each chunk, cosine and BM25 together, over all variants.
+    """Return the own score of each chunk: cosine plus BM25, averaged over all variants.
 
-    Neither is stretched to the range that it has among the candidates: where the best match of
-    words is poor, words have little say.
+    Neither is stretched to its range among the candidates. So if even the best match of words is
+    poor, words count little.
     """
     total, weights = np.zeros(len(ids), np.float32), 0.0
     for number, variant in enumerate(variants):
@@ -145,7 +145,7 @@ def _own_scores(
 
 
 def _lent_scores(chunks: Sequence[StoredChunk], own: Vectors, matrix: Vectors) -> dict[str, float]:
-    """By document, the mean score of the chunks that are most like its own, by likeness."""
+    """Return, by document, the mean score of the most similar chunks, weighted by similarity."""
     order = np.argsort(-own, kind="stable")[:_SMOOTHED]
     lenders, scores, vectors = [chunks[n] for n in order], own[order], matrix[order]
     if len(lenders) > 1:
@@ -161,7 +161,7 @@ def _lent_scores(chunks: Sequence[StoredChunk], own: Vectors, matrix: Vectors) -
 
 
 def _fused(variants: Sequence[Variant]) -> list[str]:
-    """The keys of all documents found, by reciprocal rank fusion."""
+    """Return the keys of all documents found, ordered by reciprocal rank fusion."""
     scores: dict[str, float] = {}
     for number, variant in enumerate(variants):
         weight = _WEIGHT_OF_VARIANT if number else _WEIGHT_OF_QUERY
@@ -179,7 +179,7 @@ def _scored(chunks: Iterable[StoredChunk], scores: Vectors) -> list[Hit]:
 
 
 def _best(candidates: Iterable[Candidate]) -> list[Hit]:
-    """The best chunk of each document in its newest generation, best first."""
+    """Return the best chunk of each document, best first; only its newest revision counts."""
     best: dict[str, Hit] = {}
     for chunk, score in ((c.chunk, c.score) for c in _newest(candidates)):
         known = best.get(chunk.key)
@@ -189,13 +189,13 @@ def _best(candidates: Iterable[Candidate]) -> list[Hit]:
 
 
 def _is_better(score: float, chunk: StoredChunk, known: Hit) -> bool:
-    """Whether a chunk comes before one of the same document; of equals, the first one does."""
+    """Return whether a chunk is better than `known`; of equals, the earlier one is."""
     is_earlier = chunk.chunk_index < known.chunk.chunk_index
     return score > known.score or (score == known.score and is_earlier)
 
 
 def _newest(candidates: Iterable[Candidate]) -> list[Candidate]:
-    """Those of each document's newest generation, without scores that are no numbers."""
+    """Return the candidates of each document's newest revision whose score is finite."""
     candidates = [*candidates]
     newest: dict[str, int] = {}
     for candidate in candidates:

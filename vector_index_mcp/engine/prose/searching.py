@@ -1,4 +1,4 @@
-"""Both searches for one wording of a query, and what several of them find, fused."""
+"""Runs both searches for each wording of a query, and fuses what they find."""
 
 from collections.abc import Sequence
 
@@ -11,13 +11,13 @@ from vector_index_mcp.engine.types import Filters, Vector
 async def variant(
     store: Store, stems: Sequence[str], vector: Vector, most: int, filters: Filters
 ) -> Variant:
-    """What both searches find for one wording.
+    """Search for one wording by words and by meaning.
 
     Args:
-        store: Where to look.
-        stems: Of its words.
-        vector: What it means.
-        most: Chunks of each search.
+        store: The store to search.
+        stems: The stems of the wording's words.
+        vector: The wording's embedding.
+        most: How many chunks of each search at most.
         filters: Which chunks count.
 
     Raises:
@@ -35,11 +35,11 @@ async def variant(
 
 
 async def fused(store: Store, variants: Sequence[Variant], chunk_count: int) -> Fusion:
-    """What was found for all wordings together.
+    """Fuse the candidates of all wordings.
 
     Args:
-        store: Where it was found.
-        variants: The first is the query itself.
+        store: The store that was searched.
+        variants: The wordings; the first is the query itself.
         chunk_count: How many chunks the index has.
 
     Raises:

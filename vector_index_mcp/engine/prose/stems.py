@@ -1,7 +1,7 @@
-"""Words as full-text search compares them in prose: without their endings. Pure.
+"""Stems words of prose for full-text search. Pure.
 
-`engine.words` splits and spells them; an English stemmer cuts off the endings of those in ASCII.
-Words of other languages in Latin letters lose an ending now and then, in texts and queries alike.
+`engine.words` splits a text into words; an English stemmer cuts off the endings of words in ASCII.
+It sometimes shortens words of other languages as well, but in texts and queries alike.
 """
 
 from typing import TYPE_CHECKING
@@ -11,11 +11,11 @@ from vector_index_mcp.engine.words import asked_words, spelled_out
 if TYPE_CHECKING:
     from Stemmer import Stemmer
 
-_MOST_KEPT = 200_000  # 20 MB; a large collection has so many distinct words
+_MOST_KEPT = 200_000  # as many distinct words as a large collection has; 20 MB
 
 
 class _Stems(dict[str, str]):
-    """The stem of each word met so far."""
+    """A cache of stems by word."""
 
     def __init__(self) -> None:
         self._stemmer: Stemmer | None = None
@@ -37,15 +37,15 @@ _STEMS = _Stems()
 
 
 def stemmed(text: str) -> str:
-    """The stems of the words of `text`, in their order, with a space between any two."""
+    """Return the stems of the words of `text`, in order, in one string with spaces between them."""
     return " ".join(map(_STEMS.__getitem__, spelled_out(text).split()))
 
 
 def stems_of(text: str) -> list[str]:
-    """The stems of the words of `text`, in their order."""
+    """Return the stems of the words of `text`, in order."""
     return stemmed(text).split()
 
 
 def asked_stems(query: str) -> list[str]:
-    """The stems of a query, without words that only carry its grammar; repeats count."""
+    """Return the stems of a query's words, with repeats but without stop words."""
     return [_STEMS[word] for word in asked_words(query)]

@@ -1,6 +1,6 @@
 """The index on disk: two LanceDB tables and a manifest. The only importer of lancedb.
 
-Importing it takes 0.4 s (lancedb does), so nothing that answers `initialize` does.
+Importing it takes 0.4 s, because lancedb does. So nothing that answers `initialize` imports it.
 """
 
 from vector_index_mcp.engine.store import lean_lancedb

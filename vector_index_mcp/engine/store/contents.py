@@ -1,4 +1,4 @@
-"""What the rows of one generation hold, for whoever gives it to other machines or compares it."""
+"""Reads the rows of one generation, for publishing them to other machines or comparing them."""
 
 from collections.abc import Iterable
 
@@ -19,7 +19,7 @@ class Contents:
         self._dimension = dimension
 
     async def hashes(self) -> dict[str, list[str]]:
-        """By file, the chunk_hash of every chunk that has a vector."""
+        """Return, by file, the chunk_hash of every chunk that has a vector."""
         if self._dimension is None:
             return {}
         with self._reach.asked("reading"):
@@ -32,7 +32,7 @@ class Contents:
         return found
 
     async def vectors(self, keys: Iterable[str]) -> dict[str, Vector]:
-        """The embeddings of the chunks of `keys`, by chunk_hash; without those that have none."""
+        """Return the vectors of the chunks of `keys`, by chunk_hash, as far as they have any."""
         if self._dimension is None:
             return {}
         with self._reach.asked("reading"):
@@ -41,7 +41,7 @@ class Contents:
         return schema.vectors_by(rows, "chunk_hash")
 
     async def claims(self, keys: Iterable[str]) -> dict[str, list[Claim]]:
-        """What the rows of `keys` say, without their vectors, by file and in order."""
+        """Return the rows of `keys` without their vectors, by file and in order."""
         with self._reach.asked("reading"):
             query = self._chunks.query().where(is_among("file_path", keys))
             return schema.claims(await query.select(schema.CLAIM_COLUMNS).to_arrow())

@@ -1,11 +1,11 @@
-"""LanceDB's errors as ours.
+"""Translates LanceDB's errors into ours.
 
-LanceDB raises ValueError for arguments and schemas and a bare RuntimeError for everything that
-happens on disk, so only the text of an error shows its kind. An error of the operating system is
-certain: its number is in the text. Certain words prove damage, but their absence does not disprove
-it. An error that is neither stays an open question; a second one in a row answers it
-(`indexing.live`). Of an index that is not on this machine, nothing proves damage: a file that is
-not found there may have been tidied up by another machine a moment ago.
+LanceDB raises ValueError for arguments and schemas, and a bare RuntimeError for everything that
+happens on disk, so only the text of an error shows its kind. Errors of the operating system are
+certain, because the text has their number. Some words prove damage, but without them there may be
+damage all the same. An error of neither kind may pass; if a second one follows, `indexing.live`
+takes the index for damaged. For an index on another machine, no error proves damage: a missing file
+may have been tidied up by another machine a moment ago.
 """
 
 import errno
@@ -25,7 +25,7 @@ from vector_index_mcp.errors import (
 from vector_index_mcp.objects.faults import quotable, reason_in
 
 _SYSTEM_ERROR = re.compile(r"\(os error (\d{1,5})\)")
-# What may pass, or be changed by a person, without anything being wrong with the index.
+# Errors that may pass, or that a person can mend; the index is not at fault.
 _REASONS = {
     errno.ENOSPC: "the disk is full; free some space, indexing goes on by itself",
     errno.EROFS: "the folder is read-only",
@@ -54,7 +54,7 @@ _WORDS_OF_ERRORS = {
 }
 _UNREACHED = ("error sending request", "Retry", "timed out", "connect")
 _TOO_MANY, _ITS_OWN_FAULT = 429, 500  # of HTTP
-# What Lance says of a commit that was begun before another writer's turn.
+# Lance refuses a commit that was begun before another writer's turn with these words.
 _OUTRUN = ("Incompatible transaction", "incompatible with concurrent transaction")
 _DAMAGE = (
     "Invalid range",
@@ -73,12 +73,12 @@ _DAMAGE = (
 
 @contextmanager
 def translated(action: str, uri: str = "", seconds: float | None = None) -> Iterator[None]:
-    """Turn what LanceDB raises while we are `action` (as in "writing") into StoreError.
+    """Turn LanceDB's errors in this context into StoreError.
 
     Args:
-        action: What is being done.
+        action: What is being done, as in "writing", for the message.
         uri: Where the index lies.
-        seconds: How long that may take; None for an index on this machine, which always answers.
+        seconds: The time limit; None for an index on this machine, which always answers.
     """
     try:
         with nullcontext() if seconds is None else anyio.fail_after(seconds):
@@ -94,7 +94,7 @@ def translated(action: str, uri: str = "", seconds: float | None = None) -> Iter
         kind = DamagedIndexError if any(part in text for part in _DAMAGE) else StoreError
         raise kind(f"{action} the index failed: {summary}", Problem.INDEX_DAMAGED) from error
     except BaseException as error:
-        # A panic inside lance reaches Python as an exception that is not an Exception.
+        # A panic inside lance is raised in Python as a BaseException that is not an Exception.
         if type(error).__name__ in {"RustPanic", "PanicException"}:
             words = f"{action} the index failed inside LanceDB: {error}"
             raise DamagedIndexError(words, Problem.INDEX_DAMAGED) from error
@@ -102,7 +102,7 @@ def translated(action: str, uri: str = "", seconds: float | None = None) -> Iter
 
 
 def _of_remote(action: str, uri: str, error: Exception) -> StoreError:
-    """What `error` means for an index that does not lie on this machine."""
+    """Return our error for an `error` of an index that is not on this machine."""
     text, failed = str(error), f"{action} the index at {uri} failed"
     if uri.startswith("db://"):
         return _of_server(failed, error)
@@ -116,7 +116,7 @@ def _of_remote(action: str, uri: str, error: Exception) -> StoreError:
 
 
 def _of_server(failed: str, error: Exception) -> StoreError:
-    """The same for a server of LanceDB's own, whose answers are never quoted either."""
+    """Return our error for an `error` of LanceDB's own server; its answers are never quoted."""
     status, text = getattr(error, "status_code", None), str(error)
     if status in {401, 403} or "api_key" in text:
         words = "it wants a key" if status is None else f"it refuses the key (HTTP {status})"
@@ -126,12 +126,12 @@ def _of_server(failed: str, error: Exception) -> StoreError:
     is_silent = isinstance(error, TimeoutError) or any(sign in text for sign in _UNREACHED)
     if is_silent or (status is not None and (status == _TOO_MANY or status >= _ITS_OWN_FAULT)):
         return StorageError(f"{failed}: it does not answer", Problem.LANCEDB_SILENT)
-    said = quotable(text) if status is None else f"HTTP {status}"
-    return StoreError(f"{failed}: {said}", Problem.INDEX_UNREADABLE)
+    reason = quotable(text) if status is None else f"HTTP {status}"
+    return StoreError(f"{failed}: {reason}", Problem.INDEX_UNREADABLE)
 
 
 def _system_error(error: Exception, text: str) -> int | None:
-    """The number of the system's error that `error` comes from, if it is one of _REASONS."""
+    """Return the number of the system error behind `error`, if it is one of _REASONS."""
     numbers = [int(number) for number in _SYSTEM_ERROR.findall(text)]
     if isinstance(error, OSError) and error.errno is not None:
         numbers.append(error.errno)

@@ -1,26 +1,29 @@
 """Keeps a writer whose turn is over from finishing what it has begun.
 
-On object storage a writer may be stopped anywhere, also in the middle of a commit, and go on after
-another machine has taken its place. Against that the new one restores each table to the version
-that it has: Lance then refuses every commit that was begun before (appends, deletions, updates,
-merges, maintenance, new indices), whenever it arrives. It refuses neither an overwriting, which
-nobody does here, nor the making and removing of tables; so tables have the number of a turn in
-their names, and nobody removes those of later turns (`index`).
+On object storage a writer may be suspended anywhere, even in the middle of a commit, and resume
+after another machine has taken its place. To prevent that, the new writer restores each table to
+its own current version. Lance then refuses every commit that was begun before (appends, deletions,
+updates, merges, maintenance, new indices), whenever it arrives.
+
+Lance does not refuse an overwrite, which this program never does, nor the creation and removal of
+tables. So a table's name contains the number of the writer's turn, and nobody removes tables of
+later turns (`index`).
 """
 
 import lancedb
 
 _MOST_TRIES = 10
 TURN = 1_000_000
-"""So many generations of tables can be made in one turn."""
+"""How many generations of tables can be made in one turn."""
 
 
 async def fence(table: lancedb.AsyncTable) -> None:
-    """Have Lance refuse whatever was begun before on a table; its rows stay as they are.
+    """Make Lance refuse all commits to a table that were begun before; its rows stay as they are.
 
-    What was committed between the look at the version and its restoring is undone by that; so it
-    is restored then. The same heals what this very process has undone if it was stopped before its
-    restoring, which nothing refuses, and woke up in another one's turn.
+    If somebody commits between the reading of the version and its restoring, the restoring undoes
+    that commit; so the newest version before it is restored next. That also helps if this process
+    was suspended here and woke up in another writer's turn: nothing refuses its restoring, which
+    undoes that writer's commits until they are restored the same way.
     """
     latest = version = await table.version()
     for _ in range(_MOST_TRIES):
@@ -29,14 +32,14 @@ async def fence(table: lancedb.AsyncTable) -> None:
         if restored == latest + 1:
             return
         latest, version = restored, restored - 1
-    raise RuntimeError("somebody commits to the table all the time")
+    raise RuntimeError("another process keeps committing to the table")
 
 
 def first_generation(turn: int | None) -> int:
-    """The number of the first tables that are made in a turn; pure."""
+    """Return the generation of the first tables of a turn; pure."""
     return (turn or 0) * TURN
 
 
 def may_be_dropped(generation: int, turn: int | None) -> bool:
-    """Whether tables are of this turn or an earlier one; pure."""
+    """Return whether tables are of this turn or an earlier one; pure."""
     return turn is None or generation < first_generation(turn + 1)

@@ -1,8 +1,7 @@
-"""A table `chunks` that another machine wrote: its files, and whether its rows can be ours.
+"""Checks a table `chunks` that another machine wrote: its files and its rows.
 
-Lance's reader was not made for files that are made to harm: what another machine wrote is read in a
-process of its own (`examine`) before anybody else opens it. Whether texts are true is not asked
-here.
+Lance's reader was not made for malicious files, so a process of its own reads such a table
+(`examine`) before any other process opens it. Whether the texts are true is checked elsewhere.
 """
 
 import re
@@ -18,9 +17,9 @@ from vector_index_mcp.engine.store.tables import connect, table_names
 from vector_index_mcp.errors import DamagedIndexError
 
 TABLE = f"{table_names(0)[0]}.lance"
-"""The folder of the table, in an index that is as new."""
-# What a version of a table consists of. Its transactions and its hint at the newest version are
-# not needed to read it.
+"""The name of the table's folder in an index that was never rebuilt."""
+# The files of a table. Lance also writes transactions and a hint at the newest version, which are
+# not needed for reading.
 _PART = re.compile(
     r"_versions/[0-9]{1,20}\.manifest"
     r"|data/[0-9a-zA-Z_-]{1,100}\.lance"
@@ -30,19 +29,19 @@ _PART = re.compile(
 _INDICES = {"file_path", "document_id", "search_text", "vector"}
 _LARGEST_REVISION = 1 << 40
 _LARGEST_TEXT_BYTES = 1_000_000
-_LENGTH_TOLERANCE = 1e-3  # of a vector's length, which is 1
+_LENGTH_TOLERANCE = 1e-3  # how far a vector's length may be from 1
 _ROWS_AT_ONCE = 8_192
 
 
 def is_part(path: str) -> bool:
-    """Whether a file of that path, with slashes, can be one of a table's. Pure."""
+    """Return whether a file of that path, with slashes, can be part of a table. Pure."""
     return _PART.fullmatch(path) is not None
 
 
 def parts_of(table: Path) -> list[str]:
-    """The paths of the files in the folder of a table that its newest version may need.
+    """Return the paths of the files that the newest version of a table may need.
 
-    Once older versions were dropped, these are the ones that it does need.
+    If older versions were dropped before, it needs all of them.
     """
     found = (path.relative_to(table).as_posix() for path in table.rglob("*") if path.is_file())
     parts = sorted(filter(is_part, found))
@@ -52,14 +51,14 @@ def parts_of(table: Path) -> list[str]:
 
 
 async def examine(uri: str, dimension: int | None) -> int:
-    """Read every row of the table in the folder `uri`; how many there are.
+    """Read every row of the table in the folder `uri`, and return how many there are.
 
     Args:
-        uri: The folder of an index; nothing but the table needs to be there.
-        dimension: Of the vectors; None if there are to be none.
+        uri: The folder of an index; it needs to contain only the table.
+        dimension: The expected length of the vectors; None if there must be none.
 
     Raises:
-        DamagedIndexError: If it cannot be read, or is no table of ours.
+        DamagedIndexError: If the table cannot be read, or this program could not have made it.
     """
     expected = schema.CHUNKS
     if dimension is not None:
@@ -72,7 +71,7 @@ async def examine(uri: str, dimension: int | None) -> int:
         if not (await table.schema()).equals(expected):
             raise DamagedIndexError("its columns are not those of an index")
         if {name for index in await table.list_indices() for name in index.columns} - _INDICES:
-            raise DamagedIndexError("it has an index that none of ours has")
+            raise DamagedIndexError("it has an index over a column that we never index")
         async for batch in await table.query().to_batches(max_batch_length=_ROWS_AT_ONCE):
             _check(batch)
             count += batch.num_rows
@@ -95,7 +94,7 @@ def _check(rows: pa.RecordBatch) -> None:
         if (pc.max(pc.binary_length(rows.column(name))).as_py() or 0) > _LARGEST_TEXT_BYTES:
             raise DamagedIndexError("a text is longer than any of ours")
     if not np.isfinite(rows.column("last_modified_timestamp").to_numpy()).all():
-        raise DamagedIndexError("a time is none")
+        raise DamagedIndexError("a time is not a number")
     _check_vectors(rows)
 
 
@@ -109,7 +108,7 @@ def _check_vectors(rows: pa.RecordBatch) -> None:
         vectors = present.flatten().to_numpy().reshape(len(present), -1)
         lengths = np.linalg.norm(vectors, axis=1) if len(present) else np.ones(1)
         is_right = column.is_valid().equals(embedded) and bool(
-            (np.abs(lengths - 1) <= _LENGTH_TOLERANCE).all()  # not so for what is no number
+            (np.abs(lengths - 1) <= _LENGTH_TOLERANCE).all()  # false for NaN
         )
     if not is_right:
-        raise DamagedIndexError("a vector is none")
+        raise DamagedIndexError("a vector is missing, or its length is not 1")

@@ -1,4 +1,4 @@
-"""What the table `chunks` holds of each file, counted. Pure."""
+"""Counts the rows of each file in the table `chunks`. Pure."""
 
 from collections import Counter
 
@@ -8,11 +8,11 @@ from vector_index_mcp.engine.types import Holding
 
 
 def holdings(rows: pa.Table, missing: pa.Table) -> dict[str, Holding]:
-    """The holdings of all files.
+    """Return the holdings of all files, by key.
 
     Args:
         rows: The columns `file_path` and `content_hash` of all rows.
-        missing: The column `file_path` of those without a vector.
+        missing: The column `file_path` of the rows without a vector.
     """
     unembedded = _count_by(missing, ["file_path"])
     found: dict[str, Holding] = {}
@@ -27,5 +27,5 @@ def holdings(rows: pa.Table, missing: pa.Table) -> dict[str, Holding]:
 
 
 def _count_by(table: pa.Table, columns: list[str]) -> Counter[tuple[str, ...]]:
-    """How many rows there are of each combination. Arrow's own grouping loads 5 MB of library."""
+    """Count the rows of each combination of values. Arrow's grouping would load 5 MB of code."""
     return Counter(zip(*(table.column(name).to_pylist() for name in columns), strict=True))

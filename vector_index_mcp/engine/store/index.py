@@ -1,9 +1,9 @@
-"""The index of one project: which generation of the tables is current, and what made it.
+"""The index of one project: its manifest, and the current generation of its tables.
 
-The table `manifest` has one row, a JSON document, and is replaced by one atomic commit. A rebuild
-fills the tables of the next generation while the current one answers; naming it in the manifest
-is the swap. Tables that the manifest does not name are left-overs, dropped at the next start or
-rebuild. Where several machines can write, all this is fenced, see `fencing`.
+The table `manifest` has one row with a JSON document, which one atomic commit replaces. A rebuild
+fills the tables of the next generation while the current one answers; then the manifest names the
+next one. Tables that the manifest does not name are left over, and are dropped at the next start or
+rebuild. If several machines can write, all this is fenced (see `fencing`).
 """
 
 import contextlib
@@ -42,29 +42,29 @@ _MANIFEST_SCHEMA = pa.schema([pa.field("json", pa.string(), nullable=False)])
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What made the index."""
+    """The owner of an index, its current generation, and the versions that made it."""
 
     owner: str
-    """Whose texts these are: a path, or for an index that many machines reach a name."""
+    """The owner of the texts: a folder's path; a name if other machines can reach the index."""
     chunker: str
     """The chunker's version and parameters; another one cuts the same text differently."""
     generation: int = 0
     model: ModelIdentity | None = None
-    """Whose vectors the column `vector` holds; None until the first is embedded."""
+    """The model of the column `vector`; None until the first chunk is embedded."""
     format: int = schema.FORMAT
     folders: Mapping[str, str] = field(default_factory=dict)
-    """By the name of a part of the texts, a version of how that part is read."""
+    """By folder name, the version of how the folder's files are read."""
 
 
 class Index:
-    """The current store and its manifest. One process at a time may use the writing methods."""
+    """The current store and its manifest. Only one process at a time may call writing methods."""
 
     def __init__(self, reach: Reach, manifest: Manifest, store: Store) -> None:
         self.uri = reach.uri
         self.manifest = manifest
         self.store = store
         self._reach = reach
-        self._table: lancedb.AsyncTable | None = None  # of the manifest, if it lies elsewhere
+        self._table: lancedb.AsyncTable | None = None  # the manifest's, unless it is local
 
     @classmethod
     async def open(
@@ -73,13 +73,13 @@ class Index:
         """Open the index at `uri`; None if there is none yet, or a local one of another format.
 
         Args:
-            uri: Where it lies.
+            uri: Where the index lies.
             turn: The number of the writer's lease, to write to an index that other machines can
-                reach; then whoever wrote there before cannot any more. None to read.
-            server: How it is asked, if it is LanceDB's own.
+                reach; earlier writers cannot write after this. None to read.
+            server: How to connect to LanceDB's own server, if the index lies on one.
 
         Raises:
-            DamagedIndexError: If there is one and it cannot be read.
+            DamagedIndexError: If there is an index and it cannot be read.
             StoreError: If the place cannot be reached.
         """
         reach = Reach(uri, turn, server)
@@ -104,7 +104,7 @@ class Index:
         return index
 
     async def is_current(self) -> bool:
-        """Whether the manifest still says what it said; for who only reads an index elsewhere."""
+        """Return whether the manifest is unchanged; for readers of an index elsewhere."""
         if self._table is None:
             return False
         with self._reach.asked("searching"):
@@ -133,12 +133,12 @@ class Index:
 
     @classmethod
     async def assemble(cls, uri: str, manifest: Manifest, records: Sequence[FileRecord]) -> Self:
-        """Make an index at `uri` of a table `chunks` that is there already, as it is.
+        """Make an index at `uri` around a table `chunks` that is already there.
 
         Args:
             uri: A local folder.
-            manifest: Of the first generation, and with the model whose vectors the table has.
-            records: What is known of the files.
+            manifest: A manifest of the first generation, with the model of the table's vectors.
+            records: The records of the files.
         """
         reach = Reach(uri)
         store = await Store.assemble(reach, manifest.generation, records)
@@ -147,8 +147,8 @@ class Index:
         return index
 
     async def begin_rebuild(self) -> Store:
-        """An empty store beside the current one, to be filled and handed to `swap`."""
-        if is_local(self.uri):  # it may have been deleted under our hands
+        """Create an empty store beside the current one, to be filled and passed to `swap`."""
+        if is_local(self.uri):  # somebody may have deleted the folder meanwhile
             await anyio.to_thread.run_sync(prepare_folder, Path(self.uri))
         await self.drop_leftovers()
         generation = self.manifest.generation + 1
@@ -159,34 +159,34 @@ class Index:
     async def swap(self, rebuilt: Store, chunker: str) -> None:
         """Make `rebuilt` current.
 
-        The old tables stay until the next start or rebuild: searches may still be reading them,
-        and to those a dropped table looks like a damaged one.
+        The old tables stay until the next start or rebuild, because searches may still be reading
+        them: a dropped table would look damaged to them.
         """
         await self._write_manifest(
             replace(
                 self.manifest,
                 generation=rebuilt.generation,
                 chunker=chunker,
-                format=schema.FORMAT,  # its tables have just been made
+                format=schema.FORMAT,  # the new tables have this format
             )
         )
         self.store = rebuilt
 
     async def set_model(self, model: ModelIdentity) -> None:
-        """Make room for the vectors of `model`, dropping those of another.
+        """Prepare the store for the vectors of `model`; drop those of another model.
 
-        The manifest is written last: a kill in between leaves it naming the old model over empty
-        vectors, and the next start does this again.
+        The manifest is written last. After a kill in between, it names the old model while the
+        vectors are empty, and the next start repeats this.
         """
         await self.store.set_dimension(model.dimension)
         await self._write_manifest(replace(self.manifest, model=model))
 
     async def adopt(self, owner: str) -> None:
-        """Note that the texts now are those of `owner`."""
+        """Write into the manifest that the index now belongs to `owner`."""
         await self._write_manifest(replace(self.manifest, owner=owner))
 
     async def note_folders(self, folders: Mapping[str, str]) -> None:
-        """Note how the parts of the texts are read."""
+        """Write into the manifest how each folder's files are read."""
         await self._write_manifest(replace(self.manifest, folders=dict(folders)))
 
     async def drop_leftovers(self) -> None:
@@ -200,7 +200,7 @@ class Index:
         db.close()
 
     async def size_bytes(self) -> int | None:
-        """Bytes on disk; None where that cannot be measured cheaply (a remote URI)."""
+        """Return the bytes on disk; None for a remote URI, where measuring is expensive."""
         if not is_local(self.uri):
             return None
         return await anyio.to_thread.run_sync(_folder_size, Path(self.uri))
@@ -211,7 +211,7 @@ class Index:
 
     async def _write_manifest(self, manifest: Manifest) -> None:
         fields = asdict(manifest)
-        if not manifest.folders:  # as earlier versions wrote it
+        if not manifest.folders:  # earlier versions do not know this field
             del fields["folders"]
         row = pa.table({"json": [json.dumps(fields)]}, schema=_MANIFEST_SCHEMA)
         if self._reach.is_fenced:
@@ -224,7 +224,7 @@ class Index:
         self.manifest = manifest
 
     async def _write_fenced(self, row: pa.Table) -> None:
-        """Write the manifest by a handle of this turn: nothing stops one that is opened later."""
+        """Write the manifest with the table opened in this turn: one opened later is not fenced."""
         if self._table is None:
             db = await connect(self._reach)
             with self._reach.asked("writing"):
@@ -235,16 +235,16 @@ class Index:
         with self._reach.asked("writing"):
             if await self._table.count_rows() == 1:
                 await self._table.update({"json": row.column("json")[0].as_py()})
-            else:  # a damaged one, in place of which an index is made anew
+            else:  # a damaged manifest, which a new index replaces
                 await self._table.delete("true")
                 await self._table.add(row)
 
 
 def can_hold(folder: str) -> bool:
-    """Whether tables can lie in a folder: LanceDB takes no path with a control character."""
+    """Return whether tables can lie in a folder: LanceDB accepts no control characters."""
     try:
         return not any(byte < ord(" ") or byte == _DELETE for byte in folder.encode())
-    except UnicodeEncodeError:  # bytes that are no text
+    except UnicodeEncodeError:  # the path is not UTF-8
         return False
 
 
@@ -260,16 +260,16 @@ async def discard(uri: str) -> None:
 
 
 def is_table(name: str) -> bool:
-    """Whether an entry of an index's folder is one of the tables that we make."""
+    """Return whether an entry in an index's folder has the name of a table of ours."""
     match = _TABLE.fullmatch(name)
     return match is not None and match["ending"] is not None
 
 
 async def owner_of(uri: str, server: Server = _NO_SERVER) -> str | None:
-    """Whose texts are in the index at `uri`; None if there is none. Changes nothing.
+    """Return the owner of the index at `uri`; None if there is no index. Changes nothing.
 
     Raises:
-        DamagedIndexError: If there is one and it cannot be read.
+        DamagedIndexError: If there is an index and it cannot be read.
         StoreError: If the place cannot be reached.
     """
     found = await _read_manifest(Reach(uri, None, server))
@@ -277,13 +277,13 @@ async def owner_of(uri: str, server: Server = _NO_SERVER) -> str | None:
 
 
 async def _read_manifest(reach: Reach) -> tuple[Manifest, lancedb.AsyncTable] | None:
-    """The manifest and its table, from now on that of this turn; None if there is none."""
+    """Read the manifest and return it with its table; None if there is none. A writer fences it."""
     db = await connect(reach)
     with reach.asked("opening"):
         if _MANIFEST not in dict(await _tables_in(db)):
             return None
         table = await db.open_table(_MANIFEST)
-    if reach.is_fenced:  # before it is read: then nobody swaps the tables any more
+    if reach.is_fenced:  # before reading, so that nobody else swaps the tables afterwards
         with reach.asked("taking over"):
             await fence(table)
     with reach.asked("opening"):
@@ -306,14 +306,14 @@ async def _fence(reach: Reach, manifest: Manifest) -> None:
 
 
 async def _tables_in(db: lancedb.AsyncConnection) -> list[tuple[str, int]]:
-    """The tables of an index, each with its generation."""
+    """Return the names of the tables of an index, each with its generation."""
     names = (await db.list_tables()).tables or []
     found = ((name, _TABLE.fullmatch(name)) for name in names)
     return [(name, int(match["generation"] or 0)) for name, match in found if match is not None]
 
 
 async def _unused_generation(reach: Reach) -> int:
-    """The number of tables that no other writer has made or will make."""
+    """Return a generation whose tables no other writer has made or will make."""
     db = await connect(reach)
     with reach.asked("opening"):
         used = [generation for _, generation in await _tables_in(db)]
@@ -321,10 +321,10 @@ async def _unused_generation(reach: Reach) -> int:
 
 
 def manifest_of(text: str) -> Manifest:
-    """The manifest that `text` holds; of another format, only that. Pure.
+    """Return the manifest in `text`; of an unknown format, only the format is read. Pure.
 
     Raises:
-        DamagedIndexError: If it makes no sense.
+        DamagedIndexError: If the text is not a valid manifest.
     """
     try:
         fields = json.loads(text)
@@ -333,7 +333,7 @@ def manifest_of(text: str) -> Manifest:
         model = fields["model"] and ModelIdentity(**fields["model"])
         manifest = Manifest(**{**fields, "model": model})
         _check(manifest)
-    # RecursionError: an index may come with a project, and be made to be opened.
+    # RecursionError: an index may come with a cloned project and be malicious.
     except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise DamagedIndexError(
             f"the manifest of the index is unreadable ({error})", Problem.INDEX_DAMAGED
@@ -359,17 +359,17 @@ def prepare_folder(folder: Path, own_names: Collection[str] = ()) -> None:
     """Make the folder of a local index, hidden from git.
 
     Args:
-        folder: Where it lies.
-        own_names: Of files that are ours beside the tables.
+        folder: The folder.
+        own_names: The names of our files in it, beside the tables.
 
     Raises:
-        StoreError: If it cannot be made or written.
+        StoreError: If the folder cannot be made or written.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        # A folder that was there before, with other things in it, is its owner's to ignore.
+        # If the folder contains other things, its owner decides what git ignores there.
         if all(is_table(entry.name) or entry.name in own_names for entry in folder.iterdir()):
-            # Never over a file that is there: it may be a link to another one.
+            # Never over an existing file: it may be a link to another one.
             _write_new(folder / ".gitignore", "*\n")
     except OSError as error:
         raise StorageError(
@@ -393,8 +393,8 @@ def _remove_tables(folder: Path) -> None:
 
 def _folder_size(folder: Path) -> int:
     total = 0
-    for place, _, names in os.walk(folder):  # unlike rglob, indifferent to folders that vanish
+    for place, _, names in os.walk(folder):  # unlike rglob, it ignores folders that vanish
         for name in names:
-            with contextlib.suppress(OSError):  # removed by a commit meanwhile
+            with contextlib.suppress(OSError):  # a commit removed it meanwhile
                 total += Path(place, name).stat().st_size
     return total

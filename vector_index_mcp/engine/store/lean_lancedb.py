@@ -1,6 +1,6 @@
-"""LanceDB without what a local index never needs: a third of the time, 27 MB less.
+"""Imports LanceDB without what a local index never needs: in a third of the time, 27 MB less.
 
-A version of LanceDB that needs more than this one gets all of it, at the usual price.
+If a version of LanceDB needs more than is left, it is imported whole, at the usual cost.
 """
 
 import importlib
@@ -16,7 +16,7 @@ from typing import Any
 from vector_index_mcp.engine.deferred import validators_when_used
 
 _CLOUD_FILE_SYSTEMS = ("pyarrow._s3fs", "pyarrow._gcsfs", "pyarrow._azurefs", "pyarrow._hdfs")
-_FILE_SYSTEMS = "pyarrow.fs"  # does without those that cannot be imported
+_FILE_SYSTEMS = "pyarrow.fs"  # works without the modules above
 _DATASETS = "pyarrow.dataset"
 _CLIENT = "lance_namespace_urllib3_client"
 _PACKAGES = ("lancedb", "lance_namespace", _CLIENT)
@@ -24,10 +24,10 @@ _NATIVE = "lancedb._lancedb"  # cannot be loaded twice
 
 
 def load() -> None:
-    """Import lancedb, unless that has happened already."""
-    # lance logs to stderr by itself, mostly what concerns nobody.
+    """Import lancedb, unless it has been imported already."""
+    # By default, lance logs much to stderr that is of no use to users.
     os.environ.setdefault("LANCEDB_LOG", "error")
-    # Arrow's own allocator keeps what it once had: 16 MB more of an idle service, measured.
+    # Arrow's own allocator keeps freed memory: 16 MB more in an idle service (measured).
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     if "lancedb" in sys.modules:
         return
@@ -35,20 +35,20 @@ def load() -> None:
         _leave_out_the_rest_client()
         with _without_datasets(), _overrides_unchecked(), validators_when_used():
             import lancedb
-    except (ImportError, AttributeError, TypeError, RuntimeError):  # it needs more than we know
+    except (ImportError, AttributeError, TypeError, RuntimeError):  # it needs a module left out
         _forget()
         import lancedb  # noqa: F401
 
 
 def _forget() -> None:
-    """Undo what was imported, so that the next import is a whole one."""
+    """Remove the imported modules, so that the next import loads everything."""
     for name in list(sys.modules):
         if name.partition(".")[0] in _PACKAGES and name != _NATIVE:
             del sys.modules[name]
 
 
 class _Later(type):
-    """A data type of the REST client that is imported when the first value of it is made."""
+    """Stands in for a data type of the REST client, which is imported for its first value."""
 
     def __call__(cls, *args: Any, **fields: Any) -> Any:
         module = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower()
@@ -57,11 +57,11 @@ class _Later(type):
 
 
 def _leave_out_the_rest_client() -> None:
-    """Let `import lancedb` do without the client of its remote service.
+    """Let `import lancedb` work without the client of its remote service.
 
-    lancedb 0.40 needs nothing of it but the names of data types, of which a local index makes
-    one. The package is 60 modules of a client and 130 of data types: 0.7 of lancedb's 1.2 s and
-    18 MB. Two modules that hold nothing but the way to their submodules take its place.
+    lancedb 0.40 uses only the names of the client's data types, and a local index makes a value of
+    one of them. The client has 60 modules, and 130 more of data types: 0.7 of lancedb's 1.2 s, and
+    18 MB. Two stand-in modules replace it, which only know where their submodules lie.
     """
     spec = None if _CLIENT in sys.modules else importlib.util.find_spec(_CLIENT)
     if spec is None or spec.submodule_search_locations is None:
@@ -72,7 +72,7 @@ def _leave_out_the_rest_client() -> None:
     models.__path__ = [f"{place}/models" for place in package.__path__]
 
     def type_named(name: str) -> type:
-        if name.startswith("_"):  # what the import system asks for
+        if name.startswith("_"):  # the import system looks for these
             raise AttributeError(name)
         setattr(models, name, later := _Later(name, (), {}))
         return later
@@ -83,7 +83,7 @@ def _leave_out_the_rest_client() -> None:
 
 
 class _Datasets(ModuleType):
-    """Stands in for pyarrow.dataset; whatever it lacks is the real module's."""
+    """Stands in for pyarrow.dataset; other attributes come from the real module."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or sys.modules.get(_DATASETS) is self:
@@ -92,7 +92,7 @@ class _Datasets(ModuleType):
 
 
 class _DatasetType(type):
-    """A type of pyarrow.dataset: nothing is an instance of it before the real module is there."""
+    """Stands in for a type of pyarrow.dataset; it has no instances until the real one exists."""
 
     def __instancecheck__(cls, value: Any) -> bool:
         actual = sys.modules.get(_DATASETS)
@@ -106,10 +106,10 @@ class _DatasetType(type):
 
 @contextmanager
 def _without_datasets() -> Iterator[None]:
-    """Let `import lancedb` do without Arrow's data sets and cloud file systems: 9 MB.
+    """Let `import lancedb` work without Arrow's data sets and cloud file systems: 9 MB less.
 
-    lancedb looks whether what it is given is a data set, which ours never is; that is all it asks
-    of the stand-in. Whoever imports pyarrow.dataset or pyarrow.fs afterwards gets the real one.
+    lancedb only checks whether its input is a data set, which ours never is; the stand-in is
+    enough for that. Later imports of pyarrow.dataset or pyarrow.fs get the real modules.
     """
     if {_DATASETS, _FILE_SYSTEMS} & sys.modules.keys():
         yield
@@ -132,10 +132,10 @@ def _without_datasets() -> Iterator[None]:
 
 @contextmanager
 def _overrides_unchecked() -> Iterator[None]:
-    """Let `@override` be a mark and nothing more.
+    """Replace `@override` by a decorator that does nothing.
 
-    Before Python 3.12 lancedb takes it from the package overrides, which reads the byte code around
-    every use of it: 0.08 of 0.5 s.
+    Before Python 3.12 lancedb uses the package overrides, which reads the byte code around every
+    use of the decorator: 0.08 of 0.5 s.
     """
     if "overrides" in sys.modules:
         yield

@@ -1,14 +1,14 @@
-"""Whether somebody else has committed to a table on this machine."""
+"""Reads which version of a local table is the newest, to notice commits of other processes."""
 
 import os
 from pathlib import Path
 
 
 def state_of(table: Path) -> tuple[str, int, int] | None:
-    """What differs between any two versions of a local table; None if there is no table.
+    """Return the name, inode and mtime of the newest version's file; None if there is no table.
 
-    The newest version's file: older ones may still be going away after a maintenance. lance counts
-    them down from 2^64 - 1, so that the newest has the first name.
+    Only the newest version counts: a maintenance may still be deleting older ones. lance counts
+    versions down from 2^64 - 1, so the newest has the first name.
     """
     try:
         with os.scandir(table / "_versions") as files:

@@ -1,4 +1,4 @@
-"""Which rows, in LanceDB's SQL. Pure."""
+"""Makes predicates for rows in LanceDB's SQL. Pure."""
 
 from collections.abc import Iterable
 
@@ -7,7 +7,7 @@ from vector_index_mcp.engine.types import Filters
 
 
 def predicate_of(filters: Filters) -> str:
-    """`filters` as a predicate of LanceDB's SQL."""
+    """Return `filters` as a predicate of LanceDB's SQL; empty if they limit nothing."""
     terms = []
     if filters.languages:
         terms.append(is_among("language", filters.languages))
@@ -15,7 +15,7 @@ def predicate_of(filters: Filters) -> str:
         terms.append(f"file_path = {_quoted(filters.file)}")
     if filters.files:
         terms.append(is_among("file_path", filters.files))
-    if filters.folder:  # as a range, which the column's index answers; `0` comes after `/`
+    if filters.folder:  # a range, so that the column's index is used; `0` comes after `/`
         terms.append(f"file_path >= {_quoted(filters.folder + '/')}")
         terms.append(f"file_path < {_quoted(filters.folder + '0')}")
     if filters.path:
@@ -26,7 +26,7 @@ def predicate_of(filters: Filters) -> str:
 
 
 def _is_of(kind: str) -> str:
-    """The predicate that a row's file is of one of `kinds.Kind`."""
+    """Return the predicate that a row's file is of a `kinds.Kind`."""
     others = [f"NOT ({_belongs_to(other)})" for other in kinds.before(kind)]
     return " AND ".join(others if kind == "code" else [*others, f"({_belongs_to(kind)})"])
 
@@ -38,16 +38,16 @@ def _belongs_to(kind: str) -> str:
 
 
 def _quoted(value: str) -> str:
-    """A string of LanceDB's SQL: quotes are doubled, nothing else is special."""
+    """Return a string literal of LanceDB's SQL: quotes are doubled, nothing else is special."""
     return "'" + value.replace("'", "''") + "'"
 
 
 def is_among(column: str, values: Iterable[str]) -> str:
-    """The predicate that `column` holds one of `values`; never true of none."""
+    """Return the predicate that `column` is one of `values`; `false` if there are none."""
     listed = ", ".join(map(_quoted, values))
     return f"{column} IN ({listed})" if listed else "false"
 
 
 def contains(column: str, part: str) -> str:
-    """The predicate that `part` stands in `column`, capitals aside."""
+    """Return the predicate that `column` contains `part` in any case."""
     return f"contains(lower({column}), {_quoted(part.lower())})"

@@ -1,4 +1,4 @@
-"""How tables are reached: on a disk, or over a network, where anything may take for ever."""
+"""Where tables lie: on a disk, or over a network, where every request needs a time limit."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,55 +7,58 @@ from dataclasses import dataclass
 from vector_index_mcp.engine.store.faults import translated
 from vector_index_mcp.engine.table_server import Server
 
-# Of the whole operation, whatever LanceDB tries meanwhile: a server that accepts and never answers
-# keeps it busy for minutes. What was begun may still be done behind it.
+# Time limits of whole operations. Without them, a server that accepts connections and never answers
+# keeps LanceDB busy for minutes. An operation that is cut off may still be completed later.
 _SECONDS = {"searching": 10.0, "opening": 10.0, "reading": 60.0, "maintaining": 900.0}
 _SECONDS_OF_A_WRITE = 120.0
 
 
 def is_local(uri: str) -> bool:
-    """Whether `uri` is a folder and not object storage or a server."""
+    """Return whether `uri` is a folder, and not object storage or a server."""
     return "://" not in uri
 
 
 def is_server(uri: str) -> bool:
-    """Whether tables are asked of a server of LanceDB's own."""
+    """Return whether `uri` is on LanceDB's own server."""
     return uri.startswith("db://")
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """Where tables lie, and who asks for them."""
+    """Where tables lie, and whether we write them."""
 
     uri: str
     turn: int | None = None
-    """The number of the writer's lease where they are remote; None for who only reads. Handles of
-    a writer never refresh: what was opened before another one's turn must not become part of it."""
+    """The number of the writer's lease, for remote tables; None for a reader.
+
+    A writer's open tables never refresh: a table that was opened before another writer's turn must
+    not see that turn's commits, or its own commits would be accepted again.
+    """
 
     server: Server = Server()
-    """What is known of the server that is asked, if it is one."""
+    """How to connect to LanceDB's own server, if the tables lie on one."""
 
     @property
     def is_server(self) -> bool:
-        """Whether a server of LanceDB's own is asked, which makes its commits one after another."""
+        """Whether the tables lie on LanceDB's own server, which makes one commit after another."""
         return is_server(self.uri)
 
     @property
     def is_local(self) -> bool:
-        """Whether they lie in a folder."""
+        """Whether the tables lie in a folder."""
         return is_local(self.uri)
 
     @property
     def is_fenced(self) -> bool:
-        """Whether this is the writer of tables that other machines can reach."""
+        """Whether we write tables on object storage, which other machines can reach."""
         return not (self.is_local or self.is_server) and self.turn is not None
 
     @contextmanager
     def asked(self, action: str) -> Iterator[None]:
-        """The time in which LanceDB is asked for something, which is not for ever.
+        """Bound the time of a LanceDB operation in this context, and translate its errors.
 
         Raises:
-            StoreError: If it fails, or does not answer.
+            StoreError: If the operation fails or takes too long.
         """
         seconds = None if self.is_local else _SECONDS.get(action, _SECONDS_OF_A_WRITE)
         with translated(action, self.uri, seconds):

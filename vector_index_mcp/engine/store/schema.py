@@ -1,4 +1,4 @@
-"""What is stored: the schemas of the two tables, and documents as rows of them."""
+"""The schemas of the two tables, and the conversion between rows and our values."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,9 +16,9 @@ from vector_index_mcp.engine.types import (
 )
 
 FORMAT = 5
-"""Changes when an older program could not read what this one writes, or the other way round."""
+"""Change this if an older program could not read what this one writes, or the other way round."""
 READABLE_FORMATS = (4, FORMAT)
-"""Of format 4 is an index whose table `files` has no column `details`; it is kept as it is."""
+"""In format 4, the table `files` has no column `details`; such an index is kept as it is."""
 
 CHUNKS = pa.schema(
     [
@@ -37,9 +37,9 @@ CHUNKS = pa.schema(
         pa.field("scope", pa.string(), nullable=False),
         pa.field("symbols", pa.list_(pa.string()), nullable=False),
         pa.field("search_text", pa.string(), nullable=False),
-        # Grows with every commit: of two generations of a file, the higher one is current.
+        # Grows with every commit: of two versions of a file's rows, the higher one is current.
         pa.field("revision", pa.int64(), nullable=False),
-        # Whether `vector` is there: to ask that column itself would read all of it.
+        # Whether the row has a `vector`: a query on that column itself would read all of it.
         pa.field("embedded", pa.bool_()),
     ]
 )
@@ -62,9 +62,9 @@ FILES = pa.schema(
 
 STORED_CHUNK_COLUMNS = [
     name for name in CHUNKS.names if name not in {"search_text", "embedded"}
-]  # what a StoredChunk is made of
+]  # the columns of a StoredChunk
 UNEMBEDDED_CHUNK_COLUMNS = ["file_path", "chunk_hash", "scope", "extracted_text_chunk"]
-"""What an UnembeddedChunk is made of, in the order of its fields."""
+"""The columns of an UnembeddedChunk, in the order of its fields."""
 
 CLAIM_COLUMNS = [
     "file_path",
@@ -82,16 +82,16 @@ CLAIM_COLUMNS = [
     "symbols",
     "search_text",
 ]
-"""The file, and what a Claim is made of, in the order of its fields."""
+"""The file's key, and the columns of a Claim in the order of its fields."""
 
 
 def vector_field(dimension: int) -> pa.Field:
-    """The column `vector`: null until the chunk is embedded."""
+    """Return the column `vector`, which is null until the chunk is embedded."""
     return pa.field("vector", pa.list_(pa.float32(), dimension), nullable=True)
 
 
 def chunk_rows(documents: Sequence[Document], revision: int) -> pa.Table:
-    """The rows of `documents`, in order, without vectors."""
+    """Return the rows of `documents`, in order, without vectors."""
     columns: dict[str, list[object]] = {name: [] for name in CHUNKS.names}
     for document in documents:
         total = len(document.entries)
@@ -122,7 +122,7 @@ def chunk_rows(documents: Sequence[Document], revision: int) -> pa.Table:
 
 
 def with_vectors(rows: pa.Table, vectors: Mapping[str, Vector], dimension: int) -> pa.Table:
-    """`rows` with the column `vector` filled from `vectors` by chunk_hash, null where missing."""
+    """Return `rows` with a column `vector`, filled by chunk_hash; null where `vectors` has none."""
     values = [vectors.get(key) for key in rows.column("chunk_hash").to_pylist()]
     present = pa.array([value is not None for value in values], pa.bool_())
     column = pa.array(values, type=pa.list_(pa.float32(), dimension))
@@ -132,13 +132,13 @@ def with_vectors(rows: pa.Table, vectors: Mapping[str, Vector], dimension: int) 
 
 
 def having_vectors(rows: pa.Table, vectors: Mapping[str, Vector], dimension: int) -> pa.Table:
-    """Those of `rows` whose chunk_hash is among `vectors`, with the column `vector` filled."""
+    """Return the `rows` whose chunk_hash is in `vectors`, with the column `vector` filled."""
     known = [key in vectors for key in rows.column("chunk_hash").to_pylist()]
     return with_vectors(rows.filter(pa.array(known, pa.bool_())), vectors, dimension)
 
 
 def stored_chunks(rows: list[dict[str, Any]]) -> list[StoredChunk]:
-    """Rows as LanceDB returns them, as values."""
+    """Convert rows that LanceDB returned."""
     return [
         StoredChunk(
             document_id=row["document_id"],
@@ -162,7 +162,7 @@ def stored_chunks(rows: list[dict[str, Any]]) -> list[StoredChunk]:
 
 
 def unread_chunk(row: int) -> StoredChunk:
-    """A row of which nothing is known but its number."""
+    """Return a chunk of which only the row number is known; it is the id and the key."""
     known = str(row)
     return StoredChunk(
         document_id=known,
@@ -184,7 +184,7 @@ def unread_chunk(row: int) -> StoredChunk:
 
 
 def vectors_by(rows: pa.Table, column: str) -> dict[str, Vector]:
-    """The vectors of rows that have one, by another column."""
+    """Return the vectors of the rows that have one, by the value of `column`."""
     rows = rows.filter(pc.is_valid(rows.column("vector"))).combine_chunks()
     ids = rows.column(column).to_pylist()
     if not ids:
@@ -194,7 +194,7 @@ def vectors_by(rows: pa.Table, column: str) -> dict[str, Vector]:
 
 
 def claims(rows: pa.Table) -> dict[str, list[Claim]]:
-    """Rows with the columns CLAIM_COLUMNS, as values by file and in order."""
+    """Convert rows with the columns CLAIM_COLUMNS: by file, in the order of the chunks."""
     columns = [rows.column(name).to_pylist() for name in CLAIM_COLUMNS]
     place = CLAIM_COLUMNS.index("metadata")
     columns[place] = [metadata["original_path"] for metadata in columns[place]]
@@ -207,16 +207,16 @@ def claims(rows: pa.Table) -> dict[str, list[Claim]]:
 
 
 def unembedded_chunks(rows: pa.Table) -> list[UnembeddedChunk]:
-    """Rows with the columns UNEMBEDDED_CHUNK_COLUMNS, as values."""
+    """Convert rows with the columns UNEMBEDDED_CHUNK_COLUMNS."""
     columns = (rows.column(name).to_pylist() for name in UNEMBEDDED_CHUNK_COLUMNS)
     return list(map(UnembeddedChunk, *columns))
 
 
 def file_rows(records: Sequence[FileRecord], *, with_details: bool = True) -> pa.Table:
-    """The rows of the table `files` for `records`.
+    """Return the rows of the table `files` for `records`.
 
     Args:
-        records: What is known of files.
+        records: The records of files.
         with_details: Whether the table has the column `details`.
     """
     rows = [
@@ -232,7 +232,7 @@ def file_rows(records: Sequence[FileRecord], *, with_details: bool = True) -> pa
 
 
 def file_records(table: pa.Table) -> list[FileRecord]:
-    """The records in a table `files`."""
+    """Return the records in a table `files`."""
     names = [name for name in FILES.names if name in table.column_names]
     columns = (table.column(name).to_pylist() for name in names)
     return [

@@ -2,11 +2,10 @@
 
 LanceDB has no transaction over several operations, so a file's rows are replaced in an order that
 survives a kill at any point: add the new rows, delete those of earlier revisions, then write the
-file's record. Whatever was interrupted leaves a file whose record does not match its rows, which
-`holdings` shows at the next start. A search in between may meet two generations of a file;
-ranking keeps the newer.
+file's record. After a kill, the file's record does not match its rows, which `holdings` shows at
+the next start. A search in between may find two revisions of a file; ranking keeps the newer one.
 
-Callers serialise the writing methods among themselves; the reading ones may run at any time.
+Callers must run one writing method at a time; reading methods may run at any time.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -47,7 +46,7 @@ from vector_index_mcp.engine.types import (
     Vector,
 )
 
-_KEYS_PER_PREDICATE = 500  # longer predicates have crashed LanceDB (0.29) and gain nothing
+_KEYS_PER_PREDICATE = 500  # longer predicates have crashed LanceDB 0.29, and are no faster
 
 
 class Store:
@@ -58,11 +57,11 @@ class Store:
     ) -> None:
         self.generation = generation
         self.dimension = dimension
-        """Of the column `vector`; None while the model is unknown and there is no such column."""
+        """The length of the vectors; None if there is no column `vector` (no model is known)."""
         self._reach = reach
         self._tables = tables
         self.upkeep = Upkeep()
-        """Knows when `maintain` is worth its cost."""
+        """Decides when `maintain` is worth its cost."""
         self._left = self._versions()
 
     @classmethod
@@ -84,9 +83,9 @@ class Store:
 
     @classmethod
     async def create(cls, reach: Reach, generation: int, dimension: int | None) -> Self:
-        """Create the tables of `generation`, replacing what an interrupted build left there.
+        """Create the tables of `generation`; replace tables that an interrupted build left there.
 
-        Where other machines write, too, nothing is ever replaced; see `fencing`.
+        If other machines write as well, nothing is replaced; see `fencing`.
         """
         store = cls(reach, generation, await created(reach, generation), None)
         if dimension is not None:
@@ -95,7 +94,7 @@ class Store:
 
     @classmethod
     async def assemble(cls, reach: Reach, generation: int, records: Sequence[FileRecord]) -> Self:
-        """Make the table `files` of `records` beside a table `chunks` that is there already."""
+        """Create the table `files` with `records` beside a table `chunks` that already exists."""
         await write_records(reach, generation, schema.file_rows(records))
         return await cls.open(reach, generation)
 
@@ -107,13 +106,13 @@ class Store:
 
     @property
     def is_as_left(self) -> bool:
-        """Whether nobody else has committed anything since this object was made or wrote last."""
+        """Whether nobody else has committed since this object was made or last wrote."""
         return self._left == self._versions()
 
     async def is_outrun(self) -> bool:
-        """Whether somebody else has committed to tables that are ours to write, elsewhere.
+        """Return whether another machine has committed to tables that only we should write.
 
-        Whoever was stopped while fencing does it when it wakes up.
+        An earlier writer can, if it was suspended while fencing and has woken up.
         """
         if not self._reach.is_fenced:
             return False
@@ -123,20 +122,20 @@ class Store:
         return (*now,) != await self.versions()
 
     def _versions(self) -> tuple[tuple[str, int, int] | None, ...]:
-        """What changes with every commit to a local table: its newest version."""
+        """Return the newest versions of local tables, which change with every commit."""
         if not self._reach.is_local:
             return ()
         names = table_names(self.generation)
         return tuple(state_of(Path(self._reach.uri, f"{name}.lance")) for name in names)
 
     async def versions(self) -> tuple[int, int]:
-        """Of the two tables, which differ with every commit."""
+        """Return the versions of both tables, which change with every commit."""
         with self._reach.asked("searching"):
             return await self._tables.chunks.version(), await self._tables.files.version()
 
     @contextmanager
     def _committing(self, action: str) -> Iterator[None]:
-        """The time of a write of ours; one that fails may have left something, too."""
+        """Run a write; note the versions afterwards even if it fails, as it may have committed."""
         try:
             with self._reach.asked(action):
                 yield
@@ -148,7 +147,7 @@ class Store:
     async def matching(
         self, words: Sequence[str], limit: int, filters: Filters = NO_FILTERS
     ) -> list[Candidate]:
-        """The chunks that hold any of `words`, best first by BM25."""
+        """Return the chunks that contain any of `words`, best first by BM25."""
         if not words:
             return []
         with self._reach.asked("searching"):
@@ -160,7 +159,7 @@ class Store:
     async def nearest(
         self, vector: Vector, limit: int, filters: Filters = NO_FILTERS
     ) -> list[Candidate]:
-        """The chunks whose embeddings have the highest cosine with `vector`, best first."""
+        """Return the chunks whose vectors have the highest cosine with `vector`, best first."""
         if self.dimension != len(vector):
             return []
         with self._reach.asked("searching"):
@@ -171,18 +170,18 @@ class Store:
 
     @property
     def unread(self) -> Unread:
-        """The same two searches for a large table, of which only the winners are read."""
+        """The same two searches for a large table; they read only the winning rows."""
         return Unread(self._reach, self._tables.chunks)
 
     @property
     def contents(self) -> Contents:
-        """What is stored, for whoever gives it to other machines."""
+        """Reads all rows, for publishing them to other machines."""
         return Contents(self._reach, self._tables.chunks, self.dimension)
 
     async def _best(
         self, query: Any, rank_column: str, limit: int, filters: Filters
     ) -> list[dict[str, Any]]:
-        # The rank column is named because lance warns on stderr when it adds it by itself.
+        # The rank column is listed, because lance warns on stderr if it has to add it.
         columns = [*schema.STORED_CHUNK_COLUMNS, rank_column]
         if where := predicate_of(filters):
             query = query.where(where)
@@ -191,7 +190,7 @@ class Store:
         return rows
 
     async def holds(self, filters: Filters) -> bool:
-        """Whether any chunk is one of those that `filters` leave."""
+        """Return whether any chunk fulfils `filters`."""
         with self._reach.asked("searching"):
             rows = self._tables.chunks.query().select(["file_path"]).limit(1)
             if where := predicate_of(filters):
@@ -199,30 +198,30 @@ class Store:
             return bool(await rows.to_list())
 
     async def has_text(self, part: str, filters: Filters = NO_FILTERS) -> bool:
-        """Whether `part` stands in any chunk, capitals aside. Reads all texts: 1 ms for 2,000."""
+        """Return whether any chunk contains `part` in any case. Reads all texts: 1 ms for 2,000."""
         terms = [contains("extracted_text_chunk", part), predicate_of(filters)]
         with self._reach.asked("searching"):
             rows = self._tables.chunks.query().where(" AND ".join(filter(None, terms)))
             return bool(await rows.select(["file_path"]).limit(1).to_list())
 
     async def last_revision(self) -> int:
-        """The highest revision of any row; 0 if there is none."""
+        """Return the highest revision of any row; 0 if there are no rows."""
         with self._reach.asked("reading"):
             rows = await self._tables.chunks.query().select(["revision"]).to_arrow()
         return pc.max(rows.column("revision")).as_py() or 0
 
     async def count(self) -> int:
-        """How many chunks there are."""
+        """Return how many chunks there are."""
         with self._reach.asked("reading"):
             return await self._tables.chunks.count_rows()
 
     async def records(self) -> list[FileRecord]:
-        """The whole table `files`."""
+        """Return all records of the table `files`."""
         with self._reach.asked("reading"):
             return schema.file_records(await self._tables.files.query().to_arrow())
 
     async def holdings(self) -> dict[str, Holding]:
-        """What `chunks` holds, by file: to be compared with `records` at a start."""
+        """Return the numbers of rows by file, to be compared with `records` at a start."""
         with self._reach.asked("reading"):
             chunks = self._tables.chunks
             rows = await chunks.query().select(["file_path", "content_hash"]).to_arrow()
@@ -233,7 +232,7 @@ class Store:
         return await anyio.to_thread.run_sync(holdings, rows, missing)
 
     async def rows(self, keys: Iterable[str]) -> dict[str, list[tuple[StoredChunk, Vector | None]]]:
-        """All chunks of `keys` with their embeddings, as far as they have any, by file."""
+        """Return all chunks of `keys`, by file, each with its vector or None."""
         columns = list(schema.STORED_CHUNK_COLUMNS)
         if self.dimension is not None:
             columns.append("vector")
@@ -248,7 +247,7 @@ class Store:
         return found
 
     async def vectors_of(self, ids: Iterable[str]) -> dict[str, Vector]:
-        """The embeddings of chunks, by document_id; without those that have none."""
+        """Return the vectors of chunks, by document_id; chunks without one are left out."""
         if self.dimension is None:
             return {}
         with self._reach.asked("searching"):
@@ -257,7 +256,7 @@ class Store:
         return schema.vectors_by(rows, "document_id")
 
     async def unembedded(self, keys: Iterable[str]) -> list[UnembeddedChunk]:
-        """The chunks of `keys` that have no vector yet."""
+        """Return the chunks of `keys` that have no vector yet."""
         with self._reach.asked("reading"):
             query = self._without_vector(keys).select(schema.UNEMBEDDED_CHUNK_COLUMNS)
             return schema.unembedded_chunks(await query.to_arrow())
@@ -276,9 +275,9 @@ class Store:
         """Make `documents` the only rows of their keys.
 
         Args:
-            documents: Files with all their chunks; one without chunks leaves no row.
-            revision: Higher than that of any row stored so far.
-            vectors: Embeddings by chunk_hash, as far as they are known.
+            documents: Files with all their chunks; a file without chunks has no rows afterwards.
+            revision: A number higher than the revision of any stored row.
+            vectors: The known vectors, by chunk_hash.
         """
         await self.append(documents, revision, vectors)
         for keys in batched((d.key for d in documents), _KEYS_PER_PREDICATE):
@@ -287,7 +286,7 @@ class Store:
     async def append(
         self, documents: Sequence[Document], revision: int, vectors: Mapping[str, Vector]
     ) -> None:
-        """As `replace`, of documents that the store is known not to hold: nothing is deleted."""
+        """Add `documents` that the store does not contain; see `replace`. Deletes nothing."""
         rows = await anyio.to_thread.run_sync(schema.chunk_rows, documents, revision)
         if self.dimension is not None:
             rows = schema.with_vectors(rows, vectors, self.dimension)
@@ -296,18 +295,18 @@ class Store:
     async def fill(
         self, keys: Iterable[str], vectors: Mapping[str, Vector]
     ) -> dict[str, list[str]]:
-        """Give chunks that lack a vector theirs.
+        """Store the vectors of chunks that have none yet.
 
-        LanceDB cannot change a column in place for less than the cost of the whole table (80 to
-        180 ms at 20,000 rows, measured), so the rows are added again and the old ones deleted.
+        To change a column in place, LanceDB rewrites the whole table (80 to 180 ms at 20,000 rows,
+        measured). So the rows are added again with vectors, and the old ones are deleted.
 
         Args:
-            keys: The files whose chunks are looked at.
-            vectors: By chunk_hash; a chunk whose vector is missing stays as it is.
+            keys: The files whose chunks may get vectors.
+            vectors: The vectors by chunk_hash; a chunk whose vector is missing stays as it is.
 
         Returns:
-            By file, the chunk_hash of every chunk that lacked a vector until now. Empty as long as
-            no dimension is set: then no vector can be stored.
+            By file, the chunk_hash of every chunk that had no vector before. Empty if no dimension
+            is set, because then no vector can be stored.
         """
         if self.dimension is None:
             return {}
@@ -324,13 +323,13 @@ class Store:
         await self._add(rows)
         for start in range(0, rows.num_rows, _KEYS_PER_PREDICATE):
             batch = rows.slice(start, _KEYS_PER_PREDICATE)
-            # The key's index finds the rows; document_id alone would do as well, but slower.
+            # The predicate on file_path makes this faster; document_id alone would be enough.
             keys = is_among("file_path", sorted(set(batch.column("file_path").to_pylist())))
             ids = is_among("document_id", batch.column("document_id").to_pylist())
             await self._delete(f"{keys} AND {ids} AND NOT embedded")
 
     async def delete(self, keys: Iterable[str]) -> None:
-        """Forget these files: rows first, records after."""
+        """Remove these files: first their rows, then their records."""
         for batch in batched(keys, _KEYS_PER_PREDICATE):
             await self._delete(is_among("file_path", batch))
             with self._committing("writing"):
@@ -348,27 +347,27 @@ class Store:
         self.upkeep.note_commit()
 
     async def set_dimension(self, dimension: int) -> None:
-        """Give `chunks` an empty column `vector`, dropping the one it has."""
+        """Give `chunks` an empty column `vector`; drop the column that it has."""
         with self._committing("writing"):
             if self.dimension is not None:
                 await self._tables.chunks.drop_columns(["vector"])
-                self.dimension = None  # also if the rest fails
-            # Between the two, and not only after a drop: a kill may have come between them.
+                self.dimension = None  # set now, in case the rest fails
+            # Done even if nothing was dropped: a kill may have followed an earlier drop.
             await self._tables.chunks.update(where="embedded", updates_sql={"embedded": "false"})
             await self._tables.chunks.add_columns(schema.vector_field(dimension))
         self.dimension = dimension
 
     async def maintain(self, *, is_private: bool = False) -> None:
-        """Tidy up; then reopen.
+        """Tidy up the tables; then reopen local ones.
 
         Args:
             is_private: Whether nobody else reads the tables, so that no older version has to stay.
 
-        Reopened because every optimize leaks descriptors in the connection that ran it (four a
-        call, measured). Searches on the old ones end undisturbed; the last one frees them. Where
-        there are no files, handles stay: one that is opened later would not be fenced.
+        Local tables are reopened, because every optimize leaks four descriptors in its connection
+        (measured). Searches on the old tables end undisturbed, and the last one frees them. Remote
+        tables use no files and stay open: a table that is opened later would not be fenced.
         """
-        if self._reach.is_server:  # it does that by itself
+        if self._reach.is_server:  # the server tidies up by itself
             self.upkeep.note_done(await self.count(), has_replaced=False)
             return
         keep = kept_for(is_local=self._reach.is_local, is_private=is_private)
@@ -379,9 +378,10 @@ class Store:
         self.upkeep.note_done(await self.count(), has_replaced=has_replaced)
 
     async def renew(self) -> None:
-        """Write a local index anew, so that its files hold nothing of rows that were deleted.
+        """Rewrite a local index, so that its files contain nothing of rows that were deleted.
 
-        Nobody else reads it meanwhile. It costs what a compaction does: 0.3 s for 12,000 rows.
+        Nobody else may read it meanwhile. This costs as much as a compaction: 0.3 s for 12,000
+        rows.
         """
         with self._committing("maintaining"):
             await rewrite(self._tables.chunks)

@@ -1,4 +1,4 @@
-"""The open tables of a generation, and how they are called."""
+"""Creates and opens the tables of a generation."""
 
 import functools
 import logging
@@ -17,15 +17,15 @@ from vector_index_mcp.errors import StoreError
 
 _log = logging.getLogger(__name__)
 
-# Every read sees the latest commit, of this process or another; measured to cost nothing locally.
+# Every read of a local table sees the latest commit of any process; measured to cost nothing.
 _CONSISTENCY = timedelta(0)
-# Elsewhere it costs every query a round trip more.
+# For remote tables, that would cost every query one more round trip.
 _REMOTE_CONSISTENCY = timedelta(seconds=5)
 _CLIENT = {
     "retry_config": {"retries": 1},
     "timeout_config": {"connect_timeout": timedelta(seconds=5), "timeout": timedelta(seconds=60)},
 }
-_BUILT_WITHIN = timedelta(seconds=30)  # the indices of empty tables, by a server
+_BUILT_WITHIN = timedelta(seconds=30)  # for a server to make the indices of empty tables
 _REMOTE_OPTIONS = {"connect_timeout": "5s", "timeout": "30s", "client_max_retries": "1"}
 
 _KEYS, _WORDS = ("file_path", "document_id"), "search_text"
@@ -47,11 +47,11 @@ class Tables:
     db: lancedb.AsyncConnection
     chunks: lancedb.AsyncTable
     files: lancedb.AsyncTable
-    has_details: bool  # whether `files` has that column
+    has_details: bool  # whether `files` has the column `details`
 
 
 async def connect(reach: Reach) -> lancedb.AsyncConnection:
-    """A connection to the database, which need not exist yet if it is a local folder."""
+    """Connect to the database; a local folder need not exist yet."""
     with reach.asked("opening"):
         if reach.is_local:
             return await lancedb.connect_async(reach.uri, read_consistency_interval=_CONSISTENCY)
@@ -73,18 +73,18 @@ async def connect(reach: Reach) -> lancedb.AsyncConnection:
 
 @functools.cache
 def _session() -> lancedb.Session:
-    """What is known of remote indices, shared by all connections: it costs requests to read."""
+    """Return the cache that all connections to remote tables share: reading costs requests."""
     return lancedb.Session()
 
 
 def table_names(generation: int) -> tuple[str, str]:
-    """The names of the tables of `generation`: `chunks` and `files` for the first."""
+    """Return the names of the tables of `generation`; the first's are `chunks` and `files`."""
     suffix = f"_{generation}" if generation else ""
     return f"chunks{suffix}", f"files{suffix}"
 
 
 async def opened(reach: Reach, generation: int) -> Tables:
-    """The tables of `generation`.
+    """Open the tables of `generation`.
 
     Raises:
         StoreError: If they are missing or unreadable.
@@ -97,9 +97,9 @@ async def opened(reach: Reach, generation: int) -> Tables:
 
 
 async def created(reach: Reach, generation: int) -> Tables:
-    """Empty tables of `generation`; they replace what an interrupted build left there.
+    """Create empty tables of `generation`; they replace tables that an interrupted build left.
 
-    Where other machines write, too, nothing is ever replaced; see `fencing`.
+    If other machines write as well, nothing is replaced; see `fencing`.
     """
     db = await connect(reach)
     mode: Literal["create", "overwrite"] = "create" if reach.is_fenced else "overwrite"
@@ -116,16 +116,16 @@ async def created(reach: Reach, generation: int) -> Tables:
 
 
 async def index_words(chunks: lancedb.AsyncTable) -> None:
-    """Give a table of chunks the indices it has whatever its model, each in place of an old one."""
+    """Create the indices of a table of chunks that do not depend on its model; replace old ones."""
     for column in _KEYS:
         await chunks.create_index(column, config=BTree())
     await chunks.create_index(_WORDS, config=_WORDS_INDEX)
 
 
 async def _until_indexed(reach: Reach, table: lancedb.AsyncTable, columns: Sequence[str]) -> None:
-    """Wait until a server has made the indices that it was told to make; not for ever.
+    """Wait, for a limited time, until a server has made the indices that we asked it for.
 
-    It makes them after it has answered, and a search for words fails before.
+    The server answers before it has made them, and until then a search for words fails.
     """
     names = [f"{column}_idx" for column in columns]  # as LanceDB names them
     try:
@@ -136,7 +136,7 @@ async def _until_indexed(reach: Reach, table: lancedb.AsyncTable, columns: Seque
 
 
 async def write_records(reach: Reach, generation: int, rows: pa.Table) -> None:
-    """Make the table `files` of `rows`, beside a table `chunks` that is there already."""
+    """Create the table `files` with `rows`, beside a table `chunks` that already exists."""
     db = await connect(reach)
     with reach.asked("creating"):
         files = await db.create_table(table_names(generation)[1], rows, mode="overwrite")

@@ -1,7 +1,8 @@
-"""Both searches of a large table, of which nothing is read that ranking does not need.
+"""Searches a large table, and reads only the columns that ranking needs.
 
-Of a million texts, the hundred nearest are found in 10 ms with their vectors, and in 37 ms with all
-their columns; so a row is known by its number until it is one of those that are shown.
+In a million texts, the hundred nearest are found in 10 ms if only their vectors are read, and in
+37 ms with all their columns. So a candidate has only its row number; the rest is read for the rows
+that are shown.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,7 +17,7 @@ from vector_index_mcp.engine.store.reach import Reach
 from vector_index_mcp.engine.types import Candidate, StoredChunk, Vector
 
 Metric: TypeAlias = Literal["cosine", "dot", "l2"]
-_REFINE_FACTOR = 5  # times as many candidates are compared by their full vectors
+_REFINE_FACTOR = 5  # for each result, this many candidates are compared by their full vectors
 _ROW = "_rowid"
 
 
@@ -28,7 +29,7 @@ class Unread:
         self._chunks = chunks
 
     async def matching(self, words: Sequence[str], limit: int) -> list[Candidate]:
-        """The rows that hold any of `words`, best first by BM25."""
+        """Return the rows that contain any of `words`, best first by BM25."""
         if not words:
             return []
         with self._reach.asked("searching"):
@@ -39,16 +40,17 @@ class Unread:
     async def nearest(
         self, vector: Vector, limit: int, metric: Metric
     ) -> tuple[list[Candidate], dict[str, Vector]]:
-        """The rows whose embeddings are nearest to `vector`, nearest first.
+        """Return the rows whose vectors are nearest to `vector`, nearest first.
 
         Args:
-            vector: As long as those of the table.
-            limit: How many at most.
-            metric: What is near. Vectors of unit length are ordered alike by all of them.
+            vector: A vector as long as those of the table.
+            limit: How many rows at most.
+            metric: The measure of nearness. For vectors of unit length, all give the same order.
 
         Returns:
-            With the cosine, the product, or one minus half the squared distance, which are equal
-            for vectors of unit length; and the embeddings, by document_id.
+            The candidates and their vectors by document_id. By the metric, a candidate's score is
+            the cosine, the dot product, or one minus half the squared distance; for vectors of unit
+            length these are equal.
         """
         with self._reach.asked("searching"):
             query = near(self._chunks, vector, metric, is_local=self._reach.is_local)
@@ -59,13 +61,13 @@ class Unread:
         return _candidates(rows, scores), _vectors(rows)
 
     async def vectors_of(self, candidates: Iterable[Candidate]) -> dict[str, Vector]:
-        """The embeddings of rows, by document_id; without those that have none."""
+        """Return the vectors of rows, by document_id; rows without one are left out."""
         return _vectors(await self._taken([each.chunk for each in candidates], ["vector"]))
 
     async def read(
         self, chunks: Sequence[StoredChunk], columns: Sequence[str]
     ) -> list[Mapping[str, Any]]:
-        """The named columns of rows, in their order."""
+        """Return the named columns of rows, in the order of `chunks`."""
         rows = await self._taken(chunks, columns)
         by_row = {str(row[_ROW]): row for row in rows.to_pylist()}
         return [by_row[chunk.document_id] for chunk in chunks]
@@ -77,16 +79,16 @@ class Unread:
 
 
 def matched(chunks: lancedb.AsyncTable, words: Sequence[str]) -> Any:
-    """A query for the rows that hold any of `words`."""
+    """Return a query for the rows that contain any of `words`."""
     match = MatchQuery(" ".join(words), "search_text")  # type: ignore[call-arg]  # has defaults
     return chunks.query().nearest_to_text(match)
 
 
 def near(chunks: lancedb.AsyncTable, vector: Vector, metric: Metric, *, is_local: bool) -> Any:
-    """A query for the rows whose embeddings are nearest.
+    """Return a query for the rows whose vectors are nearest.
 
-    The full vectors of candidates are read only where that costs no requests: on object storage
-    they make 10 MB and 170 requests of 0.2 MB and 4.
+    The full vectors of candidates are compared only on this machine. On object storage, that would
+    turn 4 requests and 0.2 MB into 170 requests and 10 MB.
     """
     query = chunks.query().nearest_to(vector).distance_type(metric)
     return query.refine_factor(_REFINE_FACTOR) if is_local else query

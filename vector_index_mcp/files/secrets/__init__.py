@@ -1,14 +1,14 @@
-"""What must not be read, stored or shown: files that hold keys, and credentials in other files.
+"""Finds files that hold keys, and masks credentials in the text of other files.
 
-Own rules, because the detector at hand, detect-secrets 1.5.0 (2024), takes 3.4 s of processor time
-for a megabyte of source, seven times as long as reading and cutting it; these take 0.02 s. Whatever
-a text is made of, the time grows with its length and not faster: what looks at all of it is RE2,
-which reads every character once, and what looks closer looks at a bounded piece.
+The rules are our own, because the detector detect-secrets 1.5.0 (2024) takes 3.4 s of processor
+time for a megabyte of source, seven times as long as reading and cutting it; these take 0.02 s. For
+any text, the time grows only linearly with its length: RE2, which reads every character once,
+searches the whole text, and all other checks look at pieces of bounded length.
 
-`formats` knows the tokens that providers mark as theirs, `values` what is assigned to names like
-`api_key`, `places` where credentials stand without a name (URLs, headers, command lines), `blocks`
-keys between marks and Kubernetes' secrets; `looks` knows random values from words. What they
-miss is indexed like any text.
+`formats` finds tokens that providers mark as theirs. `values` finds values assigned to names like
+`api_key`. `places` finds credentials without a name, in URLs, headers and command lines. `blocks`
+finds keys between marks, and Kubernetes' secrets. `looks` tells random values from words. What they
+all miss is indexed like any text.
 """
 
 import re
@@ -20,28 +20,28 @@ from vector_index_mcp.files.secrets.names import is_secret
 
 __all__ = ["VERSION", "is_key", "is_secret", "masked"]
 
-# To be raised when other credentials are found: what was indexed before is read again.
+# Change this when other credentials are found; files that were indexed before are then read again.
 VERSION = "secrets-2"
 
 _STARTS_WITH_KEY = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY( BLOCK)?-----")
 _NO_SPACE = re.compile(r"\S")
 _MASK = "*"
-# What stands between two lines of one key.
+# The characters between two lines of one key.
 _SEAM = re.compile(r"(?:\\{1,4}[nrt]|[\s\"'+,#/*>|]){1,80}")
-_MOST_PASSES = 5  # what is masked may lay bare the beginning of something else, but not for ever
+_MOST_PASSES = 5  # masking one credential may make another one recognisable
 
 _Span = tuple[int, int]
 
 
 def is_key(text: str) -> bool:
-    """Whether `text` is a private key from its beginning on."""
+    """Return whether `text` begins with a private key."""
     return bool(_STARTS_WITH_KEY.match(text.lstrip()[:100]))
 
 
 def masked(text: str) -> tuple[str, int]:
-    """`text` with every credential replaced by asterisks, and how many there were.
+    """Return `text` with every credential replaced by asterisks, and how many there were.
 
-    Nothing moves: the lines and the length stay as they are.
+    The lines and the length of the text stay the same.
     """
     count = 0
     for _ in range(_MOST_PASSES):
@@ -60,7 +60,7 @@ def _found(text: str) -> list[_Span]:
 
 
 def _merged(spans: list[_Span]) -> list[_Span]:
-    """`spans` in order, each one apart from the others."""
+    """Return `spans` in order, with overlapping ones merged."""
     apart: list[_Span] = []
     for start, end in sorted(spans):
         if not apart or start >= apart[-1][1]:
@@ -71,7 +71,7 @@ def _merged(spans: list[_Span]) -> list[_Span]:
 
 
 def _gaps(spans: list[_Span]) -> list[_Span]:
-    """What lies between one of `spans` and the next."""
+    """Return the gaps between neighbouring `spans`."""
     return [(one[1], other[0]) for one, other in pairwise(spans)]
 
 

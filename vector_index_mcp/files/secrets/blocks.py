@@ -1,4 +1,4 @@
-"""Keys between marks, wherever they are written, and the values of Kubernetes' secrets."""
+"""Finds private keys between BEGIN and END marks, and the values of Kubernetes' secrets."""
 
 import base64
 import binascii
@@ -31,7 +31,7 @@ _BASE64_ENTRY = re.compile(r"[A-Za-z0-9+/]{8,}={0,2}")
 
 
 def find(text: str, data: bytes) -> Iterator[_Span]:
-    """Where they stand in `text`."""
+    """Yield the spans of such keys and values in `text`."""
     if "PRIVATE KEY" in text:
         yield from _keys(text)
     if _ENCODED_BEGIN in text:
@@ -43,7 +43,7 @@ def find(text: str, data: bytes) -> Iterator[_Span]:
 
 
 def _keys(text: str) -> Iterator[_Span]:
-    """The body of each key, line by line: what makes the lines a string or a list stays."""
+    """Yield the body of each key, line by line, without the quotes and commas around the lines."""
     at = text.find("-----BEGIN ")
     while at >= 0:
         begin = _BEGIN.match(text, at)
@@ -63,7 +63,7 @@ def _body(text: str, start: int, end: int, *, is_ended: bool) -> Iterator[_Span]
     long = [run for run in runs if run[1] - run[0] >= _LONG_RUN]
     is_key = 2 * sum(b - a for a, b in long) >= sum(b - a for a, b in runs)
     yield from runs if is_key and is_ended else long if is_key else ()
-    if not is_key:  # code that speaks of keys
+    if not is_key:  # probably code about keys
         yield from (run for run in long if run[1] - run[0] >= _SURE_RUN)
 
 
@@ -95,7 +95,7 @@ def _putty_keys(text: str) -> Iterator[_Span]:
 
 
 def _kubernetes(text: str) -> Iterator[_Span]:
-    """The values of the maps `data` and `stringData` in each document of the kind Secret."""
+    """Yield the values of the maps `data` and `stringData` in each document of the kind Secret."""
     position = 0
     for document in text.split(_DOCUMENT_END):
         if _SECRET_KIND.search(document):

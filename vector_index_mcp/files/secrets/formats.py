@@ -1,7 +1,7 @@
-"""Tokens that carry a mark of their provider, wherever they stand.
+"""Finds tokens by their provider's mark, such as `ghp_`, anywhere in a text.
 
-The formats are those that the providers document or that are known from their use; gitleaks keeps
-the best public list of them. A mark, an alphabet and a length are facts; the patterns are ours.
+The providers document these formats, or they are known from use; gitleaks keeps the best public
+list. Marks, alphabets and lengths are facts; the patterns are our own.
 """
 
 import re
@@ -146,14 +146,14 @@ _HASHES = (
     rf"pbkdf2_sha(?:1|256)\$[0-9]+\${_AN}+\${_B64}+=",
 )
 _FORMATS = _CLOUDS + _CODE_AND_PACKAGES + _MODELS + _MESSAGES + _SERVICES
-# At the beginning of a word, which may follow an escape: "\nghp_…", "%3Dghp_…".
+# A token begins where a word begins; an escape may stand before it: "\nghp_…", "%3Dghp_…".
 _TOKEN = Pattern(
     rf"(?:\b|\\[nrt]|%[0-9A-F]{{2}}|/bot)(?:{'|'.join(_FORMATS)})|{'|'.join(_HASHES)}",
 )
 _BEFORE_TOKEN = re.compile(r"\\[nrt]|%[0-9A-F]{2}|/bot")
-# Whose mark stands in the middle or at the end: the mark, how much stands before it, and the whole.
-# They are looked for the other way round: an automaton that may begin anywhere in a long run has no
-# end of states.
+# Tokens with a mark in the middle or at the end: the mark, the number of characters before it, and
+# the whole pattern. The mark is searched first: an automaton for a token that may begin anywhere in
+# a long run would have too many states.
 _MARKED_INSIDE = tuple(
     (mark, before, re.compile(pattern))
     for mark, before, pattern in (
@@ -168,12 +168,12 @@ _MARKED_INSIDE = tuple(
         ("_mmk", 36, rf"{_AN}{{6}}_{_AN}{{29}}_mmk"),  # MaxMind
     )
 )
-_OKTA = "00"  # a mark that marks next to nothing: it counts where Okta is spoken of
+_OKTA = "00"  # too weak a mark, so it counts only in a text that mentions Okta
 _BASE64_SIGNS, _BASE64_ENDS = frozenset("+/"), frozenset("+/=")
 
 
 def find(text: str, data: bytes) -> Iterator[tuple[int, int]]:
-    """Where the tokens in `text` stand."""
+    """Yield the spans of the tokens in `text`."""
     for start, end in _TOKEN.spans(data):
         if escape := _BEFORE_TOKEN.match(text, start):
             start = escape.end()
@@ -188,7 +188,7 @@ def find(text: str, data: bytes) -> Iterator[tuple[int, int]]:
 
 
 def _is_other(text: str, start: int, end: int) -> bool:
-    """Whether what looks like a token is an example, or part of something longer."""
+    """Return whether something that looks like a token is an example, or part of a longer run."""
     before, token, behind = text[start - 1 : start], text[start:end], text[end : end + 1]
     if behind.isalnum() or (before in _BASE64_SIGNS and behind in _BASE64_ENDS):
         return True

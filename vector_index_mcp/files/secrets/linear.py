@@ -1,8 +1,8 @@
-"""Patterns over whole texts, in time that grows with the text alone. Only here is RE2 known.
+"""Searches whole texts for patterns in linear time. The only importer of RE2.
 
-`re` tries anew at every place and every length, and holds the interpreter's lock meanwhile: 200 KB
-made for one of its patterns keep it busy for minutes. RE2 reads every character once, and without
-the lock. It knows no lookahead and no lookbehind: what stands around a match is looked at here.
+`re` backtracks and holds the interpreter's lock: a malicious text of 200 KB can keep it busy for
+minutes. RE2 reads every character once, without the lock. It has no lookahead or lookbehind, so our
+own code checks the text around a match.
 """
 
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ import re2
 
 _Span = tuple[int, int]
 
-_MAX_MEMORY_BYTES = 1 << 25  # of one pattern's automaton; where it is short of it, RE2 gets slow
+_MAX_MEMORY_BYTES = 1 << 25  # for one pattern's automaton; RE2 gets slow if it needs more
 
 
 class Pattern:
@@ -23,7 +23,7 @@ class Pattern:
 
     @cached_property
     def _compiled(self) -> re2._Regexp:
-        # Without groups: with them, RE2 goes through a match once more, a thousand times slower.
+        # Without groups: with them, RE2 reads each match again, a thousand times slower.
         return re2.compile(self._source, _options(never_capture=True))
 
     @cached_property
@@ -31,20 +31,20 @@ class Pattern:
         return re2.compile(self._source, _options(never_capture=False))
 
     def spans(self, data: bytes) -> Iterator[_Span]:
-        """The span of each match."""
+        """Yield the span of each match."""
         for match in self._compiled.finditer(data):
             yield match.span()
 
     def group_within(self, data: bytes, start: int, end: int) -> _Span | None:
-        """The span of group 1 if `data` from `start` on matches up to `end`."""
+        """Return the span of group 1 if the pattern matches `data` at `start`; look up to `end`."""
         match = self._grouping.match(data, start, end)
         return match.span(1) if match else None
 
 
 def scannable(text: str) -> bytes:
-    """`text` with one byte for each of its characters, so that offsets are the same.
+    """Return `text` with one byte for each of its characters, so that offsets are the same.
 
-    What Latin-1 lacks becomes a question mark: no format of a credential has such characters.
+    Characters beyond Latin-1 become question marks: no format of a credential has them.
     """
     return text.encode("latin-1", "replace")
 

@@ -1,12 +1,12 @@
-"""Whether a value looks drawn by lot, chosen as a password, or written to be read. Pure.
+"""Decides whether a value looks random, like a password, or like ordinary text. Pure.
 
-Every function takes a value of bounded length.
+Callers pass only values of bounded length.
 """
 
 import re
 
-# The pairs of letters that make up 95 % of the pairs in words and identifiers, by the first one
-# (counted in Python's standard library). Of letters drawn by lot, 38 % of the pairs are of these.
+# The pairs of letters that make up 95 % of the pairs in words and identifiers, by their first
+# letter (counted in Python's standard library). Of random letters, 38 % of the pairs are of these.
 _FOLLOWERS = {
     group[0]: frozenset(group[1:])
     for group in (
@@ -21,7 +21,7 @@ _PIECE = re.compile(r"[A-Za-z0-9]+")
 _RUNS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 _DIGIT, _LETTER, _HAS_SPACE = re.compile(r"[0-9]"), re.compile(r"[^\W\d_]"), re.compile(r"\s")
 _FOUR_FOURS = re.compile(r"[a-z]{4}(?:([ -])[a-z]{4})(?:\1[a-z]{4}){2}")
-_PARTS = re.compile(  # what is taken is not given back: two loops share the signs in between
+_PARTS = re.compile(  # possessive, as the loops share characters and could backtrack for long
     r"[A-Za-z]*+[0-9]*+[a-z]{0,2}+(?:[-_.:/@,]++[A-Za-z]*+[0-9]*+[a-z]{0,2}+)++"
 )
 _TECHNICAL = re.compile(
@@ -32,19 +32,19 @@ _TECHNICAL = re.compile(
 _EXPRESSION = re.compile(r"\|\||&&|=>|[<>=!]=|\?[^?:]*+:")
 _SHORTEST_PASSWORD = 6
 _LEAST_RANDOM_PIECE = 10
-# The mean length of a run of small or capital letters or digits. Drawn from all of these it is 2,
-# from small letters and digits 2.5, in identifiers 4 to 6.
+# The mean length of a run of small letters, capital letters or digits. In random values of all
+# three it is 2, of small letters and digits 2.5; in identifiers it is 4 to 6.
 _LONGEST_RANDOM_RUN = 2.8
 _LONGEST_RUN_OF_PASSWORDS = 2.5
 _LEAST_PAIRS = 4
 _LEAST_TURNS = 2
 _LEAST_TURNING_PIECE = 5
-_LEAST_LETTERS = 16  # of a piece without capitals and digits, which may be a name like any
-_MOST_COMMON_PAIRS = 0.72  # of a random value's pairs
+_LEAST_LETTERS = 16  # a shorter piece of small letters alone may be an ordinary name
+_MOST_COMMON_PAIRS = 0.72  # the greatest share of common pairs in a random value
 _LEAST_DISTINCT = 5
 _SPECIAL = frozenset("!#$%^&*~+?@;")
 
-# What stands where a secret will be, or in place of one: somebody else's variable, a file.
+# Values that stand in place of a secret: variables, files, references.
 _REFERENCE = re.compile(
     r"[$%<{\[(@!]*\w*[{(<]|\$|%\w+%|%[(s]|<|\{|\[|@[@\w]|#\{|!\w|[~.]{0,2}/(?!\S*[+=])|[a-z][\w+.-]*://"
     r"|(?:arn|vault|op|file|env|ssm|secret|keyring|data|urn|npm|https?|com|org|net):"
@@ -60,7 +60,7 @@ _NAME_LIKE = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|->|::|\?\.)[\w$]+)*")
 
 
 def is_placeholder(value: str) -> bool:
-    """Whether `value` only says that a secret belongs here, or where it is to be had."""
+    """Return whether `value` only stands for a secret: a placeholder or a reference."""
     return (
         len(set(value)) < _LEAST_DISTINCT
         or _REFERENCE.match(value) is not None
@@ -69,12 +69,12 @@ def is_placeholder(value: str) -> bool:
 
 
 def is_blank(token: str) -> bool:
-    """Whether a token of a known format was only written to show the format."""
+    """Return whether a token of a known format is only an example of the format."""
     return _FILLING.search(token) is not None
 
 
 def is_random(value: str, least: int) -> bool:
-    """Whether `value` has at least `least` characters, and a piece of it is drawn by lot."""
+    """Return whether `value` has at least `least` characters and its longest piece is random."""
     if len(value) < least or _TECHNICAL.match(value):
         return False
     longest = max(_PIECE.findall(value), key=len, default="")
@@ -82,7 +82,7 @@ def is_random(value: str, least: int) -> bool:
 
 
 def is_password(value: str) -> bool:
-    """Whether `value`, written as a literal, is one that people choose as a password."""
+    """Return whether `value`, written as a literal, looks like a password that people choose."""
     if len(value) < _SHORTEST_PASSWORD:
         return False
     if _HAS_SPACE.search(value) or ("(" in value and ")" in value):
@@ -93,7 +93,7 @@ def is_password(value: str) -> bool:
 
 
 def is_mixed(value: str) -> bool:
-    """Whether `value`, written without quotes, is a password rather than a word, name or number."""
+    """Return whether an unquoted `value` is a password rather than a word, name or number."""
     if _FOUR_FOURS.fullmatch(value):
         return _is_uncommon(_RUNS.findall(value))
     is_of_both = _DIGIT.search(value) and _LETTER.search(value)
@@ -105,7 +105,7 @@ def is_mixed(value: str) -> bool:
 
 
 def is_turning(value: str) -> bool:
-    """Whether small letters, capital letters and digits take turns in `value` all the time."""
+    """Return whether small letters, capital letters and digits alternate often in `value`."""
     runs, pieces = _RUNS.findall(value), _PIECE.findall(value)
     turns = len(runs) - len(pieces)  # inside of pieces: `a-b-c` has none
     if turns < _LEAST_TURNS or sum(map(len, runs)) > _LONGEST_RUN_OF_PASSWORDS * len(runs):
@@ -116,12 +116,12 @@ def is_turning(value: str) -> bool:
 
 
 def is_name_of_parts(value: str) -> bool:
-    """Whether `value` is a version, path, date or name, like `eu-west-1a`."""
+    """Return whether `value` is a version, path, date or name, like `eu-west-1a`."""
     return _PARTS.fullmatch(value) is not None or _TECHNICAL.match(value) is not None
 
 
 def is_phrase(value: str) -> bool:
-    """Whether `value` holds spaces and still is no sentence: Google's and WordPress' way."""
+    """Return whether `value` is a secret with spaces, as Google and WordPress generate them."""
     if _FOUR_FOURS.fullmatch(value):
         return True
     signs = sum(not char.isalnum() for char in value)
@@ -138,7 +138,7 @@ def _is_random_piece(piece: str) -> bool:
 
 
 def _is_uncommon(runs: list[str]) -> bool:
-    """Whether the letters in `runs` follow each other as in no word."""
+    """Return whether the letters in `runs` follow each other as they do not in words."""
     pairs = [run[at : at + 2].lower() for run in runs for at in range(len(run) - 1)]
     pairs = [pair for pair in pairs if not pair.isdecimal()]
     common = sum(pair in _COMMON for pair in pairs)

@@ -1,4 +1,4 @@
-"""Files that usually hold keys or passwords, by their names. Pure."""
+"""Recognises files that usually hold keys or passwords, by their names. Pure."""
 
 from fnmatch import fnmatchcase
 
@@ -12,7 +12,7 @@ _SECRET_EXCEPTIONS = (".env.example", ".env.sample", ".env.template", ".env.dist
 
 
 def is_secret(key: str) -> bool:
-    """Whether a file of this name usually holds keys or passwords."""
+    """Return whether a file of this name usually holds keys or passwords."""
     name = key.rsplit("/", 1)[-1].lower()
     if any(fnmatchcase(name, pattern) for pattern in _SECRET_EXCEPTIONS):
         return False

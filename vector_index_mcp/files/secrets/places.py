@@ -1,4 +1,4 @@
-"""Where credentials stand without a name: URLs, headers, command lines."""
+"""Finds credentials that have no name, by their place: URLs, headers, command lines."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ _LOGINS = (
     r"\b(?:sshpass|mongo\w{0,10}|(?:docker|podman|az|helm|oc|nerdctl)\s(?:registry\s)?login|twine"
     r"|sqlcmd|bcp|7z|zip|unzip)\b"
 )
-# The group of each pattern is the password.
+# Group 1 of each of these patterns is a password.
 _IN_URLS = (
     r"://[^\s/@\"'`<>:]{0,64}:([^\s/@\"'`<>:]{6,})@[\w.\[-]",
     r"jdbc:oracle:\w{1,8}:\w{1,32}/([^\s/@\"'`<>]{6,})@",
@@ -34,7 +34,7 @@ _IN_COMMANDS = (
     r"(?i)(?:\bauth\s?=\s?|basic_?auth)\(\s?[\"'][^\"'\n]{1,64}[\"'],\s{0,3}"
     r"[\"']([^\"'\n\s]{6,})[\"']",
 )
-# The group of each pattern is a key drawn by lot.
+# Group 1 of each of these patterns is a random key.
 _KEYS = (
     r"(?i)authorization[\"'\]]{0,2}[\s:=,>]{0,9}[\"'`]?"
     r"(?:basic|bearer|token|apikey|api-key|digest|bot)\s{1,3}([\w+/=.~-]{8,})",
@@ -52,7 +52,7 @@ _LONGEST_CHARS = 2_000
 
 
 def find(text: str, data: bytes) -> Iterator[tuple[int, int]]:
-    """Where such credentials stand in `text`."""
+    """Yield the spans of such credentials in `text`."""
     for place in _ANY_PLACE.spans(data):
         for number, pattern in enumerate(_PLACES):
             if span := pattern.group_within(data, *place):
@@ -62,7 +62,7 @@ def find(text: str, data: bytes) -> Iterator[tuple[int, int]]:
 
 
 def _is_secret(value: str, number: int) -> bool:
-    """Whether `value`, which stands in the place of this number, is a secret."""
+    """Return whether `value`, which the pattern with this number found, is a secret."""
     if len(value) > _LONGEST_CHARS or is_placeholder(value):
         return False
     if number < len(_IN_URLS):

@@ -1,4 +1,4 @@
-"""What is assigned to names whose values are secrets, in the ways in which files assign."""
+"""Finds secret values by the names that they are assigned to, such as `password` or `api_key`."""
 
 import re
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ _SUFFIXES = (
 _NAME = Pattern(rf"(?i)(?:{_PASSWORDS}|{_KEYS})(?:[_.-]?(?:{_SUFFIXES}))*\b")
 _PASSWORD_NAME = re.compile(rf"(?i)(?:{_PASSWORDS})")
 
-# Between a name and its value.
+# The text between a name and its value.
 _QUOTE = r"(?:\\{0,3}[\"'`]|&quot;)"
 _ASSIGNED = re.compile(
     rf"(?:{_QUOTE}?[\])}}]{{0,2}}(?:[ \t]{{0,9}}:[ \t]{{0,9}}[\w.<>&?|\[\] ]{{1,30}}"
@@ -60,7 +60,7 @@ _IN_ELEMENT = re.compile(r"\s{0,40}([^<>\s][^<>\n]{0,400}?)\s{0,40}(?:\]\]>)?<")
 _LONGEST_VALUE = 2_000
 _LONGEST_SHORT_NAME = 4
 _LONGEST_WORD_BEFORE = 14
-_OTHER_TOKENS = tuple(  # which nobody has to keep
+_OTHER_TOKENS = tuple(  # words before "token" or "key" that make it no secret
     "public publickey next page paging continuation lock change sync cursor starting idempotency "
     "cancellation clientrequest".split()
 )
@@ -71,13 +71,13 @@ class _Value(NamedTuple):
     start: int
     end: int
     is_literal: bool
-    """Whether it stands in quotes, or as the text of an element."""
+    """Whether it is in quotes, or the text of an element."""
     is_likely: bool = True
-    """Whether what stands between it and the name assigns; otherwise they are only neighbours."""
+    """Whether it is assigned to the name; otherwise it only stands beside the name."""
 
 
 def find(text: str, data: bytes) -> Iterator[tuple[int, int]]:
-    """Where the values of such names stand in `text`."""
+    """Yield the spans of the secret values in `text`."""
     for start, end in _NAME.spans(data):
         password = _PASSWORD_NAME.match(text, start, end)
         is_password = password is not None
@@ -91,7 +91,7 @@ def find(text: str, data: bytes) -> Iterator[tuple[int, int]]:
 
 
 def _is_other_name(text: str, start: int, is_password: bool, is_short: bool) -> bool:
-    """Whether the name is part of one that means something else: `bypass`, `nextPageToken`."""
+    """Return whether the name is part of another word: `bypass`, `nextPageToken`."""
     before = text[max(0, start - _LONGEST_WORD_BEFORE) : start]
     if before.endswith("::"):  # a type
         return True
@@ -103,7 +103,7 @@ def _is_other_name(text: str, start: int, is_password: bool, is_short: bool) -> 
 
 
 def _values(text: str, end: int) -> Iterator[_Value]:
-    """What may be the value of the name that ends at `end`, the likeliest first."""
+    """Yield the possible values of the name that ends at `end`, the likeliest first."""
     for separator in (_ASSIGNED, _PAIRED):
         if (match := separator.match(text, end)) and (value := _value(text, match.end())):
             yield value
