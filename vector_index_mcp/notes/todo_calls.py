@@ -1,4 +1,4 @@
-"""Calls about to-do lists and their tasks."""
+"""The calls about to-do lists and their tasks."""
 
 from collections.abc import Mapping
 
@@ -98,14 +98,15 @@ def _add(store: Store, given: Given) -> Plan:
 
 
 def _free(number: int) -> int:
-    """A number that the tools can name.
+    """Return `number` if the tools accept such a number.
 
     Raises:
-        Refusal: If it is too large for that.
+        Refusal: If it is too large.
     """
     if number > _LARGEST_NUMBER:
         raise Refusal(
-            Code.INVALID_INPUT, f"Numbers end at {_LARGEST_NUMBER}; rename or delete the last one"
+            Code.INVALID_INPUT,
+            f"Numbers end at {_LARGEST_NUMBER}; delete the list or task with the largest number",
         )
     return number
 
