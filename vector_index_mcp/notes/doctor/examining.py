@@ -22,7 +22,7 @@ from vector_index_mcp.notes.store.byhand import ByHand, some
 from vector_index_mcp.notes.store.disk import GIT, WORK
 from vector_index_mcp.notes.store.opening import INDEX, PROJECTS
 from vector_index_mcp.notes.store.remote import Remote
-from vector_index_mcp.notes.store.repository import Said
+from vector_index_mcp.notes.store.repository import GitResult
 from vector_index_mcp.notes.store.writer import Writer
 from vector_index_mcp.notes.syncing import Syncing
 from vector_index_mcp.notes.texts import matter, todos
@@ -282,8 +282,8 @@ def _repository(store: Store) -> tuple[str, list[_Problem]]:
     return f"sound, {count} commits", []
 
 
-def _first_line(said: Said) -> str:
-    lines = [*said.errors.splitlines(), *said.output.decode("utf-8", "replace").splitlines()]
+def _first_line(result: GitResult) -> str:
+    lines = [*result.errors.splitlines(), *result.output.decode("utf-8", "replace").splitlines()]
     return next((line for line in lines if not line.startswith("notice:")), "git does not say how")
 
 
