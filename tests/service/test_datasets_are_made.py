@@ -256,7 +256,7 @@ async def test_another_process_that_makes_one_of_the_same_texts_is_not_disturbed
     place = make(order(source), root).uri
     with FileLock(f"{place}.lock"):
         async with serving(root, tmp_path, embedder) as service:
-            with pytest.raises(VectorIndexError, match="another process makes a dataset"):
+            with pytest.raises(VectorIndexError, match="another process is making a dataset"):
                 await service.make(order(source))
 
 

@@ -168,7 +168,7 @@ def test_what_is_no_number_in_json_is_refused(root, number):
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes with names")
 def test_a_pipe_is_no_manifest_and_nobody_waits_for_it(root):
     os.mkfifo(root / "sample/manifest.json")
-    with pytest.raises(BadDatasetError, match="the manifest is no file"):
+    with pytest.raises(BadDatasetError, match="the manifest is not a plain file"):
         read(root / "sample/manifest.json", root, root.parent)
 
 
