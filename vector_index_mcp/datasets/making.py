@@ -211,6 +211,7 @@ async def make(index: Index, below: str, about: About, folder: Path) -> Made:
     await anyio.to_thread.run_sync(_check_free, folder)
     model, records = await contents(index, below)
     part = folder.with_name(f".{folder.name}.{os.getpid()}{PART}")
+    shutil.rmtree(part, ignore_errors=True)  # left by a killed process that had the same number
     await anyio.Path(part).mkdir(parents=True)
     try:
         async with table.making(part / INDEX, model) as rows:

@@ -75,7 +75,7 @@ def read(path: Path, root: Path, project: Path) -> Manifest:
     fields = _checked(_parsed(path))
     index = _resolved(fields["index"], "Index", path, root, project)
     metadata = _resolved(fields["metadata"], "Metadata file", path, root, project)
-    if not metadata.is_file():
+    if not os.path.isfile(metadata):
         raise BadDatasetError(f"Metadata file is no file: {metadata}")
     return Manifest(
         id=fields["id"],
@@ -170,7 +170,8 @@ def index_in(place: Path) -> Path:
     Raises:
         BadDatasetError: If there is no index.
     """
-    if place.is_file() or (place / FACTS).is_file():
+    # Not `Path.is_file`, which raises if a folder cannot be entered.
+    if os.path.isfile(place) or os.path.isfile(place / FACTS):
         return place
     if not place.exists():
         raise BadDatasetError(f"there is nothing at {place}")

@@ -1,6 +1,7 @@
 """Makes the table of a dataset in our own format, and keeps the facts about it."""
 
 import json
+import os
 import shutil
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -122,7 +123,7 @@ def put_in_place(part: Path, folder: Path) -> None:
 
 def is_ours(folder: Path) -> bool:
     """Return whether a folder holds a table in our format."""
-    return (folder / FACTS).is_file()
+    return os.path.isfile(folder / FACTS)  # `Path.is_file` raises if the folder cannot be entered
 
 
 def facts_of(folder: Path) -> Facts:

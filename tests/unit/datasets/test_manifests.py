@@ -181,6 +181,16 @@ def test_a_folder_of_the_project_is_not_meant_where_there_is_one_of_the_dataset(
     assert described.metadata == root / "sample/metadata.json"
 
 
+def test_the_folder_of_an_index_that_cannot_be_entered_holds_none(root):
+    """Its path is so long that the path of no file in it is valid."""
+    deep = root / "sample"
+    while (left := 4_090 - len(str(deep))) > 1:
+        deep /= "d" * min(left - 1, 200)
+    deep.mkdir(parents=True)
+    name = str(deep.relative_to(root / "sample"))
+    assert "there is no index" in refused(root, manifest(index=name))
+
+
 def test_the_folder_of_all_datasets_is_no_index(tmp_path):
     root = tmp_path / "index"
     (root / "sample/index").mkdir(parents=True)

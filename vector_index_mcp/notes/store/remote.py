@@ -96,7 +96,15 @@ class Remote:
             )
         if scheme not in {"", "file"} or (not scheme and _BY_SSH.fullmatch(url)):
             return Address(url, is_local=False)
-        return self._local(Path(found[2] if found is not None else url).expanduser())
+        try:
+            path = Path(found[2] if found is not None else url).expanduser()
+        except RuntimeError as error:
+            raise Refusal(
+                Code.GIT_ERROR,
+                "the address of the remote origin begins with ~ and a user whose home folder is "
+                "not known; use the folder's whole path",
+            ) from error
+        return self._local(path)
 
     def _local(self, path: Path) -> Address:
         place = Path(os.path.realpath(self._disk.root / path))
