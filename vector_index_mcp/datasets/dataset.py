@@ -142,7 +142,7 @@ class Dataset:
             "model": facts.model,
         }
         problems = [
-            f"the manifest says {name} {claims[name]!r}, and the table {value!r}"
+            f"the manifest says {name} {claims[name]!r}, and the table has {value!r}"
             for name, value in known.items()
             if claims.get(name) not in (None, "", value)
         ]

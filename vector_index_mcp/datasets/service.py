@@ -158,7 +158,7 @@ class Datasets:
             for dataset in chosen:
                 await used.enter_async_context(dataset.used())
             if not chosen:
-                return Found([], 0, ["there is no dataset"])
+                return Found([], 0, ["there is no dataset to search"])
             meanings = await self._meanings(asked.query, chosen)
             able = []
             for dataset in chosen:
@@ -219,7 +219,8 @@ class Datasets:
         if patience.cancelled_caught:
             if not found:
                 raise timed_out(_SEARCH_SECONDS)
-            notes.append(f"{len(chosen) - len(found)} datasets took too long and are left out")
+            count = len(chosen) - len(found)
+            notes.append(f"{count} datasets took over {_SEARCH_SECONDS:.0f} s and are left out")
         if notes and not found:
             raise failed(notes[0])
         merged = [result for results in found.values() for result in results]

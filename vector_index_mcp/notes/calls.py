@@ -88,8 +88,8 @@ def check_revision(store: Store, given: Given, path: str, data: bytes) -> None:
     if not wanted or id_of(data).startswith(wanted):
         return
     current = revision_of(data)
-    said = store.repository.run("cat-file", "blob", wanted)
-    if said.status:
+    result = store.repository.run("cat-file", "blob", wanted)
+    if result.status:
         raise Refusal(
             Code.NOT_FOUND,
             f"No text of these notes ever had the revision {wanted}; {path.rpartition('/')[2]} has "
@@ -103,7 +103,7 @@ def check_revision(store: Store, given: Given, path: str, data: bytes) -> None:
         f"revision {current} now. Read it again. Nothing was changed",
         revision=wanted,
         current_revision=current,
-        changes=_difference(wanted, said.output, data),
+        changes=_difference(wanted, result.output, data),
     )
 
 

@@ -117,8 +117,8 @@ def _changing(
             "message": f'Chapter "{title}" {verb} {preposition} {name}',
             "revision": revision_of(data),
         }
-        said = f"{verb.capitalize()} chapter '{title}' {preposition} {name}"
-        return plan_of(project, said, {path: data}, answer)
+        description = f"{verb.capitalize()} chapter '{title}' {preposition} {name}"
+        return plan_of(project, description, {path: data}, answer)
 
     return plan
 
@@ -195,10 +195,10 @@ def _number(document: Document, title: str | None, index: int | None, which: str
         other = "current_index" if which else "chapter_index"
         raise Refusal(Code.INVALID_INPUT, f"Either {name} or {other} is required")
     if index >= total:
-        said = f"(0-{total - 1})" if total else "(there are no chapters)"
+        valid = f"(0-{total - 1})" if total else "(there are no chapters)"
         raise Refusal(
             Code.INVALID_INPUT,
-            f"Chapter index {index} out of range {said}",
+            f"Chapter index {index} out of range {valid}",
             chapter_index=index,
             total_chapters=total,
         )

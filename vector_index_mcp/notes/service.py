@@ -146,7 +146,7 @@ class Notes:
         try:
             found = await self._answered(call.method, given)
             entry, answer = call.entry(), {"success": True, **found}
-        except Exception as error:  # noqa: BLE001 - the contract has a code for what nobody foresaw
+        except Exception as error:  # noqa: BLE001 - the contract has a code for unexpected errors
             refusal = self._refusal(call.method, error)
             named = {key: given[key] for key in ("project_id", "filename") if key in given}
             context = {**named, **refusal.context}

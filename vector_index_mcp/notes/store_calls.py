@@ -44,10 +44,10 @@ class Storage:
 def look(writer: Writer) -> Storage:
     """Return the state of the repository. Call it only while nothing changes the store."""
     repository, tree = writer.repository, writer.tree
-    said = repository.run("log", "-1", "--format=%h - %s (%cr)", tree.commit)
+    last = repository.run("log", "-1", "--format=%h - %s (%cr)", tree.commit)
     return Storage(
         repository.branch().removeprefix("refs/heads/"),
-        said.output.decode("utf-8", "replace").strip(),
+        last.output.decode("utf-8", "replace").strip(),
         tuple(sorted(writer.by_hand.changed(tree))),
         "",
     )
@@ -114,13 +114,16 @@ def troubles(store: Store) -> list[str]:
     try:
         projects = Projects(store.disk)
         found = [projects.problem] if projects.problem else []
-        found += [f"index.json gives project {name} no usable folder" for name in projects.unusable]
+        found += [
+            f"the entry of project {name} in index.json is not a valid folder name; correct it"
+            for name in projects.unusable
+        ]
         listed = list(projects.all())
         for project in listed:
             if not store.disk.is_folder(project.folder):
                 found.append(
-                    f"project {project.id} has no folder ({project.folder}); rename it back, or "
-                    "correct index.json, if it was renamed"
+                    f"project {project.id} has no folder ({project.folder}); if the folder was "
+                    "renamed, rename it back, or correct index.json"
                 )
         for project in listed:
             found += _troubles_of(store, project)

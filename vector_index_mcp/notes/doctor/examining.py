@@ -113,7 +113,7 @@ def _git(store: Store) -> tuple[str, list[_Problem]]:
 def _notes(store: Store) -> tuple[str, list[_Problem]]:
     root = store.disk.root
     if root.exists() and not root.is_dir():
-        return "", [_failed(f"{root} is no folder", "name another one with --home")]
+        return "", [_failed(f"{root} is no folder", "name a folder with --home")]
     if not overview.has_notes(store.disk):
         return overview.NOTHING, []
     count = len(list(Projects(store.disk).all()))
@@ -127,11 +127,11 @@ def _index(store: Store) -> tuple[str, list[_Problem]]:
     projects = Projects(store.disk)
     if projects.problem:
         words = projects.problem.partition("; ")[0]
-        remedy = f"correct it, or let {_REPAIR} build it anew"
+        remedy = f"correct it, or let {_REPAIR} rebuild it"
         return "", [_failed(words, remedy)]
     if store.disk.status(INDEX) is None and projects.folders():
         words = f"{INDEX} is missing: each folder counts as a project with the folder's name"
-        return "", [_warned(words, f"{_REPAIR} builds it anew")]
+        return "", [_warned(words, f"{_REPAIR} rebuilds it")]
     return f"{INDEX} can be read", []
 
 
@@ -272,13 +272,13 @@ def _repository(store: Store) -> tuple[str, list[_Problem]]:
         remedy = "nothing: the first change creates the repository"
         return "", [_warned("there is no history yet", remedy)]
     store.repository.prepare()
-    said = store.repository.run("fsck", "--full", "--no-dangling", seconds=_EXAMINING_SECONDS)
-    if said.status:
+    result = store.repository.run("fsck", "--full", "--no-dangling", seconds=_EXAMINING_SECONDS)
+    if result.status:
         remedy = (
             f"bring {GIT} back from a backup or a clone; or move it away, and the next change "
             "begins a new history of the notes as they are"
         )
-        return "", [_failed(f"damaged: {_first_line(said)}", remedy)]
+        return "", [_failed(f"damaged: {_first_line(result)}", remedy)]
     count = len(entries(store, head_of(store)))
     return f"sound, {count} commits", []
 

@@ -81,25 +81,25 @@ def _mend_index(store: Store, head: str, found: Repair) -> None:
     projects = Projects(store.disk)
     text = store.disk.read(INDEX)  # this raises if it is too large to commit before replacing it
     folders = projects.folders()
-    said: list[str] = []
+    sentences: list[str] = []
     if projects.problem or (text is None and folders):
         values = _last_index(store, head)
         known = _of_strings(values.get("projects"))
         entries: dict[str, Any] = {k: name for k, name in known.items() if name in folders}
-        said.append(f"{INDEX}: rebuilt from its last good version and the folders")
+        sentences.append(f"{INDEX}: rebuilt from its last good version and the folders")
     else:
         values = json.loads(text) if text is not None else {}
         entries = dict(values.get("projects", {}))
-        said += _replaced(projects, folders, entries)
+        sentences += _replaced(projects, folders, entries)
     for name in (name for name in folders if name not in entries.values()):
         project = name
         numbers = count(1)
         while project in entries:
             project = f"{name}-{next(numbers)}"
         entries[project] = name
-        said.append(f"{INDEX}: project {project} gets the folder {PROJECTS}/{name}")
-    if said:
-        found.said += said
+        sentences.append(f"{INDEX}: project {project} gets the folder {PROJECTS}/{name}")
+    if sentences:
+        found.said += sentences
         found.puts[INDEX] = written({**values, "projects": entries})
 
 

@@ -197,7 +197,7 @@ def _object(disk: Disk, path: str) -> tuple[Mapping[str, Any], str]:
         return {}, str(refusal)
     except (ValueError, RecursionError) as error:
         reason = str(error)
-    return {}, f"{path} cannot be read ({reason}); correct it"
+    return {}, f"{path} cannot be read ({reason}); correct the file"
 
 
 # -- changes ---------------------------------------------------------------------------------
