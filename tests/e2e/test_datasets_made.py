@@ -122,7 +122,7 @@ def test_a_dataset_is_added_to_looked_at_and_examined():
         manifest = place.folder / "datasets/guide/manifest.json"
         manifest.write_text(manifest.read_text().replace('"chunkCount": 3', '"chunkCount": 4'))
         told = json.loads(ran(place, "validate", "guide", "--json", status=1).stdout)
-        assert told["errors"] == ["the manifest says chunkCount 4, and the table 3"]
+        assert told["errors"] == ["the manifest says chunkCount 4, and the table has 3"]
         shutil.rmtree(place.folder / "datasets/guide/index-2/chunks.lance")
         assert "guide: " in ran(place, "validate", "guide", status=1).stdout
 

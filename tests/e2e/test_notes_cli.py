@@ -419,7 +419,7 @@ def test_the_doctor_finds_shows_and_mends(filled):
     assert [c["name"] for c in found["checks"] if c["verdict"] == "failure"] == ["documents"]
     refused = filled("doctor", "--repair")
     assert refused.returncode == 2
-    assert "setup.md: its last version that can be read comes back" in refused.stdout
+    assert "setup.md: its last readable version comes back" in refused.stdout
     assert "11 findings: 11 ok" in filled.says("doctor", "--repair", "--yes")
     assert filled.says("show", "shop", "setup") == "two\n"
 

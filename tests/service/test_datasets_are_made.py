@@ -71,6 +71,15 @@ async def test_what_is_made_is_served_at_once(root, source, tmp_path, embedder):
     assert not (tmp_path / "beside/texts").exists()  # its index is not needed any more
 
 
+async def test_a_killed_process_of_the_same_number_is_in_nobodys_way(
+    root, source, tmp_path, embedder
+):
+    (root / f".made.{os.getpid()}.part/index").mkdir(parents=True)
+    async with serving(root, tmp_path, embedder) as service:
+        assert (await service.make(order(source))).documents == 2
+    assert [path.name for path in root.iterdir()] == ["made"]
+
+
 async def test_more_texts_are_added_and_those_of_the_same_paths_replaced(
     root, source, tmp_path, embedder
 ):
@@ -256,7 +265,7 @@ async def test_another_process_that_makes_one_of_the_same_texts_is_not_disturbed
     place = make(order(source), root).uri
     with FileLock(f"{place}.lock"):
         async with serving(root, tmp_path, embedder) as service:
-            with pytest.raises(VectorIndexError, match="another process makes a dataset"):
+            with pytest.raises(VectorIndexError, match="another process is making a dataset"):
                 await service.make(order(source))
 
 

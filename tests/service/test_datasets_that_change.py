@@ -115,7 +115,7 @@ async def test_two_datasets_of_one_id_are_not_both_served(root):
     async with running(root) as service:
         assert await ids(service) == ["first"]
         [error] = await errors(service)
-        assert "'first' is that of" in error
+        assert "'first' is also that of" in error
 
 
 async def test_numbers_and_names_are_found(root):
@@ -179,7 +179,7 @@ async def test_a_dataset_of_a_model_that_is_not_here_says_so_until_it_is(root):
 async def test_a_path_is_no_name_of_a_model(root, path):
     await put(root, model=path)
     async with running(root) as service:
-        with pytest.raises(Refusal, match="names a model as the hub does, and no path"):
+        with pytest.raises(Refusal, match="names a model by a path"):
             await service.search(query())
 
 
@@ -198,7 +198,7 @@ async def test_of_many_models_two_are_loaded_and_those_in_use_stay(root):
 async def test_a_dataset_of_another_size_is_told(root):
     await put(root, vectors=np.eye(3, 7, dtype="<f4"))
     async with running(root) as service:
-        with pytest.raises(Refusal, match="vectors of 7 dimensions, and fake makes 64"):
+        with pytest.raises(Refusal, match="vectors of 7 dimensions, but fake makes 64"):
             await service.search(query())
 
 

@@ -192,9 +192,15 @@ async def test_a_rejected_push_is_merged_and_pushed_again(remote, homes):
 
 @pytest.mark.parametrize(
     "url",
-    ["ext::touch {marker}", "{home}/inner.git", "--upload-pack=touch {marker}", "foo://x/y"],
+    [
+        "ext::touch {marker}",
+        "{home}/inner.git",
+        "--upload-pack=touch {marker}",
+        "foo://x/y",
+        "~no-such-user/notes.git",
+    ],
 )
-async def test_an_address_that_runs_something_is_not_followed(tmp_path, url):
+async def test_an_address_that_runs_something_or_makes_no_sense_is_not_followed(tmp_path, url):
     home = joined(tmp_path / "store", tmp_path / "none")
     marker = tmp_path / "marker"
     inner = remote_at(home / "inner.git")

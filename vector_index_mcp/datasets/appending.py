@@ -1,7 +1,8 @@
-"""More texts for a dataset that was made here; those of the same paths are replaced.
+"""Appends texts to a dataset that this program has made; texts with the same paths are replaced.
 
-Who serves it meanwhile sees the old one or the new one: the new table lies beside the old one, and
-the manifest, which is replaced in one step, names it. What both have in common is on disk once.
+A service that uses the dataset meanwhile sees the old version or the new one. The new table is
+written beside the old one; then the manifest, which names the table, is replaced in one step. Files
+that both tables share are hard links, so they take up space once.
 """
 
 import os
@@ -24,17 +25,17 @@ from vector_index_mcp.errors import SettingsError
 
 
 async def append(index: Index, below: str, about: About, folder: Path) -> Made:
-    """Add what an index holds to a dataset.
+    """Append the contents of an index to a dataset.
 
     Args:
-        index: With the vectors of the dataset's model.
-        below: What the keys of the files begin with, before a slash; empty for all of them.
-        about: What is said of it; what is empty stays as it was.
-        folder: The dataset's own.
+        index: An index with vectors of the dataset's model.
+        below: The folder of the files to include, as their keys begin; empty for all files.
+        about: The new description; empty fields stay as they are.
+        folder: The dataset's folder.
 
     Raises:
-        SettingsError: If it is none that can be added to, or there is nothing to add.
-        StoreError: If one of them cannot be read or written.
+        SettingsError: If the dataset cannot be appended to, or there is no text.
+        StoreError: If the index or the dataset's table cannot be read or written.
     """
     described, facts = await anyio.to_thread.run_sync(checked, folder)
     model, records = await making.contents(index, below)
@@ -60,7 +61,7 @@ async def append(index: Index, below: str, about: About, folder: Path) -> Made:
 
 
 def checked(folder: Path) -> tuple[Manifest, Facts]:
-    """The dataset in a folder, if it can be added to.
+    """Return the dataset in a folder, and the facts about its table, if it can be appended to.
 
     Raises:
         SettingsError: If it cannot.
@@ -83,7 +84,9 @@ async def _check_model(described: Manifest, facts: Facts, model: ModelIdentity) 
     index = await Index.open(str(described.index))
     known = index.manifest.model if index is not None else None
     if index is None or known is None or index.manifest.chunker != rows.CHUNKER:
-        raise SettingsError(f"dataset '{described.id}' is of another version; make it anew")
+        raise SettingsError(
+            f"dataset '{described.id}' was made by another version of this program; make it anew"
+        )
     index.close()
     if (plain(known.name), known.digest) != (plain(model.name), model.digest):
         raise SettingsError(
@@ -100,15 +103,15 @@ def _unused(folder: Path) -> Path:
 def _publish(
     part: Path, new: Path, described: Manifest, about: About, made: Made, facts: Facts
 ) -> None:
-    """Have the manifest name the new table, and remove the old one."""
+    """Make the manifest name the new table, and remove the old table."""
     path, now = made.folder / manifest.NAME, making.moment()
     try:
         is_same = manifest.read(path, made.folder, made.folder) == described
-        said = dict(manifest.said_in(path))
+        fields = dict(manifest.said_in(path))
     except BadDatasetError:
         is_same = False
     if not is_same:
-        raise SettingsError(f"dataset '{described.id}' was changed meanwhile; try again")
+        raise SettingsError(f"dataset '{described.id}' has changed meanwhile; try again")
     table.write_facts(part, facts)
     part.rename(new)
     changed = {
@@ -117,18 +120,18 @@ def _publish(
         "sourceRevision": about.revision,
         "license": about.license,
     }
-    said |= {name: value for name, value in changed.items() if value}
-    said |= {
+    fields |= {name: value for name, value in changed.items() if value}
+    fields |= {
         "index": new.name,
         "documentCount": made.documents,
         "chunkCount": made.chunks,
         "updatedAt": now,
     }
-    whole = replace(about, id=described.id, name=said["name"], description=said["description"])
+    whole = replace(about, id=described.id, name=fields["name"], description=fields["description"])
     try:
-        making.write(path, said)
+        making.write(path, fields)
     except SettingsError:
         shutil.rmtree(new)
         raise
-    making.write(described.metadata, making.known_of(whole, made, said.get("createdAt", now)))
+    making.write(described.metadata, making.known_of(whole, made, fields.get("createdAt", now)))
     keeping.remove(keeping.left_overs(made.folder, new), made.folder)

@@ -1,4 +1,4 @@
-"""What the tools take, and what is said of wrong arguments. Pure."""
+"""The arguments of the tools, and their validation. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,8 +23,8 @@ _FIELDS: Mapping[str, Object] = {
         {
             "dataset": Field(
                 Text(1, 8_000),
-                "Id of the dataset to search, as knowledge.listDatasets lists it; several, "
-                'separated by commas, or "*" for all',
+                "Id of the dataset to search, from knowledge.listDatasets; or several ids, "
+                'separated by commas; or "*" for all',
             ),
             "query": Field(
                 Text(
@@ -35,11 +35,11 @@ _FIELDS: Mapping[str, Object] = {
                     ),
                     is_trimmed=True,
                 ),
-                "What you want to know, in words; names and numbers are found, too",
+                "What you want to know, in your own words; exact names and numbers work, too",
             ),
             "topK": Field(
                 TOP_K,
-                "Number of results; the dataset's defaultTopK if left out",
+                "Number of results; by default the dataset's defaultTopK",
                 is_required=False,
             ),
         }
@@ -48,40 +48,40 @@ _FIELDS: Mapping[str, Object] = {
         {
             "includeErrors": Field(
                 Boolean(),
-                "Whether datasets that cannot be served are listed, with the reason",
+                "Whether to list also datasets that cannot be searched, with the reason",
                 is_required=False,
                 default=False,
             )
         }
     ),
 }
-_SAID = {SEARCH: "Invalid search parameters", LIST: "Invalid arguments"}
+_HEADLINES = {SEARCH: "Invalid search parameters", LIST: "Invalid arguments"}
 
 
 class WrongArguments(Exception):
-    """Raised for a call that is none; says what the client is told."""
+    """Raised for a call with wrong arguments; its message goes to the client."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a search is asked for."""
+    """The arguments of a search."""
 
     ids: tuple[str, ...]
-    """Of datasets; empty for all of them."""
+    """The ids of the datasets to search; empty for all."""
     query: str
     top_k: int | None
-    """How many results; None for as many as a dataset usually gives."""
+    """How many results to return; None for the default of the datasets."""
 
 
 def asked(given: object) -> Asked:
-    """The arguments of a search as they are to be used.
+    """Check the arguments of a search.
 
     Raises:
-        WrongArguments: If they are not for it.
+        WrongArguments: If they do not fit the tool's schema.
     """
     if isinstance(given, dict) and isinstance(ids := given.get("dataset"), list):
         if len(ids) > _MOST_IDS or not all(isinstance(each, str) and each for each in ids):
-            raise WrongArguments(f"{_SAID[SEARCH]}: Expected ids of datasets at dataset")
+            raise WrongArguments(f"{_HEADLINES[SEARCH]}: Expected ids of datasets at dataset")
         given = {**given, "dataset": ",".join(ids)}
     found = _checked(SEARCH, given)
     named = tuple(dict.fromkeys(each.strip() for each in found["dataset"].split(",")))
@@ -90,28 +90,28 @@ def asked(given: object) -> Asked:
 
 
 def includes_errors(given: object) -> bool:
-    """Whether a list is to name what cannot be served.
+    """Check the arguments of a list, and return whether it is to include bad datasets.
 
     Raises:
-        WrongArguments: If the arguments are not for it.
+        WrongArguments: If the arguments do not fit the tool's schema.
     """
     return bool(_checked(LIST, given)["includeErrors"])
 
 
 def schema_of(name: str) -> Schema:
-    """The JSON schema of a tool's arguments."""
+    """Return the JSON schema of a tool's arguments."""
     return _FIELDS[name].schema()
 
 
 def _checked(name: str, given: object) -> Mapping[str, Any]:
     issues = Issues()
     found: Mapping[str, Any] = _FIELDS[name].check({} if given is None else given, (), issues)
-    said = [_sentence(issue) for issue in issues.found]
+    problems = [_sentence(issue) for issue in issues.found]
     if isinstance(given, dict) and (unknown := [k for k in given if k not in _FIELDS[name].fields]):
         keys = ", ".join(f"'{shown(str(key))}'" for key in unknown[:_MOST_IDS])
-        said.append(f": Unrecognized key(s) in object: {keys}")
-    if said:
-        raise WrongArguments(f"{_SAID[name]}: {', '.join(said)}")
+        problems.append(f": Unrecognized key(s) in object: {keys}")
+    if problems:
+        raise WrongArguments(f"{_HEADLINES[name]}: {', '.join(problems)}")
     return found
 
 

@@ -1,4 +1,4 @@
-"""Has foreign files read by a child process, and ends one that takes too long."""
+"""Converts and checks foreign datasets in child processes, and ends those that take too long."""
 
 import contextlib
 import os
@@ -17,26 +17,26 @@ from vector_index_mcp.datasets.table import PART, put_in_place
 from vector_index_mcp.processes import errand
 
 _CONVERTING, _PROVING = (f"vector_index_mcp.datasets.{name}" for name in ("converting", "proving"))
-# A million texts, 3 GB, take minutes; what is small and takes long is made to.
+# A million texts, 3 GB, take minutes. Small files that take longer are made to block a reader.
 _SECONDS, _BYTES_PER_SECOND = 60.0, 3_000_000
 
 
 async def prepare(manifest: Manifest, folder: Path) -> Path:
-    """Where the table lies of the dataset that `manifest` describes.
+    """Return the folder with the table of the dataset that `manifest` describes.
 
     Args:
-        manifest: Of the dataset.
-        folder: Where a table is made of its index, unless it is there already. If the index is a
-            table of ours, its files get a second name there; where that cannot be done, it is
-            served where it lies.
+        manifest: The dataset's manifest.
+        folder: The folder in the cache to make the table in, unless it is there already. If the
+            dataset's index is a table of ours, its files are hard-linked there. If the file system
+            cannot do that, the table is used where it lies.
 
     Raises:
-        BadDatasetError: If it cannot be read.
+        BadDatasetError: If the dataset cannot be read.
     """
     if table.is_ours(manifest.index):
         return folder if table.is_ours(folder) else await _kept(manifest.index, folder)
     if not table.is_ours(folder):
-        with _told():
+        with _reported():
             await anyio.Path(folder.parent).mkdir(parents=True, exist_ok=True)
             size = sum(file.stat().st_size for file in (manifest.metadata, manifest.index))
         seconds = _SECONDS + size / _BYTES_PER_SECOND
@@ -45,25 +45,28 @@ async def prepare(manifest: Manifest, folder: Path) -> Path:
 
 
 async def prove(index: Path) -> None:
-    """Make sure that a table of ours, which somebody else may have made, can be searched.
+    """Check in a child process that a table in our format, perhaps foreign, can be searched.
 
     Raises:
-        BadDatasetError: If it cannot be.
+        BadDatasetError: If it cannot be searched.
     """
     await _done(_SECONDS, _PROVING, str(index))
 
 
 async def _kept(index: Path, folder: Path) -> Path:
-    """Where a table of ours lies that was proved, and that nobody can replace under a search."""
+    """Check a table in our format, and hard-link it to `folder`; return where it can be used.
+
+    A linked table stays whole during a search, even if its owner replaces the original.
+    """
     part = folder.with_name(f"{folder.name}.{os.getpid()}{PART}")
-    with _told():
+    with _reported():
         is_linked = await anyio.to_thread.run_sync(_linked, index, part)
     if not is_linked:
         await prove(index)
         return index
     try:
         await prove(part)
-        with _told():
+        with _reported():
             await anyio.to_thread.run_sync(put_in_place, part, folder)
     finally:
         await anyio.to_thread.run_sync(partial(shutil.rmtree, part, ignore_errors=True))
@@ -77,16 +80,17 @@ def _linked(index: Path, part: Path) -> bool:
 
 
 @contextlib.contextmanager
-def _told() -> Iterator[None]:
+def _reported() -> Iterator[None]:
+    """Turn system errors into a BadDatasetError."""
     try:
         yield
     except OSError as error:
-        raise BadDatasetError(f"it cannot be read here ({error})") from error
+        raise BadDatasetError(f"the dataset cannot be read or copied here ({error})") from error
 
 
 async def _done(seconds: float, module: str, *arguments: str) -> None:
     try:
-        with _told():
+        with _reported():
             async with errand.begun(module, *arguments) as child:
                 answer = await child.answer(seconds)
     except errand.ErrandError as error:

@@ -1,7 +1,7 @@
-"""A foreign index as one of our tables; runs in a child process of its own.
+"""Converts a foreign index into a table of ours, in a child process of its own.
 
-What is foreign may be made to break whoever reads it: here that costs this process, whose memory is
-bounded by the system and whose time by the parent. The table appears in one step.
+A foreign file may be made to crash its reader. Here it can crash only this process, whose memory
+the system limits and whose time the parent limits. The table appears in one step.
 """
 
 import asyncio
@@ -26,14 +26,17 @@ if TYPE_CHECKING:
     from vector_index_mcp.engine.types import Vectors
 
 _BATCH = 2_000  # rows: 3 MB of vectors, and some MB of text
-# LanceDB reserves much that it does not use. Texts take five times their size once they are read.
+# LanceDB reserves much address space that it does not use. Parsed texts take five times their size.
 _ADDRESS_BYTES, _BYTES_PER_BYTE = 3_500_000_000, 8
-_NOTHING = 1e-6
-_UNIT = 1e-3  # by which the length of a vector may differ from one
+_NOTHING = 1e-6  # a shorter vector counts as zero
+_UNIT = 1e-3  # how much the length of a unit vector may differ from 1
 
 
 def main(source: IO[bytes], sink: IO[bytes], _: Callable[[], None], *arguments: str) -> None:
-    """Convert the dataset that is named by index, metadata and folder; say why if it cannot be."""
+    """Convert a dataset; write the error to `sink` if that fails.
+
+    The arguments are the paths of its index, its metadata and the table's new folder.
+    """
     confined.begin()
     index, texts, folder = map(Path, arguments)
     sizes = (file.stat().st_size for file in (index, texts))
@@ -44,7 +47,7 @@ def main(source: IO[bytes], sink: IO[bytes], _: Callable[[], None], *arguments: 
     except BadDatasetError as error:
         answer = {"error": str(error)}
     except MemoryError:
-        answer = {"error": "it needs more memory than a dataset is given"}
+        answer = {"error": "converting it needs more memory than is allowed for a dataset"}
     except (VectorIndexError, OSError) as error:
         answer = {"error": f"it cannot be converted here ({error})"}
     sink.write(json.dumps(answer).encode() + b"\n")
@@ -52,15 +55,15 @@ def main(source: IO[bytes], sink: IO[bytes], _: Callable[[], None], *arguments: 
 
 
 def convert(index: Path, texts: Path, folder: Path) -> None:
-    """Make a table of ours of a dataset.
+    """Convert a dataset into a table of ours.
 
     Args:
         index: The file of the index.
         texts: The file of the metadata.
-        folder: Where the table appears.
+        folder: The new table's folder.
 
     Raises:
-        BadDatasetError: If the dataset is not as it should be.
+        BadDatasetError: If the dataset is not valid.
     """
     found = vectors_in(index)
     known = metadata.read(texts)
@@ -76,10 +79,10 @@ def convert(index: Path, texts: Path, folder: Path) -> None:
 
 
 def vectors_in(file: Path) -> flat.Flat:
-    """The vectors of a foreign index.
+    """Read the vectors of a foreign index.
 
     Raises:
-        BadDatasetError: If it cannot be read.
+        BadDatasetError: If the index cannot be read.
     """
     try:
         with file.open("rb") as opened:
@@ -90,7 +93,7 @@ def vectors_in(file: Path) -> flat.Flat:
 
 
 async def _filled(folder: Path, found: flat.Flat, known: metadata.Metadata, dimension: int) -> bool:
-    """Write all rows; whether their vectors are of unit length."""
+    """Write all rows to a table in `folder`; return whether all vectors have unit length."""
     is_unit = True
     async with table.making(folder, ModelIdentity(known.model, "", dimension)) as rows:
         for start in range(0, len(known.texts), _BATCH):
@@ -98,17 +101,19 @@ async def _filled(folder: Path, found: flat.Flat, known: metadata.Metadata, dime
             lengths = _lengths_of(vectors, start)
             is_something = lengths > _NOTHING
             is_unit = is_unit and bool((np.abs(lengths[is_something] - 1) <= _UNIT).all())
-            # A vector of nothing, as of an empty text, is near to nothing.
-            said = [v if is_one else None for v, is_one in zip(vectors, is_something, strict=True)]
-            await rows.add(known.texts[start : start + _BATCH], said)
+            # A zero vector, as of an empty text, has no direction: only words find such a row.
+            usable = [
+                v if is_one else None for v, is_one in zip(vectors, is_something, strict=True)
+            ]
+            await rows.add(known.texts[start : start + _BATCH], usable)
     return is_unit
 
 
 def _lengths_of(vectors: "Vectors", start: int) -> "npt.NDArray[np.float64]":
-    """The lengths of vectors.
+    """Return the lengths of vectors; `start` is the number of the first one, for the message.
 
     Raises:
-        BadDatasetError: If one of them is no vector.
+        BadDatasetError: If a vector contains a number that is not finite.
     """
     if not np.isfinite(vectors).all():
         bad = start + int(np.argmin(np.isfinite(vectors).all(axis=1)))

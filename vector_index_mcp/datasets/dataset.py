@@ -1,4 +1,4 @@
-"""A dataset that is ready: its table, open for as long as somebody searches it."""
+"""A dataset that is ready to be searched: its table stays open for as long as it is used."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -19,12 +19,12 @@ from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.store.unread import Metric
 from vector_index_mcp.engine.types import Candidate, Hit, Vector
 
-_EXAMINED = 20  # texts
+_EXAMINED = 20  # texts that `examined` searches for
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A text that answers a question."""
+    """A text that answers a query."""
 
     score: float
     """0 to 1."""
@@ -32,53 +32,53 @@ class Result:
     path: str
     snippet: str
     dataset: str
-    """Its id."""
+    """The dataset's id."""
 
 
 class Dataset:
-    """A dataset whose table is open. Made by `open`; ends when nobody needs it any more."""
+    """A dataset whose table is open. `open` makes one; its last user's `release` closes it."""
 
     def __init__(self, manifest: Manifest, facts: Facts, folder: Path, index: Index) -> None:
         self.manifest = manifest
         self.facts = facts
         self.folder = folder
-        """Where its table lies."""
+        """The folder of its table."""
         self._index = index
-        self._users = 1  # whoever has opened it
+        self._users = 1  # the one that has opened it
 
     @classmethod
     async def open(cls, manifest: Manifest, folder: Path) -> "Dataset":
         """Open the table in `folder`.
 
         Raises:
-            BadDatasetError: If there is none, or it is of another version.
-            StoreError: If it cannot be read.
+            BadDatasetError: If there is no table, or it has another version.
+            StoreError: If the table cannot be read.
         """
         facts = facts_of(folder)
         index = await Index.open(str(folder))
         if index is None or index.manifest.chunker != rows.CHUNKER:
-            raise BadDatasetError("the converted dataset is of another version")
+            raise BadDatasetError("its table was made by another version of this program")
         return cls(manifest, facts, folder, index)
 
     @property
     def model(self) -> str:
-        """Which model made its vectors."""
+        """The model that made its vectors."""
         return self.manifest.model or self.facts.model
 
     @property
     def digest(self) -> str:
-        """Of the weights of that model; empty if nobody knows it."""
+        """The digest of that model's weights; empty if it is not known."""
         model = self._index.manifest.model
         return model.digest if model is not None else ""
 
     @property
     def is_open(self) -> bool:
-        """Whether somebody needs it still."""
+        """Whether somebody still uses it."""
         return self._users > 0
 
     @asynccontextmanager
     async def used(self) -> AsyncIterator[None]:
-        """The time in which it is searched, and stays open whatever becomes of it."""
+        """Keep the dataset open for a search, even if it is replaced or removed meanwhile."""
         self._users += 1
         try:
             yield
@@ -86,18 +86,18 @@ class Dataset:
             self.release()
 
     def release(self) -> None:
-        """Need it no longer; the last one who does so closes it."""
+        """End one use; the last one closes the table."""
         self._users -= 1
         if not self._users:
             self._index.close()
 
     async def search(self, stems: Sequence[str], vector: Vector, limit: int) -> list[Result]:
-        """The texts that answer a question best, best first.
+        """Return the texts that answer a query best, best first.
 
         Args:
-            stems: Of the question's words.
-            vector: What it means; of unit length, and as long as those of the dataset.
-            limit: How many at most.
+            stems: The stems of the query's words.
+            vector: The query's vector, of unit length and with the dataset's dimension.
+            limit: The most texts to return.
 
         Raises:
             StoreError: If the table cannot be read.
@@ -127,10 +127,10 @@ class Dataset:
         return await self._read(Fusion([variant], vectors, facts.count).ranked()[:limit])
 
     async def examined(self, claims: Mapping[str, Any]) -> list[str]:
-        """What is wrong with it; nothing if its table is what its manifest says.
+        """Return what is wrong with the dataset; empty if its table agrees with its manifest.
 
         Args:
-            claims: What the manifest says, also what only people read.
+            claims: All fields of the manifest, also those for people.
 
         Raises:
             StoreError: If the table cannot be read.
@@ -142,16 +142,16 @@ class Dataset:
             "model": facts.model,
         }
         problems = [
-            f"the manifest says {name} {claims[name]!r}, and the table {value!r}"
+            f"the manifest says {name} {claims[name]!r}, and the table has {value!r}"
             for name, value in known.items()
             if claims.get(name) not in (None, "", value)
         ]
         if facts.count and not await self._finds_itself():
-            problems.append("its index does not find the vectors that are in it; make it anew")
+            problems.append("a search of its index does not find its own vectors; make it anew")
         return problems
 
     async def _finds_itself(self) -> bool:
-        """Whether the nearest text to each of some is itself, or one with the same vector."""
+        """Return whether the nearest text to each of some is itself, or has the same vector."""
         texts, dimension = self._index.store.unread, self.facts.dimension
         metric: Metric = "dot" if self.facts.metric == "product" else "l2"
         somewhere = np.full(dimension, dimension**-0.5, "<f4")
@@ -163,9 +163,10 @@ class Dataset:
         return True
 
     async def _search_by_metric(self, vector: Vector, limit: int) -> list[Result]:
-        """The nearest by the index's own metric; fusion compares cosines, which order otherwise.
+        """Search by the index's own metric, for vectors that are not of unit length.
 
-        Their scores are cosines, as far as these fall, on the scale of all other datasets.
+        Fusion with words compares cosines, whose order differs from that of such a metric. The
+        scores are cosines, as in other datasets, but each is at most that of the text before it.
         """
         metric: Metric = "dot" if self.facts.metric == "product" else "l2"
         found, vectors = await self._index.store.unread.nearest(vector, limit, metric)

@@ -1,4 +1,4 @@
-"""The manifests below the folder of all datasets, and when what they name has changed."""
+"""Finds the manifests below the folder of all datasets, and notices when their files change."""
 
 import os
 import stat
@@ -12,7 +12,7 @@ from vector_index_mcp.datasets.limits import DEEPEST, MOST_DATASETS, MOST_ENTRIE
 MANIFEST = "manifest.json"
 _DEPTH_OF_A_TABLE = 3
 Stamp = tuple[tuple[str, int, int, int, int], ...]
-"""Of some files: name, size, when content and when anything about it has changed, and number."""
+"""For each of some files: path, size, mtime and ctime in nanoseconds, and inode number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,14 +21,14 @@ class Walk:
 
     paths: tuple[Path, ...]
     is_whole: bool
-    """Whether everything was looked at."""
+    """Whether the search looked at everything; False if it reached a limit."""
 
 
 def find(root: Path) -> Walk:
-    """All manifests below `root`, in the order of their paths; none if there is no such folder.
+    """Find all manifests below `root`, sorted by path; none if there is no such folder.
 
-    What lies near is found first. A link is followed directly below `root` alone: people link
-    datasets there, and one that somebody has sent may hold a link to anywhere.
+    The search goes level by level. It follows links directly below `root` only: people link
+    datasets there, but a dataset from somebody else may contain a link to anywhere.
     """
     found: list[Path] = []
     pending, looked = deque([(root, 0)]), 0
@@ -50,7 +50,7 @@ def find(root: Path) -> Walk:
 
 
 def stamp_of(paths: Iterable[Path]) -> Stamp:
-    """What differs when one of some files is changed; for a folder, any file in it and below."""
+    """Return a value that changes when one of the files changes; for a folder, any file below."""
     return tuple(entry for path in paths for entry in _stamps(path, _DEPTH_OF_A_TABLE))
 
 
@@ -60,8 +60,8 @@ def _stamps(path: Path, depth: int) -> list[tuple[str, int, int, int, int]]:
     except (OSError, ValueError):
         return [(str(path), -1, -1, -1, -1)]
     if not stat.S_ISDIR(status.st_mode):
-        # In a folder, which is a table, no file is ever changed; and we give its files second
-        # names (`snapshot`), which counts as a change of theirs.
+        # Files in a folder, which is a table, never change; and we hard-link them (`snapshot`),
+        # which changes their ctime. So their ctime does not count.
         changed = status.st_ctime_ns if depth == _DEPTH_OF_A_TABLE else 0
         return [(str(path), status.st_size, status.st_mtime_ns, changed, status.st_ino)]
     if not depth:
@@ -79,7 +79,10 @@ def _number_of(path: Path) -> tuple[int, int]:
 
 
 def _entries(folder: Path) -> list[tuple[str, os.stat_result, bool]]:
-    """What lies in a folder, in order, and whether it is a link; nothing if it cannot be read."""
+    """Return name, state and whether it is a link for each entry of a folder, sorted.
+
+    The list is empty if the folder cannot be read.
+    """
     found = []
     try:
         with os.scandir(folder) as entries:

@@ -1,8 +1,8 @@
-"""Flat FAISS indexes, read and written without FAISS: a header, and all vectors as they are.
+"""Reads and writes flat FAISS indexes without FAISS.
 
-The layout is that of faiss/impl/index_write.cpp (write_index_header, write_index of IndexFlat):
-magic, dimension, count, two constants, whether it is trained, metric, how many numbers, numbers;
-everything little endian, numbers in float32.
+The layout is that of faiss/impl/index_write.cpp (write_index_header, write_index of IndexFlat): a
+header with magic, dimension, count, two constants, whether it is trained, metric, and how many
+numbers follow; then the numbers of all vectors. Everything is little endian, numbers are float32.
 """
 
 import os
@@ -24,7 +24,7 @@ _HEADER = struct.Struct("<4siqqqBiQ")
 _DUMMY = 1 << 20
 _NUMBER_BYTES = 4
 _METRICS: dict[bytes, tuple[int, Metric]] = {b"IxFI": (0, "product"), b"IxF2": (1, "distance")}
-"""By magic: the metric's number in the file, and what it means."""
+"""The metric's number in the file, and its meaning, by magic."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,16 +32,16 @@ class Flat:
     """The vectors of a flat index."""
 
     vectors: "Vectors"
-    """Mapped from the file; float32, shape (count, dimension), as they were added."""
+    """Memory-mapped from the file; float32, shape (count, dimension), in the order of adding."""
     metric: Metric
     """Whether near vectors have a large inner product, or a small distance."""
 
 
 def read(path: Path) -> Flat:
-    """The flat index in a file; what it says of itself is checked before memory is given to it.
+    """Read a flat index; the sizes in its header are checked before any memory is allocated.
 
     Raises:
-        BadDatasetError: If it is none, is damaged, or another kind of index.
+        BadDatasetError: If the file is no flat index, or is damaged.
     """
     try:
         size = path.stat().st_size
@@ -60,7 +60,7 @@ def read(path: Path) -> Flat:
 
 
 def _understood(header: bytes, size: int) -> tuple[int, int, Metric] | None:
-    """Count, dimension and metric; None for an index without vectors."""
+    """Return count, dimension and metric; None for an index without vectors."""
     magic = header[:4]
     if magic not in _METRICS or len(header) < _HEADER.size:
         raise BadDatasetError("the index is no flat index of FAISS")
@@ -81,9 +81,9 @@ def write(path: Path, vectors: "Vectors", metric: Metric = "product") -> None:
     """Write `vectors` as a flat index that FAISS reads.
 
     Args:
-        path: Of a new file.
+        path: The path of the new file.
         vectors: Float32, shape (count, dimension).
-        metric: What is compared.
+        metric: The metric to search by.
     """
     magic = next(magic for magic, (_, name) in _METRICS.items() if name == metric)
     count, dimension = vectors.shape

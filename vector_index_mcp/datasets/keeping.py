@@ -1,7 +1,7 @@
-"""Datasets on disk: which folder is whose, and how one is deleted.
+"""Finds the manifest of a dataset, and deletes datasets.
 
-A manifest is foreign, and may lie among files that are somebody's. So what is deleted is what a
-dataset is made of, and a folder only once nothing is left in it.
+A manifest is foreign, and its folder may contain a person's own files. So only the dataset's parts
+are deleted, and a folder only if it is empty then.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ _BESIDE_A_TABLE = frozenset({FACTS, ".gitignore"})
 
 
 def manifests(root: Path) -> Mapping[str, Path]:
-    """The manifests below the folder of all datasets, by id; of two of one id the first."""
+    """Return the manifests below the folder of all datasets, by id; the first of equal ids."""
     found: dict[str, Path] = {}
     for path in finding.find(root).paths:
         with contextlib.suppress(BadDatasetError):
@@ -31,10 +31,10 @@ def manifests(root: Path) -> Mapping[str, Path]:
 
 
 def manifest_of(root: Path, id_: str) -> Path:
-    """The manifest of the dataset called so.
+    """Return the manifest of the dataset with this id.
 
     Raises:
-        UnknownError: If there is none.
+        UnknownError: If there is no such dataset.
     """
     found = manifests(root)
     if id_ not in found:
@@ -46,17 +46,17 @@ def delete(path: Path, root: Path, project: Path) -> Path | None:
     """Delete the dataset that a manifest describes.
 
     Args:
-        path: Of the manifest.
+        path: The path of the manifest.
         root: The folder of all datasets.
-        project: Where relative paths in manifests begin.
+        project: The folder that relative paths in manifests are relative to.
 
     Returns:
-        Its folder, if other files are left in it, which stay.
+        The dataset's folder if it still contains other files; otherwise None.
 
     Raises:
-        OSError: If it cannot be deleted.
+        OSError: If the dataset cannot be deleted.
     """
-    if path.parent.is_symlink():  # somebody keeps it elsewhere, and only shows it here
+    if path.parent.is_symlink():  # the dataset lies elsewhere: remove only the link to it
         path.parent.unlink()
         return None
     described = None
@@ -70,7 +70,7 @@ def delete(path: Path, root: Path, project: Path) -> Path | None:
 
 
 def remove(places: Iterable[Path], folder: Path) -> None:
-    """Remove parts of a dataset, and the folders in its own that nothing is left in."""
+    """Remove parts of a dataset, and the folders below `folder` that are empty then."""
     for place in [*places]:
         if place.is_dir():
             shutil.rmtree(place)
@@ -80,7 +80,7 @@ def remove(places: Iterable[Path], folder: Path) -> None:
 
 
 def _parts(described: Manifest, folder: Path) -> Iterator[Path]:
-    """What a dataset is made of, and lies in its own folder."""
+    """Yield the parts of a dataset that lie in its own folder."""
     places = [described.metadata]
     if table.is_ours(described.index):
         places += _parts_of_table(described.index)
@@ -93,11 +93,11 @@ def _parts(described: Manifest, folder: Path) -> Iterator[Path]:
 
 
 def left_overs(folder: Path, kept: Path | None = None) -> Iterator[Path]:
-    """The tables of ours beside a manifest that it does not name: what was broken off left them.
+    """Yield the parts of our tables that interrupted runs have left beside a manifest.
 
     Args:
-        folder: That of the dataset.
-        kept: The table that the manifest names.
+        folder: The dataset's folder.
+        kept: The table that the manifest names, which is not yielded.
     """
     with contextlib.suppress(OSError):
         for place in folder.iterdir():
@@ -113,16 +113,16 @@ def _parts_of_table(place: Path) -> Iterator[Path]:
 
 
 def _is_of_another(place: Path, folder: Path) -> bool:
-    """Whether a file is a link, or lies in another dataset than that of the folder."""
+    """Return whether a file is a link, or lies in another dataset nested in the folder."""
     between = (each for each in place.parents if each != folder and each.is_relative_to(folder))
     return place.is_symlink() or any((each / manifest.NAME).exists() for each in between)
 
 
 def _remove_empty(place: Path, folder: Path) -> None:
-    """Remove a folder that nothing is left in, and those above it in the dataset's own."""
+    """Remove an empty folder, and the empty folders above it up to `folder`."""
     while place.is_relative_to(folder):
         try:
             place.rmdir()
-        except OSError:  # something is left in it
+        except OSError:  # it is not empty
             return
         place = place.parent

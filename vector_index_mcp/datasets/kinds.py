@@ -1,9 +1,9 @@
-"""FAISS indexes that are not flat, read by FAISS itself (extra `faiss`): their vectors, in order.
+"""Reads the vectors of FAISS indexes that are not flat, with FAISS itself (extra `faiss`).
 
-Runs only in the process that converts, whose memory and time are bounded. Which kinds give their
-vectors back, and which do not, was measured with faiss-cpu 1.15: flat lists and graphs to the
-number, eight-bit quantization with a cosine of 0.9999; product quantization and rotations lose too
-much (0.7 to 0.9), and a crafted NSG keeps FAISS busy without end.
+This runs only in the converting process, whose memory and time are limited. Which kinds of index
+give their vectors back was measured with faiss-cpu 1.15: flat lists and graphs give them exactly,
+and eight-bit quantization with a cosine of 0.9999. Product quantization and rotations lose too much
+(0.7 to 0.9), and a crafted NSG index keeps FAISS busy without end.
 """
 
 import struct
@@ -19,7 +19,7 @@ from vector_index_mcp.datasets.refusal import BadDatasetError
 if TYPE_CHECKING:
     from vector_index_mcp.engine.types import Vectors
 
-_START = struct.Struct("<4siq")  # of every index of vectors: kind, dimension, count
+_START = struct.Struct("<4siq")  # how every index of vectors begins: kind, dimension, count
 _READ = {
     b"IwFl": "IVF", b"IwSq": "IVF with scalar quantization", b"IHNf": "HNSW",
     b"IHNs": "HNSW with scalar quantization", b"IxSQ": "scalar quantization",
@@ -37,15 +37,16 @@ _PRODUCT = 0  # faiss.METRIC_INNER_PRODUCT
 
 
 def is_one(magic: bytes) -> bool:
-    """Whether an index that begins so is of another kind than flat."""
+    """Return whether an index that begins with `magic` is of a known kind that is not flat."""
     return magic in _READ or magic in _REFUSED
 
 
 def read(path: Path) -> Flat:
-    """The vectors of an index, in the order of the documents that they stand for.
+    """Read the vectors of an index, in the order of their documents.
 
     Raises:
-        BadDatasetError: If it is of no kind that gives them back, is damaged, or FAISS is not here.
+        BadDatasetError: If the index is of a kind that does not give its vectors back, or is
+            damaged, or FAISS is not installed.
     """
     with path.open("rb") as file:
         start = file.read(_START.size)
@@ -60,13 +61,13 @@ def read(path: Path) -> Flat:
         import faiss
     except ImportError as error:
         raise BadDatasetError(
-            f"the index is of the kind {kind}: install what reads it with "
+            f"the index is of the kind {kind}, which needs FAISS: install it with "
             f'`pip install "vector-index-mcp[faiss]"`, or {_ANEW}'
         ) from error
     faiss.set_deserialization_vector_byte_limit(_MOST_BYTES)
     faiss.set_deserialization_loop_limit(_MOST_LOOPS)
     try:
-        owner = faiss.read_index(str(path))  # the others point into it, and must not outlive it
+        owner = faiss.read_index(str(path))  # all inner objects point into it: keep it alive
         return _vectors_of(faiss, owner)
     except (RuntimeError, AssertionError, ValueError, AttributeError) as error:
         first = str(error).strip().partition("\n")[0]
@@ -105,7 +106,7 @@ _GIVING_BACK = frozenset(
 
 
 def _of_lists(faiss: Any, index: Any) -> "tuple[Any, Vectors]":
-    """The vectors of an inverted file, with the number of each."""
+    """Return the ids and the vectors of an inverted file, in the same order."""
     if not isinstance(index, faiss.IndexIVFFlat | faiss.IndexIVFScalarQuantizer):
         raise BadDatasetError(f"the index holds a {type(index).__name__[:50]}; {_ANEW}")
     vectors = np.empty((index.ntotal, index.d), "<f4")
@@ -114,7 +115,7 @@ def _of_lists(faiss: Any, index: Any) -> "tuple[Any, Vectors]":
     for number in range(index.nlist):
         size = index.invlists.list_size(number)
         if at + size > index.ntotal:
-            raise BadDatasetError("the lists of the index hold more than it says")
+            raise BadDatasetError("the lists of the index hold more vectors than its header says")
         if size:
             found = faiss.rev_swig_ptr(index.invlists.get_ids(number), size)
             ids[at : at + size] = found
@@ -122,16 +123,16 @@ def _of_lists(faiss: Any, index: Any) -> "tuple[Any, Vectors]":
             index.reconstruct_from_offset(number, offset, faiss.swig_ptr(vectors[at + offset]))
         at += size
     if at != index.ntotal:
-        raise BadDatasetError("the lists of the index hold less than it says")
+        raise BadDatasetError("the lists of the index hold fewer vectors than its header says")
     return ids, vectors
 
 
 def _ordered(vectors: "Vectors", ids: Any) -> "Vectors":
-    """Vectors by their ids, which name the documents."""
+    """Sort vectors by their ids, which are the numbers of the documents."""
     if sorted(ids.tolist()) != list(range(len(vectors))):
         raise BadDatasetError(
-            "the ids of the index do not name one document each, from 0 on; write it anew without "
-            "ids, in the order of the documents"
+            "the ids of the index are not the numbers of its documents, from 0 on; write the index "
+            "anew without ids, in the order of the documents"
         )
     ordered = np.empty_like(vectors)
     ordered[ids] = vectors

@@ -1,4 +1,4 @@
-"""All datasets of a service as JSON, for the HTTP interface and the page."""
+"""Lists the datasets of a service as JSON, for the HTTP interface, the page and the tools."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -15,16 +15,16 @@ if TYPE_CHECKING:  # the service imports LanceDB
 
 
 async def listed(datasets: "Datasets") -> list[dict[str, Any]]:
-    """All datasets as the contract lists them; those that cannot be served with the reason."""
+    """Return all datasets as the contract lists them; those that cannot be served with an error."""
     served, errors = await datasets.listed()
     paths = await anyio.to_thread.run_sync(keeping.manifests, datasets.registry.root)
-    found = [_described(each, _said_in(paths, each.manifest.id)) for each in served]
+    found = [_described(each, _manifest_of(paths, each.manifest.id)) for each in served]
     found += map(failed, errors)
     return sorted(found, key=lambda each: str(each["id"]))
 
 
 def ready(dataset: "Dataset") -> dict[str, Any]:
-    """What everybody is told of a dataset that is served."""
+    """Return the public JSON of a dataset that is served."""
     described = dataset.manifest
     return {
         "id": described.id,
@@ -38,7 +38,7 @@ def ready(dataset: "Dataset") -> dict[str, Any]:
 
 
 def failed(error: "LoadError") -> dict[str, Any]:
-    """What everybody is told of one that cannot be."""
+    """Return the public JSON of a dataset that cannot be served."""
     return {
         "id": error.id,
         "name": error.id,
@@ -49,8 +49,9 @@ def failed(error: "LoadError") -> dict[str, Any]:
     }
 
 
-def _described(dataset: "Dataset", said: Mapping[str, Any]) -> dict[str, Any]:
-    known = {name: said.get(name) for name in ("documentCount", "updatedAt", "license", "source")}
+def _described(dataset: "Dataset", fields: Mapping[str, Any]) -> dict[str, Any]:
+    names = ("documentCount", "updatedAt", "license", "source")
+    known = {name: fields.get(name) for name in names}
     return {
         **ready(dataset),
         "metadataPath": str(dataset.manifest.metadata),
@@ -59,8 +60,9 @@ def _described(dataset: "Dataset", said: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _said_in(paths: Mapping[str, Any], id_: str) -> Mapping[str, Any]:
+def _manifest_of(paths: Mapping[str, Any], id_: str) -> Mapping[str, Any]:
+    """Return all fields of a dataset's manifest; none if it has just been replaced."""
     try:
         return manifest.said_in(paths[id_])
-    except (BadDatasetError, KeyError):  # it has just been replaced
+    except (BadDatasetError, KeyError):
         return {}

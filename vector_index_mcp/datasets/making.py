@@ -1,6 +1,6 @@
-"""A dataset made of what is indexed: nothing is embedded again.
+"""Makes a dataset from an index, without embedding anything again.
 
-The folder appears in one step, with its manifest, its table and what is known of its texts.
+The dataset's folder appears in one step, with its manifest, its table and its metadata.
 """
 
 import json
@@ -38,15 +38,15 @@ _LONGEST_REVISION = 64  # SHA-256 in hex
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What is said of a dataset that is made."""
+    """The description of a dataset to make."""
 
     id: str
     name: str
     description: str
     source: str
-    """What it was made of, as people call it."""
+    """The name of what it is made from, for people."""
     revision: str = ""
-    """Of the source; empty if it has none."""
+    """The revision of the source; empty if it has none."""
     license: str = ""
 
     @classmethod
@@ -61,18 +61,18 @@ class About:
         license_: str,
         is_appended: bool = False,
     ) -> Self:
-        """What is said of a dataset, as far as somebody has said it, within its bounds.
+        """Return a description with defaults for what is empty, cut to the allowed lengths.
 
         Args:
-            id_: What it is called.
-            source: What it is made of: a path, or what people call it.
-            revision: Of the source.
-            name: What people call it; empty for its id.
-            description: What it is about; empty for what it is made of.
-            license_: Of its texts.
-            is_appended: Whether the dataset is there already; what is empty stays empty then.
+            id_: The dataset's id.
+            source: The source: a path, or a name for people.
+            revision: The source's revision.
+            name: The dataset's name for people; by default its id.
+            description: What the dataset is about; by default a sentence with its source.
+            license_: The license of its texts.
+            is_appended: Whether the dataset exists already; then there are no defaults.
         """
-        # Whoever gets the dataset need not know where on this machine the source lies.
+        # Only the last part of the path: other people need not know this machine's folders.
         known = _clean(Path(source).name or source, manifest.LONGEST_NAME)
         name = _clean(name, manifest.LONGEST_NAME)
         most = manifest.LONGEST_DESCRIPTION
@@ -91,7 +91,7 @@ class About:
 
 
 def _clean(text: str, most: int) -> str:
-    """A text that a file can hold and a manifest may say, which counts as JavaScript does."""
+    """Return valid Unicode of at most `most` UTF-16 code units, the unit of the contract."""
     text = text.encode("utf-8", "replace").decode().strip()
     return text.encode("utf-16-le")[: 2 * most].decode("utf-16-le", "ignore").strip()
 
@@ -104,35 +104,36 @@ class Made:
     documents: int
     chunks: int
     left_out: int
-    """Chunks without a vector."""
+    """How many chunks were left out because they have no vector."""
     model: str
     dimension: int
     index: str = INDEX
-    """What its table is called."""
+    """The name of the table's folder."""
     took: float = field(default=0.0, compare=False)
-    """Seconds."""
+    """The time it took, in seconds."""
 
 
 def check_id(id_: str) -> None:
-    """Make sure that a dataset may be called so.
+    """Check a dataset's id.
 
     Raises:
-        SettingsError: If it may not.
+        SettingsError: If it is not valid.
     """
     if not manifest.ID.matches(id_) or len(id_) > manifest.LONGEST_ID:
         raise SettingsError("Dataset ID must be lowercase alphanumeric with hyphens only")
 
 
 def place_of(root: Path, id_: str, *, is_appended: bool = False) -> Path:
-    """Where a dataset appears; looked at before hours of work.
+    """Check, before hours of work, that a dataset can be written; return its folder.
 
     Args:
         root: The folder of all datasets.
-        id_: What it is called.
-        is_appended: Whether it is there already.
+        id_: The dataset's id.
+        is_appended: Whether the dataset must exist already.
 
     Raises:
-        SettingsError: If it may not be called so, is there and should not be, or the other way.
+        SettingsError: If the id is not valid, if a new dataset exists already, or if a dataset to
+            append to does not exist.
     """
     check_id(id_)
     folder = root / id_
@@ -144,10 +145,10 @@ def place_of(root: Path, id_: str, *, is_appended: bool = False) -> Path:
 
 
 def _check_free(folder: Path) -> None:
-    """Make sure that a dataset can appear in `folder`.
+    """Check that `folder` is free for a new dataset.
 
     Raises:
-        SettingsError: If something is there.
+        SettingsError: If it is not.
     """
     if (folder / manifest.NAME).exists():
         raise SettingsError(f"Dataset '{folder.name}' already exists")
@@ -164,21 +165,21 @@ async def of_index(
     *,
     is_appended: bool = False,
 ) -> Made:
-    """Make a dataset of an index, which is brought up to date first.
+    """Make a dataset from an index, which is brought up to date first.
 
     Args:
         live: The index, not yet running.
-        below: What the keys of the files begin with, before a slash; empty for all of them.
-        about: What is said of it.
-        folder: Where it appears, or is.
-        show: Is told how far that is.
-        is_appended: Whether it is there already, and gets more texts.
+        below: The folder of the files to include, as their keys begin; empty for all files.
+        about: The dataset's description.
+        folder: The dataset's folder.
+        show: Called with the progress.
+        is_appended: Whether the dataset exists already, and the texts are appended to it.
 
     Raises:
-        SettingsError: If there is nothing that could be searched, or it does not fit.
-        VectorIndexError: If the index cannot be read, or the dataset not be written.
+        SettingsError: If there is no text, or the dataset cannot be appended to.
+        VectorIndexError: If the index cannot be read, or the dataset cannot be written.
     """
-    from vector_index_mcp.datasets import appending  # it builds on this module
+    from vector_index_mcp.datasets import appending  # imports this module
 
     began = time.monotonic()
     async with live.running(Role.VISITOR):
@@ -195,21 +196,22 @@ async def of_index(
 
 
 async def make(index: Index, below: str, about: About, folder: Path) -> Made:
-    """Make a dataset of what an index holds.
+    """Make a dataset from the contents of an index.
 
     Args:
-        index: With the vectors of one model.
-        below: As above.
-        about: What is said of it.
-        folder: Where it appears; nothing is there.
+        index: An index whose vectors are all from one model.
+        below: The folder of the files to include, as their keys begin; empty for all files.
+        about: The dataset's description.
+        folder: The dataset's folder, which must be free.
 
     Raises:
-        SettingsError: If something is there, or there is nothing that could be searched.
-        StoreError: If the index cannot be read, or the dataset not be written.
+        SettingsError: If the folder is not free, or there is no text.
+        StoreError: If the index cannot be read, or the dataset cannot be written.
     """
     await anyio.to_thread.run_sync(_check_free, folder)
     model, records = await contents(index, below)
     part = folder.with_name(f".{folder.name}.{os.getpid()}{PART}")
+    shutil.rmtree(part, ignore_errors=True)  # left by a killed process that had the same number
     await anyio.Path(part).mkdir(parents=True)
     try:
         async with table.making(part / INDEX, model) as rows:
@@ -220,12 +222,12 @@ async def make(index: Index, below: str, about: About, folder: Path) -> Made:
         await anyio.to_thread.run_sync(_describe, part, about, made)
         part.rename(folder)
     finally:
-        shutil.rmtree(part, ignore_errors=True)  # it has another name by now, or is of no use
+        shutil.rmtree(part, ignore_errors=True)  # it exists only if something has failed
     return made
 
 
 async def contents(index: Index, below: str) -> tuple[ModelIdentity, list[FileRecord]]:
-    """The model of an index, and the files that a dataset is made of.
+    """Return the model of an index, and the indexed files to include.
 
     Raises:
         SettingsError: If there are none.
@@ -239,7 +241,7 @@ async def contents(index: Index, below: str) -> tuple[ModelIdentity, list[FileRe
 
 
 async def fill(rows: Rows, index: Index, records: Sequence[FileRecord], below: str) -> int:
-    """Add what an index holds of files to a table; how many chunks have no vector."""
+    """Copy the chunks of files into a table; return how many were left out without a vector."""
     left_out = 0
     for batch in batched(records, _FILES_AT_ONCE):
         held = await index.store.rows(record.key for record in batch)
@@ -252,17 +254,17 @@ async def fill(rows: Rows, index: Index, records: Sequence[FileRecord], below: s
                 else:
                     texts.append(_text(record, chunk, below))
                     vectors.append(vector)
-        await rows.add(texts, vectors)  # at once: each time makes three files
+        await rows.add(texts, vectors)  # once for all files of the batch: each call writes 3 files
     return left_out
 
 
 def nothing_to_index() -> SettingsError:
-    """Why a dataset of no text is not made."""
+    """Return the error that there is no text to make a dataset from."""
     return SettingsError("No text content available to index")
 
 
 def path_of(record: FileRecord, below: str) -> str:
-    """What the texts of a file are called in a dataset."""
+    """Return the path by which a dataset names the texts of a file."""
     return record.key[len(below) + 1 if below else 0 :][-LONGEST_PATH:]
 
 
@@ -282,7 +284,7 @@ def _text(record: FileRecord, chunk: StoredChunk, below: str) -> Text:
 
 
 def _titled(name: str, scope: str) -> str:
-    """The document, and where in it: headings, or definitions."""
+    """Return a title: the document's name, and the headings or definitions around the chunk."""
     inner = scope.removeprefix(name).removeprefix(_BETWEEN)
     return f"{name}{_BETWEEN}{inner}" if inner else name
 
@@ -292,7 +294,7 @@ def _describe(folder: Path, about: About, made: Made) -> None:
     facts = Facts(made.model, made.dimension, made.chunks, "product", is_unit=True)
     table.write_facts(folder / INDEX, facts)
     (folder / INDEX / ".gitignore").unlink(missing_ok=True)  # a dataset may be kept in git
-    said: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "id": about.id,
         "name": about.name,
         "description": about.description,
@@ -310,11 +312,11 @@ def _describe(folder: Path, about: About, made: Made) -> None:
         "updatedAt": now,
     }
     write(folder / METADATA, known_of(about, made, now))
-    write(folder / manifest.NAME, {name: value for name, value in said.items() if value != ""})
+    write(folder / manifest.NAME, {name: value for name, value in fields.items() if value != ""})
 
 
 def known_of(about: About, made: Made, since: str) -> Mapping[str, Any]:
-    """What is written beside the table of a dataset; the texts are in the table."""
+    """Return the content of the metadata file; the texts themselves are in the table."""
     stats = {
         "totalFiles": made.documents,
         "totalChunks": made.chunks,
@@ -326,21 +328,21 @@ def known_of(about: About, made: Made, since: str) -> Mapping[str, Any]:
 
 
 def moment() -> str:
-    """Now, as manifests have it."""
+    """Return the current time in the format of manifests."""
     return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
-def write(path: Path, said: Mapping[str, Any]) -> None:
+def write(path: Path, values: Mapping[str, Any]) -> None:
     """Write JSON into a file, in one step.
 
     Raises:
-        SettingsError: If it is a manifest that is too large to be read again.
+        SettingsError: If the file is a manifest, and would be too large to be read again.
     """
-    data = (json.dumps(said, indent=2, ensure_ascii=False) + "\n").encode("utf-8", "replace")
+    data = (json.dumps(values, indent=2, ensure_ascii=False) + "\n").encode("utf-8", "replace")
     if path.name == manifest.NAME and len(data) > LARGEST_MANIFEST_BYTES:
         raise SettingsError(
-            f"its manifest would have {len(data)} bytes, of {LARGEST_MANIFEST_BYTES} at most; say "
-            "less of it"
+            f"its manifest would have {len(data)} bytes, more than the {LARGEST_MANIFEST_BYTES} "
+            "allowed; shorten or remove some of its fields"
         )
     part = path.with_name(f".{path.name}.{os.getpid()}{PART}")
     try:
@@ -351,7 +353,7 @@ def write(path: Path, said: Mapping[str, Any]) -> None:
 
 
 def facts_about(made: Made) -> Mapping[str, Any]:
-    """What was made, as JSON for whoever called the command."""
+    """Return JSON about the dataset that was made, for the command and the HTTP interface."""
     return {
         "datasetId": made.folder.name,
         "documents": made.documents,

@@ -1,4 +1,4 @@
-"""What a dataset says of itself in its `manifest.json`."""
+"""Reads and checks the `manifest.json` of a dataset."""
 
 import json
 import math
@@ -17,9 +17,9 @@ from vector_index_mcp.datasets.refusal import BadDatasetError
 
 NAME = MANIFEST
 FACTS = "dataset.json"
-"""Beside a table of ours: what is known of it as a whole."""
+"""The file in a table of ours with the facts about it."""
 ID = Pattern("^[a-z0-9-]+$", re.compile("[a-z0-9-]+").fullmatch, "Invalid")
-_NO_WAITING = getattr(os, "O_NONBLOCK", 0)  # which Windows has not, nor such pipes
+_NO_WAITING = getattr(os, "O_NONBLOCK", 0)  # Windows has neither this flag nor named pipes
 LONGEST_ID, LONGEST_NAME, LONGEST_DESCRIPTION = 64, 128, 512
 _NOT_BLANK = ((lambda text: not text or bool(text.strip()), "String must not be blank"),)
 
@@ -56,24 +56,26 @@ class Manifest:
     """The file of its texts; absolute and resolved."""
     default_top_k: int
     model: str
-    """Which model made the vectors, as the manifest says; empty if it does not."""
+    """The model that made the vectors; empty if the manifest does not name one."""
 
 
 def read(path: Path, root: Path, project: Path) -> Manifest:
-    """The manifest in a file.
+    """Read a manifest, and resolve the paths in it.
 
     Args:
-        path: The file's.
-        root: The folder of all datasets; what a manifest names lies there, or beside it.
-        project: Where relative paths begin, unless nothing is there; then beside the manifest.
+        path: The manifest's path.
+        root: The folder of all datasets. The files that a manifest names must lie below it, or
+            below the manifest's folder.
+        project: The folder that relative paths are relative to; if nothing is there, they are
+            relative to the manifest's folder.
 
     Raises:
-        BadDatasetError: If it is not as it should be.
+        BadDatasetError: If the manifest is not valid, or names files that it must not.
     """
     fields = _checked(_parsed(path))
     index = _resolved(fields["index"], "Index", path, root, project)
     metadata = _resolved(fields["metadata"], "Metadata file", path, root, project)
-    if not metadata.is_file():
+    if not os.path.isfile(metadata):
         raise BadDatasetError(f"Metadata file is no file: {metadata}")
     return Manifest(
         id=fields["id"],
@@ -87,10 +89,10 @@ def read(path: Path, root: Path, project: Path) -> Manifest:
 
 
 def said_in(path: Path) -> Mapping[str, Any]:
-    """All that a manifest says, also what only people read, whether it can be served or not.
+    """Return all fields of a manifest, also those for people, without looking at its files.
 
     Raises:
-        BadDatasetError: If it is not as it should be.
+        BadDatasetError: If the manifest is not valid.
     """
     found = _parsed(path)
     _checked(found)
@@ -100,11 +102,11 @@ def said_in(path: Path) -> Mapping[str, Any]:
 
 def _parsed(path: Path) -> object:
     try:
-        # Without waiting: a pipe has this name, too, if somebody wants us to wait for ever.
+        # Without blocking: the file may be a named pipe, which would block us for ever.
         with open(os.open(path, os.O_RDONLY | _NO_WAITING), "rb") as file:  # noqa: PTH123
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode):
-                raise BadDatasetError("the manifest is no file")
+                raise BadDatasetError("the manifest is not a plain file")
             data, size = file.read(LARGEST_MANIFEST_BYTES + 1), status.st_size
     except OSError as error:
         raise BadDatasetError(f"the manifest cannot be read ({error.strerror})") from error
@@ -141,10 +143,10 @@ def _resolved(named: str, what: str, manifest: Path, root: Path, project: Path) 
         places = [Path(os.path.realpath(base / named)) for base in (project, beside)]
         place = next((place for place in places if place.exists()), None)
     except (OSError, ValueError) as error:  # too long, or a NUL in it
-        raise BadDatasetError(f"{what} not found: {named!r} is no path") from error
+        raise BadDatasetError(f"{what} not found: {named!r} is not a valid path") from error
     if place is None:
         raise BadDatasetError(f"{what} not found: {places[-1]}")
-    # A project may have a folder `index` of its own, which is none of ours.
+    # A project may have a folder `index` of its own, which is not the dataset's.
     meant = (each for each in places if each.exists() and _is_at_home(each, manifest, root))
     return _checked_place(next(meant, place), what, manifest, root)
 
@@ -163,12 +165,13 @@ def _checked_place(place: Path, what: str, manifest: Path, root: Path) -> Path:
 
 
 def index_in(place: Path) -> Path:
-    """The file of an index that is named by itself or by its folder; a table of ours as it is.
+    """Return the index at `place`: a file, the index file in a folder, or the folder of a table.
 
     Raises:
-        BadDatasetError: If there is none.
+        BadDatasetError: If there is no index.
     """
-    if place.is_file() or (place / FACTS).is_file():
+    # Not `Path.is_file`, which raises if a folder cannot be entered.
+    if os.path.isfile(place) or os.path.isfile(place / FACTS):
         return place
     if not place.exists():
         raise BadDatasetError(f"there is nothing at {place}")

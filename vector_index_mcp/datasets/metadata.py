@@ -1,4 +1,4 @@
-"""The texts of a dataset: `metadata.json`, in either of the shapes that people have."""
+"""Reads the texts of a dataset from `metadata.json`: a list, or an object with "documents"."""
 
 import json
 import stat
@@ -15,49 +15,50 @@ from vector_index_mcp.datasets.limits import (
 from vector_index_mcp.datasets.refusal import BadDatasetError
 
 DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
-"""Of a dataset that does not say which model made its vectors."""
+"""The model of a dataset that does not name one."""
 _SHORT_CHARS = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """What a row of the index stands for."""
+    """A text of a dataset, which one row of the index stands for."""
 
     title: str
     path: str
     content: str
     snippet: str
-    """What a result shows of it."""
+    """The part that a result shows."""
 
     @classmethod
     def of(cls, title: str, path: str, content: str, snippet: str) -> "Text":
-        """A text, with no more of each than a result may have."""
+        """Return a text, with title, path and snippet cut to the lengths that a result allows."""
         return cls(title[:LONGEST_TITLE], path[:LONGEST_PATH], content, snippet[:LONGEST_SNIPPET])
 
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """What is known of the rows of an index, in their order."""
+    """The texts of a dataset, and its model."""
 
     texts: tuple[Text, ...]
+    """In the order of the rows of the index."""
     model: str
-    """Which model made their vectors."""
+    """The model that made the vectors."""
 
 
 def read(path: Path) -> Metadata:
-    """The texts in a file.
+    """Read the texts from a file.
 
     Raises:
-        BadDatasetError: If it is not as it should be.
+        BadDatasetError: If the file is not valid.
     """
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
-            raise BadDatasetError("the metadata is no plain file")
+            raise BadDatasetError("the metadata is not a plain file")
         size = status.st_size
         if size > LARGEST_METADATA_BYTES:
             raise BadDatasetError(
-                f"the metadata has {size} bytes; {LARGEST_METADATA_BYTES} are read"
+                f"the metadata has {size:,} bytes; at most {LARGEST_METADATA_BYTES:,} are read"
             )
         found = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError) as error:
@@ -88,8 +89,8 @@ def _text(number: int, found: object) -> Text:
 
 
 def _first(found: Mapping[object, object], *names: str) -> str:
-    """The first of some fields that says something; empty if none does."""
+    """Return the first of the named fields that is a text and not blank; empty if none is."""
     values = (found.get(name) for name in names)
-    said = next((v for v in values if isinstance(v, str) and v.strip()), "")
-    # Half of a surrogate pair can stand in JSON, and in no text.
-    return said.encode("utf-8", "replace").decode()
+    text = next((v for v in values if isinstance(v, str) and v.strip()), "")
+    # JSON can contain half a surrogate pair, which UTF-8 cannot encode.
+    return text.encode("utf-8", "replace").decode()

@@ -1,7 +1,7 @@
-"""The models that embed questions: that of the settings, and those that datasets were made with.
+"""The models that embed queries: that of the settings, and those that datasets were made with.
 
-A manifest is foreign. What it names is looked for on this machine and never fetched, and a path is
-no name.
+A manifest is foreign. The model that it names is looked for on this machine, and never downloaded;
+a path instead of a name is refused.
 """
 
 from collections.abc import AsyncIterator, Callable
@@ -16,71 +16,74 @@ from vector_index_mcp.engine.model import looks_like_folder
 from vector_index_mcp.engine.types import Vector
 from vector_index_mcp.errors import ModelNotFoundError
 
-_MOST_OTHERS = 2  # that are loaded: each is a process of half a gigabyte
+_MOST_OTHERS = 2  # loaded at the same time: each is a process of half a gigabyte
 _HUB = "sentence-transformers/"
 
 
 @dataclass(slots=True)
 class _Other:
-    """A model beside that of the settings, and how many questions are asked of it."""
+    """A model beside that of the settings."""
 
     embedder: Embedder
     users: int = 0
+    """How many queries it is embedding."""
     unwanted: anyio.Event = field(default_factory=anyio.Event)
     started: anyio.Event = field(default_factory=anyio.Event)
     ended: anyio.Event = field(default_factory=anyio.Event)
 
 
 class Models:
-    """The models of one service; usable while it is `running`."""
+    """The models of one service; usable while `running` is open."""
 
     def __init__(self, usual: str, embedder: Embedder, other: Callable[[str], Embedder]) -> None:
-        """Prepare; nothing is loaded yet.
+        """Set up the models; nothing is loaded yet.
 
         Args:
             usual: The model of the settings.
-            embedder: Embeds with it.
-            other: Makes what embeds with another model, which it does not fetch.
+            embedder: The embedder for that model.
+            other: Makes an embedder for another model, which it does not download.
         """
         self.usual = usual
         self._embedder, self._other = embedder, other
         self._others: dict[str, _Other] = {}
-        """By name; whose turn was longest ago comes first."""
+        """The other models by name, least recently used first."""
         self._choosing = anyio.Lock()
         self._limiter = anyio.Semaphore(_MOST_OTHERS)
         self._tasks: anyio.abc.TaskGroup | None = None
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """The time in which questions can be embedded."""
+        """Run the models: queries can be embedded while this context is open."""
         async with self._embedder.running(), anyio.create_task_group() as self._tasks:
             yield
             self._tasks.cancel_scope.cancel()
 
     async def embedded(self, model: str, query: str) -> tuple[Vector, str]:
-        """What a question means to a model, and the digest of its weights.
+        """Return a query's vector from a model, and the digest of the model's weights.
 
         Raises:
-            EmbeddingError: If the question cannot be embedded.
-            ModelNotFoundError: If the model is not here.
+            EmbeddingError: If the query cannot be embedded.
+            ModelNotFoundError: If the model is not on this machine.
         """
         if plain(model) == plain(self.usual):
             return await _embedded(self._embedder, query)
         if looks_like_folder(model):
-            raise ModelNotFoundError("a dataset names a model as the hub does, and no path")
+            raise ModelNotFoundError(
+                "the dataset's manifest names a model by a path; use its name on the hub instead"
+            )
         async with self._limiter:
             other = await self._chosen(model)
             try:
                 return await _embedded(other.embedder, query)
             except ModelNotFoundError:
-                other.embedder.retry()  # somebody may fetch it meanwhile
+                other.embedder.retry()  # somebody may have downloaded it by the next query
                 raise
             finally:
                 other.users -= 1
 
     async def _chosen(self, model: str) -> _Other:
-        """That model, in use by one more, in the place of one that nobody uses."""
-        assert self._tasks is not None  # else nobody asks
+        """Return the model with one more user; load it if needed, in the place of an unused one."""
+        assert self._tasks is not None  # callers embed only while it is running
         name = plain(model)
         async with self._choosing:
             other = self._others.pop(name, None)
@@ -115,5 +118,5 @@ async def _embedded(embedder: Embedder, query: str) -> tuple[Vector, str]:
 
 
 def plain(model: str) -> str:
-    """A model's name, however it is written."""
+    """Return a model's name for comparisons: in lower case, without the hub's usual prefix."""
     return model.removeprefix(_HUB).casefold()

@@ -1,7 +1,7 @@
-"""A dataset as one file that can be sent, and such a file as a dataset.
+"""Packs a dataset into one file that can be sent, and unpacks such a file.
 
-A file from somebody else is foreign input: nothing in it leads out of its folder, nothing but plain
-files comes out of it, and no size that it names is believed. The same dataset makes the same bytes.
+A file from somebody else is foreign input: only plain files inside the new folder are unpacked, and
+no size in a header is trusted. Packing the same dataset again gives the same bytes.
 """
 
 import os
@@ -20,32 +20,35 @@ from vector_index_mcp.datasets.refusal import BadDatasetError
 from vector_index_mcp.datasets.table import PART
 
 ENDING = ".tar.zst"
-# Vectors hardly become smaller, texts by four: what becomes so much larger is made to fill a disk.
+# Vectors hardly compress, and texts about four times: a file that grows more when it is unpacked
+# was made to fill the disk.
 _USUAL_BYTES, _MOST_TIMES = 1_000_000_000, 50
 _MOST_FILES = 100_000
 _AT_ONCE_BYTES = 1_000_000
-_LARGEST_HEADER_BYTES = 100_000  # which tarfile holds in memory
+_LARGEST_HEADER_BYTES = 100_000  # of a tar header, which tarfile reads into memory
 _HEADERS = frozenset(
     {tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK}
     | {tarfile.SOLARIS_XHDTYPE}
 )
 _SAFE_PATH = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\- ]*(?:/[A-Za-z0-9_][A-Za-z0-9_.\- ]*){0,8}")
 _LONGEST_PATH = 400
-_PART_SECONDS = 3_600  # after which nobody unpacks there any more
+_PART_SECONDS = 3_600  # an older temporary folder was left by a killed process
 _CODEC = "zstd"
 
 
 def pack(folder: Path, target: Path) -> int:
-    """Write the dataset in `folder` into a new file; how many files it holds.
+    """Write the dataset in `folder` to the file `target`; return the number of files packed.
 
     Raises:
-        BadDatasetError: If a name in it could not be unpacked again.
-        OSError: If it cannot be read or written.
+        BadDatasetError: If a file's name could not be unpacked again.
+        OSError: If a file cannot be read or written.
     """
     paths = sorted(_files(folder, ""))
     for path in paths:
         if not _is_safe(path):
-            raise BadDatasetError(f"{path!r} is no name that a dataset can have; rename it")
+            raise BadDatasetError(
+                f"{path!r} is not a valid file name in a dataset; rename the file"
+            )
     part = target.with_name(f"{target.name}.{os.getpid()}{PART}")
     try:
         with (
@@ -62,14 +65,14 @@ def pack(folder: Path, target: Path) -> int:
 
 
 def _member(path: str, size: int) -> tarfile.TarInfo:
-    """A file in an archive, without when and by whom it was made."""
+    """Return the header of a file in the archive, without time and owner."""
     member = tarfile.TarInfo(path)
     member.size, member.mode = size, 0o644
     return member
 
 
 def _files(folder: Path, above: str) -> Iterator[str]:
-    """The plain files in a folder and below; what is hidden is not part of a dataset."""
+    """Yield the paths of the plain files below a folder, without hidden files and folders."""
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.name.startswith("."):
@@ -81,15 +84,15 @@ def _files(folder: Path, above: str) -> Iterator[str]:
 
 
 def add(file: Path, root: Path) -> Path:
-    """Unpack a dataset beside others; the folder that is its own.
+    """Unpack a dataset beside others; return its folder.
 
     Args:
-        file: As `pack` writes it.
-        root: The folder of all datasets; made if it is not there.
+        file: A file that `pack` has written.
+        root: The folder of all datasets; created if it is missing.
 
     Raises:
-        BadDatasetError: If it is no dataset, is made to do harm, or one of its id is there.
-        OSError: If it cannot be read or written.
+        BadDatasetError: If the file is no dataset, is harmful, or has the id of another dataset.
+        OSError: If a file cannot be read or written.
     """
     root.mkdir(parents=True, exist_ok=True)
     part = root / f".{os.getpid()}{PART}"
@@ -123,16 +126,18 @@ def _unpack(file: Path, folder: Path) -> None:
                         raise BadDatasetError(f"it holds more than {_MOST_FILES:,} files")
                     _take(archive, member, folder)
     except (tarfile.TarError, pa.ArrowException, ValueError, EOFError, RecursionError) as error:
-        raise BadDatasetError(f"{file.name} is no packed dataset, or damaged ({error})") from error
+        raise BadDatasetError(
+            f"{file.name} is not a packed dataset, or is damaged ({error})"
+        ) from error
 
 
 def _take(archive: tarfile.TarFile, member: tarfile.TarInfo, folder: Path) -> None:
     if member.isdir():
         return
-    # A sparse file would be as large as its header says, and not as what was sent.
+    # A sparse file is refused: its header may name any size, however little was sent.
     is_plain = member.type in (tarfile.REGTYPE, tarfile.AREGTYPE) and not member.issparse()
     if not is_plain or not _is_safe(member.name):
-        raise BadDatasetError(f"{member.name[:200]!r} is nothing that a dataset holds")
+        raise BadDatasetError(f"{member.name[:200]!r} is nothing that a dataset may contain")
     place = folder / member.name
     source = archive.extractfile(member)
     if source is None:
@@ -148,26 +153,26 @@ def _is_safe(path: str) -> bool:
 
 
 class _Member(tarfile.TarInfo):
-    """A member of an archive; headers that are made to fill memory are refused unread."""
+    """A member of an archive; a header that is too large for memory is refused before reading."""
 
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
         """See `tarfile`."""
         found = super().frombuf(buf, encoding, errors)
         if found.type in _HEADERS and found.size > _LARGEST_HEADER_BYTES:
-            raise ValueError("one of its headers names a size that cannot be meant")
+            raise ValueError("one of its headers is too large")
         return found
 
 
 class _Bounded:
-    """A stream that gives no more than can be meant."""
+    """A stream that raises ValueError after `most` bytes."""
 
     def __init__(self, stream: IO[bytes], most: int) -> None:
         self._stream = stream
         self._most = self._left = most
 
     def read(self, size: int = -1) -> bytes:
-        """At most `size` bytes."""
+        """Read at most `size` bytes."""
         data = self._stream.read(size)
         self._left -= len(data)
         if self._left < 0:

@@ -1,6 +1,7 @@
-"""Whether a table that somebody else has made can be searched; runs in a child process of its own.
+"""Checks in a child process whether a table that somebody else has made can be searched.
 
-It is opened and searched once, by words and by meaning. What would end a process ends this one.
+The table is opened and searched once, by words and by meaning. If its files crash the library, they
+crash only this process.
 """
 
 import asyncio
@@ -13,6 +14,7 @@ from typing import IO, Any
 import numpy as np
 
 from vector_index_mcp.datasets import rows, table
+from vector_index_mcp.datasets.manifest import FACTS
 from vector_index_mcp.datasets.refusal import BadDatasetError
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.errors import StoreError
@@ -24,7 +26,7 @@ _ADDRESS_BYTES = 16_000_000_000
 
 
 def main(_: IO[bytes], sink: IO[bytes], __: Callable[[], None], *arguments: str) -> None:
-    """Search the table in a folder; say why if it cannot be."""
+    """Search the table in a folder; write the error to `sink` if that fails."""
     confined.begin()
     confined.bound_memory(_ADDRESS_BYTES)
     try:
@@ -34,7 +36,7 @@ def main(_: IO[bytes], sink: IO[bytes], __: Callable[[], None], *arguments: str)
         answer = {"error": str(error)}
     except StoreError as error:
         _log.warning("%s: %s", arguments[0], error)
-        answer = {"error": "its table is damaged, or not all of it is there; get it once more"}
+        answer = {"error": "its table is damaged or incomplete; get the dataset once more"}
     sink.write(json.dumps(answer).encode() + b"\n")
     sink.flush()
 
@@ -43,11 +45,12 @@ async def _prove(folder: Path) -> None:
     facts = table.facts_of(folder)
     index = await Index.open(str(folder))
     if index is None or index.manifest.chunker != rows.CHUNKER:
-        raise BadDatasetError("its table is of another version; make it anew")
+        raise BadDatasetError("its table was made by another version of this program; make it anew")
     count, dimension = await index.store.count(), index.store.dimension
     if (count, dimension) != (facts.count, facts.dimension):
         raise BadDatasetError(
-            f"its table has {count} rows of {dimension} dimensions, not as it says"
+            f"its table has {count} rows of {dimension} dimensions, but its {FACTS} says "
+            f"{facts.count} of {facts.dimension}; get the dataset once more"
         )
     somewhere = np.full(facts.dimension, facts.dimension**-0.5, "<f4")
     texts = index.store.unread

@@ -1,11 +1,11 @@
-"""What the contract says when a search or a dataset will not do."""
+"""The errors for a search or a dataset that fails, with the contract's messages."""
 
 from collections.abc import Iterable
 from enum import StrEnum
 
 
 class Code(StrEnum):
-    """The codes of the contract."""
+    """The contract's error codes."""
 
     DATASET_NOT_FOUND = "DATASET_NOT_FOUND"
     PYTHON_BRIDGE_ERROR = "PYTHON_BRIDGE_ERROR"
@@ -13,7 +13,7 @@ class Code(StrEnum):
 
 
 class Refusal(Exception):
-    """Raised for a search that cannot be answered; its words are for the client."""
+    """Raised for a search that cannot be answered; its message goes to the client."""
 
     def __init__(self, code: Code, words: str) -> None:
         super().__init__(words)
@@ -21,11 +21,11 @@ class Refusal(Exception):
 
 
 class BadDatasetError(Exception):
-    """Raised for a dataset that cannot be served; says why, and what to do."""
+    """Raised for a dataset that cannot be served; its message says why, and what to do."""
 
 
 def not_found(dataset: str, ids: Iterable[str]) -> Refusal:
-    """No dataset has that id."""
+    """Return the Refusal that no dataset has this id."""
     return Refusal(
         Code.DATASET_NOT_FOUND,
         f"Dataset '{dataset}' not found. Available datasets: {', '.join(ids)}",
@@ -33,10 +33,10 @@ def not_found(dataset: str, ids: Iterable[str]) -> Refusal:
 
 
 def failed(reason: str) -> Refusal:
-    """A search could not be made."""
+    """Return the Refusal that a search failed."""
     return Refusal(Code.PYTHON_BRIDGE_ERROR, f"Failed to execute search: {reason}")
 
 
 def timed_out(seconds: float) -> Refusal:
-    """A search took too long."""
+    """Return the Refusal that a search took too long."""
     return Refusal(Code.SEARCH_TIMEOUT, f"Search exceeded maximum timeout of {seconds:.0f} seconds")

@@ -1,4 +1,7 @@
-"""Which datasets are served, and why others are not; follows the folder while it changes."""
+"""Loads the datasets of a folder, and follows the folder's changes.
+
+It knows which datasets are served, and why others are not.
+"""
 
 import contextlib
 import hashlib
@@ -19,7 +22,7 @@ from anyio.abc import TaskGroup
 from vector_index_mcp.datasets import finding, keeping, manifest, table
 from vector_index_mcp.datasets.dataset import Dataset
 from vector_index_mcp.datasets.finding import Stamp
-from vector_index_mcp.datasets.limits import MOST_ENTRIES
+from vector_index_mcp.datasets.limits import MOST_DATASETS, MOST_ENTRIES
 from vector_index_mcp.datasets.manifest import Manifest
 from vector_index_mcp.datasets.refusal import BadDatasetError
 from vector_index_mcp.datasets.rows import CHUNKER
@@ -30,15 +33,15 @@ _log = logging.getLogger(__name__)
 
 Prepare = Callable[[Manifest, Path], Awaitable[Path]]
 """`conversion.prepare`."""
-_LOOK_SECONDS = 0.5
-_LOOKS_TO_SETTLE = 3  # one may be under way, and what changes is the same in two
-_LOOK_SHARE = 20  # of the time between two looks, that one may take
-_FIRST_SECONDS = 10.0  # that the first question waits for datasets that are being loaded
+_LOOK_SECONDS = 0.5  # between two scans of the folder
+_LOOKS_TO_SETTLE = 3  # one scan may be under way, and a change must be the same in two
+_LOOK_SHARE = 20  # the pause between scans is at least this many times as long as a scan
+_FIRST_SECONDS = 10.0  # how long the first query waits for datasets that are being loaded
 _FIRST_RETRY_SECONDS, _LAST_RETRY_SECONDS = 5.0, 600.0
-_UNNEEDED_SECONDS = 600.0  # that a table is kept which nobody needs: its dataset may come back
+_UNNEEDED_SECONDS = 600.0  # how long an unused table is kept: its dataset may come back
 _HASH_CHARS = 24
-_AT_ONCE = 2  # conversions: each is a process
-_PART_SECONDS = 3_600
+_AT_ONCE = 2  # conversions at the same time: each is a process
+_PART_SECONDS = 3_600  # an unfinished table of this age was left by a killed process
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,68 +49,71 @@ class LoadError:
     """Why a dataset is not served."""
 
     path: Path
-    """Of its manifest."""
+    """The path of the dataset's manifest."""
     error: str
     when: datetime
 
     @property
     def id(self) -> str:
-        """What it is called: nobody can trust what its manifest says."""
+        """The folder's name, since the manifest's own id cannot be trusted."""
         return self.path.parent.name
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """A manifest, and how its dataset is on disk."""
+    """A manifest that a scan has found, with the state of its dataset on disk."""
 
     path: Path
     stamp: Stamp
-    """Of the manifest, and of what it names."""
+    """The stamp of the manifest and of the files that it names."""
 
 
 @dataclass(slots=True)
 class _Entry:
-    """What became of a manifest."""
+    """The result of loading a manifest's dataset: the dataset or an error."""
 
     found: _Found
     dataset: Dataset | None = None
     error: LoadError | None = None
     tries: int = 0
+    """How often in a row loading has failed before."""
     retry: float = 0.0
-    """When a dataset that failed is tried again."""
+    """When to load a failed dataset again, in the time of `time.monotonic`."""
     is_rival: bool = False
     """Whether it failed because another dataset has its id."""
 
 
 class Registry:
-    """The datasets below one folder. `follow` has it be as the folder is now."""
+    """The datasets below one folder. `follow` and `follow_forever` load its current datasets."""
 
     def __init__(self, root: Path, project: Path, cache: Path, prepare: Prepare) -> None:
-        """Make one; nothing is read yet.
+        """Set up the registry; nothing is read yet.
 
         Args:
-            root: The folder of all datasets, absolute; it need not be there.
-            project: Where relative paths in manifests begin.
-            cache: Where tables are kept of indexes that are not ours.
+            root: The folder of all datasets, absolute; it need not exist.
+            project: The folder that relative paths in manifests are relative to.
+            cache: The folder for the tables that are made from foreign indexes.
             prepare: Makes such a table.
         """
         self.root, self._project, self._cache = root, project, cache
         self._prepare = prepare
         self._entries: dict[Path, _Entry] = {}
         self._described: dict[Path, tuple[Stamp, Manifest | None]] = {}
-        """By path, what each manifest said when its file was like that; None if it was bad."""
+        """The parsed manifests by path, with the stamp of each file; None for a bad manifest."""
         self._replaced: list[Dataset] = []
-        """By others, or by nothing; searches that have begun may still read them."""
+        """Datasets that are no longer served, but may still be read by searches under way."""
         self._before: set[_Found] | None = None
+        """What the last scan found; None before the first."""
         self._wanted: dict[Path, _Found] = {}
         self._loading: dict[Path, _Found] = {}
         self._limiter = anyio.Semaphore(_AT_ONCE)
         self._known = anyio.Event()
+        """Set once the datasets are loaded, or the first query has waited long enough."""
         self._unneeded: dict[str, float] = {}
-        """By name, since when nobody needs a table."""
+        """Since when each table in the cache is unused, by the table's name."""
         self._pause = _LOOK_SECONDS
         self.revision = 0
-        """Grows with every change of what is served."""
+        """A number that grows with each change of the served datasets."""
         self._hurried, self._looked = anyio.Event(), anyio.Event()
 
     @property
@@ -115,24 +121,24 @@ class Registry:
         """Whether datasets are being opened or converted."""
         return bool(self._loading)
 
-    # -- questions -------------------------------------------------------------------------
+    # -- queries ---------------------------------------------------------------------------
 
     async def ready(self) -> dict[str, Dataset]:
-        """The datasets that are served, by id; once the folder was looked at."""
+        """Return the datasets that are served, by id; waits for the first scan of the folder."""
         await self._known.wait()
         found = [entry.dataset for entry in self._entries.values() if entry.dataset is not None]
         return {dataset.manifest.id: dataset for dataset in found}
 
     async def errors(self) -> list[LoadError]:
-        """Why others are not served; once the folder was looked at."""
+        """Return why other datasets are not served; waits for the first scan of the folder."""
         await self._known.wait()
         return [entry.error for entry in self._entries.values() if entry.error is not None]
 
     async def opened(self, described: Manifest) -> Dataset:
-        """A dataset that lies anywhere, opened for whoever asks, who releases it.
+        """Open a dataset that may lie anywhere. The caller has to release it.
 
         Raises:
-            BadDatasetError: If it cannot be served.
+            BadDatasetError: If the dataset cannot be served.
             StoreError: If its table cannot be read.
         """
         stamp = await anyio.to_thread.run_sync(
@@ -147,14 +153,14 @@ class Registry:
         """Delete a dataset from disk; see `keeping.delete`.
 
         Raises:
-            OSError: If it cannot be deleted.
-            UnknownError: If there is none.
+            OSError: If the dataset cannot be deleted.
+            UnknownError: If there is no such dataset.
         """
         path = keeping.manifest_of(self.root, id_)
         return keeping.delete(path, self.root, self._project)
 
     def distrust(self, dataset: Dataset) -> None:
-        """Have a dataset loaded anew whose table turned out to be damaged or gone."""
+        """Stop serving a dataset whose table is damaged or gone, so that it is loaded anew."""
         for path, entry in self._entries.items():
             if entry.dataset is dataset:
                 if dataset.folder.is_relative_to(self._cache):
@@ -165,7 +171,7 @@ class Registry:
     # -- following -------------------------------------------------------------------------
 
     async def follow_forever(self) -> None:
-        """Have it be as the folder is, until cancelled."""
+        """Scan the folder again and again, and load what has changed, until cancelled."""
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._be_patient)
@@ -182,7 +188,7 @@ class Registry:
             self._entries.clear()
 
     async def hurry(self) -> None:
-        """Look at once, after a change of our own; returns when it is taken over, or soon."""
+        """Scan at once, after a change of our own; wait until it is loaded, for 10 s at most."""
         with anyio.move_on_after(_FIRST_SECONDS):
             for _ in range(_LOOKS_TO_SETTLE):
                 looked = self._looked
@@ -193,20 +199,20 @@ class Registry:
                 await self._looked.wait()
 
     async def follow(self) -> None:
-        """Have it be as the folder is now; returns when all of it is loaded."""
+        """Scan the folder once, and wait until everything in it is loaded."""
         async with anyio.create_task_group() as tasks:
             await self._look(tasks)
 
     async def _be_patient(self) -> None:
-        """Let questions be answered although a dataset takes long to be loaded."""
+        """After a while, let queries be answered although a dataset is still being loaded."""
         await anyio.sleep(_FIRST_SECONDS)
         self._known.set()
 
     async def _look(self, tasks: TaskGroup) -> None:
-        """Begin to load what has changed, and forget what is gone.
+        """Scan the folder: start to load what has changed, and drop what is gone.
 
-        What has just changed is taken over once it was the same in two looks: somebody may still
-        be copying. Until then, and while it is converted, the old one is served.
+        A changed dataset is loaded once it is the same in two scans, because somebody may still be
+        copying it. Until then, and while it is being converted, the old one is served.
         """
         began = time.monotonic()
         found = await anyio.to_thread.run_sync(self._seen)
@@ -232,12 +238,12 @@ class Registry:
         return entry.error is not None and entry.retry <= time.monotonic()
 
     def _seen(self) -> list[_Found]:
-        """All manifests with what they name, as they are on disk."""
+        """Return all manifests, each with the stamp of its files."""
         walk = finding.find(self.root)
         found = [_Found(path, self._stamp_of(path)) for path in walk.paths]
         self._described = {each.path: self._described[each.path] for each in found}
         if not walk.is_whole:
-            # It stands for what nobody knows; being no manifest, it is an error.
+            # This entry is no real manifest. Its empty stamp makes `_loaded` report an error.
             found.append(_Found(self.root / "…" / manifest.NAME, ()))
         return found
 
@@ -246,7 +252,7 @@ class Registry:
         known = self._described.get(path)
         if known is None or known[0] != own or known[1] is None:
             described = None
-            with contextlib.suppress(BadDatasetError):  # it is told when it is loaded
+            with contextlib.suppress(BadDatasetError):  # `_loaded` reports the error
                 described = manifest.read(path, self.root, self._project)
             known = self._described[path] = own, described
         if known[1] is None:
@@ -257,7 +263,7 @@ class Registry:
         path = found.path
         try:
             async with self._limiter:
-                if self._loading.get(path) != found:  # it has changed again meanwhile
+                if self._loading.get(path) != found:  # the files have changed again meanwhile
                     return
                 entry = await self._loaded(found)
             if self._wanted.get(path) == found:
@@ -283,13 +289,13 @@ class Registry:
             old.dataset.release()
             self._replaced.append(old.dataset)
             for path_of, entry in self._entries.items():
-                if entry.is_rival and path_of != path:  # the id that it wants may be free now
+                if entry.is_rival and path_of != path:  # its id may be free now
                     entry.retry = 0.0
 
     def _checked(self, path: Path, entry: _Entry) -> _Entry:
-        """The entry, unless another one has the id of its dataset.
+        """Return the entry, or an error entry if another dataset has the same id.
 
-        Who is served stays; of those that are there at the start, the first by its path is served.
+        A dataset that is served keeps the id. At the start, the first one by path gets it.
         """
         if entry.dataset is None:
             return entry
@@ -308,8 +314,8 @@ class Registry:
         try:
             if not found.stamp:
                 raise BadDatasetError(
-                    f"there are more than {MOST_ENTRIES:,} files below {self.root}; what lies "
-                    "deeper is not looked at"
+                    f"there are more than {MOST_ENTRIES:,} files or more than {MOST_DATASETS:,} "
+                    f"datasets below {self.root}; the others are not searched for datasets"
                 )
             described = await anyio.to_thread.run_sync(
                 manifest.read, found.path, self.root, self._project
@@ -320,20 +326,20 @@ class Registry:
             except (BadDatasetError, VectorIndexError):
                 if not table.is_ours(made):
                     raise
-                # What was made of it once is of no use any more.
+                # The table in the cache may be damaged: make it anew.
                 await anyio.to_thread.run_sync(partial(shutil.rmtree, made, ignore_errors=True))
                 dataset = await self._opened(described, made)
             if await anyio.to_thread.run_sync(self._stamp_of, found.path) != found.stamp:
-                dataset.release()  # it may be half of the old one and half of the new
+                dataset.release()  # its table may mix old and new files
                 await anyio.to_thread.run_sync(partial(shutil.rmtree, made, ignore_errors=True))
-                raise BadDatasetError("it was changed while it was read; it is read again")
+                raise BadDatasetError("it changed while it was read; it will be read again")
         except (BadDatasetError, VectorIndexError) as error:
             _log.warning("%s: %s", found.path, error)
             return _Entry(found, error=_error(found, str(error)))
         return _Entry(found, dataset=dataset)
 
     def _tidy(self) -> None:
-        """Remove the tables that nobody has needed for a while."""
+        """Remove tables from the cache that have been unused for a while."""
         self._replaced = [dataset for dataset in self._replaced if dataset.is_open]
         served = [entry.dataset for entry in self._entries.values() if entry.dataset is not None]
         needed = {dataset.folder.name for dataset in (*served, *self._replaced)}
@@ -341,7 +347,7 @@ class Registry:
         unneeded: dict[str, float] = {}
         with contextlib.suppress(OSError), os.scandir(self._cache) as entries:
             for entry in entries:
-                # Another process may be making one right now.
+                # Another process may be writing this table right now.
                 is_new = time.time() - entry.stat().st_mtime < _PART_SECONDS
                 if entry.name in needed or (entry.name.endswith(PART) and is_new):
                     continue
@@ -352,10 +358,11 @@ class Registry:
 
 
 def _rival(entry: _Entry, other: Path) -> _Entry:
-    """What becomes of a dataset whose id another one has."""
+    """Return the error entry for a dataset whose id another dataset has."""
     assert entry.dataset is not None
     words = (
-        f"Dataset id '{entry.dataset.manifest.id}' is that of {other}; give one of them another id"
+        f"Dataset id '{entry.dataset.manifest.id}' is also that of {other}; give one of them "
+        "another id"
     )
     return _Entry(entry.found, error=_error(entry.found, words), is_rival=True)
 
@@ -365,6 +372,6 @@ def _error(found: _Found, words: str) -> LoadError:
 
 
 def _name_of(stamp: Stamp) -> str:
-    """Names the table of a dataset as it is now."""
+    """Return the name for the table of a dataset with this stamp."""
     facts = (CHUNKER, stamp)
     return hashlib.sha256(repr(facts).encode("utf-8", "replace")).hexdigest()[:_HASH_CHARS]

@@ -1,4 +1,4 @@
-"""What the remedies of datasets name."""
+"""The words that the datasets put into remedies."""
 
 from vector_index_mcp.indexing.remedies import Remedies
 

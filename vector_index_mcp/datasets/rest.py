@@ -1,6 +1,7 @@
-"""The HTTP interface, which is that of the original's console.
+"""The HTTP interface of the datasets, the same as that of the original program's console.
 
-Paths, names and texts are the contract's. What a web page must not reach is refused before.
+Paths, names and texts are the contract's. Requests that a web page must not make are refused before
+they get here.
 """
 
 import json
@@ -31,16 +32,16 @@ GetService = Callable[[], Awaitable["Datasets"]]
 
 _WELCOME = """\
 The datasets over HTTP.
-  GET /api/datasets            all of them
-  POST /api/datasets           make one: sourcePath, datasetId, name
-  DELETE /api/datasets/ID      delete one
+  GET /api/datasets            list all datasets
+  POST /api/datasets           make a dataset: sourcePath, datasetId, name
+  DELETE /api/datasets/ID      delete a dataset
   /mcp                         the Model Context Protocol
 To see them in a browser, run `vector-index-mcp datasets ui FOLDER`.
 """
 
 
 def application(get_service: GetService) -> Starlette:
-    """The interface, as ASGI has it; `get_service` waits for the running service."""
+    """Return the ASGI application; `get_service` waits for the running service."""
 
     async def welcome(_: Request) -> Response:
         return PlainTextResponse(_WELCOME)
@@ -89,10 +90,10 @@ async def _busy(_: Request, error: Exception) -> Response:
 
 
 async def _failed(_: Request, error: Exception) -> Response:
-    said = REMEDIES.message(error) if isinstance(error, VectorIndexError) else sentence(error)
-    return _json({"error": said}, 500)
+    message = REMEDIES.message(error) if isinstance(error, VectorIndexError) else sentence(error)
+    return _json({"error": message}, 500)
 
 
 def _json(values: Any, status: int = 200) -> Response:
-    # In ASCII: names on disk may hold bytes that UTF-8 cannot express.
+    # As ASCII with escapes: file names may contain bytes that are not valid UTF-8.
     return Response(json.dumps(values), status, media_type="application/json")

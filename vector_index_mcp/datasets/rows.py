@@ -1,8 +1,8 @@
-"""What a row of our table says of a text of a dataset.
+"""Maps the texts of a dataset to rows of the engine's table, and back.
 
-The table is the engine's, whose columns were made for files. Its text is what a result shows: the
-words of all of it are searched, and a search reads no more than it shows. The title stands where
-the headings of a chunk do.
+The table's columns were made for chunks of files. The chunk's text holds a text's snippet, so that
+a search reads no more than it shows; the words of the whole text are searched. The title is stored
+in the column for a chunk's headings.
 """
 
 import hashlib
@@ -16,12 +16,12 @@ from vector_index_mcp.engine.prose.stems import stemmed
 from vector_index_mcp.engine.types import Chunk, Document, Entry
 
 CHUNKER = "dataset-2"
-"""Changes when the same dataset would become another table."""
+"""The version of this mapping. Change it when the same dataset would get another table."""
 _LANGUAGE = "text"
 
 
 def document(number: int, text: Text) -> Document:
-    """A row, by its number, as a document of the engine."""
+    """Return the row with a number as a document of the engine."""
     chunk = Chunk(text.snippet, 1, 1, text.title)
     matched = stemmed(f"{text.title}\n{text.content or text.snippet}\n{text.path}")
     entry = Entry(chunk, hash_of(number), matched)
@@ -33,24 +33,27 @@ def _key(number: int, path: str) -> str:
 
 
 def number_in(key: str) -> int:
-    """The number of a row."""
+    """Return the number of a row from its key."""
     number = key.partition("/")[0]
     return int(number) if number.isdecimal() else 0
 
 
 def path_in(key: str) -> str:
-    """The path of the text of a row."""
+    """Return the path of a row's text from its key."""
     return key.partition("/")[2]
 
 
 def hash_of(number: int) -> str:
-    """By which the vector of a row is found; rows may say the same and have different ones."""
+    """Return the key of a row's vector.
+
+    It is made from the row's number, not its text: rows with the same text may have other vectors.
+    """
     return hashlib.sha256(b"%d" % number).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What a result shows of a row."""
+    """The part of a row that a result shows."""
 
     title: str
     path: str
@@ -58,10 +61,10 @@ class Shown:
 
 
 COLUMNS = ("scope", "metadata", "extracted_text_chunk")
-"""Of the table, that a result is made of."""
+"""The columns of the table that a result needs."""
 
 
 def shown(row: Mapping[str, Any]) -> Shown:
-    """What is shown of a row that was found, by its columns."""
+    """Return what a result shows of a row, which is given by its columns."""
     text = row["extracted_text_chunk"][:LONGEST_SNIPPET]
     return Shown(row["scope"], row["metadata"]["original_path"], text)

@@ -1,4 +1,4 @@
-"""The datasets of one folder: whoever serves them asks while they are `running`."""
+"""The service for the datasets of one folder: it lists, searches, makes and deletes them."""
 
 import logging
 import time
@@ -26,35 +26,36 @@ from vector_index_mcp.indexing.remedies import Remedies
 
 _log = logging.getLogger(__name__)
 
-_SEARCH_SECONDS = 10.0  # of the contract
-_MODEL_SECONDS = 60.0  # and for a model that is being loaded: the first question waits for it
-_AT_ONCE = 4  # searches: LanceDB uses all cores for each
+_SEARCH_SECONDS = 10.0  # for one search, as the contract says
+_MODEL_SECONDS = 60.0  # for the query's vector: the first query waits until the model is loaded
+_AT_ONCE = 4  # searches at the same time: LanceDB uses all cores for each
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The answer to a question."""
+    """The answer to a search."""
 
     results: Sequence[Result]
     """Best first."""
     milliseconds: int
+    """How long the search took."""
     notes: Sequence[str]
-    """Which datasets are left out, and why."""
+    """Which datasets were left out, and why."""
 
 
 class Datasets:
-    """The datasets of one folder. Constructing it does nothing yet."""
+    """The service for the datasets of one folder. The constructor starts nothing."""
 
     def __init__(
         self, registry: Registry, models: Models, workshop: Workshop, remedies: Remedies
     ) -> None:
-        """Make one.
+        """Set up the service.
 
         Args:
             registry: Knows which datasets there are.
-            models: Embed questions.
-            workshop: Makes datasets of folders.
-            remedies: What to do about an error.
+            models: Embeds queries.
+            workshop: Makes datasets from folders.
+            remedies: What to do about each error.
         """
         self.registry = registry
         self.workshop = workshop
@@ -63,7 +64,7 @@ class Datasets:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """The time in which questions are answered."""
+        """Run the service: all other methods may be called while this context is open."""
         async with (
             self._models.running(),
             self.workshop.running(),
@@ -75,28 +76,28 @@ class Datasets:
 
     @property
     def is_busy(self) -> bool:
-        """Whether something is left to be done that nobody waits for."""
+        """Whether the service still has work to do, although perhaps no caller waits for it."""
         return self.registry.is_loading or self.workshop.is_busy or bool(self._under_way)
 
     @property
     def state(self) -> str:
-        """What it is doing, in one word."""
+        """What the service is doing: MAKING, LOADING or READY."""
         if self.workshop.is_busy:
             return "MAKING"
         return "LOADING" if self.registry.is_loading else "READY"
 
     async def listed(self) -> tuple[Sequence[Dataset], Sequence[LoadError]]:
-        """The datasets that are served, and why others are not."""
+        """Return the datasets that are served, and why others are not."""
         ready = await self.registry.ready()
         return [ready[id_] for id_ in sorted(ready)], await self.registry.errors()
 
     async def make(self, order: Order) -> Made:
-        """Make a dataset of a folder; it is served when this returns.
+        """Make a dataset from a folder; it is served when this returns.
 
         Raises:
-            BusyError: If too much waits already.
-            SettingsError: If there can be no such dataset.
-            VectorIndexError: If it cannot be made.
+            BusyError: If too many datasets are being made, or this one is.
+            SettingsError: If the dataset's id is taken or not valid.
+            VectorIndexError: If the dataset cannot be made.
         """
         job = self.workshop.begin(order)
         await job.ended.wait()
@@ -106,24 +107,27 @@ class Datasets:
         return job.made
 
     async def delete(self, id_: str) -> Path | None:
-        """Delete a dataset; its folder, if other files are left in it, which stay.
+        """Delete a dataset. Files in its folder that do not belong to it stay.
+
+        Returns:
+            The dataset's folder if it still contains other files; otherwise None.
 
         Raises:
-            OSError: If it cannot be deleted.
-            UnknownError: If there is none.
+            OSError: If the dataset cannot be deleted.
+            UnknownError: If there is no such dataset.
         """
         left = await anyio.to_thread.run_sync(self.registry.delete, id_)
         await self.registry.hurry()
         return left
 
     async def search(self, asked: Asked) -> Found:
-        """The texts that answer a question best.
+        """Search datasets for the texts that answer a query best.
 
-        Datasets that are named have to answer; of all of them, those that cannot are left out, and
-        that is said.
+        If the query names datasets, all of them have to answer. If it names none, datasets that
+        cannot answer are left out, and the answer's notes say so.
 
         Raises:
-            Refusal: If it cannot be answered; says why.
+            Refusal: If the query cannot be answered; says why.
         """
         began = time.monotonic()
         self._under_way += 1
@@ -133,12 +137,12 @@ class Datasets:
             self._under_way -= 1
 
     async def search_one(self, described: Manifest, asked: Asked) -> tuple[Found, int]:
-        """The same in a dataset that is none of the folder, and how many texts it has.
+        """Search a dataset outside of the folder; also return how many texts it has.
 
         Raises:
-            BadDatasetError: If it cannot be served.
-            Refusal: If it cannot be answered; says why.
-            StoreError: If its table cannot be read.
+            BadDatasetError: If the dataset cannot be served.
+            Refusal: If the query cannot be answered; says why.
+            StoreError: If the dataset's table cannot be read.
         """
         async with self._models.running():
             dataset = await self.registry.opened(described)
@@ -154,7 +158,7 @@ class Datasets:
             for dataset in chosen:
                 await used.enter_async_context(dataset.used())
             if not chosen:
-                return Found([], 0, ["there is no dataset"])
+                return Found([], 0, ["there is no dataset to search"])
             meanings = await self._meanings(asked.query, chosen)
             able = []
             for dataset in chosen:
@@ -170,7 +174,7 @@ class Datasets:
         return Found(results, round(1_000 * (time.monotonic() - began)), notes)
 
     async def _meanings(self, query: str, chosen: Sequence[Dataset]) -> Mapping[str, "_Meaning"]:
-        """What a question means to each model of some datasets."""
+        """Embed a query with the model of each dataset."""
         meanings = {plain(dataset.model): _Meaning(dataset.model) for dataset in chosen}
 
         async def find(meaning: _Meaning) -> None:
@@ -203,7 +207,10 @@ class Datasets:
                     found[id_] = await self._search_surely(dataset, stems, vector, most)
                 except VectorIndexError as error:
                     _log.warning("%s: %s", dataset.folder, error)
-                    notes.append(f"dataset '{id_}' cannot be read; knowledge.listDatasets says why")
+                    notes.append(
+                        f"dataset '{id_}' cannot be read; knowledge.listDatasets with "
+                        "includeErrors shows why"
+                    )
 
         with anyio.move_on_after(_SEARCH_SECONDS) as patience:
             async with anyio.create_task_group() as tasks:
@@ -212,7 +219,8 @@ class Datasets:
         if patience.cancelled_caught:
             if not found:
                 raise timed_out(_SEARCH_SECONDS)
-            notes.append(f"{len(chosen) - len(found)} datasets took too long and are left out")
+            count = len(chosen) - len(found)
+            notes.append(f"{count} datasets took over {_SEARCH_SECONDS:.0f} s and are left out")
         if notes and not found:
             raise failed(notes[0])
         merged = [result for results in found.values() for result in results]
@@ -221,15 +229,15 @@ class Datasets:
     async def _search_surely(
         self, dataset: Dataset, stems: Sequence[str], vector: Vector, most: int
     ) -> list[Result]:
-        """The results of a search; of one that failed, once the dataset was read anew.
+        """Search a dataset; if that fails, load the dataset anew and search once more.
 
         Raises:
-            StoreError: If it fails then, too.
+            StoreError: If the second search fails, too.
         """
         try:
             return await dataset.search(stems, vector, most)
         except VectorIndexError as error:
-            _log.warning("%s is read anew: %s", dataset.folder, error)
+            _log.warning("a search of %s failed; it is loaded anew: %s", dataset.folder, error)
             self.registry.distrust(dataset)
             await self.registry.hurry()
             anew = (await self.registry.ready()).get(dataset.manifest.id)
@@ -240,7 +248,7 @@ class Datasets:
 
 
 def _chosen(ready: Mapping[str, Dataset], ids: Sequence[str]) -> Sequence[Dataset]:
-    """The datasets that are meant; all of them if none is named."""
+    """Return the datasets with these ids; all of them if no id is given."""
     missing = next((id_ for id_ in ids if id_ not in ready), None)
     if missing is not None:
         raise not_found(missing, sorted(ready))
@@ -249,28 +257,28 @@ def _chosen(ready: Mapping[str, Dataset], ids: Sequence[str]) -> Sequence[Datase
 
 @dataclass(slots=True)
 class _Meaning:
-    """What a question means to a model, or why nobody knows."""
+    """A query's vector from one model, or why there is none."""
 
     model: str
     vector: Vector | None = None
     digest: str = ""
-    """Of the model's weights."""
+    """The digest of the model's weights."""
     refusal: Refusal | None = None
 
 
 def _refusal_of(dataset: Dataset, meaning: _Meaning) -> Refusal | None:
-    """Why a dataset cannot answer; None if it can."""
+    """Return why a dataset cannot answer; None if it can."""
     name, model, facts = dataset.manifest.id, dataset.model, dataset.facts
     if meaning.vector is None:
         return meaning.refusal
     if dataset.digest and not is_of_model(dataset.digest, meaning.digest):
         return failed(
-            f"dataset '{name}' was made with other weights of the model {model} than those that "
-            "are here; make it anew"
+            f"dataset '{name}' was made with other weights of the model {model} than this machine "
+            "has; make it anew"
         )
     if facts.count and facts.dimension != len(meaning.vector):
         return failed(
-            f"dataset '{name}' has vectors of {facts.dimension} dimensions, and {model} makes "
-            f"{len(meaning.vector)}"
+            f"dataset '{name}' has vectors of {facts.dimension} dimensions, but {model} makes "
+            f"{len(meaning.vector)} here; correct the model in its manifest, or make it anew"
         )
     return None

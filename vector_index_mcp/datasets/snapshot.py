@@ -1,7 +1,6 @@
-"""A table of ours as it is now, in another folder, whatever becomes of it where it lies.
+"""Makes a snapshot of a table in another folder, which later changes of the table do not affect.
 
-LanceDB writes new files and never changes one, so files that have a second name are a copy that
-costs nothing.
+LanceDB writes new files and never changes one, so hard links make a copy that takes no space.
 """
 
 import os
@@ -14,20 +13,20 @@ _DEEPEST = 8
 
 
 def link(source: Path, target: Path) -> bool:
-    """Give every file of a table a second name in `target`; whether that can be done here.
+    """Hard-link every file of a table into `target`; return False if that cannot be done here.
 
-    What is no plain file is left out: a foreign table may hold a link to anywhere.
+    Only plain files are linked: a foreign table may contain a link to anywhere.
     """
     try:
         _walk(source, target, os.link)
-    except OSError:  # another file system, or one that knows no second names
+    except OSError:  # `target` is on another file system, or on one without hard links
         shutil.rmtree(target, ignore_errors=True)
         return False
     return True
 
 
 def clone(source: Path, target: Path) -> None:
-    """The same; copied where that cannot be done.
+    """Hard-link a table into `target`, or copy it if that cannot be done.
 
     Raises:
         OSError: If it cannot be copied.

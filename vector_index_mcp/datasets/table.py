@@ -1,6 +1,7 @@
-"""The table of a dataset that is ours: how it is made, and what is known of it as a whole."""
+"""Makes the table of a dataset in our own format, and keeps the facts about it."""
 
 import json
+import os
 import shutil
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -18,7 +19,7 @@ from vector_index_mcp.engine.store.index import Manifest
 from vector_index_mcp.engine.types import ModelIdentity, Vector
 
 PART = ".part"
-"""How the name of a folder ends that is being made."""
+"""The ending of the name of a folder that is not finished yet."""
 _LARGEST_FACTS_BYTES = 10_000
 _LONGEST_MODEL = 512
 Metric = Literal["product", "distance"]
@@ -26,29 +27,30 @@ Metric = Literal["product", "distance"]
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known of a dataset as a whole."""
+    """The facts about a dataset's table."""
 
     model: str
     dimension: int
     count: int
+    """How many rows the table has."""
     metric: Metric
     """Whether near vectors have a large inner product, or a small distance."""
     is_unit: bool
-    """Whether all vectors are of unit length, so that both order them alike."""
+    """Whether all vectors have unit length, so that both metrics give the same order."""
 
 
 class Rows:
-    """A table that is being made."""
+    """A table that is being written."""
 
     def __init__(self, index: Index, first: int = 0) -> None:
-        """Add to `index`, whose next row has the number `first`."""
+        """Add rows to `index`; the next row gets the number `first`."""
         self._index = index
         self._next = first
         self.count = 0
         """How many rows were added."""
 
     async def add(self, texts: Sequence[Text], vectors: Iterable[Vector | None]) -> None:
-        """Add rows, in order; one without a vector is found by its words."""
+        """Add rows, in order. A row without a vector is found only by its words."""
         numbers = range(self._next, self._next + len(texts))
         documents = [rows.document(n, text) for n, text in zip(numbers, texts, strict=True)]
         given = zip(numbers, vectors, strict=True)
@@ -60,7 +62,7 @@ class Rows:
 
 @asynccontextmanager
 async def making(folder: Path, model: ModelIdentity) -> AsyncIterator[Rows]:
-    """A new table in `folder`; searched fast once this has ended.
+    """Create a table in `folder`, and build its search indexes at the end of this context.
 
     Raises:
         StoreError: If it cannot be written.
@@ -75,20 +77,20 @@ async def making(folder: Path, model: ModelIdentity) -> AsyncIterator[Rows]:
 
 @asynccontextmanager
 async def adding(folder: Path, known: Collection[str]) -> AsyncIterator[tuple[Index, Rows]]:
-    """More rows for the table in `folder`, instead of those of the paths that are `known`.
+    """Add rows to the table in `folder`, after removing those with the paths in `known`.
 
     Raises:
         StoreError: If it cannot be read or written.
     """
     index = await Index.open(str(folder))
-    assert index is not None  # its facts were read
+    assert index is not None  # the caller has read its facts
     try:
         keys = [*await index.store.holdings()]
         first = 1 + max((rows.number_in(key) for key in keys), default=-1)
         replaced = [key for key in keys if rows.path_in(key) in known]
         await index.store.delete(replaced)
         yield index, Rows(index, first)
-        if replaced:  # a dataset is made to be given away
+        if replaced:  # a dataset may be given away: remove the old rows from its files, too
             await index.store.renew()
         else:
             await index.store.maintain(is_private=True)
@@ -97,44 +99,47 @@ async def adding(folder: Path, known: Collection[str]) -> AsyncIterator[tuple[In
 
 
 def write_facts(folder: Path, facts: Facts) -> None:
-    """Write what is known of a table beside it, in one step: the old file may have two names."""
+    """Write the facts about a table, in one step.
+
+    The file is replaced, not changed: a hard link to the old one may belong to another table.
+    """
     part = folder / f".{FACTS}{PART}"
     part.write_text(json.dumps(asdict(facts)), encoding="utf-8")
     part.replace(folder / FACTS)
 
 
 def put_in_place(part: Path, folder: Path) -> None:
-    """Give a table that was made in `part` the folder, in our own cache, where it is looked for.
+    """Rename a finished table from `part` to `folder`, in our own cache.
 
     Raises:
-        OSError: If it cannot be had.
+        OSError: If it cannot be renamed.
     """
     try:
         part.rename(folder)
-    except OSError:  # another process was faster, or has left something that is of no use
+    except OSError:  # another process was faster, or has left an unfinished table
         shutil.rmtree(folder, ignore_errors=True)
         part.rename(folder)
 
 
 def is_ours(folder: Path) -> bool:
-    """Whether a folder holds a table that is ours."""
-    return (folder / FACTS).is_file()
+    """Return whether a folder holds a table in our format."""
+    return os.path.isfile(folder / FACTS)  # `Path.is_file` raises if the folder cannot be entered
 
 
 def facts_of(folder: Path) -> Facts:
-    """What is known of the table in a folder, which may be foreign.
+    """Read the facts about the table in a folder, which may be foreign.
 
     Raises:
-        BadDatasetError: If there is none that could be read.
+        BadDatasetError: If they cannot be read.
     """
     try:
         with (folder / FACTS).open("rb") as file:
             found: dict[str, Any] = json.loads(file.read(_LARGEST_FACTS_BYTES))
         facts = Facts(**found)
     except (OSError, ValueError, TypeError, RecursionError) as error:
-        raise BadDatasetError(f"what is known of its table cannot be read ({error})") from error
+        raise BadDatasetError(f"its table's {FACTS} cannot be read ({error})") from error
     if not _make_sense(found):
-        raise BadDatasetError("what is known of its table makes no sense")
+        raise BadDatasetError(f"its table's {FACTS} is not valid; get the dataset once more")
     return facts
 
 

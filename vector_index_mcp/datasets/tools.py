@@ -1,7 +1,7 @@
-"""The two MCP tools: they translate between protocol and service.
+"""The two MCP tools of the datasets: a layer between the protocol and the service.
 
-Everything is answered before the protocol's library looks at it, because the contract words what is
-wrong with arguments.
+These functions answer each request before the MCP library sees it, because the contract has its own
+messages for wrong arguments.
 """
 
 import json
@@ -30,9 +30,9 @@ def register(server: MCPServer[Any], get_service: GetService) -> None:
     """Offer the tools on `server`.
 
     Args:
-        server: Where to register.
-        get_service: Waits for the running service. It is loaded after the first answer, so the
-            tools are listed before it exists.
+        server: The server to register them with.
+        get_service: Waits for the running service. The service is loaded after the first answer,
+            so that a client can list the tools before the service exists.
     """
 
     async def list_tools(_: Mapping[str, Any]) -> Result:
@@ -40,7 +40,7 @@ def register(server: MCPServer[Any], get_service: GetService) -> None:
 
     async def call_tool(params: Mapping[str, Any]) -> Result:
         if not isinstance(params.get("name"), str):
-            raise MCPError(INVALID_PARAMS, "the name of a tool is missing")
+            raise MCPError(INVALID_PARAMS, "the tool's name is missing")
         return await _called(get_service, params["name"], params.get("arguments"))
 
     methods = {"tools/list": list_tools, "tools/call": call_tool}
@@ -61,7 +61,7 @@ def _listed() -> list[Result]:
 
 
 async def _called(get_service: GetService, name: str, given: object) -> Result:
-    """The answer to the call of a tool; what is wrong is a result, not an error of the protocol."""
+    """Answer a tool call. An error becomes a result with `isError`, not a protocol error."""
     try:
         if name == SEARCH:
             asked = arguments.asked(given)
@@ -101,7 +101,7 @@ async def _search(datasets: "Datasets", asked: arguments.Asked) -> Result:
 
 
 async def _list(datasets: "Datasets", *, with_errors: bool) -> Result:
-    from vector_index_mcp.datasets import listing  # LanceDB, which the service has by now
+    from vector_index_mcp.datasets import listing  # imports LanceDB, which is loaded by now
 
     ready, errors = await datasets.listed()
     listed = [listing.ready(dataset) for dataset in ready]

@@ -1,4 +1,4 @@
-"""Makes datasets of folders of texts: their index is brought up to date, and becomes a dataset."""
+"""Makes datasets from folders of texts: it indexes a folder, and turns the index into a dataset."""
 
 import contextlib
 import itertools
@@ -35,43 +35,43 @@ from vector_index_mcp.processes import git
 _log = logging.getLogger(__name__)
 
 _CHARS_PER_WORD = 6
-_LONGEST_TEXT = 2_000  # of what is said of a dataset
-_MOST_JOBS = 8  # that are under way or wait
-_KEPT_JOBS = 16  # that have ended, for whoever looks later
+_LONGEST_TEXT = 2_000  # characters of a description, a model's name or a license
+_MOST_JOBS = 8  # under way or waiting
+_KEPT_JOBS = 16  # finished jobs that can still be looked up
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What a dataset is to be made of."""
+    """An order to make a dataset, or to append to one."""
 
     source: Path
-    """A folder, resolved."""
+    """The folder of texts, resolved."""
     about: About
     endings: Sequence[str] = ENDINGS
-    """Of the files that count, without a dot."""
+    """The endings of the files to include, without a dot."""
     model: str = ""
-    """Empty for that of the settings."""
+    """The embedding model; empty for that of the settings."""
     words: int = 0
-    """How long a chunk is at most; 0 for as long as usual."""
+    """The most words in a chunk; 0 for the default."""
     is_appended: bool = False
-    """Whether the dataset is there already, and gets more texts."""
+    """Whether the dataset exists already, and the texts are appended to it."""
 
     @property
     def chunk_chars(self) -> int:
-        """How long a chunk is at most; 0 for as long as usual."""
+        """The most characters in a chunk; 0 for the default."""
         return self.words * _CHARS_PER_WORD
 
 
 def order_of(given: Mapping[str, Any], *, allow_broad: bool = False) -> Order:
-    """The order in the fields of a request.
+    """Check the fields of a request, and return the order.
 
     Args:
-        given: As the contract names them; `sourcePath`, `datasetId` and `name` are needed.
-        allow_broad: Whether a drive's root or a home folder is meant seriously.
+        given: The fields by the contract's names; `sourcePath`, `datasetId` and `name` are needed.
+        allow_broad: Whether a drive's root or a home folder is allowed as the source.
 
     Raises:
-        QueryError: If they are none.
-        SettingsError: If there can be no such dataset.
+        QueryError: If a field is missing or wrong.
+        SettingsError: If the dataset's id is not valid, or the folder cannot be used.
     """
     needed = [given.get(name) for name in ("sourcePath", "datasetId", "name")]
     if not all(isinstance(value, str) and value.strip() for value in needed):
@@ -101,10 +101,10 @@ def order_of(given: Mapping[str, Any], *, allow_broad: bool = False) -> Order:
 
 
 def folder_of(written: str, *, allow_broad: bool) -> Path:
-    """The folder of texts that somebody means.
+    """Return the folder of texts that a person has written, resolved.
 
     Raises:
-        SettingsError: If there is none, or it holds everything somebody has.
+        SettingsError: If it is no absolute path of a folder, or is a drive's root or home folder.
     """
     try:
         path = Path(written).expanduser()
@@ -124,17 +124,19 @@ def folder_of(written: str, *, allow_broad: bool) -> Path:
 
 
 IndexOf = Callable[[Order, Path], LiveIndex]
-"""Makes the index of the texts of an order without those of the folder of all datasets, not yet
-running; found again if it is ended."""
+"""Returns the index of an order's texts, without those in the folder of all datasets.
+
+The index is not running yet. The same order gets the same index again after an interruption."""
 
 
 @dataclass(slots=True)
 class Job:
-    """An order, and how far it is."""
+    """An order with its progress."""
 
     number: int
     order: Order
     what: str = "waiting"
+    """The current step, for people."""
     done: int = 0
     total: int = 0
     made: Made | None = None
@@ -143,19 +145,19 @@ class Job:
     ended: anyio.Event = field(default_factory=anyio.Event)
 
     def show(self, what: str, done: int, total: int) -> None:
-        """Note how much of what is done."""
+        """Set the progress: the current step, and how much of it is done."""
         self.what, self.done, self.total = what, done, total
 
 
 class Workshop:
-    """Makes the datasets of one folder, one after the other, while it is `running`."""
+    """Makes datasets in one folder, one after another, while it is `running`."""
 
     def __init__(self, root: Path, index_of: IndexOf, *, allow_broad: bool = False) -> None:
-        """Make one; nothing is begun yet.
+        """Set up the workshop; it starts nothing yet.
 
         Args:
             root: The folder of all datasets.
-            index_of: Makes the index of an order.
+            index_of: Returns the index for an order.
             allow_broad: Whether a drive's root or a home folder may become a dataset.
         """
         self._root, self._index_of = root, index_of
@@ -168,7 +170,7 @@ class Workshop:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """The time in which it works."""
+        """Run the workshop: jobs are worked on while this context is open."""
         async with anyio.create_task_group() as self._tasks:
             yield
             self._tasks.cancel_scope.cancel()
@@ -179,13 +181,13 @@ class Workshop:
         return any(not job.ended.is_set() for job in self.jobs)
 
     def begin(self, order: Order) -> Job:
-        """Have a dataset made; returns at once.
+        """Start a job that makes a dataset. Returns at once.
 
         Raises:
-            BusyError: If too much waits already.
-            SettingsError: If there can be no such dataset.
+            BusyError: If too many datasets are being made, or this one is.
+            SettingsError: If the dataset's id is taken or not valid.
         """
-        assert self._tasks is not None  # else nobody asks
+        assert self._tasks is not None  # callers begin jobs only while it is running
         waiting = [job for job in self.jobs if not job.ended.is_set()]
         if len(waiting) >= _MOST_JOBS:
             raise BusyError(f"{_MOST_JOBS} datasets are being made; try again when one is done")
@@ -199,7 +201,7 @@ class Workshop:
         return job
 
     def cancel(self, number: int) -> None:
-        """End a job; what was embedded is found again by the next one of the same source."""
+        """Cancel a job. A later job for the same source reuses what was embedded."""
         for job in self.jobs:
             if job.number == number:
                 job.scope.cancel()
@@ -211,25 +213,25 @@ class Workshop:
                 async with self._bench:
                     job.made = await made(self._index_of, job.order, self._root, job.show)
                     job.error = ""
-        except Exception as error:  # noqa: BLE001 - it must not end the service of all others
-            _log.info("making %s failed", job.order.about.id, exc_info=True)
+        except Exception as error:  # noqa: BLE001 - one failed job must not end the service
+            _log.info("the dataset %s could not be made", job.order.about.id, exc_info=True)
             job.error = sentence(error)
         finally:
             job.ended.set()
 
 
 async def made(index_of: IndexOf, order: Order, root: Path, show: Show) -> Made:
-    """Make a dataset of a folder of texts.
+    """Make a dataset from a folder of texts.
 
     Args:
-        index_of: Makes its index.
-        order: What it is made of.
+        index_of: Returns the index for the order.
+        order: The order.
         root: The folder of all datasets.
-        show: Is told how far it is.
+        show: Called with the progress.
 
     Raises:
-        SettingsError: If there can be no such dataset.
-        VectorIndexError: If it cannot be made.
+        SettingsError: If the dataset's id is taken or not valid.
+        VectorIndexError: If the dataset cannot be made.
     """
     folder = await anyio.to_thread.run_sync(_place_of, order, root)
     live = index_of(order, root)
@@ -243,10 +245,10 @@ async def made(index_of: IndexOf, order: Order, root: Path, show: Show) -> Made:
 
 @contextmanager
 def _alone(place: Path) -> Iterator[None]:
-    """The time in which no other process makes a dataset of the same texts.
+    """Hold a lock, so that no other process makes a dataset from the same texts.
 
     Raises:
-        BusyError: If another one does.
+        BusyError: If another process holds the lock.
     """
     place.parent.mkdir(parents=True, exist_ok=True)
     lock = FileLock(f"{place}.lock")
@@ -254,14 +256,18 @@ def _alone(place: Path) -> Iterator[None]:
         lock.acquire(blocking=False)
     except Timeout:
         raise BusyError(
-            "another process makes a dataset of the same texts; try again when it is done"
+            "another process is making a dataset from the same texts; try again when it is done"
         ) from None
     with lock:
         yield
 
 
 def _discard(place: Path) -> None:
-    """Remove an index that is not needed any more; a part of one would not be ours to replace."""
+    """Remove an index that is no longer needed.
+
+    It is renamed first: an interrupted removal must not leave half an index under its name, which
+    the next job would refuse to replace.
+    """
     part = place.with_name(f"{place.name}.{os.getpid()}{PART}")
     with contextlib.suppress(OSError):
         place.rename(part)
@@ -269,7 +275,7 @@ def _discard(place: Path) -> None:
 
 
 def _place_of(order: Order, root: Path) -> Path:
-    """Where the dataset appears; looked at before hours of work.
+    """Check, before hours of work, that the dataset can be written; return its folder.
 
     Raises:
         SettingsError: If it cannot.

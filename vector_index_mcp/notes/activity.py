@@ -1,4 +1,4 @@
-"""A line of JSON for each call: what was asked, by which names, and how it went; never contents."""
+"""The activity log: one line of JSON for each call, with its names and outcome, never contents."""
 
 import contextlib
 import json
@@ -16,7 +16,7 @@ from vector_index_mcp.notes.texts import matter
 
 NAME = "activity.log"
 _EARLIER = "activity.log.1"
-_MOST_BYTES = 10_000_000  # then a new one begins, and the one before the last is gone
+_MOST_BYTES = 10_000_000  # a larger log becomes `_EARLIER` and replaces the one before it
 _TRACE_BYTES = 16
 _NAMED = ("project_id", "filename", "chapter_title")
 _LONGEST_CHARS = 300
@@ -28,11 +28,12 @@ class Call:
 
     method: str
     given: Mapping[str, Any]
+    """The arguments as the client sent them."""
     trace: str = field(default_factory=lambda: secrets.token_hex(_TRACE_BYTES))
     began: float = field(default_factory=time.monotonic)
 
     def entry(self, error: str = "", code: str = "", context: Any = None) -> dict[str, Any]:
-        """What the log says of it, now that it has ended."""
+        """Return the log entry of this call, which has just ended."""
         named = {key: self.given[key] for key in _NAMED if isinstance(self.given.get(key), str)}
         failed = {"error": error[:_LONGEST_CHARS]} if error else {}
         return {
@@ -49,14 +50,14 @@ class Call:
 
 
 class Log:
-    """The log of one store. What cannot be written is lost: no call fails by it."""
+    """The log of one store. An entry that cannot be written is dropped, and the call goes on."""
 
     def __init__(self, disk: Disk) -> None:
         self._disk = disk
         self._lock = threading.Lock()
 
     def write(self, entry: Mapping[str, Any]) -> None:
-        """Add a line, if the folder is a store that was opened; blocks."""
+        """Add a line if the folder is a store that has been opened before. Blocks."""
         line = json.dumps(entry, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
         with (
             self._lock,

@@ -1,4 +1,4 @@
-"""What the tools take: the arguments of the contract, and what is said of wrong ones. Pure."""
+"""The arguments of the tools, as the contract defines them, and their validation. Pure."""
 
 import json
 import re
@@ -36,22 +36,22 @@ _TERM = re.compile(f"[^{BLANKS}]+")
 
 
 class WrongArguments(Exception):
-    """Raised for a call that is none; says what the client is told, to the letter."""
+    """Raised for a call with an unknown tool or wrong arguments; its message goes to the client."""
 
 
 def checked(name: str, given: object) -> dict[str, Any]:
-    """The arguments of a call as they are to be used.
+    """Check the arguments of a call.
 
     Args:
-        name: Of the tool.
-        given: What the client sent for arguments; None for nothing.
+        name: The tool's name.
+        given: The arguments as the client sent them; None if it sent none.
 
     Returns:
-        By name, without any that the tool does not know. What has a default is always there; what
-        has none and was left out is not.
+        The arguments by name, without those that the tool does not know. An argument that was left
+        out is there if it has a default, and missing otherwise.
 
     Raises:
-        WrongArguments: If there is no such tool, or the arguments are not for it.
+        WrongArguments: If there is no such tool, or the arguments do not fit its schema.
     """
     if name not in TOOLS:
         raise WrongArguments(_encodable(f"{_PREFIX} Tool {shown(name)} not found"))
@@ -64,12 +64,12 @@ def checked(name: str, given: object) -> dict[str, Any]:
 
 
 def schema_of(name: str) -> Schema:
-    """The JSON schema of a tool's arguments."""
+    """Return the JSON schema of a tool's arguments."""
     return {**TOOLS[name].schema(), "$schema": "http://json-schema.org/draft-07/schema#"}
 
 
 def _encodable(text: str) -> str:
-    """`text` with what UTF-8 cannot write as JSON escapes it."""
+    """Return `text` with backslash escapes for characters that UTF-8 cannot encode."""
     return text.encode(errors="backslashreplace").decode()
 
 
@@ -164,7 +164,7 @@ _CHAPTER = Object(
 _TASK = Object(
     {
         "title": Field(_TASK_TITLE, "Brief title of the task"),
-        "content": _optional(_TASK_CONTENT, "What is to be done, in Markdown"),
+        "content": _optional(_TASK_CONTENT, "Details of the task, in Markdown"),
     }
 )
 
@@ -177,8 +177,8 @@ _OF_TODO = {**_OF_PROJECT, "todo_number": Field(_NUMBER, "The TODO list number")
 _OF_CHANGE = {
     "revision": _optional(
         _REVISION,
-        "The revision this change was made from; "
-        "the change is refused if the document has changed since",
+        "The revision of the text that this change was made from; "
+        "the change is refused if the text has changed since",
     )
 }
 
@@ -215,9 +215,11 @@ TOOLS: Mapping[str, Object] = {
             **_OF_PROJECT,
             "section_header": Field(_HEADER, 'The new section header (e.g., "## Configuration")'),
             "content": Field(_CONTENT, "The content for the new section"),
-            "position": _optional(_POSITION, "Where the new section goes", "end"),
+            "position": _optional(_POSITION, "Where to insert the new section", "end"),
             "reference_header": _optional(
-                _HEADER, "The section that it goes before or after, unless it goes to the end"
+                _HEADER,
+                "Header of the section that the new one goes before or after; "
+                "required unless position is end",
             ),
             **_OF_CHANGE,
         }
@@ -234,7 +236,7 @@ TOOLS: Mapping[str, Object] = {
             "title": Field(Text(1, 200), "Human-readable document title"),
             "introduction": Field(Text(1, 2000), "What the document is about"),
             "keywords": Field(
-                ListOf(_KEYWORD, 1, _MOST_KEYWORDS), "Words under which the document is filed"
+                ListOf(_KEYWORD, 1, _MOST_KEYWORDS), "Words that help to find the document"
             ),
             "chapters": Field(
                 ListOf(_CHAPTER, 0, _MOST_CHAPTERS, "Too many chapters (max 50)"),
@@ -256,11 +258,11 @@ TOOLS: Mapping[str, Object] = {
             "query": Field(_QUERY, "Space-separated keywords to search for"),
             "mode": _optional(
                 Choice(("keywords", "meaning", "both")),
-                "Whether chapters are found by the query's words, by its meaning, or by both",
+                "Whether to search by the query's words, by its meaning, or by both",
                 "keywords",
             ),
             "all_projects": _optional(
-                Boolean(), "Whether all projects are searched instead of this one", False
+                Boolean(), "Whether to search all projects instead of this one", False
             ),
         }
     ),
@@ -269,7 +271,7 @@ TOOLS: Mapping[str, Object] = {
             **_OF_FILE,
             "chapter_title": Field(_CHAPTER_TITLE, "Exact title of the chapter to update"),
             "new_content": Field(_CHAPTER_CONTENT, "The new content, without the chapter's title"),
-            "new_summary": _optional(Text(0, 500), "The new summary of the chapter"),
+            "new_summary": _optional(Text(0, 500), "Ignored; a summary is a chapter's first lines"),
             **_OF_CHANGE,
         }
     ),
@@ -285,10 +287,11 @@ TOOLS: Mapping[str, Object] = {
             **_OF_FILE,
             "chapter_title": Field(_CHAPTER_TITLE, "Title for the new chapter"),
             "content": Field(_CHAPTER_CONTENT, "The content of the new chapter"),
-            "position": _optional(_POSITION, "Where the new chapter goes", "end"),
+            "position": _optional(_POSITION, "Where to insert the new chapter", "end"),
             "reference_chapter": _optional(
                 _CHAPTER_TITLE,
-                "Title of the chapter that it goes before or after, unless it goes to the end",
+                "Title of the chapter that the new one goes before or after; "
+                "required unless position is end",
             ),
             **_OF_CHANGE,
         }
@@ -298,14 +301,14 @@ TOOLS: Mapping[str, Object] = {
         {
             **_OF_FILE,
             "chapter_title": _optional(_CHAPTER_TITLE, "Title of the chapter to retrieve"),
-            "chapter_index": _optional(_INDEX, "Its place instead, from 0"),
+            "chapter_index": _optional(_INDEX, "Index of the chapter from 0, instead of its title"),
         }
     ),
     "get_next_chapter": Object(
         {
             **_OF_FILE,
             "current_chapter_title": _optional(_CHAPTER_TITLE, "Title of the current chapter"),
-            "current_index": _optional(_INDEX, "Its place instead, from 0"),
+            "current_index": _optional(_INDEX, "Its index from 0, instead of its title"),
         }
     ),
     "get_server_info": Object({}),
@@ -318,7 +321,7 @@ TOOLS: Mapping[str, Object] = {
             "description": Field(_TODO_DESCRIPTION, "Description of the TODO list"),
             "tasks": _optional(
                 ListOf(TextOr("title", _TASK_TITLE, _TASK), 0, _MOST_TASKS),
-                "Its first tasks: titles, or titles with contents",
+                "The list's first tasks: titles, or objects with title and content",
             ),
         }
     ),
@@ -330,8 +333,8 @@ TOOLS: Mapping[str, Object] = {
                 "Brief task title (max 200 chars, used in filename)",
                 stand_in="description",
             ),
-            "content": _optional(_TASK_CONTENT, "What is to be done, in Markdown"),
-            "description": _optional(_TODO_DESCRIPTION, "The same as `title`, instead of it"),
+            "content": _optional(_TASK_CONTENT, "Details of the task, in Markdown"),
+            "description": _optional(_TODO_DESCRIPTION, "Another name for `title`"),
         }
     ),
     "remove_todo_task": Object(

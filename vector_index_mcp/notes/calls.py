@@ -1,4 +1,4 @@
-"""What a call needs: the store, and the kinds of calls there are."""
+"""What all calls share: the store, the two kinds of calls, and the check of revisions."""
 
 import difflib
 from collections.abc import Callable, Mapping
@@ -15,7 +15,7 @@ from vector_index_mcp.notes.texts.projects import Project, existing
 from vector_index_mcp.notes.texts.reading import Shelf, revision_of
 
 Given: TypeAlias = Mapping[str, Any]
-"""Arguments that are as they should be."""
+"""The arguments of a call, already checked."""
 Answer: TypeAlias = dict[str, Any]
 _MOST_COMPARED_CHARS = 200_000  # difflib takes minutes for megabytes
 _MOST_DIFFERENCE_CHARS = 10_000
@@ -23,7 +23,7 @@ _MOST_DIFFERENCE_CHARS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """What calls read."""
+    """The parts of a store that calls read."""
 
     disk: Disk
     shelf: Shelf
@@ -31,25 +31,28 @@ class Store:
 
 
 Read = Callable[[Store, Given], Answer]
-"""Answers from what is there."""
+"""A call that only reads: it returns the answer."""
 Write = Callable[[Store, Given], Plan]
-"""Plans a change while nobody else makes one; the plan's result is the answer."""
+"""A call that changes something: it returns the plan, whose `result` is the answer.
+
+The writer calls it while no other change is under way.
+"""
 
 
 def project_of(store: Store, given: Given) -> Project:
-    """The project that is meant.
+    """Return the project that the arguments name.
 
     Raises:
-        Refusal: If there is none.
+        Refusal: If there is no such project.
     """
     return existing(store.disk, given["project_id"])
 
 
 def found_project(store: Store, given: Given) -> Project | None:
-    """The project that is meant; None if there is none.
+    """Return the project that the arguments name; None if there is no such project.
 
     Raises:
-        Refusal: If it cannot be found out.
+        Refusal: If the store cannot be read, or `index.json` gives the project a bad folder.
     """
     return Projects(store.disk).find(given["project_id"])
 
@@ -57,56 +60,56 @@ def found_project(store: Store, given: Given) -> Project | None:
 def plan_of(
     project: Project, done: str, puts: Mapping[str, bytes], answer: Answer, *drops: str
 ) -> Plan:
-    """The plan of a change of one project.
+    """Return the plan of a change to one project.
 
     Args:
-        project: Whose files change.
-        done: What the commit says of it.
-        puts: New contents of files.
-        answer: To the call.
-        drops: Files and folders that go away.
+        project: The project whose files change.
+        done: What the change does, for the commit's message.
+        puts: New contents of files, by path.
+        answer: The answer to the call.
+        drops: The files and folders to remove.
     """
     return Plan(Change(puts, drops), f"Update knowledge for {project.id}: {done}", answer)
 
 
 def check_revision(store: Store, given: Given, path: str, data: bytes) -> None:
-    """Make sure that a change was made from the text that is there now.
+    """Check that a change was made from the current text. Without a `revision` it passes.
 
     Args:
-        store: Where it lies.
-        given: May name a `revision`.
-        path: Of the file.
-        data: What it holds.
+        store: The store that has the file.
+        given: The arguments of the call, which may contain a `revision`.
+        path: The file's path.
+        data: The file's current content.
 
     Raises:
-        Refusal: If it was made from another one; says what has changed since.
+        Refusal: If the change was made from another text; shows what has changed since.
     """
     wanted = given.get("revision")
     if not wanted or id_of(data).startswith(wanted):
         return
     current = revision_of(data)
-    said = store.repository.run("cat-file", "blob", wanted)
-    if said.status:
+    result = store.repository.run("cat-file", "blob", wanted)
+    if result.status:
         raise Refusal(
             Code.NOT_FOUND,
-            f"No text of these notes ever had revision {wanted}; {path.rpartition('/')[2]} is at "
-            f"revision {current}. Nothing was changed",
+            f"No text of these notes ever had the revision {wanted}; {path.rpartition('/')[2]} has "
+            f"the revision {current} now. Read it again. Nothing was changed",
             revision=wanted,
             current_revision=current,
         )
     raise Refusal(
         Code.INVALID_INPUT,
-        f"This change was made from revision {wanted}, and {path.rpartition('/')[2]} is at "
-        f"revision {current} now; read it again. Nothing was changed",
+        f"This change was made from revision {wanted}, but {path.rpartition('/')[2]} has the "
+        f"revision {current} now. Read it again. Nothing was changed",
         revision=wanted,
         current_revision=current,
-        changes=_difference(wanted, said.output, data),
+        changes=_difference(wanted, result.output, data),
     )
 
 
 def _difference(revision: str, old: bytes, new: bytes) -> str:
     if max(len(old), len(new)) > _MOST_COMPARED_CHARS:
-        return f"it had {len(old)} bytes, and has {len(new)}"
+        return f"the text had {len(old)} bytes and has {len(new)} now"
     lines = difflib.unified_diff(
         old.decode("utf-8", "replace").splitlines(),
         new.decode("utf-8", "replace").splitlines(),

@@ -1,4 +1,4 @@
-"""To-do lists as Markdown task lists, and back. Pure.
+"""Converts to-do lists into Markdown task lists, and back. Pure.
 
     ---
     created: '2026-11-17T13:00:00.000Z'
@@ -7,10 +7,10 @@
 
     - [x] A task that is done
     - [ ] Another one
-      What is to be done, in lines that are indented.
+      Its details, in indented lines.
 
-What a line of Markdown cannot say stands behind it in a comment, as JSON: `<!-- {"number": 7} -->`
-for a task that does not have the next number, and a title that is no plain line.
+A comment with JSON at the end of a line holds what Markdown cannot express: the number of a task
+that does not have the next number (`<!-- {"number": 7} -->`), and a title that is not a plain line.
 """
 
 import json
@@ -23,7 +23,7 @@ from vector_index_mcp.notes.texts import matter
 from vector_index_mcp.notes.texts.todos import Todo
 
 _NAME = re.compile(r"todo-([1-9][0-9]{0,4})\.md")
-_LARGEST_NUMBER = 99_999  # of the contract
+_LARGEST_NUMBER = 99_999  # that the contract allows
 _INDENT = "  "
 _ITEM = re.compile(r"[-*+] \[([ xX])\](?: (.*))?", re.DOTALL)
 _MOMENT = re.compile(r"[0-9TZ:.+-]+")
@@ -47,23 +47,23 @@ class Checklist:
 
     description: str
     created: str
-    """As JavaScript writes it; empty if it is not known."""
+    """The time as JavaScript's `toISOString` writes it; empty if it is not known."""
     items: tuple[Item, ...]
 
 
 def name_of(number: int) -> str:
-    """The name of the file for a to-do list."""
+    """Return the name of a to-do list's file."""
     return f"todo-{number}.md"
 
 
 def number_of(name: str) -> int | None:
-    """The number of the to-do list in the file `name`; None if it is no such name."""
+    """Return the number of the to-do list in the file `name`; None for any other file."""
     found = _NAME.fullmatch(name)
     return int(found[1]) if found else None
 
 
 def checklist_of(todo: Todo) -> Checklist:
-    """What can be read of a to-do list."""
+    """Return a to-do list without the tasks that cannot be read."""
     readable = [task for task in todo.tasks if not task.problem]
     items = (Item(task.number, task.title, task.content, task.completed) for task in readable)
     return Checklist(todo.description, todo.created, tuple(items))
@@ -73,7 +73,7 @@ def checklist_of(todo: Todo) -> Checklist:
 
 
 def written(checklist: Checklist) -> str:
-    """A to-do list as Markdown."""
+    """Return a to-do list as Markdown."""
     lines = [
         *_front(checklist.created),
         _noted(_HEADING, checklist.description, "description", {}),
@@ -96,19 +96,20 @@ def _lines_of(item: Item, expected: int) -> Iterator[str]:
     lines = item.content.split("\n") if item.content else []
     inner = [number for number, line in enumerate(lines) if line]
     for number_of_line, line in enumerate(lines):
-        # A line without any character separates tasks, unless it stands amid a text.
+        # An empty line inside a text stays empty; at its ends it is indented, or it would
+        # read as the gap between two tasks.
         is_amid = bool(inner) and inner[0] < number_of_line < inner[-1]
         yield f"{_INDENT}{line}" if line or not is_amid else ""
 
 
 def _noted(mark: str, text: str, key: str, values: Mapping[str, Any]) -> str:
-    """A line that says `text`, with a comment if it takes one to say it to the letter."""
+    """Return a line with `text`, and a comment if the line alone does not preserve it exactly."""
     shown = " ".join(text.split()).encode("utf-8", "replace").decode()
-    if not shown or _told(shown) != (text, {}):
+    if not shown or _without_note(shown) != (text, {}):
         values = {**values, key: text}
     if not values:
         return f"{mark}{shown}"
-    # Only within texts JSON has the signs that begin and end a comment.
+    # In JSON, < and > occur in strings only, where they can be escaped: no comment ends early.
     note = json.dumps(values).replace("<", "\\u003c").replace(">", "\\u003e")
     return f"{mark}{shown} {_NOTE}{note}{_END}" if shown else f"{mark}{_NOTE}{note}{_END}"
 
@@ -117,7 +118,7 @@ def _noted(mark: str, text: str, key: str, values: Mapping[str, Any]) -> str:
 
 
 def read(text: str) -> Checklist | None:
-    """The to-do list that a Markdown text is; None if it says more, or something else."""
+    """Parse a to-do list; None if the text contains anything else."""
     if text.count("\r\n") == text.count("\n"):
         text = text.replace("\r\n", "\n")
     front, body = matter.parted(text)
@@ -128,7 +129,7 @@ def read(text: str) -> Checklist | None:
     start = next((n for n, line in enumerate(lines) if line), 0)
     if not lines[start].startswith(_HEADING):
         return None
-    description, notes = _told(lines[start].removeprefix(_HEADING))
+    description, notes = _without_note(lines[start].removeprefix(_HEADING))
     items = _items(lines[start + 1 :])
     if items is None:
         return None
@@ -136,7 +137,7 @@ def read(text: str) -> Checklist | None:
 
 
 def _items(lines: Sequence[str]) -> list[Item] | None:
-    """The tasks below a heading; None if there is anything else."""
+    """Parse the tasks below a heading; None if there is anything else."""
     found: list[Item] = []
     below: list[str] = []
     for line in [*lines, "- [ ] the end"]:
@@ -156,7 +157,7 @@ def _items(lines: Sequence[str]) -> list[Item] | None:
 
 
 def _item(match: re.Match[str], before: Sequence[Item]) -> Item:
-    title, notes = _told(match[2] or "")
+    title, notes = _without_note(match[2] or "")
     number = notes.get("number")
     taken = [item.number for item in before]
     if not isinstance(number, int) or number in taken or not 0 < number <= _LARGEST_NUMBER:
@@ -165,7 +166,7 @@ def _item(match: re.Match[str], before: Sequence[Item]) -> Item:
 
 
 def _content(lines: Sequence[str]) -> str | None:
-    """What indented lines say; None if one of them is not indented."""
+    """Return the text of indented lines; None if one of them is not indented."""
     inner = [number for number, line in enumerate(lines) if line]
     held = lines[inner[0] : inner[-1] + 1] if inner else []
     if any(line and not line.startswith(_INDENT) for line in held):
@@ -173,8 +174,8 @@ def _content(lines: Sequence[str]) -> str | None:
     return "\n".join(line.removeprefix(_INDENT) for line in held)
 
 
-def _told(line: str) -> tuple[str, Mapping[str, Any]]:
-    """What a line says, and what stands in a comment of ours behind it."""
+def _without_note(line: str) -> tuple[str, Mapping[str, Any]]:
+    """Return a line's text, and the JSON in the comment at its end; an empty mapping if none."""
     start = line.rfind(_NOTE + "{")
     if start >= 0 and line.endswith(f"}}{_END}"):
         try:
@@ -186,5 +187,5 @@ def _told(line: str) -> tuple[str, Mapping[str, Any]]:
 
 
 def _text(notes: Mapping[str, Any], key: str, shown: str) -> str:
-    told = notes.get(key, shown)
-    return told if isinstance(told, str) else shown
+    exact = notes.get(key, shown)
+    return exact if isinstance(exact, str) else shown

@@ -1,4 +1,4 @@
-"""Calls about knowledge documents and their chapters."""
+"""The calls about knowledge documents and their chapters."""
 
 from collections.abc import Callable, Mapping
 
@@ -25,13 +25,13 @@ from vector_index_mcp.notes.texts.reading import revision_of
 from vector_index_mcp.notes.texts.slugs import filename
 
 _MOST_RESULTS = 50
-"""Documents in an answer: what is beyond that, no agent reads."""
+"""The most documents in an answer: no agent reads more."""
 _MOST_SHOWN_CHAPTERS = 100
-"""Chapters in an answer. Two common words found 500 of them: 375 KB, which clients cut."""
+"""The most chapters in an answer. Two common words found 500: 375 KB, which clients cut off."""
 
 
 def metadata_of(read: Document_) -> Answer:
-    """What a document says of itself, as answers have it."""
+    """Return a document's metadata in the form that answers use."""
     data = read.metadata
     return {
         "title": data.title,
@@ -90,7 +90,7 @@ def _delete(store: Store, given: Given) -> Plan:
     project, name = project_of(store, given), given["filename"]
     path = project.document(name)
     if name not in store.shelf.names(project):
-        store.shelf.document(project, name)  # says why
+        store.shelf.document(project, name)  # raises the Refusal that says why
     check_revision(store, given, path, store.disk.read(path) or b"")
     answer = {"message": f"Knowledge file {name} deleted from project {project.id}"}
     return plan_of(project, f"Deleted {name}", {}, answer, path)
@@ -99,7 +99,12 @@ def _delete(store: Store, given: Given) -> Plan:
 def _changing(
     done: str, changed: Callable[[Document, Given], str]
 ) -> Callable[[Store, Given], Plan]:
-    """A change of a chapter: what is done with it, and how the document's text becomes another."""
+    """Return a call that changes a chapter.
+
+    Args:
+        done: A verb and a preposition for the messages, such as "updated in".
+        changed: Returns the document's new text from the document and the arguments.
+    """
 
     def plan(store: Store, given: Given) -> Plan:
         project, name, title = project_of(store, given), given["filename"], given["chapter_title"]
@@ -112,8 +117,8 @@ def _changing(
             "message": f'Chapter "{title}" {verb} {preposition} {name}',
             "revision": revision_of(data),
         }
-        said = f"{verb.capitalize()} chapter '{title}' {preposition} {name}"
-        return plan_of(project, said, {path: data}, answer)
+        description = f"{verb.capitalize()} chapter '{title}' {preposition} {name}"
+        return plan_of(project, description, {path: data}, answer)
 
     return plan
 
@@ -190,10 +195,10 @@ def _number(document: Document, title: str | None, index: int | None, which: str
         other = "current_index" if which else "chapter_index"
         raise Refusal(Code.INVALID_INPUT, f"Either {name} or {other} is required")
     if index >= total:
-        said = f"(0-{total - 1})" if total else "(there are no chapters)"
+        valid = f"(0-{total - 1})" if total else "(there are no chapters)"
         raise Refusal(
             Code.INVALID_INPUT,
-            f"Chapter index {index} out of range {said}",
+            f"Chapter index {index} out of range {valid}",
             chapter_index=index,
             total_chapters=total,
         )
@@ -204,7 +209,7 @@ def _number(document: Document, title: str | None, index: int | None, which: str
 
 
 def search(store: Store, given: Given) -> Answer:
-    """The answer to a search by words."""
+    """Answer a search by words."""
     projects = _projects_to_search(store, given)
     skipped: list[str] = []
 
@@ -229,19 +234,19 @@ def search(store: Store, given: Given) -> Answer:
     }
     notes = []
     if len(results) > len(shown):
-        notes.append(f"The best {_MOST_RESULTS} documents are shown; rarer words find fewer")
+        notes.append(f"Only the best {_MOST_RESULTS} documents are shown; rarer words find fewer")
     if any(len(found.matches) > quoted for found in shown):
-        notes.append(f"At most {quoted} chapters of each document are shown, of those that match")
+        notes.append(f"At most {quoted} chapters of each document are shown, even if more match")
     if notes:
         answer["note"] = ". ".join(notes)
     return {**answer, "skipped": skipped} if skipped else answer
 
 
 def check_query(query: str) -> None:
-    """Refuse a query that holds no word.
+    """Refuse a query without any word.
 
     Raises:
-        Refusal: If it holds none.
+        Refusal: If the query is blank.
     """
     if not query.split():
         raise Refusal(

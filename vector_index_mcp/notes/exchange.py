@@ -1,10 +1,11 @@
-"""A project as a folder of Markdown, and a folder of Markdown as a project.
+"""Exports a project as a folder of Markdown, and imports such a folder as a project.
 
     main.md               the main text
     knowledge/*.md        the documents, byte for byte
     todo-1.md             a to-do list, as `checklists` writes it
 
-A folder to be imported is foreign: no link in it is followed, and too much of it is refused.
+A folder to import may come from somebody else: links in it are not followed, and a folder that is
+too large is refused.
 """
 
 import json
@@ -31,13 +32,13 @@ from vector_index_mcp.notes.texts.projects import Project
 from vector_index_mcp.notes.texts.slugs import filename
 
 _MAIN_TEXTS = ("main.md", "claude.md", "agents.md", "readme.md")
-"""What may be the main text of a folder, in lower case; of several the first."""
+"""File names, in lower case, that are taken for the main text; the first one present wins."""
 _ENDING = ".md"
 _MOST_FILES = 2_000
-_MOST_ENTRIES = 200_000  # of any kind, that are looked at
+_MOST_ENTRIES = 200_000  # files and folders of any kind
 _DEEPEST = 30
-_LARGEST_BYTES = 10_000_000
-_MOST_BYTES = 200_000_000  # of all files: they are in memory at once
+_LARGEST_BYTES = 10_000_000  # of one file
+_MOST_BYTES = 200_000_000  # of all files together, which are in memory at once
 _MOST_NAMED = 5
 
 
@@ -46,24 +47,25 @@ _MOST_NAMED = 5
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """A project as files."""
+    """An exported project."""
 
     files: Mapping[str, bytes]
+    """Contents by path below the folder."""
     left_out: tuple[str, ...]
-    """What cannot be read, and why."""
+    """Which files cannot be read, and why."""
 
 
 def exported(store: Store, project: str) -> Exported:
-    """A project as files by path.
+    """Return the files of a project's export.
 
     Raises:
-        Refusal: If it cannot be listed.
-        UnknownError: If there is none.
+        Refusal: If the project cannot be listed.
+        UnknownError: If there is no such project.
     """
     found = Projects(store.disk).find(project)
     if found is None:
         raise UnknownError(
-            f"there is no project {project}; `vector-index-mcp notes list` lists those there are"
+            f"there is no project {project}; `vector-index-mcp notes list` lists all projects"
         )
     files: dict[str, bytes] = {}
     left_out: list[str] = []
@@ -85,11 +87,11 @@ def exported(store: Store, project: str) -> Exported:
 
 
 def write(files: Mapping[str, bytes], folder: Path) -> None:
-    """Write files into a folder that is empty, or is made.
+    """Write files into an empty folder, or into a new one.
 
     Raises:
-        SettingsError: If something is there already.
-        OSError: If they cannot be written.
+        SettingsError: If the folder is not empty, or is no folder.
+        OSError: If the files cannot be written.
     """
     if folder.is_dir():
         if any(folder.iterdir()):
@@ -108,14 +110,15 @@ def write(files: Mapping[str, bytes], folder: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """What a folder holds that can be imported."""
+    """The texts of a folder that can be imported."""
 
     main: bytes | None = None
     documents: Mapping[str, bytes] = field(default_factory=dict)
-    """By their names in the store."""
+    """Contents by the names that the documents get in the store."""
     lists: Mapping[int, Checklist] = field(default_factory=dict)
+    """The to-do lists by number."""
     skipped: tuple[str, ...] = ()
-    """What cannot be imported, and why."""
+    """Which files cannot be imported, and why."""
 
     @property
     def is_empty(self) -> bool:
@@ -124,11 +127,11 @@ class Folder:
 
 
 def folder_of(path: Path) -> Folder:
-    """What can be imported of a folder.
+    """Read the texts of a folder that can be imported.
 
     Raises:
-        Refusal: If it cannot be listed.
-        SettingsError: If it is no folder, or holds nothing, or too much.
+        Refusal: If the folder cannot be listed.
+        SettingsError: If it is no folder, holds no Markdown, or is too large.
     """
     if not path.is_dir():
         raise SettingsError(f"{path} is no folder; name a folder of Markdown files")
@@ -140,7 +143,7 @@ def folder_of(path: Path) -> Folder:
 
 
 def _markdown(disk: Disk, shown: str) -> Iterator[tuple[str, int]]:
-    """Path and size of the files; what is hidden elsewhere than a store has it is no notes."""
+    """Yield path and size of each Markdown file; hidden ones count only directly in `knowledge`."""
     pending, seen, count = [("", 0)], 0, 0
     while pending:
         folder, depth = pending.pop()
@@ -152,7 +155,7 @@ def _markdown(disk: Disk, shown: str) -> Iterator[tuple[str, int]]:
             if stat.S_ISDIR(status.st_mode):
                 if depth == _DEEPEST:
                     raise SettingsError(
-                        f"{shown} has folders in more than {_DEEPEST} others; import a part of it"
+                        f"{shown} nests folders more than {_DEEPEST} deep; import a part of it"
                     )
                 pending.append((path, depth + 1))
             elif stat.S_ISREG(status.st_mode) and name.lower().endswith(_ENDING):
@@ -160,15 +163,15 @@ def _markdown(disk: Disk, shown: str) -> Iterator[tuple[str, int]]:
                 yield path, status.st_size
         if count > _MOST_FILES or seen > _MOST_ENTRIES:
             raise SettingsError(
-                f"{shown} holds more than {_MOST_FILES:,} Markdown files, or too much else; "
-                "import a part of it"
+                f"{shown} holds more than {_MOST_FILES:,} Markdown files, or more than "
+                f"{_MOST_ENTRIES:,} files and folders; import a part of it"
             )
 
 
 def _texts(
     disk: Disk, found: Sequence[tuple[str, int]], shown: str
 ) -> tuple[dict[str, bytes], list[str]]:
-    """The contents of files by path; and what is left out, with the reason."""
+    """Return the contents of the files by path, and which files are left out and why."""
     texts: dict[str, bytes] = {}
     skipped: list[str] = []
     total = 0
@@ -188,7 +191,8 @@ def _texts(
         total += len(data)
         if total > _MOST_BYTES:
             raise SettingsError(
-                f"{shown} holds more than {_MOST_BYTES // 1_000_000} MB of Markdown; import a part"
+                f"{shown} holds more than {_MOST_BYTES // 1_000_000} MB of Markdown; "
+                "import a part of it"
             )
         if reason:
             skipped.append(f"{path}: {reason}")
@@ -198,12 +202,12 @@ def _texts(
 
 
 def _sorted_out(texts: Mapping[str, bytes]) -> Folder:
-    """Which file is what."""
+    """Decide which file is the main text, a document or a to-do list."""
     main = _main_of(texts)
     documents: dict[str, bytes] = {}
     lists: dict[int, Checklist] = {}
     numbers: Counter[str] = Counter()
-    # What is called as in a store keeps its name, whatever else would like to have it.
+    # Files that are named as in a store come first, so that each of them keeps its name.
     for path in sorted(texts, key=lambda path: not _is_named_as_stored(path)):
         if path == main:
             continue
@@ -217,7 +221,7 @@ def _sorted_out(texts: Mapping[str, bytes]) -> Folder:
 
 
 def _main_of(paths: Mapping[str, bytes]) -> str:
-    """The file of the main text; empty if there is none."""
+    """Return the path of the main text; empty if there is none."""
     found = [path for path in sorted(paths) if path.lower() in _MAIN_TEXTS]
     return min(found, key=lambda path: _MAIN_TEXTS.index(path.lower()), default="")
 
@@ -228,7 +232,7 @@ def _is_named_as_stored(path: str) -> bool:
 
 
 def _document_name(path: str, taken: Mapping[str, bytes], numbers: "Counter[str]") -> str:
-    """A name that is not taken; `numbers` counts what has been tried for each."""
+    """Return a name that is not taken; `numbers` holds the last number tried for each name."""
     if _is_named_as_stored(path):
         return path.rpartition("/")[2]
     stem = path.removeprefix(f"{KNOWLEDGE}/")[: -len(_ENDING)].replace("/", " ")
@@ -240,7 +244,7 @@ def _document_name(path: str, taken: Mapping[str, bytes], numbers: "Counter[str]
 
 
 def _issue(argument: str, value: str) -> str:
-    """What the contract has against an argument; empty if nothing."""
+    """Return the contract's message about a wrong argument; empty if it is valid."""
     issues = Issues()
     TOOLS["get_knowledge_file"].check(
         {"project_id": "x", "filename": "x", argument: value}, (), issues
@@ -249,10 +253,10 @@ def _issue(argument: str, value: str) -> str:
 
 
 def check_project(project: str) -> None:
-    """Make sure that a project may be called so.
+    """Check a project's name.
 
     Raises:
-        SettingsError: If it may not.
+        SettingsError: If no project may have this name.
     """
     issue = _issue("project_id", project)
     if not issue and not project.isprintable():
@@ -262,16 +266,16 @@ def check_project(project: str) -> None:
 
 
 def importing(store: Store, project: str, folder: Folder, *, replaces: bool) -> Plan:
-    """The plan to import a folder; called by the writer.
+    """Return the plan to import a folder. The writer calls this.
 
     Args:
-        store: Into which.
-        project: Its id; it need not be there yet.
-        folder: What is imported.
-        replaces: Whether what is there under the same name is replaced.
+        store: The store to import into.
+        project: The project's id; the project need not exist yet.
+        folder: The texts to import.
+        replaces: Whether texts and lists with the same names are replaced.
 
     Raises:
-        Refusal: If something is there under the same name and is not to be replaced.
+        Refusal: If a text or list with the same name exists and `replaces` is false.
     """
     found, entry = Projects(store.disk).with_project(project)
     texts = {found.document(name): data for name, data in folder.documents.items()}
@@ -302,7 +306,7 @@ def _taken(project: Project, paths: Sequence[str]) -> Refusal:
 
 
 def _files_of(project: Project, number: int, checklist: Checklist) -> dict[str, bytes]:
-    """The files of a to-do list."""
+    """Return the files of a to-do list, by path."""
     files = todos.new_list(project.todos, number, checklist.description, [])
     if checklist.created:
         files = _with(files, "created", checklist.created)
@@ -317,7 +321,7 @@ def _task(folder: str, item: Item) -> dict[str, bytes]:
 
 
 def _with(files: Mapping[str, bytes], key: str, value: object) -> dict[str, bytes]:
-    """Files of JSON in which a key has another value."""
+    """Return the JSON files with `key` set to `value` in each."""
     found = {}
     for path, data in files.items():
         text = json.dumps({**json.loads(data), key: value}, indent=2, ensure_ascii=False)

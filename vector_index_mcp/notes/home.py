@@ -1,4 +1,4 @@
-"""Where the notes of a user lie."""
+"""The folder in which a user's notes lie."""
 
 import os
 from collections.abc import Mapping
@@ -12,15 +12,15 @@ _USUAL = "~/.knowledge-mcp"
 
 
 def home_of(given: str, environment: Mapping[str, str], here: Path) -> Path:
-    """The folder of the notes, absolute and resolved; it need not be there yet.
+    """Return the folder of the notes, absolute and resolved; it need not exist yet.
 
     Args:
-        given: On the command line; empty if nothing was.
-        environment: In which the variable may stand.
-        here: Where relative paths start.
+        given: The folder given on the command line; empty if there was none.
+        environment: The environment variables, of which `VARIABLE` may name the folder.
+        here: The folder that relative paths are relative to.
 
     Raises:
-        SettingsError: If the home folder is needed and not known.
+        SettingsError: If the path begins with `~` and the home folder is not known.
     """
     wanted = given or environment.get(VARIABLE, "") or _USUAL
     try:

@@ -1,6 +1,6 @@
-"""How large what is stored and read may be. Pure."""
+"""Limits on what is stored, read and shown. Pure."""
 
 LARGEST_FILE_BYTES = 32_000_000
-"""Of a file that is read and kept in the history; content of the contract takes 10 MB."""
+"""The largest file that is read and kept in the history; the contract allows texts of 10 MB."""
 MOST_SHOWN = 20
-"""Names in a list for people and agents."""
+"""The most names in a list for people and agents."""

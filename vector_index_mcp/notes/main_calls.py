@@ -1,4 +1,4 @@
-"""Calls about a project's instructions, and about the project itself."""
+"""The calls about a project's main instructions, and about the project itself."""
 
 from collections.abc import Callable, Mapping
 
@@ -44,7 +44,7 @@ def _get(store: Store, given: Given) -> Answer:
 
 def _update(store: Store, given: Given) -> Plan:
     project, puts = Projects(store.disk).with_project(given["project_id"])
-    # Also a text that cannot be read is not to be replaced by somebody who has not read it.
+    # This refuses if the text cannot be read: nobody may replace a text without having read it.
     old = store.disk.read_text(project.main)
     check_revision(store, given, project.main, (old or "").encode())
     data = given["content"].encode()
@@ -57,7 +57,12 @@ def _update(store: Store, given: Given) -> Plan:
 
 
 def _changing(done: str, changed: Callable[[str, Given], str]) -> Callable[[Store, Given], Plan]:
-    """A change of a section: what is done with it, and how its text becomes another."""
+    """Return a call that changes a section.
+
+    Args:
+        done: A verb and a preposition for the messages, such as "updated in".
+        changed: Returns the new main text from the old one and the arguments.
+    """
 
     def plan(store: Store, given: Given) -> Plan:
         project = project_of(store, given)

@@ -1,4 +1,4 @@
-"""What there is in a store, counted, and when it was changed last; read without a service."""
+"""What a store contains, in numbers, and when it was last changed. Needs no running service."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,58 +24,58 @@ NOTHING = "Nobody has written a note yet"
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A project, in numbers."""
+    """A project in numbers."""
 
     project: str
     documents: int
     todos: int
     open: int
-    """Tasks that are to be done."""
+    """How many tasks are not done yet."""
     tasks: int
     changed: int
-    """When, in seconds since 1970; 0 if that is not known."""
+    """When it was last changed, in seconds since 1970; 0 if that is not known."""
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A document, as it is listed."""
+    """A document in a list."""
 
     name: str
     title: str
     chapters: int
     changed: int
     problem: str = ""
-    """Why it cannot be read; empty if it can."""
+    """Why the document cannot be read; empty if it can."""
 
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What a project holds."""
+    """What a project contains."""
 
     main_chars: int | None
-    """None if there is no main text."""
+    """The length of the main text; None if there is none."""
     documents: tuple[Document, ...]
     todos: tuple[Todo, ...]
     changed: Mapping[str, int]
-    """When something below the project's folder was changed last."""
+    """When the main text and each to-do list were last changed, by path in the project's folder."""
 
 
 def has_notes(disk: Disk) -> bool:
-    """Whether somebody has ever written a note here.
+    """Return whether somebody has ever written a note here.
 
     Raises:
-        Refusal: If that cannot be found out.
+        Refusal: If the folder cannot be read.
     """
     return any(disk.status(path) is not None for path in (f"{GIT}/HEAD", INDEX, PROJECTS))
 
 
 class Times:
-    """When files were changed last: as the history says, and since then as the disk does."""
+    """When files were last changed: by the history, or by the disk if they are not committed."""
 
     def __init__(self, store: Store, folder: str) -> None:
-        """Find out about the files in a folder and below."""
+        """Read the times of all files below `folder`."""
         self.problem = ""
-        """Why they are not known; empty if they are."""
+        """Why the times are not known; empty if they are."""
         self._times: dict[str, int] = {}
         try:
             head = head_of(store)
@@ -92,25 +92,25 @@ class Times:
                 self._enter(path, int(status.st_mtime))
 
     def _enter(self, path: str, when: int) -> None:
-        """Take over when a file was changed, and by that each folder that it lies in."""
+        """Record the time of a file's change, for the file and for each folder that contains it."""
         while path:
             self._times[path] = max(when, self._times.get(path, 0))
             path = path.rpartition("/")[0]
 
     def of(self, place: str) -> int:
-        """The last change of a file, or of anything in a folder; 0 if there was none."""
+        """Return the last change of a file, or of anything in a folder; 0 if it is not known."""
         return self._times.get(place, 0)
 
 
 def rows(store: Store, times: Times) -> list[Row]:
-    """All projects.
+    """Return a row for each project, sorted by id.
 
     Args:
         store: The store.
         times: When its files were changed.
 
     Raises:
-        Refusal: If they cannot be listed.
+        Refusal: If the projects cannot be listed.
     """
     projects = list(Projects(store.disk).all())
     return [_row(store, project, times) for project in sorted(projects, key=lambda p: p.id)]
@@ -126,7 +126,7 @@ def _row(store: Store, project: Project, times: Times) -> Row:
 
 
 def contents_of(store: Store, project: Project, times: Times) -> Contents:
-    """What a project holds.
+    """Return what a project contains.
 
     Args:
         store: The store.
@@ -134,7 +134,7 @@ def contents_of(store: Store, project: Project, times: Times) -> Contents:
         times: When its files were changed.
 
     Raises:
-        Refusal: If it cannot be listed.
+        Refusal: If the project cannot be listed.
     """
     main = store.disk.read(project.main)
     lists = tuple(todos.lists(store.disk, project.todos))
@@ -158,10 +158,10 @@ def contents_of(store: Store, project: Project, times: Times) -> Contents:
 
 
 def status(store: Store) -> Answer:
-    """How the store is, as the tool for it says; found without a service.
+    """Return the answer of `get_storage_status` without a running service.
 
     Raises:
-        Refusal: If it cannot be looked at.
+        Refusal: If the store cannot be read.
     """
     if not has_notes(store.disk):
         storage = store_calls.Storage("", "", (), NOTHING)

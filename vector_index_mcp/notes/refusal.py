@@ -1,4 +1,4 @@
-"""What cannot be done, with the code that the contract has for it."""
+"""The exception for a call that cannot be answered, with the contract's error codes."""
 
 from enum import StrEnum, auto
 from typing import Any
@@ -7,28 +7,28 @@ from vector_index_mcp.errors import VectorIndexError
 
 
 class Code(StrEnum):
-    """The codes of the contract."""
+    """The contract's error codes."""
 
     @staticmethod
     def _generate_next_value_(name: str, *_: Any) -> str:
         return name
 
     UNKNOWN_ERROR = auto()
-    """Nobody foresaw it."""
+    """An unexpected error."""
     INTERNAL_ERROR = auto()
-    """The machine refuses: no memory, no process, no thread."""
+    """The operating system reports an error: no memory, no process, no thread."""
     INVALID_INPUT = auto()
-    """The arguments do not go together, or the revision they name is not the current one."""
+    """The arguments contradict each other, or the given revision is not the current one."""
     INVALID_PROJECT_ID = auto()
-    """The project's entry in `index.json` leads to no folder of the store."""
+    """The project's entry in `index.json` names no usable folder of the store."""
     INVALID_FILENAME = auto()
-    """No file of the store has such a name."""
+    """No file can have this name."""
     INVALID_PATH = auto()
-    """A link stands on the way, or something that is no folder."""
+    """The path contains a link, or a file where a folder is needed."""
     INVALID_CONTENT = auto()
-    """The text cannot be stored, or what is stored cannot be read as a text."""
+    """The text cannot be stored, or the stored file cannot be read as text."""
     NOT_FOUND = auto()
-    """The store is not there."""
+    """There is no such text: no `main.md` yet, or no text with the given revision."""
     PROJECT_NOT_FOUND = auto()
     DOCUMENT_NOT_FOUND = auto()
     CHAPTER_NOT_FOUND = auto()
@@ -36,25 +36,25 @@ class Code(StrEnum):
     FILE_SYSTEM_ERROR = auto()
     ACCESS_DENIED = auto()
     FILE_ALREADY_EXISTS = auto()
-    """Or a section, or a chapter."""
+    """A file, a section or a chapter with this name exists."""
     PROJECT_DELETE_FAILED = auto()
     GIT_ERROR = auto()
-    """The history cannot be written: no git, or a store that is in no state for it."""
+    """The history cannot be written: git is missing, or the repository is in no state for it."""
     GIT_COMMAND_FAILED = auto()
-    """git says no."""
+    """A git command failed."""
     SEARCH_ERROR = auto()
-    """The index cannot be asked."""
+    """The index cannot be searched."""
     INVALID_SEARCH_QUERY = auto()
-    """The query says nothing that could be found."""
+    """The query contains no word."""
     TODO_NOT_FOUND = auto()
     TODO_TASK_NOT_FOUND = auto()
 
 
 class Refusal(VectorIndexError):
-    """Raised when a call cannot be answered; then nothing has changed."""
+    """Raised when a call cannot be answered. The store is then unchanged."""
 
     def __init__(self, code: Code, message: str, **context: Any) -> None:
         super().__init__(message)
         self.code = code
         self.context = context
-        """What the answer says beside the message, by name."""
+        """Further fields for the answer, beside the message."""

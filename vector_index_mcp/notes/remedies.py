@@ -1,4 +1,4 @@
-"""What the notes' remedies name: an agent searches, a person has commands."""
+"""The words that the notes put into remedies: an agent searches, a person runs commands."""
 
 from vector_index_mcp.indexing.remedies import Remedies
 

@@ -1,4 +1,4 @@
-"""The three resources: a project's main text, its documents, and the chapters of one."""
+"""The three MCP resources: a project's main text, its documents, and a document's chapters."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -16,7 +16,7 @@ MARKDOWN, JSON = "text/markdown", "application/json"
 
 
 class UnknownResource(Exception):
-    """Raised when an address is none of ours."""
+    """Raised when an address fits none of the templates."""
 
 
 TEMPLATES: Mapping[str, tuple[str, str, str, str]] = {
@@ -39,14 +39,14 @@ TEMPLATES: Mapping[str, tuple[str, str, str, str]] = {
         JSON,
     ),
 }
-"""Address, title, description and type of each, by name."""
+"""Address, title, description and MIME type of each template, by name."""
 
 
 def addresses(store: Store) -> list[tuple[str, str, str]]:
-    """The resources that there are: address, name and type of each.
+    """Return address, name and MIME type of each resource.
 
     Raises:
-        Refusal: If they cannot be listed.
+        Refusal: If the projects cannot be listed.
     """
     from urllib.parse import quote
 
@@ -61,11 +61,11 @@ def addresses(store: Store) -> list[tuple[str, str, str]]:
 
 
 def read(store: Store, address: str) -> tuple[str, str]:
-    """What a resource says, and its type.
+    """Return a resource's text and MIME type.
 
     Raises:
         Refusal: If there is no such project or document, or it cannot be read.
-        UnknownResource: If the address is none of ours.
+        UnknownResource: If the address fits none of the templates.
     """
     project, _, rest = address.removeprefix(_START).partition("/")
     kind, _, name = rest.partition("/")

@@ -1,6 +1,6 @@
-"""The notes of one store: whoever serves them calls `answer` while they are `running`.
+"""The service for one store of notes: a server calls `answer` while the service is `running`.
 
-Reading and writing block, so threads do it; what changes something goes through the one `Writer`.
+Reading and writing block, so they run in threads. All changes go through one `Writer`.
 """
 
 import logging
@@ -48,17 +48,17 @@ _OF_FILES = frozenset({Code.FILE_SYSTEM_ERROR, Code.ACCESS_DENIED, Code.INVALID_
 
 
 class Deferred(Protocol):
-    """Something that runs from the first time that somebody gets it."""
+    """An index that starts when `get` is first called."""
 
     async def get(self) -> "LiveIndex":
-        """The running index."""
+        """Return the index once it runs."""
 
     async def run(self) -> None:
-        """Wait until it is wanted, then run it until cancelled."""
+        """Wait for the first `get`, then run the index until cancelled."""
 
 
 class Notes:
-    """The notes in one folder. Constructing it does nothing yet."""
+    """The service for the notes in one folder. The constructor starts nothing."""
 
     def __init__(
         self,
@@ -67,13 +67,13 @@ class Notes:
         index: Deferred,
         remedies: Remedies,
     ) -> None:
-        """Make one.
+        """Set up the service.
 
         Args:
-            home: The store's folder, absolute and resolved; made if it is not there.
-            state_folder: Of our own, for what belongs to this store and does not lie in it.
-            index: Of the folder of all projects; loaded once somebody searches by meaning.
-            remedies: What to do about an error of the index.
+            home: The store's folder, absolute and resolved; created if it is missing.
+            state_folder: A folder outside the store, for this program's own data about the store.
+            index: The index of all projects; loaded at the first search by meaning.
+            remedies: What to do about each error of the index.
         """
         self._index = index
         self._remedies = remedies
@@ -85,13 +85,13 @@ class Notes:
         self.log = Log(disk)
         self._under_way = 0
         self._is_index_behind = True
-        """Whether something was written since the last question by meaning."""
+        """Whether something was written since the last search by meaning."""
 
     # -- lifetime --------------------------------------------------------------------------
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """The time in which calls are answered."""
+        """Run the service: `answer` may be called while this context is open."""
         self.writer.start()
         self.staging.start()
         self.syncing.start()
@@ -111,10 +111,10 @@ class Notes:
         self.staging.stop()
 
     async def _open(self) -> None:
-        """Commit what was written and not committed, and then what people write."""
+        """Commit changes that are not committed yet, then those that people make by hand."""
         try:
             await awaited(self.writer.alone(lambda: None))
-        except Refusal as refusal:  # whoever writes learns it
+        except Refusal as refusal:  # each later write reports it to its caller
             _log.warning("the store cannot be written: %s", refusal)
         if self.store.disk.is_folder(""):
             await Watching(self.writer).run()
@@ -126,27 +126,27 @@ class Notes:
 
     @property
     def is_busy(self) -> bool:
-        """Whether something is left to be done that nobody waits for."""
+        """Whether the service still has work to do, although perhaps no caller waits for it."""
         return bool(self._under_way) or self.staging.is_busy or self.syncing.is_busy
 
     @property
     def state(self) -> str:
-        """What it is doing, in one word."""
+        """What the service is doing: WRITING or READY."""
         return "WRITING" if self._under_way else "READY"
 
     # -- calls -----------------------------------------------------------------------------
 
     async def answer(self, call: Call, given: Given) -> Answer:
-        """The answer to a call, with what went wrong if something did; logged in both cases.
+        """Answer a call, and log it. An error becomes an answer with `success: false`.
 
         Args:
-            call: What was asked.
-            given: Its arguments, which are as they should be.
+            call: The call.
+            given: Its arguments, already checked.
         """
         try:
             found = await self._answered(call.method, given)
             entry, answer = call.entry(), {"success": True, **found}
-        except Exception as error:  # noqa: BLE001 - the contract has a code for what nobody foresaw
+        except Exception as error:  # noqa: BLE001 - the contract has a code for unexpected errors
             refusal = self._refusal(call.method, error)
             named = {key: given[key] for key in ("project_id", "filename") if key in given}
             context = {**named, **refusal.context}
@@ -161,7 +161,7 @@ class Notes:
         return answer
 
     def _refusal(self, method: str, error: BaseException) -> Refusal:
-        """What an error is to a client."""
+        """Translate an error into a code and a message of the contract."""
         if isinstance(error, Refusal):
             if method == "delete_project" and error.code in _OF_FILES:
                 return Refusal(Code.PROJECT_DELETE_FAILED, str(error), **error.context)
@@ -173,7 +173,7 @@ class Notes:
         return Refusal(Code.INTERNAL_ERROR if is_systems else Code.UNKNOWN_ERROR, sentence(error))
 
     async def note(self, entry: Mapping[str, Any]) -> None:
-        """Log how a call went."""
+        """Write the log entry of a call."""
         await anyio.to_thread.run_sync(self.log.write, entry)
 
     async def _answered(self, method: str, given: Given) -> Answer:
@@ -190,7 +190,7 @@ class Notes:
                 return await self._status()
             case "sync_storage":
                 return await self._synced()
-        raise Refusal(Code.UNKNOWN_ERROR, f"there is no call {method}")
+        raise Refusal(Code.UNKNOWN_ERROR, f"there is no tool {method}")
 
     async def _written(self, write: Write, given: Given) -> Answer:
         self._under_way += 1
@@ -221,7 +221,9 @@ class Notes:
             is_behind=is_behind,
         )
         if answered.lack and not by_words:
-            raise Refusal(Code.SEARCH_ERROR, f"nothing can be found by meaning: {answered.lack}")
+            raise Refusal(
+                Code.SEARCH_ERROR, f"search by meaning is not possible now: {answered.lack}"
+            )
         results = await anyio.to_thread.run_sync(
             partial(
                 meaning.results,
@@ -240,14 +242,14 @@ class Notes:
             answer["by_words_alone"] = answered.lack
         elif answered.without_vectors:
             answer["note"] = (
-                f"{answered.without_vectors} pieces of the notes are still being embedded; "
-                f"{'their meaning does' if by_words else 'they do'} not count yet"
+                f"{answered.without_vectors} chunks of the notes are still being embedded; "
+                f"{'their meaning is' if by_words else 'they are'} not searched yet"
             )
         return answer
 
     def _searched_by_words(self, given: Given) -> Answer:
         answer = document_calls.search(self.store, given)
-        if given["all_projects"]:  # which reads every text there is
+        if given["all_projects"]:  # this has read every text of the store
             memory.give_back()
         return answer
 
@@ -286,5 +288,5 @@ def _sync_message(count: int) -> str:
 
 
 def _without_texts(context: Mapping[str, Any]) -> dict[str, Any]:
-    """What of a context may stand in the log: no contents."""
+    """Return the context without texts of notes, which must not get into the log."""
     return {key: value for key, value in context.items() if key != "changes"}

@@ -16,11 +16,11 @@ from vector_index_mcp.notes.texts.projects import Project
 NAME = "Knowledge MCP Server"
 _NO_REMOTE = "No remote configured"
 CLEAN = "Working tree clean"
-"""What is said of a store of which there is nothing else to say."""
+"""The status details of a store without problems and uncommitted changes."""
 
 
 def server_info(store: Store) -> Answer:
-    """What this server is."""
+    """Return the server's name and version, and the path of the store."""
     return {
         "name": NAME,
         "version": __version__,
@@ -31,7 +31,7 @@ def server_info(store: Store) -> Answer:
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """How the store is."""
+    """The state of the store's repository."""
 
     branch: str
     last_commit: str
@@ -42,25 +42,25 @@ class Storage:
 
 
 def look(writer: Writer) -> Storage:
-    """How the store is; called while nobody else changes it."""
+    """Return the state of the repository. Call it only while nothing changes the store."""
     repository, tree = writer.repository, writer.tree
-    said = repository.run("log", "-1", "--format=%h - %s (%cr)", tree.commit)
+    last = repository.run("log", "-1", "--format=%h - %s (%cr)", tree.commit)
     return Storage(
         repository.branch().removeprefix("refs/heads/"),
-        said.output.decode("utf-8", "replace").strip(),
+        last.output.decode("utf-8", "replace").strip(),
         tuple(sorted(writer.by_hand.changed(tree))),
         "",
     )
 
 
 def status(store: Store, storage: Storage, remote: str, news: list[str]) -> Answer:
-    """The answer to a question for the store's status.
+    """Return the answer of `get_storage_status`.
 
     Args:
         store: The store.
-        storage: How it is.
-        remote: How it stands to its remote; empty if there is none.
-        news: What else there is to be said.
+        storage: The state of its repository.
+        remote: Whether the store and its remote agree, in words; empty if there is no remote.
+        news: What the last merges have decided, in sentences.
     """
     problems = [storage.problem] if storage.problem else []
     details = [*problems, *news, *troubles(store)]
@@ -94,10 +94,12 @@ def _troubles_of(store: Store, project: Project) -> Iterator[str]:
 
 
 def _texts_of(store: Store, project: Project) -> "Iterator[tuple[str, str | Refusal]]":
-    """A project's main text and its documents, with their names; why, if one cannot be read.
+    """Yield the name and text of a project's main text and of each of its documents.
+
+    In place of a text that cannot be read comes the Refusal that says why.
 
     Raises:
-        Refusal: If they cannot be listed.
+        Refusal: If the documents cannot be listed.
     """
     try:
         yield "main.md", store.disk.read_text(project.main) or ""
@@ -108,17 +110,20 @@ def _texts_of(store: Store, project: Project) -> "Iterator[tuple[str, str | Refu
 
 
 def troubles(store: Store) -> list[str]:
-    """What cannot be read in the store, and what two machines have both changed."""
+    """Return what cannot be read in the store, and what two machines have both changed."""
     try:
         projects = Projects(store.disk)
         found = [projects.problem] if projects.problem else []
-        found += [f"index.json gives project {name} no usable folder" for name in projects.unusable]
+        found += [
+            f"the entry of project {name} in index.json is not a valid folder name; correct it"
+            for name in projects.unusable
+        ]
         listed = list(projects.all())
         for project in listed:
             if not store.disk.is_folder(project.folder):
                 found.append(
-                    f"project {project.id} has no folder ({project.folder}); rename it back, or "
-                    "correct index.json, if it was renamed"
+                    f"project {project.id} has no folder ({project.folder}); if the folder was "
+                    "renamed, rename it back, or correct index.json"
                 )
         for project in listed:
             found += _troubles_of(store, project)

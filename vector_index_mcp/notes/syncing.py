@@ -1,9 +1,9 @@
-"""Brings a store and its remote together, behind the answers, and loses nothing of either.
+"""Keeps a store and its git remote in sync, in a thread of its own; no commit of either is lost.
 
-What the remote has and we have not is fetched, and taken over as it is if we have nothing new of
-our own; otherwise both are merged. What we have is pushed. Failing delays no write: it is tried
-again, with growing pauses. Where the remote's history was rewritten, what it was before stays under
-`refs/rescue/`.
+It fetches the remote's commits. If the store has no new commits, its branch moves forward to the
+remote's; otherwise both are merged. Then it pushes. A failure delays no write: the thread tries
+again, with growing pauses. If the remote's history was rewritten, the commits that it had before
+stay under `refs/rescue/`.
 """
 
 import logging
@@ -27,15 +27,15 @@ from vector_index_mcp.notes.store.writer import Writer
 
 _log = logging.getLogger(__name__)
 
-_FETCH_SECONDS = 300.0  # between two looks at what others have written
+_FETCH_SECONDS = 300.0  # between two fetches
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 1.0, 300.0
-_BURST_SECONDS = 0.2  # commits that come together are pushed together
-_ROUNDS = 5  # of merging and pushing, while others push as well
+_BURST_SECONDS = 0.2  # commits within this time are pushed together
+_ROUNDS = 5  # attempts to merge and push while others push as well
 _MOST_NEWS = 50
 
 
 class Syncing:
-    """Keeps one store and its remote together. Its thread works from `start` to `stop`."""
+    """Keeps one store and its remote in sync. Its thread works from `start` to `stop`."""
 
     def __init__(self, writer: Writer, remote: Remote) -> None:
         self._writer = writer
@@ -47,32 +47,35 @@ class Syncing:
         self._asked: queue.SimpleQueue[Future[bool]] = queue.SimpleQueue()
         self._next_fetch = 0.0
         self.problem = ""
-        """Why the last try failed; empty if it did not."""
+        """Why the last attempt failed; empty if it succeeded."""
         self.news: list[str] = []
-        """What merging has decided, newest last."""
+        """What the last merges have decided, in sentences, newest last."""
 
     # -- from any thread -------------------------------------------------------------------
 
     def start(self) -> None:
-        """Begin with a look at the remote."""
+        """Start the thread, which first fetches from the remote."""
         self._wanted.set()
         self._thread = threading.Thread(target=self._run, name="notes remote", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """End; what is not pushed is when the store is opened again."""
+        """Stop the thread. Commits not pushed yet are pushed when the store is next opened."""
         self._stopping.set()
         self._wanted.set()
         if self._thread is not None:
             self._thread.join()
-        _answer(self._all_asked(), error=Refusal(Code.GIT_ERROR, "the service ends"))
+        _answer(self._all_asked(), error=Refusal(Code.GIT_ERROR, "the service is stopping"))
 
     def look(self) -> None:
-        """Say that there are new commits. Returns at once."""
+        """Report that there are new commits. Returns at once."""
         self._wanted.set()
 
     def now(self) -> "Future[bool]":
-        """Have everything fetched and pushed from now on; whether there was a remote for it."""
+        """Request a fetch and a push that begin after this call.
+
+        The future's result is whether there is a remote; its exception says what failed.
+        """
         asked: Future[bool] = Future()
         self._asked.put(asked)
         self._wanted.set()
@@ -80,11 +83,11 @@ class Syncing:
 
     @property
     def is_busy(self) -> bool:
-        """Whether something is about to be pushed; not while the remote cannot be reached."""
+        """Whether a push is due; False while the remote cannot be reached."""
         return self._wanted.is_set() and not self.problem
 
     def status(self) -> str:
-        """How the store stands to its remote, in a few words; empty if there is none.
+        """Return whether the store and its remote agree, in a few words; empty without a remote.
 
         Raises:
             Refusal: If the store cannot be read.
@@ -95,16 +98,16 @@ class Syncing:
         short = branch.removeprefix("refs/heads/")
         ours, theirs = (self._repository.commit_of(r) for r in (branch, tracking(branch)))
         state = "up to date" if ours == theirs else self._distance(ours, theirs)
-        problem = f"; {self.problem}; it is tried again" if self.problem else ""
+        problem = f"; {self.problem}; the service tries again by itself" if self.problem else ""
         return f"origin/{short} ({state}{problem})"
 
     def _distance(self, ours: str, theirs: str) -> str:
         if not theirs:
             return "nothing pushed yet"
-        said = self._repository.run("rev-list", "--left-right", "--count", f"{ours}...{theirs}")
-        if said.status:
+        counted = self._repository.run("rev-list", "--left-right", "--count", f"{ours}...{theirs}")
+        if counted.status:
             return "not compared"
-        ahead, behind = (int(number) for number in said.output.split())
+        ahead, behind = (int(number) for number in counted.output.split())
         states = [f"{ahead} to push"] * bool(ahead) + [f"{behind} to merge"] * bool(behind)
         return ", ".join(states)
 
@@ -117,7 +120,7 @@ class Syncing:
             if self._stopping.wait(_BURST_SECONDS):
                 return
             self._wanted.clear()
-            # Who asks after this is answered by the next round: this one may have fetched already.
+            # A request that comes later waits for the next round: this one may have fetched before.
             asked = self._all_asked()
             if asked:
                 self._next_fetch = 0.0
@@ -135,7 +138,7 @@ class Syncing:
                 _answer(asked, had_remote)
 
     def _wait_out(self, until: float) -> None:
-        """Wait, unless somebody asks; a new commit alone is no reason to hurry."""
+        """Wait until the time `until`, or a call of `now`; a new commit alone ends no pause."""
         while (left := until - time.monotonic()) > 0 and self._asked.empty():
             if self._stopping.wait(min(left, _BURST_SECONDS)):
                 return
@@ -167,10 +170,12 @@ class Syncing:
                 return True
             except RejectedError:
                 self._next_fetch = 0.0
-        raise Refusal(Code.GIT_ERROR, "others push all the time")
+        raise Refusal(
+            Code.GIT_ERROR, f"other machines pushed first in each of {_ROUNDS} attempts; try again"
+        )
 
     def _fetch(self, address: Address, branch: str) -> None:
-        """Fetch; if the remote's history was rewritten, keep what it was."""
+        """Fetch. If the remote's history was rewritten, keep the old commits under a reference."""
         before = self._repository.commit_of(tracking(branch))
         self._remote.fetch(address, branch)
         after = self._repository.commit_of(tracking(branch))
@@ -178,7 +183,7 @@ class Syncing:
             name = f"refs/rescue/origin-{_today()}-{before[:12]}"
             self._repository.done("update-ref", name, before)
             what = "history was rewritten" if after else f"branch {branch} is gone"
-            self._note([f"the remote's {what}; what it was is kept as {name}"])
+            self._note([f"the remote's {what}; its earlier commits are kept as {name}"])
 
     def _is_in(self, commit: str, other: str) -> bool:
         if not other:
@@ -186,7 +191,7 @@ class Syncing:
         return self._repository.run("merge-base", "--is-ancestor", commit, other).status == 0
 
     def _take_over(self, branch: str) -> None:
-        """Have our branch hold what the remote's holds; called while nobody else writes."""
+        """Move our branch forward to the remote's, or merge both. Runs in the writer's thread."""
         writer, repository = self._writer, self._repository
         theirs = repository.commit_of(tracking(branch))
         writer.take_over_by_hand()
@@ -215,8 +220,8 @@ class Syncing:
         self._writer.on_commit()
 
     def _merge(self, branch: str, ours: str, theirs: str) -> None:
-        said = self._repository.run("merge-base", ours, theirs)
-        base = said.output.decode("ascii").strip() if not said.status else ""
+        found = self._repository.run("merge-base", ours, theirs)
+        base = found.output.decode("ascii").strip() if not found.status else ""
         trees = [self._plain_files_of(commit) for commit in (base, ours, theirs)]
         paths = {path for tree in trees for path in tree if is_ours(path)}
         same = {p for p in paths if len({tree.get(p) for tree in trees}) == 1}
@@ -233,26 +238,27 @@ class Syncing:
         self._note(result.notes)
 
     def _plain_files_of(self, commit: str) -> dict[str, str]:
-        """What names the content of each plain file of a commit; empty if there is no commit."""
+        """Return the object id of each plain file of a commit, by path; empty without a commit."""
         files = files_of(self._repository, commit) if commit else {}
         return {path: name for path, (mode, name) in files.items() if mode in PLAIN}
 
     def _put(self, files: "Mapping[str, bytes | None]", then: Callable[[], object]) -> None:
-        """Have the disk hold `files`, then the history; neither if one fails.
+        """Write `files` to the disk, then call `then` to commit; undo the files if it fails.
 
         Raises:
-            Refusal: If one of them would replace what is in no history, or cannot be written.
+            Refusal: If a file would replace one that is in no commit, or cannot be written.
         """
         writer, disk = self._writer, self._writer.disk
-        # What people have changed was taken over before this; what is left, they have ignored.
+        # Edits made by hand are committed by now. A file that still differs is one that
+        # `.gitignore` keeps out of the history: replacing it would lose it.
         if unkept := writer.by_hand.changed(writer.tree, files, is_needed=True):
             raise Refusal(
                 Code.GIT_ERROR,
-                f"the remote has {some(unkept)}, too, and what is there is kept in no history; "
-                "rename it here",
+                f"the remote also has {some(unkept)}, and the version here is in no commit and "
+                "would be lost; rename it here",
             )
         drops = tuple(p for p, data in files.items() if data is None and disk.status(p))
-        # Where a file becomes a folder, or a folder a file, what is there has to go first.
+        # Removals come first: a file may become a folder, or a folder a file.
         applied = [disk.apply(Change({}, drops, empties=True))]
         try:
             applied.append(disk.apply(Change({p: d for p, d in files.items() if d is not None})))

@@ -1,4 +1,4 @@
-"""Calls about to-do lists and their tasks."""
+"""The calls about to-do lists and their tasks."""
 
 from collections.abc import Mapping
 
@@ -25,7 +25,7 @@ _LARGEST_NUMBER = 99_999  # of the contract's arguments
 def _list(store: Store, given: Given) -> Answer:
     project = found_project(store, given)
     found = list(todos.lists(store.disk, project.todos)) if project is not None else []
-    problems = [said for todo in found for said in (*todo.problems, *todo.conflicts)]
+    problems = [each for todo in found for each in (*todo.problems, *todo.conflicts)]
     answer: Answer = {"todos": [{**_head(todo), **_state(todo)} for todo in found]}
     return {**answer, "problems": problems} if problems else answer
 
@@ -93,19 +93,20 @@ def _add(store: Store, given: Given) -> Plan:
     todo = todos.one(store.disk, project.todos, number)
     task = _free(todos.next_number(todo))
     puts = todos.new_task(todo.folder, task, given["title"], given.get("content", ""))
-    said = f"Added task #{task} to TODO #{number}"
-    return plan_of(project, said, puts, {"task_number": task, "message": said})
+    message = f"Added task #{task} to TODO #{number}"
+    return plan_of(project, message, puts, {"task_number": task, "message": message})
 
 
 def _free(number: int) -> int:
-    """A number that the tools can name.
+    """Return `number` if the tools accept such a number.
 
     Raises:
-        Refusal: If it is too large for that.
+        Refusal: If it is too large.
     """
     if number > _LARGEST_NUMBER:
         raise Refusal(
-            Code.INVALID_INPUT, f"Numbers end at {_LARGEST_NUMBER}; rename or delete the last one"
+            Code.INVALID_INPUT,
+            f"Numbers end at {_LARGEST_NUMBER}; delete the list or task with the largest number",
         )
     return number
 
@@ -113,26 +114,26 @@ def _free(number: int) -> int:
 def _complete(store: Store, given: Given) -> Plan:
     todo = _todo(store, given)
     task = todo.task(given["task_number"])
-    said = f"Marked task #{task.number} as completed in TODO #{todo.number}"
+    message = f"Marked task #{task.number} as completed in TODO #{todo.number}"
     return plan_of(
         project_of(store, given),
-        said,
+        message,
         todos.completed(store.disk, task),
-        {"message": said},
+        {"message": message},
     )
 
 
 def _remove(store: Store, given: Given) -> Plan:
     todo = _todo(store, given)
     task = todo.task(given["task_number"])
-    said = f"Removed task #{task.number} from TODO #{todo.number}"
-    return plan_of(project_of(store, given), said, {}, {"message": said}, task.path)
+    message = f"Removed task #{task.number} from TODO #{todo.number}"
+    return plan_of(project_of(store, given), message, {}, {"message": message}, task.path)
 
 
 def _delete(store: Store, given: Given) -> Plan:
     todo = _todo(store, given)
-    said = f"Deleted TODO #{todo.number}"
-    return plan_of(project_of(store, given), said, {}, {"message": said}, todo.folder)
+    message = f"Deleted TODO #{todo.number}"
+    return plan_of(project_of(store, given), message, {}, {"message": message}, todo.folder)
 
 
 READS: Mapping[str, Read] = {

@@ -1,8 +1,8 @@
-"""The MCP tools and resources: they translate between protocol and service.
+"""The MCP tools and resources of the notes: a layer between the protocol and the service.
 
-Names, arguments and texts are the contract's. Everything is answered before the protocol's library
-looks at it: the contract words what is wrong with arguments, and serves clients that never send
-`initialize`.
+Names, arguments and texts are the contract's. These functions answer each request before the MCP
+library sees it, for two reasons: the contract has its own messages for wrong arguments, and it
+serves clients that never send `initialize`.
 """
 
 import json
@@ -32,12 +32,12 @@ _Answer = Callable[[GetService, Mapping[str, Any]], Awaitable[Result]]
 
 
 def register(server: MCPServer[Any], get_service: GetService) -> None:
-    """Offer tools and resources on `server`.
+    """Offer the tools and resources on `server`.
 
     Args:
-        server: Where to register.
-        get_service: Waits for the running service. It is loaded after the first answer, so the
-            tools are listed before it exists.
+        server: The server to register them with.
+        get_service: Waits for the running service. The service is loaded after the first answer,
+            so that a client can list the tools before the service exists.
     """
     methods = {method: partial(make, get_service) for method, make in _METHODS.items()}
     answer_before(server, methods, "prompts")
@@ -64,7 +64,7 @@ async def _list_tools(_: GetService, __: Mapping[str, Any]) -> Result:
 async def _call_tool(get_service: GetService, params: Mapping[str, Any]) -> Result:
     name, given = params.get("name"), params.get("arguments")
     if not isinstance(name, str):
-        raise MCPError(INVALID_PARAMS, "the name of a tool is missing")
+        raise MCPError(INVALID_PARAMS, "the tool's name is missing")
     call = Call(name, given if isinstance(given, dict) else {})
     try:
         arguments = checked(name, given)
@@ -78,11 +78,11 @@ async def _call_tool(get_service: GetService, params: Mapping[str, Any]) -> Resu
 
 
 def _texted(answer: Answer) -> tuple[str, Answer]:
-    """An answer as text, and as values that say the same."""
+    """Return the answer as JSON text, and as the values that this text contains."""
     try:
         # Python's own encoder takes ten times as long when it indents.
         return to_json(answer, indent=2).decode(), answer
-    except PydanticSerializationError:  # a file's name need not be valid Unicode
+    except PydanticSerializationError:  # a file name need not be valid Unicode
         text = json.dumps(answer, indent=2, ensure_ascii=False).encode("utf-8", "replace").decode()
         values: Answer = json.loads(text)
         return text, values
@@ -115,7 +115,7 @@ async def _list_resources(get_service: GetService, _: Mapping[str, Any]) -> Resu
 async def _read_resource(get_service: GetService, params: Mapping[str, Any]) -> Result:
     address = params.get("uri")
     if not isinstance(address, str):
-        raise MCPError(INVALID_PARAMS, "the address of a resource is missing")
+        raise MCPError(INVALID_PARAMS, "the resource's address (uri) is missing")
     notes = await get_service()
     try:
         text, kind = await anyio.to_thread.run_sync(resources.read, notes.store, address)

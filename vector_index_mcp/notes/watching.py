@@ -1,7 +1,8 @@
-"""Commits what people edit by hand, as theirs, soon after they have saved it.
+"""Commits edits made by hand soon after they are saved, in the name of the person who edits.
 
-An event only says where to look. What no event has reported is found by a look at everything, once
-a minute. Our own writes make events, too; by then the history has them, and nothing is done.
+An event only says where to look. Once a minute, all files are compared, which finds edits that no
+event has reported. The service's own writes cause events too, but they are committed by then, so
+nothing happens.
 """
 
 import logging
@@ -20,20 +21,20 @@ from vector_index_mcp.notes.store.writer import Writer, awaited
 
 _log = logging.getLogger(__name__)
 
-# An editor saves often; a commit for each time would be no history.
+# Debounce: editors save often, and a commit for each save would clutter the history.
 _QUIET_SECONDS, _LONGEST_SECONDS = 2.0, 15.0
-_LOOK_SECONDS = 60.0
+_LOOK_SECONDS = 60.0  # between two comparisons of all files
 
 
 class Watching:
-    """Watches one store. `run` does it until it is cancelled."""
+    """Watches one store, for as long as `run` runs."""
 
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
         self._watch: Watch | None = None
 
     async def run(self) -> None:
-        """Watch the store, which is there."""
+        """Watch the store, whose folder exists, until cancelled."""
         queue = DirtyQueue(_QUIET_SECONDS, _LONGEST_SECONDS)
         folders = Folders([Folder(self._writer.disk.root)])
         watch = Watch(folders, _is_gits, queue.touch_from_thread, lambda _: None)
@@ -70,8 +71,8 @@ class Watching:
 
         try:
             await awaited(self._writer.alone(commit))
-        except Refusal as refusal:  # it is tried again at the next look
-            _log.info("what was edited by hand is not committed yet: %s", refusal)
+        except Refusal as refusal:  # the next comparison of all files tries again
+            _log.info("edits made by hand are not committed yet: %s", refusal)
 
 
 def _is_gits(_: Folder, path: str) -> bool:

@@ -82,7 +82,7 @@ def test_what_does_not_give_its_vectors_back_is_refused_with_what_to_do(tmp_path
 
 def test_ids_that_name_no_documents_are_refused(tmp_path):
     index = made("IDMap,Flat", numbers=ids() + 7)
-    with pytest.raises(BadDatasetError, match="do not name one document each"):
+    with pytest.raises(BadDatasetError, match="are not the numbers of its documents"):
         kinds.read(written(tmp_path, index))
 
 

@@ -168,7 +168,7 @@ def test_what_is_no_number_in_json_is_refused(root, number):
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes with names")
 def test_a_pipe_is_no_manifest_and_nobody_waits_for_it(root):
     os.mkfifo(root / "sample/manifest.json")
-    with pytest.raises(BadDatasetError, match="the manifest is no file"):
+    with pytest.raises(BadDatasetError, match="the manifest is not a plain file"):
         read(root / "sample/manifest.json", root, root.parent)
 
 
@@ -179,6 +179,16 @@ def test_a_folder_of_the_project_is_not_meant_where_there_is_one_of_the_dataset(
     described = read_of(root, manifest())
     assert described.index == root / "sample/index/docs.index"
     assert described.metadata == root / "sample/metadata.json"
+
+
+def test_the_folder_of_an_index_that_cannot_be_entered_holds_none(root):
+    """Its path is so long that the path of no file in it is valid."""
+    deep = root / "sample"
+    while (left := 4_090 - len(str(deep))) > 1:
+        deep /= "d" * min(left - 1, 200)
+    deep.mkdir(parents=True)
+    name = str(deep.relative_to(root / "sample"))
+    assert "there is no index" in refused(root, manifest(index=name))
 
 
 def test_the_folder_of_all_datasets_is_no_index(tmp_path):

@@ -130,8 +130,8 @@ def test_an_index_that_cannot_be_understood_is_built_anew(kept):
     assert words.startswith("index.json cannot be read")
 
     assert mended(kept) == [
-        "index.json: built anew of its last good version and the folders",
-        "index.json: project byhand lies in projects/byhand",
+        "index.json: rebuilt from its last good version and the folders",
+        "index.json: project byhand gets the folder projects/byhand",
     ]
     assert problems(kept) == []
     assert Projects(kept.store.disk).entries == {
@@ -166,7 +166,7 @@ def test_an_index_that_is_missing_is_built_anew(kept):
 def test_a_folder_without_an_entry_is_entered(kept):
     kept.put("projects/byhand/main.md", "copied here")
     assert only_problem(kept)[:2] == ("folders", WARNING)
-    assert mended(kept) == ["index.json: project byhand lies in projects/byhand"]
+    assert mended(kept) == ["index.json: project byhand gets the folder projects/byhand"]
     assert problems(kept) == []
     assert Projects(kept.store.disk).entries == {
         "shop": "shop", "My Other": "my-other", "byhand": "byhand",
@@ -202,7 +202,7 @@ def test_a_project_whose_folder_never_was_is_told_so(kept):
 
 def test_two_projects_in_one_folder_are_found(kept):
     write_index(kept, **{"shop": "shop", "My Other": "my-other", "twin": "shop"})
-    words = "shop and twin lie in the same folder projects/shop"
+    words = "the projects shop and twin have the same folder projects/shop"
     assert only_problem(kept) == ("folders", FAILURE, words)
     assert mended(kept) == []
 
@@ -210,9 +210,9 @@ def test_two_projects_in_one_folder_are_found(kept):
 def test_an_entry_that_names_no_folder_is_mended_if_there_is_one_of_its_name(kept):
     write_index(kept, **{"shop": "../..", "My Other": "my-other", "lost": "a/b"})
     assert [found[1] for found in problems(kept)] == [FAILURE, FAILURE, FAILURE]
-    assert mended(kept) == ["index.json: project shop lies in projects/shop"]
+    assert mended(kept) == ["index.json: project shop gets the folder projects/shop"]
     assert [words for _, _, words in problems(kept)] == [
-        "index.json gives project lost the folder 'a/b', which is no name of a folder"
+        "index.json gives project lost the folder 'a/b', which is not a valid folder name"
     ]
 
 
@@ -244,7 +244,7 @@ def test_a_file_that_cannot_be_read_is_found_and_its_last_good_version_comes_bac
     assert (name, verdict) == (check, FAILURE)
     assert words.startswith(path)
 
-    assert mended(kept) == [f"{path}: its last version that can be read comes back"]
+    assert mended(kept) == [f"{path}: its last readable version comes back"]
 
     assert problems(kept) == []
     assert kept.texts[path] == good
@@ -304,8 +304,8 @@ def test_what_the_history_could_not_keep_is_not_replaced(kept):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("---\ntitle: x\n\ntext\n", "begins with --- and has no second one"),
-        ("---\nkeywords: [a]\n---\ntext\n", "has front matter without a title"),
+        ("---\ntitle: x\n\ntext\n", "begins with --- and has no second ---"),
+        ("---\nkeywords: [a]\n---\ntext\n", "has front matter without a readable title"),
         (f"# T\n\n## A (origin)\n\n{MARK}\n\ntext\n", '"A (origin)" was changed on two machines'),
     ],
 )
@@ -412,7 +412,7 @@ def test_a_lock_that_was_left_is_found_and_one_in_use_is_not(kept, path):
     assert problems(kept) == []
     long_ago = time.time() - 3_600
     os.utime(kept.home / ".git" / path, (long_ago, long_ago))
-    words = f"a program of git has left a lock: .git/{path}"
+    words = f"a git command has left a lock: .git/{path}"
     assert only_problem(kept) == ("locks", WARNING, words)
 
 
@@ -427,7 +427,7 @@ def test_what_is_not_committed_is_told_and_is_well(kept):
     kept.put("projects/shop/main.md", "edited")
     [found] = [f for f in examining.examine(kept.store) if f.name == "commits"]
     assert found.verdict == OK
-    assert found.words.startswith("1 not committed yet")
+    assert found.words.startswith("1 file will be committed")
     assert found.words.endswith("projects/shop/main.md")
 
 
@@ -435,7 +435,7 @@ def test_the_remote_is_told_and_not_asked(kept, tmp_path):
     git(kept.home, "remote", "add", "origin", str(tmp_path / "nowhere.git"))
     [found] = [f for f in examining.examine(kept.store) if f.name == "remote"]
     assert found.verdict == OK
-    assert found.words == "origin/main (nothing pushed yet), when it was last asked"
+    assert found.words == "origin/main (nothing pushed yet), as of the last fetch"
 
 
 def test_a_machine_without_git_is_told_to_install_it(kept, monkeypatch):
@@ -474,6 +474,6 @@ def test_what_has_changed_since_it_was_shown_is_not_repaired(kept):
     found = repairing.repair_of(kept.store, kept.head)
     kept.put(f"{TODO}/TASK-001-first.json", '{"title": "somebody was faster"}')
     asked = kept.writer.ask(lambda: repairing.plan_of(found, kept.store, kept.writer.tree.commit))
-    with pytest.raises(Refusal, match="just changed"):
+    with pytest.raises(Refusal, match="since the preview"):
         asked.result(PATIENCE_SECONDS)
     assert titles(kept)[1] == "somebody was faster"

@@ -286,7 +286,7 @@ def test_long_names_that_begin_alike_get_numbers(folder):
 
 def test_a_folder_that_is_nested_too_deep_is_refused(folder):
     put(folder, f"{'a/' * 31}deep.md")
-    with pytest.raises(SettingsError, match="more than 30 others"):
+    with pytest.raises(SettingsError, match="more than 30 deep"):
         exchange.folder_of(folder)
 
 

@@ -242,10 +242,10 @@ async def test_a_folder_of_somebody_elses_is_left_alone(store, tmp_path, name, m
         ]:
             answer = await answered(client, tool, **arguments)
             assert (answer["success"], answer["code"]) == (False, "INVALID_PATH")
-            assert "holds other things than notes" in answer["error"]
+            assert "holds other files than notes" in answer["error"]
         assert not (await done(client, "get_project_main", **P))["exists"]
         status = await done(client, "get_storage_status")
-        assert "holds other things than notes" in status["status_details"]
+        assert "holds other files than notes" in status["status_details"]
     assert everything(store) == before
 
 

@@ -321,7 +321,7 @@ def test_what_has_changed_since_it_was_shown_is_not_restored(kept):
     found, past, wanted = previewed(kept, then)
     kept.document("shop", "newer")
     before = state_of(kept.home)
-    with pytest.raises(Refusal, match="just changed"):
+    with pytest.raises(Refusal, match="since the preview"):
         done(kept, found, past, wanted)
     assert state_of(kept.home) == before
 
@@ -338,7 +338,7 @@ def test_a_change_of_another_project_meanwhile_hinders_nobody(kept):
 def test_projects_in_the_same_folder_are_not_restored(kept):
     then = filled(kept)
     kept.change({"index.json": json.dumps({"projects": {"shop": "shop", "twin": "shop"}})})
-    with pytest.raises(Refusal, match="shop and twin lie in the same folder"):
+    with pytest.raises(Refusal, match="shop and twin have the same folder"):
         restored(kept, then)
 
 

@@ -1,1 +1,1 @@
-"""Whether a store is sound: `examining` looks, `repairing` proposes what to do, and does it."""
+"""The doctor of the notes: `examining` checks a store, `repairing` proposes and makes repairs."""

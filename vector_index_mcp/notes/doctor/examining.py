@@ -1,6 +1,6 @@
-"""Whether everything in a store is as it should be: one check after the other, each by itself.
+"""Checks whether a store is sound. The checks run one after another, independently.
 
-A check that breaks off is a finding like any other, and stops no other.
+If a check itself fails, that is one more finding, and the other checks still run.
 """
 
 import re
@@ -22,7 +22,7 @@ from vector_index_mcp.notes.store.byhand import ByHand, some
 from vector_index_mcp.notes.store.disk import GIT, WORK
 from vector_index_mcp.notes.store.opening import INDEX, PROJECTS
 from vector_index_mcp.notes.store.remote import Remote
-from vector_index_mcp.notes.store.repository import Said
+from vector_index_mcp.notes.store.repository import GitResult
 from vector_index_mcp.notes.store.writer import Writer
 from vector_index_mcp.notes.syncing import Syncing
 from vector_index_mcp.notes.texts import matter, todos
@@ -31,10 +31,10 @@ from vector_index_mcp.notes.texts.projects import Project
 from vector_index_mcp.notes.texts.reading import Read
 
 _OLDEST_GIT = (2, 36)
-"""The first that has the disk keep a commit before it says that it is done."""
+"""The first version that flushes a commit to the disk before it reports success."""
 _VERSION = re.compile(r"git version (\d{1,4})\.(\d{1,4})")
-_EXAMINING_SECONDS = 600.0  # of git; it reads every object
-_LEFT_SECONDS = 60.0  # after which a lock is no longer taken for one in use
+_EXAMINING_SECONDS = 600.0  # for `git fsck`, which reads every object
+_LEFT_SECONDS = 60.0  # an older lock is taken for one that a killed process has left
 _RULE, _ENDS = "---", frozenset({"---", "..."})
 _LONGEST_FRONT_LINES = 1_000
 _REPAIR = "`vector-index-mcp notes doctor --repair`"
@@ -42,7 +42,7 @@ _BY_HAND = f"correct it, or let {_REPAIR} bring back its last good version, if t
 
 
 class Verdict(StrEnum):
-    """What a check comes to; the values are printed."""
+    """The result of a check; the values are shown to people."""
 
     OK = "ok"
     WARNING = "warning"
@@ -51,32 +51,32 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a check has found."""
+    """A result of a check."""
 
     name: str
-    """Of the check."""
+    """The check's name."""
     verdict: Verdict
     words: str
     remedy: str = ""
-    """What to do; empty if nothing has to be done."""
+    """What to do; empty if all is well."""
 
 
 _Problem = tuple[Verdict, str, str]
 """Verdict, words and remedy."""
 _Check = Callable[[Store], tuple[str, Sequence[_Problem]]]
-"""What to say if all is well, and what is not."""
+"""Returns the words for the case that all is well, and the problems found."""
 
 
 def examine(store: Store) -> Iterator[Finding]:
-    """What each check finds, as soon as it does."""
+    """Run the checks, and yield each finding at once."""
     for name, check in _CHECKS:
         try:
             words, problems = check(store)
         except Refusal as refusal:
             words, _, remedy = str(refusal).partition("; ")
             problems = [(Verdict.FAILURE, words, remedy or "mend that first")]
-        except (OSError, ValueError, RecursionError) as error:  # a store may say anything
-            words = f"the check broke off: {type(error).__name__}: {error}"
+        except (OSError, ValueError, RecursionError) as error:  # a foreign store may hold anything
+            words = f"the check itself failed: {type(error).__name__}: {error}"
             problems = [(Verdict.FAILURE, words, "please report this, it is a bug")]
         if not problems:
             yield Finding(name, Verdict.OK, words)
@@ -113,7 +113,7 @@ def _git(store: Store) -> tuple[str, list[_Problem]]:
 def _notes(store: Store) -> tuple[str, list[_Problem]]:
     root = store.disk.root
     if root.exists() and not root.is_dir():
-        return "", [_failed(f"{root} is no folder", "name another one with --home")]
+        return "", [_failed(f"{root} is no folder", "name a folder with --home")]
     if not overview.has_notes(store.disk):
         return overview.NOTHING, []
     count = len(list(Projects(store.disk).all()))
@@ -127,11 +127,11 @@ def _index(store: Store) -> tuple[str, list[_Problem]]:
     projects = Projects(store.disk)
     if projects.problem:
         words = projects.problem.partition("; ")[0]
-        remedy = f"correct it, or let {_REPAIR} build it anew"
+        remedy = f"correct it, or let {_REPAIR} rebuild it"
         return "", [_failed(words, remedy)]
     if store.disk.status(INDEX) is None and projects.folders():
-        words = f"{INDEX} is missing: each folder is taken for a project of its own name"
-        return "", [_warned(words, f"{_REPAIR} builds it anew")]
+        words = f"{INDEX} is missing: each folder counts as a project with the folder's name"
+        return "", [_warned(words, f"{_REPAIR} rebuilds it")]
     return f"{INDEX} can be read", []
 
 
@@ -140,8 +140,8 @@ def _folders(store: Store) -> tuple[str, list[_Problem]]:
     problems = [
         _failed(
             f"{INDEX} gives project {project} the folder {projects.entries[project]!r}, which is "
-            "no name of a folder",
-            f"correct it there; {_REPAIR} does it if there is a folder of the project's name",
+            "not a valid folder name",
+            f"correct it there; {_REPAIR} does it if there is a folder with the project's name",
         )
         for project in projects.unusable
     ]
@@ -150,7 +150,8 @@ def _folders(store: Store) -> tuple[str, list[_Problem]]:
         if count > 1:
             ids = " and ".join(project for project, folder in usable.items() if folder == name)
             remedy = f"give one of them a folder of its own in {INDEX}, and move its files there"
-            problems.append(_failed(f"{ids} lie in the same folder {PROJECTS}/{name}", remedy))
+            words = f"the projects {ids} have the same folder {PROJECTS}/{name}"
+            problems.append(_failed(words, remedy))
     problems += _without_folder(store, usable)
     if not projects.problem and store.disk.status(INDEX) is not None:
         problems += _without_entry(projects)
@@ -169,7 +170,7 @@ def _without_folder(store: Store, usable: dict[str, str]) -> Iterator[_Problem]:
 
 
 def _last_with(store: Store, folder: str) -> str:
-    """The last commit in which a folder was there; empty if there is none."""
+    """Return the last commit in which a folder existed; empty if there is none."""
     for entry in entries(store, head_of(store), [folder], most=1):
         is_there = tree_of(store.repository, entry.commit).below(folder)
         return entry.commit if is_there else entry.parent
@@ -183,10 +184,10 @@ def _without_entry(projects: Projects) -> Iterator[_Problem]:
             continue
         folder = f"{PROJECTS}/{name}"
         if name in projects.entries:
-            words = f"nobody can reach the folder {folder}: project {name} lies elsewhere"
-            yield _failed(words, f"{_REPAIR} makes it a project of another name")
+            words = f"the folder {folder} belongs to no project: project {name} has another folder"
+            yield _failed(words, f"{_REPAIR} makes it a project with another name")
         else:
-            words = f"the folder {folder} is not in {INDEX}: it is taken for project {name}"
+            words = f"the folder {folder} is not in {INDEX}: it counts as project {name}"
             yield _warned(words, f"{_REPAIR} enters it")
 
 
@@ -217,10 +218,10 @@ def _of_document(project: Project, read: Read) -> Iterator[_Problem]:
     path = project.document(read.document.name)
     lines = read.document.text.split("\n", _LONGEST_FRONT_LINES)
     if lines[0].rstrip() == _RULE and not any(line.rstrip() in _ENDS for line in lines[1:]):
-        words = f"{path} begins with {_RULE} and has no second one: its title is not read"
-        yield _warned(words, f"end the front matter with a line {_RULE}, or take the first away")
+        words = f"{path} begins with {_RULE} and has no second {_RULE}: its title is not read"
+        yield _warned(words, f"end the front matter with a line {_RULE}, or remove the first")
     if not matter.metadata(read.document.front).title and read.document.front:
-        words = f"{path} has front matter without a title that can be read"
+        words = f"{path} has front matter without a readable title"
         yield _warned(words, "add a line `title: ...`")
     yield from _conflicts(path, read.document.text)
 
@@ -232,7 +233,7 @@ def _conflicts(path: str, text: str) -> Iterator[_Problem]:
 
 
 def _out_of_reach(store: Store, project: Project) -> Iterator[_Problem]:
-    """Documents in folders below that of documents, where no tool looks."""
+    """Find documents in subfolders of the documents' folder, which no tool reads."""
     here = project.knowledge.count("/") + 1
     below = [
         path
@@ -240,8 +241,8 @@ def _out_of_reach(store: Store, project: Project) -> Iterator[_Problem]:
         if path.endswith(".md") and path.count("/") > here
     ]
     if below:
-        words = f"{some(below)}: no tool reads documents in folders of their own"
-        yield _warned(words, f"move what is in them to {project.knowledge}")
+        words = f"{some(below)}: no tool reads documents in subfolders"
+        yield _warned(words, f"move them to {project.knowledge}")
 
 
 def _todos(store: Store) -> tuple[str, list[_Problem]]:
@@ -256,7 +257,7 @@ def _todos(store: Store) -> tuple[str, list[_Problem]]:
             numbers = Counter(task.number for task in todo.tasks)
             for number in sorted(n for n, times in numbers.items() if times > 1):
                 words = f"{todo.folder} has {numbers[number]} tasks with the number {number}"
-                problems.append(_failed(words, f"{_REPAIR} gives the later another number"))
+                problems.append(_failed(words, f"{_REPAIR} gives the later ones new numbers"))
     return f"{count} tasks can be read, each with a number of its own", problems
 
 
@@ -268,31 +269,31 @@ def _repository(store: Store) -> tuple[str, list[_Problem]]:
         words = f"{GIT} is no folder: the notes have no repository of their own"
         return "", [_failed(words, "move it away, and the next change begins a history")]
     if not store.repository.exists:
-        remedy = "write something: the first change makes one"
-        return "", [_warned("there is none yet", remedy)]
+        remedy = "nothing: the first change creates the repository"
+        return "", [_warned("there is no history yet", remedy)]
     store.repository.prepare()
-    said = store.repository.run("fsck", "--full", "--no-dangling", seconds=_EXAMINING_SECONDS)
-    if said.status:
+    result = store.repository.run("fsck", "--full", "--no-dangling", seconds=_EXAMINING_SECONDS)
+    if result.status:
         remedy = (
             f"bring {GIT} back from a backup or a clone; or move it away, and the next change "
             "begins a new history of the notes as they are"
         )
-        return "", [_failed(f"damaged: {_first_line(said)}", remedy)]
+        return "", [_failed(f"damaged: {_first_line(result)}", remedy)]
     count = len(entries(store, head_of(store)))
     return f"sound, {count} commits", []
 
 
-def _first_line(said: Said) -> str:
-    lines = [*said.errors.splitlines(), *said.output.decode("utf-8", "replace").splitlines()]
-    return next((line for line in lines if not line.startswith("notice:")), "git does not say how")
+def _first_line(result: GitResult) -> str:
+    lines = [*result.errors.splitlines(), *result.output.decode("utf-8", "replace").splitlines()]
+    return next((line for line in lines if not line.startswith("notice:")), "git gives no details")
 
 
 def _branch(store: Store) -> tuple[str, list[_Problem]]:
     if not store.repository.exists:
-        return "there is none yet", []
+        return "there is no branch yet", []
     store.repository.check_is_free()
     branch = store.repository.branch().removeprefix("refs/heads/")
-    return f"{branch} is checked out, and nothing is under way", []
+    return f"{branch} is checked out, and no merge or rebase is under way", []
 
 
 def _locks(store: Store) -> tuple[str, list[_Problem]]:
@@ -306,14 +307,15 @@ def _locks(store: Store) -> tuple[str, list[_Problem]]:
     ]
     problems = [
         _warned(
-            f"a program of git has left a lock: {path}", "if no git is at work there, remove it"
+            f"a git command has left a lock: {path}",
+            "if no git command is running there, remove it",
         )
         for path in left
     ]
     if _age(store, f"{WORK}/changing", now) > _LEFT_SECONDS:
-        words = "a change was cut off before it was committed"
-        problems.append(_warned(words, "nothing: the next change completes it first"))
-    return "no lock was left", problems
+        words = "a change was interrupted before it was committed"
+        problems.append(_warned(words, "nothing: the next change commits it first"))
+    return "no old lock was found", problems
 
 
 def _age(store: Store, path: str, now: float) -> float:
@@ -325,13 +327,14 @@ def _not_committed(store: Store) -> tuple[str, list[_Problem]]:
     changed = ByHand(store.disk).changed(tree_of(store.repository, head_of(store)))
     if not changed:
         return "everything is committed", []
-    return f"{len(changed)} not committed yet, which the next change does: {some(changed)}", []
+    count = f"{len(changed)} file{'s' if len(changed) != 1 else ''}"
+    return f"{count} will be committed with the next change: {some(changed)}", []
 
 
 def _remote(store: Store) -> tuple[str, list[_Problem]]:
     syncing = Syncing(Writer(store.disk, store.repository), Remote(store.disk, store.repository))
     known = syncing.status() if store.repository.exists else ""
-    return f"{known}, when it was last asked" if known else "there is none", []
+    return f"{known}, as of the last fetch" if known else "there is no remote", []
 
 
 _CHECKS: Sequence[tuple[str, _Check]] = (

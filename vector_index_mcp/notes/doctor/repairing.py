@@ -1,4 +1,4 @@
-"""What the doctor finds and can mend, in one change; what was there before stays in the history."""
+"""Repairs what the doctor finds, in one change; the earlier state stays in the history."""
 
 import json
 import re
@@ -22,13 +22,13 @@ from vector_index_mcp.notes.texts.slugs import slug
 from vector_index_mcp.notes.texts.todos import Task, Todo
 
 _TASK = re.compile(r"TASK-\d+(.*)", re.DOTALL)
-_MOST_VERSIONS = 100  # of a file, in which a good one is looked for
+_MOST_VERSIONS = 100  # of a file, among which to look for one that can be read
 _LAST = "\U0010ffff"
 
 
 @dataclass(slots=True)
 class Repair:
-    """What can be mended, and how."""
+    """The repairs that are possible."""
 
     said: list[str] = field(default_factory=list)
     """What will be done, in sentences."""
@@ -37,7 +37,7 @@ class Repair:
 
 
 def repair_of(store: Store, head: str) -> Repair:
-    """What can be mended.
+    """Return the repairs that a store needs.
 
     Args:
         store: The store.
@@ -52,7 +52,7 @@ def repair_of(store: Store, head: str) -> Repair:
         place = f"{PROJECTS}/{folder}"
         for path in _broken(store, place):
             if data := _last_good(store, head, path):
-                found.said.append(f"{path}: its last version that can be read comes back")
+                found.said.append(f"{path}: its last readable version comes back")
                 found.puts[path] = data
         for todo in todos.lists(store.disk, f"{place}/TODO"):
             _number_anew(store, todo, found)
@@ -60,15 +60,15 @@ def repair_of(store: Store, head: str) -> Repair:
 
 
 def plan_of(shown: Repair, store: Store, head: str) -> Plan:
-    """The plan of a repair that was shown; called by the writer.
+    """Return the plan of a repair that a person has approved. The writer calls this.
 
     Raises:
-        Refusal: If it would be another one by now.
+        Refusal: If the repair would be a different one by now.
     """
     found = repair_of(store, head)
     if found != shown:
         raise Refusal(
-            Code.INVALID_INPUT, "the store has just changed; look again at what would be repaired"
+            Code.INVALID_INPUT, "the store has changed since the preview; run the command again"
         )
     message = f"Repaired {some([*found.puts, *found.drops])}\n\n" + "\n".join(found.said)
     return Plan(Change(found.puts, tuple(found.drops)), message)
@@ -79,37 +79,37 @@ def plan_of(shown: Repair, store: Store, head: str) -> Plan:
 
 def _mend_index(store: Store, head: str, found: Repair) -> None:
     projects = Projects(store.disk)
-    text = store.disk.read(INDEX)  # one that cannot be kept in the history is not replaced
+    text = store.disk.read(INDEX)  # this raises if it is too large to commit before replacing it
     folders = projects.folders()
-    said: list[str] = []
+    sentences: list[str] = []
     if projects.problem or (text is None and folders):
         values = _last_index(store, head)
         known = _of_strings(values.get("projects"))
         entries: dict[str, Any] = {k: name for k, name in known.items() if name in folders}
-        said.append(f"{INDEX}: built anew of its last good version and the folders")
+        sentences.append(f"{INDEX}: rebuilt from its last good version and the folders")
     else:
         values = json.loads(text) if text is not None else {}
         entries = dict(values.get("projects", {}))
-        said += _replaced(projects, folders, entries)
+        sentences += _replaced(projects, folders, entries)
     for name in (name for name in folders if name not in entries.values()):
         project = name
         numbers = count(1)
         while project in entries:
             project = f"{name}-{next(numbers)}"
         entries[project] = name
-        said.append(f"{INDEX}: project {project} lies in {PROJECTS}/{name}")
-    if said:
-        found.said += said
+        sentences.append(f"{INDEX}: project {project} gets the folder {PROJECTS}/{name}")
+    if sentences:
+        found.said += sentences
         found.puts[INDEX] = written({**values, "projects": entries})
 
 
 def _replaced(projects: Projects, folders: list[str], entries: dict[str, Any]) -> Iterator[str]:
-    """Give projects whose entries name no folder the one of their name, if it is nobody's."""
+    """Give projects with an unusable entry the folder with their name, if it is free."""
     for project in projects.unusable:
         for name in (project, slug(project)):
             if name in folders and name not in entries.values():
                 entries[project] = name
-                yield f"{INDEX}: project {project} lies in {PROJECTS}/{name}"
+                yield f"{INDEX}: project {project} gets the folder {PROJECTS}/{name}"
                 break
 
 
@@ -128,7 +128,7 @@ def _of_strings(values: object) -> Mapping[str, str]:
 
 
 def _broken(store: Store, place: str) -> Iterator[str]:
-    """The files of a project that can be read as bytes, and not as what they should be."""
+    """Yield the files of a project that can be read, but not parsed, and missing `index.json`s."""
     names = [name for name, _ in store.disk.entries(f"{place}/knowledge") if name.endswith(".md")]
     paths = [f"{place}/main.md", *(f"{place}/knowledge/{name}" for name in names)]
     for todo in todos.lists(store.disk, f"{place}/TODO"):
@@ -137,7 +137,7 @@ def _broken(store: Store, place: str) -> Iterator[str]:
     for path in paths:
         try:
             data = store.disk.read(path)
-        except Refusal:  # the history could not keep it
+        except Refusal:  # it could not be committed, so replacing it would lose it
             continue
         is_missing = data is None and path.endswith(f"/{todos.INDEX}")
         if is_missing or (data is not None and not _is_good(path, data)):
@@ -162,7 +162,7 @@ def _last_good(store: Store, head: str, path: str) -> bytes | None:
 
 
 def _number_anew(store: Store, todo: Todo, found: Repair) -> None:
-    """Give tasks another number that have that of an earlier one."""
+    """Give a new number to each task that has the same number as an earlier task."""
     taken: set[int] = set()
     following = count(todos.next_number(todo))
     readable = (task for task in todo.tasks if not task.problem)
@@ -180,7 +180,7 @@ def _number_anew(store: Store, todo: Todo, found: Repair) -> None:
 
 
 def _created(store: Store, task: Task) -> str:
-    """When a task was created; one that does not say it comes last."""
+    """Return a task's time of creation; a task without one sorts last."""
     text = store.disk.read_text(task.path) or ""
     if task.path.endswith(".json"):
         created = json.loads(text).get("created")

@@ -1,13 +1,13 @@
-"""What two machines have written apart from each other, as one; nothing of either is lost. Pure.
+"""Merges the changes of two machines into one set of files; no change of either is lost. Pure.
 
-    trees ─┬─ projects, numbers   what got the same folder or number on both sides is told apart
+    trees ─┬─ projects, numbers   separate what got the same folder or number on both sides
            ├─ chapters (fronts)   Markdown, chapter by chapter
            ├─ objects             JSON, entry by entry
-           └─ tasks (fronts)      tasks as an older program wrote them
+           └─ tasks (fronts)      tasks in Markdown, as the original program wrote them
 
-`threeway` says for any of them which version stands: what one side alone has changed is taken over.
-What both sides have changed is kept twice, and marked. The result is what *our* side becomes.
-`sides` are the files that are merged, `places` says what their paths stand for.
+`threeway` decides which version is used: if only one side has changed something, that side's. What
+both sides have changed is kept in both versions, and marked. The result is the new content of *our*
+side. `sides` holds the files to merge; `places` parses their paths.
 
 Must not know git, nor where the files are.
 """

@@ -1,7 +1,7 @@
-"""Markdown documents, merged chapter by chapter. Pure.
+"""Merges Markdown documents, chapter by chapter. Pure.
 
-A chapter that both sides have changed stays as ours has it. Theirs follows as a chapter of its own,
-with a mark at its top.
+If both sides have changed a chapter, ours stays, and theirs follows as a chapter of its own, with a
+mark at its top.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,23 +10,23 @@ from itertools import pairwise
 
 from vector_index_mcp.engine.prose.fences import fences
 from vector_index_mcp.notes.merging import fronts
-from vector_index_mcp.notes.merging.threeway import Key, Verdict, keys, ordered, said, verdict
+from vector_index_mcp.notes.merging.threeway import Key, Verdict, keys, normalized, ordered, verdict
 from vector_index_mcp.notes.texts import knowledge
 from vector_index_mcp.notes.texts.knowledge import Document
 from vector_index_mcp.notes.texts.parts import Part
 
 MARK = "<!-- conflict: changed on both sides; keep what is right and remove this chapter -->"
-"""The first line of a chapter that was kept beside another version of it."""
+"""The first line of a chapter that is a second version of the chapter before it."""
 
 _INTRODUCTION = "Introduction"
 _HEAD: Key = ("", 0)  # no chapter has such a title
 _NOWHERE = -1
-_LONGEST_TITLE = 200  # UTF-16 code units: a longer one cannot be named in a call
-_LONGEST_FENCE = 9  # marks; to `fences` a longer one is one of this length
+_LONGEST_TITLE = 200  # UTF-16 code units, the most that a tool's argument may have
+_LONGEST_FENCE = 9  # characters; `fences` treats a longer fence like one of this length
 
 
 def conflicts(text: str) -> list[str]:
-    """The titles of the chapters of a document that still carry the mark of a conflict."""
+    """Return the titles of a document's chapters that still carry the conflict mark."""
     return [p.title for p in knowledge.document("", text).parts.parts if _is_marked(p.body)]
 
 
@@ -37,18 +37,18 @@ def _is_marked(body: str) -> bool:
 def merged(
     base: str | None, ours: str, theirs: str, label: str, where: str
 ) -> tuple[str, list[str]] | None:
-    """The document with the chapters of both sides.
+    """Merge the chapters of both sides.
 
     Args:
-        base: What both had in common; None if nothing.
+        base: The text that both sides had in common; None if there was none.
         ours: The text on our side.
         theirs: The text on their side.
-        label: What theirs is called in titles and comments.
-        where: The document, as people call it.
+        label: The name of their side, for titles and comments.
+        where: The document's name for people.
 
     Returns:
-        The text, and what both have changed, in sentences. None if the text would not be read as
-        what it was made of.
+        The merged text, and sentences about what both sides have changed. None if the merged text,
+        parsed again, would not have the same chapters.
     """
     documents = [knowledge.document("", text or "") for text in (base, ours, theirs)]
     old, mine, other = (document.front for document in documents)
@@ -60,7 +60,7 @@ def merged(
 
 @dataclass(frozen=True)
 class _Piece:
-    """A chapter, or what stands before the first one, and where it was."""
+    """A chapter or the introduction of one version, and its place there."""
 
     part: Part
     side: int
@@ -68,13 +68,13 @@ class _Piece:
     is_last: bool
 
     @property
-    def says(self) -> str | None:
-        """What is compared; None for an introduction that is not there."""
-        found = said(self.part.body)
+    def compared(self) -> str | None:
+        """The text to compare; None for a missing introduction."""
+        found = normalized(self.part.body)
         return None if not found and not self.part.line else found
 
     def stands_before(self, other: "_Piece") -> bool:
-        """Whether the other one follows it in the document that both are from."""
+        """Return whether both are from the same document, and `other` follows directly."""
         return self.side == other.side and self.number + 1 == other.number
 
 
@@ -98,16 +98,16 @@ class _Chapters:
         self.notes: list[str] = []
 
     def merged(self) -> list[_Piece]:
-        """What the merged document is made of; its introduction, which may be empty, first."""
+        """Return the pieces of the merged document; the introduction, perhaps empty, is first."""
         _, ours, theirs = self._versions
         return [piece for key in ordered(list(ours), list(theirs)) for piece in self._of(key)]
 
     def _of(self, key: Key) -> list[_Piece]:
         found = [version.get(key) for version in self._versions]
         _, ours, theirs = found
-        decided = verdict(*(piece and piece.says for piece in found))
+        decided = verdict(*(piece and piece.compared for piece in found))
         kept = [theirs if decided is Verdict.THEIRS else ours]
-        if decided is Verdict.RESCUED and (ours is None or ours.says is None):
+        if decided is Verdict.RESCUED and (ours is None or ours.compared is None):
             kept = [theirs]
         elif decided is Verdict.BOTH and theirs:
             kept = [ours, self._marked(theirs)]
@@ -127,7 +127,7 @@ class _Chapters:
             )
 
     def _marked(self, piece: _Piece) -> _Piece:
-        """A chapter of theirs under another title, with the mark."""
+        """Return their chapter with a new title and the conflict mark."""
         title, body = self._title(piece.part.title), piece.part.body
         end = _end(piece.part.text)
         if not body.startswith(("\n", "\r\n")):
@@ -155,7 +155,7 @@ def _shortened(title: str, units: int) -> str:
 
 
 def _composed(front: str, pieces: Sequence[_Piece]) -> str | None:
-    """The document made of `pieces`; None if it would not be read as these."""
+    """Join `pieces` into a document; None if it would not be parsed into the same pieces."""
     texts = [
         piece.part.text if piece.stands_before(following) else _closed(piece.part.text)
         for piece, following in pairwise(pieces)
@@ -177,7 +177,7 @@ def _is_read_as(front: str, texts: Sequence[str]) -> bool:
 
 
 def _closed(text: str) -> str:
-    """`text` such that a heading may follow after a blank line."""
+    """Return `text` with a blank line at its end, so that a heading may follow."""
     end = _end(text)
     if not text.strip():
         return text + end if text and not text.endswith("\n") else text
@@ -187,13 +187,13 @@ def _closed(text: str) -> str:
 
 
 def _trimmed(text: str) -> str:
-    """`text` without the blank lines that stood before what followed it."""
+    """Return `text` without the blank lines at its end, which separated it from the next piece."""
     bare = text.rstrip("\r\n")
     return text if text[len(bare) :] in {"", "\n", "\r\n"} else bare + _end(text)
 
 
 def _sealed(text: str) -> str:
-    """`text` with its last block of code closed, so that it does not go on in what follows."""
+    """Return `text` with an open fenced code block closed, so that it does not swallow the rest."""
     lines = text.split("\n")
     first = min(_open_fences(lines), default=None)
     if first is None:
@@ -204,7 +204,7 @@ def _sealed(text: str) -> str:
 
 
 def _open_fences(lines: Sequence[str]) -> Iterable[int]:
-    """The lines of fences that one more fence at the end of the text would close."""
+    """Yield the line of each fence that is open at the end of the text."""
     for mark in ("`", "~"):
         for first, last in fences([*lines, mark * _LONGEST_FENCE]):
             if first < len(lines) == last:

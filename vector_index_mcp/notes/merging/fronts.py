@@ -1,6 +1,6 @@
-"""What documents say of themselves at their top, merged key by key. Pure.
+"""Merges the front matter of documents, key by key. Pure.
 
-A key goes with the lines below that belong to it. Comments stand for themselves.
+An entry is a key with the lines below that belong to it. A comment is an entry of its own.
 """
 
 import re
@@ -12,8 +12,8 @@ from vector_index_mcp.notes.merging.threeway import (
     Verdict,
     is_later,
     keys,
+    normalized,
     ordered,
-    said,
     verdict,
 )
 from vector_index_mcp.notes.texts import matter
@@ -21,37 +21,37 @@ from vector_index_mcp.notes.texts import matter
 _RULE = "---"
 _KEY = re.compile(r"([^\s#:\-\[\]{}][^:\n]{0,60}):(?=\s|$)")
 _BELONG = (" ", "\t", "-", "]", "}")
-"""How lines begin that belong to the key above."""
-_COMMENT = "\n"  # before one that is taken for a name: no key begins so
+"""The first characters of lines that belong to the key above."""
+_COMMENT = "\n"  # marks the name of a comment's entry: no key begins with it
 _KEYWORDS: Key = ("keywords", 0)
 UPDATED: Key = ("updated", 0)
-"""When a document was changed."""
+"""The entry with the time of a document's last change."""
 _NOT_PLAIN = frozenset("#{}&*|>")
 _LONGEST_READ = 1_000  # characters of a value
 _MOST_READ = 250  # values of a list
 _BOTH = "changed on both sides; ours stays, theirs is kept in a comment"
-_RESCUED = "removed on one side and changed on the other; what was changed stays"
+_RESCUED = "removed on one side and changed on the other; the changed version stays"
 
 
 @dataclass
 class Front:
-    """Front matter in pieces."""
+    """Front matter, split into entries."""
 
     first: str
-    """Its first rule, with what ends its line; empty if there is no front matter."""
+    """The first rule, with its line end; empty if there is no front matter."""
     entries: dict[Key, str]
-    """What is said, to the letter, by keys; comments by themselves."""
+    """The exact text of each entry, comments among them."""
     last: str
-    """Its second rule."""
+    """The second rule."""
 
     @property
     def text(self) -> str:
-        """It as it is written."""
+        """The exact text of the front matter."""
         return self.first + "".join(self.entries.values()) + self.last
 
 
 def pieces(front: str) -> Front:
-    """`front`, as `matter.parted` gives it, in pieces."""
+    """Split `front`, which `matter.parted` has returned."""
     first, *inner = [f"{line}\n" for line in front.removesuffix("\n").split("\n")]
     if not inner:
         return Front("", {}, "")
@@ -59,7 +59,8 @@ def pieces(front: str) -> Front:
     texts: list[str] = []
     for line in inner[:-1]:
         if texts and line.startswith(_BELONG):
-            while len(texts) > 1 and names[-1].startswith(_COMMENT):  # among what belongs to a key
+            # A comment between a key and its lines belongs to the key.
+            while len(texts) > 1 and names[-1].startswith(_COMMENT):
                 names.pop()
                 texts[-2:] = ["".join(texts[-2:])]
         if texts and (line.startswith(_BELONG) or not line.strip()):
@@ -73,17 +74,17 @@ def pieces(front: str) -> Front:
 
 
 def merged(base: str, ours: str, theirs: str, label: str, where: str) -> tuple[str, list[str]]:
-    """The front matter of both sides.
+    """Merge the front matter of both sides. An empty text stands for none.
 
     Args:
-        base: The front matter they had in common; empty if there was none. So with the others.
-        ours: That of our side.
-        theirs: That of their side.
-        label: What theirs is called in comments.
-        where: The document, as people call it.
+        base: The front matter that both sides had in common.
+        ours: Our side's.
+        theirs: Their side's.
+        label: The name of their side, for comments.
+        where: The document's name for people.
 
     Returns:
-        The text, and what both have changed, in sentences.
+        The merged front matter, and sentences about the entries that both sides have changed.
     """
     decided = verdict(base, ours, theirs)
     if decided in {Verdict.OURS, Verdict.THEIRS}:
@@ -106,11 +107,11 @@ def merged(base: str, ours: str, theirs: str, label: str, where: str) -> tuple[s
 
 
 def _entry(key: Key, versions: list[str | None], label: str) -> tuple[str, str]:
-    """What stands of an entry, and what is to be said about it."""
+    """Return the merged text of an entry, and a note about it; the note may be empty."""
     ours, theirs = (text or "" for text in versions[1:])
     if key == UPDATED and ours and theirs:
         return (theirs if is_later(value(theirs), value(ours)) else ours), ""
-    decided = verdict(*(None if text is None else said(text) for text in versions))
+    decided = verdict(*(None if text is None else normalized(text) for text in versions))
     if decided in {Verdict.OURS, Verdict.THEIRS}:
         return (ours if decided is Verdict.OURS else theirs), ""
     if decided is Verdict.RESCUED:
@@ -121,14 +122,14 @@ def _entry(key: Key, versions: list[str | None], label: str) -> tuple[str, str]:
 
 
 def value(entry: str) -> str:
-    """What stands behind the key, without blanks and quotes; empty if it is no plain text."""
+    """Return an entry's value without blanks and quotes; empty if it is not a plain text."""
     found = front_matter.split([_RULE, *entry.split("\n"), _RULE])[0]
     text = next(iter(found.values()), "")
     return text if isinstance(text, str) else ""
 
 
 def _all_keywords(ours: str, theirs: str) -> str:
-    """The keywords of both sides as one line; empty if they are written in ways of their own."""
+    """Return the keywords of both sides as one line; empty unless both are plain lists."""
     if not all(map(_is_plain, (ours, theirs))):
         return ""
     lists = [matter.metadata(_alone(entry)).keywords for entry in (ours, theirs)]
@@ -138,7 +139,7 @@ def _all_keywords(ours: str, theirs: str) -> str:
 
 
 def _is_plain(entry: str) -> bool:
-    """Whether an entry is a list of words, and nothing of it is lost when it is read."""
+    """Return whether an entry is a list of words that can be parsed without losing anything."""
     is_short = len(entry) <= _LONGEST_READ and entry.count(",") + entry.count("\n") < _MOST_READ
     return is_short and entry.count("[") <= 1 and not _NOT_PLAIN & {*entry}
 

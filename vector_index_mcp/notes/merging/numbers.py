@@ -1,7 +1,7 @@
-"""To-dos and tasks that got the same number on both sides are told apart. Pure.
+"""Separates to-do lists and tasks that got the same number on both sides. Pure.
 
-Ours gives way: theirs may already be known elsewhere. Nothing is compared yet, so what has moved is
-merged at its new place like anything else.
+Ours get a new number, because other machines may know theirs already. This happens before files are
+compared, so that everything is merged at its new place.
 """
 
 from collections import defaultdict
@@ -17,16 +17,16 @@ _MOST = 99_999
 
 
 class Numbers:
-    """Which numbers are taken, and which one is next."""
+    """The numbers that are taken, for each project or to-do list."""
 
     def __init__(self, pairs: Iterable[tuple[object, int]]) -> None:
-        """Begin with `pairs` of what the numbers are in, and a number."""
+        """Take the numbers in `pairs`, each with its project or to-do list."""
         self._taken: dict[object, set[int]] = defaultdict(set)
         for place, number in pairs:
             self._taken[place].add(number)
 
     def next(self, place: object) -> int:
-        """A number that nothing in `place` has; it is taken then."""
+        """Take an unused number in `place`, and return it."""
         taken = self._taken[place]
         number = max(taken, default=0) + 1
         if number > _MOST:
@@ -39,7 +39,7 @@ class Numbers:
 
 
 def separate_todos(sides: Sides) -> list[str]:
-    """Give to-dos of ours another number where theirs is another to-do.
+    """Renumber each of our to-do lists whose number their side uses for a different list.
 
     Returns:
         What has moved, in sentences.
@@ -63,12 +63,12 @@ def separate_todos(sides: Sides) -> list[str]:
 
 
 def _are_two(sides: Sides, todo: Todo, paths: Iterable[str]) -> bool:
-    """Whether a to-do that both sides have, with files at `paths`, is not the same on both."""
+    """Return whether the to-do, with files at `paths`, is a different list on each side."""
     index = todo.folder + INDEX
     ours, theirs = sides.ours.get(index), sides.theirs.get(index)
     if not any(path in sides.base for path in paths):
         return ours != theirs
-    # A to-do that was removed leaves its number to the next one.
+    # The number of a removed list may have been used again: then the times of creation differ.
     moments = created(index, sides.ours), created(index, sides.theirs)
     return (
         all(moments)
@@ -81,12 +81,12 @@ def _are_two(sides: Sides, todo: Todo, paths: Iterable[str]) -> bool:
 
 
 def _move_ours(sides: Sides, moves: Sequence[tuple[str, str]], about: str) -> None:
-    """Have files of ours elsewhere, by (old path, new path), and those that they go back to.
+    """Move files of ours, and the files of the base that they derive from.
 
     Args:
-        sides: Where the files are.
-        moves: The files.
-        about: The one that says when what moves was created.
+        sides: The sides.
+        moves: Old path and new path of each file.
+        about: The file that contains the time of creation of the list or task that moves.
     """
     before = created(about, sides.base)
     trees = [sides.ours]
@@ -104,7 +104,7 @@ def _move_ours(sides: Sides, moves: Sequence[tuple[str, str]], about: str) -> No
 
 
 def separate_tasks(sides: Sides, numbers: Numbers) -> list[str]:
-    """Give tasks of ours another number where theirs is another task.
+    """Renumber each of our tasks whose number their side uses for a different task.
 
     Returns:
         What has moved, in sentences.
@@ -121,14 +121,14 @@ def separate_tasks(sides: Sides, numbers: Numbers) -> list[str]:
 
 
 def numbers_of_tasks(sides: Sides) -> Numbers:
-    """Which numbers of tasks are taken, by to-do."""
+    """Return the numbers of tasks that are taken in each to-do list."""
     return Numbers(
         (found.todo, found.number) for path in sides.standing() if (found := places.task(path))
     )
 
 
 def _by_number(sides: Sides, tree: Files) -> dict[tuple[Todo, int], list[tuple[str, str]]]:
-    """The paths of the tasks that this side has added or changed, and the end of their names."""
+    """Return path and name ending of each task that one side has added or changed, by number."""
     found: dict[tuple[Todo, int], list[tuple[str, str]]] = defaultdict(list)
     for path in sorted(tree):
         if (task := places.task(path)) and tree[path] != sides.base.get(path):
@@ -137,7 +137,7 @@ def _by_number(sides: Sides, tree: Files) -> dict[tuple[Todo, int], list[tuple[s
 
 
 def _are_apart(sides: Sides, path: str, other: str) -> bool:
-    """Whether two tasks of the same number, `path` of ours, are not the same one."""
+    """Return whether our task at `path` and theirs at `other`, of one number, are different."""
     if path != other:
         return path not in sides.theirs and other not in sides.ours
     if sides.ours[path] == sides.theirs[path]:
@@ -147,7 +147,7 @@ def _are_apart(sides: Sides, path: str, other: str) -> bool:
 
 
 def created(path: str, tree: Files) -> str:
-    """When the to-do or the task in a file was created; empty where nothing says it."""
+    """Return the time of creation in the file of a to-do list or task; empty if it has none."""
     content = tree.get(path, b"")
     if not path.endswith(".md"):
         value = (objects.parsed(content) or {}).get("created")

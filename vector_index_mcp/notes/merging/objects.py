@@ -1,7 +1,7 @@
-"""JSON objects, entry by entry. Pure.
+"""Merges JSON objects, entry by entry. Pure.
 
-Where both sides have changed an entry, ours stays. Of a task, and of what is known of a to-do,
-theirs is kept in the same file under `conflict`.
+If both sides have changed an entry, ours stays. In the files of to-do lists and their tasks, the
+other version is kept in the same file under `conflict`.
 """
 
 import json
@@ -21,17 +21,17 @@ _PROJECTS = "projects"
 
 
 class Entries(NamedTuple):
-    """The entries of an object, merged."""
+    """The merged entries of an object."""
 
     values: Object
     lost: Object
-    """What theirs says, where both have changed something."""
+    """Their versions of the entries that both sides have changed."""
     rescued: list[str]
-    """What one side has removed and the other has changed; it is there."""
+    """The keys of entries that one side has removed and the other has changed; they are kept."""
 
 
 def parsed(content: bytes | None) -> Object | None:
-    """The object in a file; None if there is none, or none that could be written again."""
+    """Parse the object in a file; None if there is none, or if it could not be written again."""
     if content is None:
         return None
     try:
@@ -39,13 +39,13 @@ def parsed(content: bytes | None) -> Object | None:
         if not isinstance(found, dict) or not _is_flat(found):
             return None
         json.dumps(found, allow_nan=False, ensure_ascii=False).encode()
-    except (ValueError, RecursionError):  # the latter for what is nested without end
+    except (ValueError, RecursionError):  # the latter if it is nested too deep
         return None
     return found
 
 
 def _is_flat(value: Any) -> bool:
-    """Whether the value is not nested so deep that handling it could fail."""
+    """Return whether the value is nested at most `_DEEPEST` levels deep: more may not be safe."""
     level = [value]
     for _ in range(_DEEPEST):
         held = [each.values() if isinstance(each, dict) else each for each in level]
@@ -56,13 +56,13 @@ def _is_flat(value: Any) -> bool:
 
 
 def written(values: Object, like: bytes) -> bytes:
-    """`values` as a file that ends as `like` does."""
+    """Return `values` as a JSON file, with a line end at its end if `like` has one."""
     end = "\n" if like.endswith(b"\n") else ""
     return (json.dumps(values, ensure_ascii=False, indent=2) + end).encode()
 
 
 def projects(values: Object | None) -> dict[str, str] | None:
-    """The folders of the projects, by their ids, that a store's index names; None if it is none."""
+    """Return the folders by project id in a store's `index.json`; None if it is not valid."""
     found = (values or {}).get(_PROJECTS)
     if not isinstance(found, dict):
         return None
@@ -70,7 +70,7 @@ def projects(values: Object | None) -> dict[str, str] | None:
 
 
 def entries(base: Object, ours: Object, theirs: Object) -> Entries:
-    """The entries of both sides."""
+    """Merge the entries of both sides."""
     found = Entries({}, {}, [])
     for key in ordered(list(ours), list(theirs)):
         mine, other = _held(ours, key), _held(theirs, key)
@@ -88,12 +88,12 @@ def entries(base: Object, ours: Object, theirs: Object) -> Entries:
 
 
 def _held(values: Mapping[str, Any], key: str) -> tuple[Any] | None:
-    """The value of an entry in a tuple, since it may be None; None if there is no such entry."""
+    """Return an entry's value in a tuple, since it may be None; None if there is no such entry."""
     return (values[key],) if key in values else None
 
 
 def index(base: Object | None, ours: Object, theirs: Object) -> Entries:
-    """The index of a store. Its entries are those of the projects."""
+    """Merge the `index.json` of a store; the projects in it are merged one by one."""
     before = base or {}
     rest = entries(*({**each, _PROJECTS: None} for each in (before, ours, theirs)))
     old = before.get(_PROJECTS)
@@ -103,7 +103,7 @@ def index(base: Object | None, ours: Object, theirs: Object) -> Entries:
 
 
 def labelled_of(content: bytes | None) -> Object | None:
-    """The object in a file, as `parsed` has it; None if nothing could be kept in it, either."""
+    """Parse the object in a file; None also if its `conflict` is no object to keep versions in."""
     found = parsed(content)
     if found is None or not isinstance(found.get(_CONFLICT, {}), dict):
         return None
@@ -111,9 +111,9 @@ def labelled_of(content: bytes | None) -> Object | None:
 
 
 def labelled(base: Object | None, ours: Object, theirs: Object, label: str) -> Entries:
-    """A task, or what is known of a to-do.
+    """Merge the files of a task, or the `index.json` of a to-do list.
 
-    What is lost is in the values, too, under `conflict`.
+    The result's `lost` entries are also in its values, under `conflict`.
     """
     sides = [base or {}, ours, theirs]
     found = entries(*({k: v for k, v in s.items() if k != _CONFLICT} for s in sides))

@@ -1,4 +1,4 @@
-"""What the paths of a store stand for, and names for what must stand beside something. Pure."""
+"""Parses the paths of a store, and makes names for second versions of files. Pure."""
 
 import re
 from collections import defaultdict
@@ -6,21 +6,21 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 INDEX = "index.json"
-"""Of a store: which project is in which folder; of a to-do: what it is about."""
+"""In a store's folder, it maps projects to folders; in a to-do's, it has the list's description."""
 PROJECTS = "projects/"
 
-# As the store reads them, which takes more numbers than it gives: those are 1 to 99999.
+# The store accepts numbers up to 999999, although it gives only 1 to 99999.
 _TODO = re.compile(r"projects/([^/]+)/TODO/([1-9][0-9]{0,5})(?:/(.*))?", re.DOTALL)
 _TASK = re.compile(r"TASK-([0-9]{1,6})((?:-[^/]*)?\.(?:json|md))")
 _NOT_IN_NAMES = re.compile(r'[\x00-\x1f/\\:*?"<>|]+')
-_LONGEST_NAME = 240  # bytes; file systems take 255, and a temporary file's name is longer
+_LONGEST_NAME = 240  # bytes; file systems allow 255, and a temporary file's name is longer
 _LONGEST_LABEL = 80
 _NAMELESS = "other side"
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Todo:
-    """Where a to-do is."""
+    """The place of a to-do list."""
 
     project: str
     """The name of the project's folder."""
@@ -28,7 +28,7 @@ class Todo:
 
     @property
     def folder(self) -> str:
-        """The beginning of the paths of its files."""
+        """The list's folder, with a slash at the end."""
         return f"{PROJECTS}{self.project}/TODO/{self.number}/"
 
     def __str__(self) -> str:
@@ -37,16 +37,16 @@ class Todo:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Where a task is."""
+    """The place of a task."""
 
     todo: Todo
     number: int
     rest: str
-    """Of the file's name, behind the number."""
+    """The part of the file name after the number."""
 
     @property
     def path(self) -> str:
-        """Of its file."""
+        """The path of the task's file."""
         return f"{self.todo.folder}TASK-{self.number:03d}{self.rest}"
 
     def __str__(self) -> str:
@@ -54,13 +54,13 @@ class Task:
 
 
 def todo(path: str) -> Todo | None:
-    """The to-do that the file belongs to, or whose folder it should be; None if there is none."""
+    """Return the to-do that the file belongs to, or whose folder has this path; None otherwise."""
     match = _TODO.fullmatch(path)
     return Todo(match[1], int(match[2])) if match else None
 
 
 def todos(paths: Iterable[str]) -> dict[Todo, list[str]]:
-    """The files of each to-do."""
+    """Return the files of each to-do."""
     found: dict[Todo, list[str]] = defaultdict(list)
     for path in paths:
         if (each := todo(path)) and path.startswith(each.folder):
@@ -69,7 +69,7 @@ def todos(paths: Iterable[str]) -> dict[Todo, list[str]]:
 
 
 def task(path: str) -> Task | None:
-    """The task in the file; None if it holds none."""
+    """Return the task in the file; None if it is no task's file."""
     match = _TODO.fullmatch(path)
     name = _TASK.fullmatch(match[3] or "") if match else None
     if match is None or name is None:
@@ -78,14 +78,14 @@ def task(path: str) -> Task | None:
 
 
 def project(path: str) -> str | None:
-    """The folder of the project that the file belongs to; None if it belongs to none."""
+    """Return the folder of the file's project; None if the file belongs to none."""
     first, _, rest = path.partition("/")
     name, slash, _ = rest.partition("/")
     return name if first == PROJECTS[:-1] and slash else None
 
 
 def shown(path: str) -> str:
-    """What the file holds, as people call it."""
+    """Return the name for people of what the file contains."""
     if found := task(path):
         return str(found)
     if (found_todo := todo(path)) and path == found_todo.folder + INDEX:
@@ -94,20 +94,20 @@ def shown(path: str) -> str:
 
 
 def label_of(text: str) -> str:
-    """`text` as it can stand in a heading, a comment and a name."""
+    """Return `text` in a form that fits into a heading, a comment and a file name."""
     text = text.encode("utf-8", "replace").decode()
     return " ".join(text.split())[:_LONGEST_LABEL].strip() or _NAMELESS
 
 
 def around(paths: Iterable[str]) -> Iterator[str]:
-    """The folders that the files are in."""
+    """Yield all folders above the files."""
     for path in paths:
         while path := path.rpartition("/")[0]:
             yield path
 
 
 def beside(path: str, label: str, taken: Collection[str]) -> str:
-    """A path beside `path`, with the label in its name, that is none of those `taken`."""
+    """Return an unused path in the same folder as `path`, with the label in its name."""
     folder, slash, name = path.rpartition("/")
     stem, dot, ending = name.rpartition(".")
     if not stem or len(ending) > 10:

@@ -1,7 +1,7 @@
-"""Projects that were begun on both sides get the folders that they need. Pure.
+"""Gives projects that were created on both sides one folder each. Pure.
 
-Each side gives a new project a folder as it sees the folders. So one project may have two, and two
-projects may have the same.
+Each side chooses a folder for a new project without knowing the other side. So one project may have
+two folders, and two projects may have the same.
 """
 
 from collections import defaultdict
@@ -14,17 +14,17 @@ from vector_index_mcp.notes.merging.sides import Files, Sides
 
 
 def settle(sides: Sides) -> list[str]:
-    """Give each project one folder, and no two of them the same.
+    """Give each project one folder, and no two projects the same.
 
     Returns:
         What has moved, in sentences.
     """
-    # Where two projects have changed places, none can move before they are told apart.
+    # If two projects have swapped folders, they can be joined only after they are separated.
     return [*_joined(sides), *_separated(sides), *_joined(sides)]
 
 
 def _joined(sides: Sides) -> list[str]:
-    """Have a project that is in two folders in one: if that is free, in ours."""
+    """Move each project with two folders to one: to ours if their side can use it, else theirs."""
     _, ours, theirs = _projects(sides)
     notes = []
     for name in sorted(ours.keys() & theirs.keys()):
@@ -41,7 +41,7 @@ def _joined(sides: Sides) -> list[str]:
 
 
 def _separated(sides: Sides) -> list[str]:
-    """Give projects of ours another folder where theirs has put another project."""
+    """Move each of our projects whose folder their side has given to a different project."""
     base, ours, theirs = _projects(sides)
     taken = {*base.values(), *ours.values(), *theirs.values()}
     taken |= _folders([*sides.base, *sides.standing()])
@@ -62,7 +62,7 @@ def _separated(sides: Sides) -> list[str]:
 
 
 def _projects(sides: Sides) -> list[dict[str, str]]:
-    """The folder of each project, as the base, ours and theirs have it."""
+    """Return the folder of each project in the base, in ours and in theirs."""
     return [_named(tree) for tree in (sides.base, sides.ours, sides.theirs)]
 
 
@@ -75,7 +75,7 @@ def _folders(paths: Iterable[str]) -> set[str]:
 
 
 def _is_left(sides: Sides, tree: Files, name: str) -> bool:
-    """Whether one side has left a project as it was: then the other side decides about it."""
+    """Return whether one side has not changed a project: then the other side decides about it."""
     slug = _named(tree)[name]
     inside = [path for path in tree if path.startswith(_folder(slug))]
     is_old = _named(sides.base).get(name) == slug
@@ -83,7 +83,7 @@ def _is_left(sides: Sides, tree: Files, name: str) -> bool:
 
 
 def _can_move(sides: Sides, tree: Files, name: str, new: str) -> bool:
-    """Whether one side can have a project in another folder."""
+    """Return whether one side can move a project to another folder."""
     named = _named(tree)
     used, old = [*named.values()], named[name]
     is_free = new not in used and new not in _folders([*tree, *sides.unchanged])
@@ -91,13 +91,13 @@ def _can_move(sides: Sides, tree: Files, name: str, new: str) -> bool:
         return False
     if _named(sides.base).get(name) == old:
         return old not in _folders(sides.unchanged)
-    # Where something is as it was, a project has only got another name.
+    # If a file is unchanged, the project has only been renamed, and its folder must stay.
     kept = [path for path, content in tree.items() if sides.base.get(path) == content]
     return old not in _folders([*kept, *sides.unchanged])
 
 
 def _move(sides: Sides, tree: Files, name: str, new: str) -> None:
-    """Have a project of one side in another folder, and what it goes back to."""
+    """Move a project of one side to another folder, and also its files in the base."""
     content = tree[INDEX]
     values = objects.parsed(content) or {}
     old = values["projects"][name]

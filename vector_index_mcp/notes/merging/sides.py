@@ -1,20 +1,21 @@
-"""The three trees of a merge, before anything in them is compared. Pure."""
+"""The three sets of files of a merge: the common base, ours and theirs. Pure."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 Content = bytes | None
 Tree = Mapping[str, Content]
-"""Files by path; one that is None, or not in it, is not there."""
+"""Contents by path; a file that is None or missing does not exist."""
 Files = dict[str, bytes]
-"""Those of one side that are there."""
+"""The contents of one side's existing files, by path."""
 
 
 @dataclass
 class Sides:
-    """What both sides had in common, and what each of them has now.
+    """The files that both sides had in common, and those that each side has now.
 
-    What is not the same on both sides is moved apart here, before files are compared.
+    Before files are compared, those that are at the same path but are different things, such as two
+    new to-do lists of the same number, are moved apart here.
     """
 
     base: Files
@@ -25,7 +26,7 @@ class Sides:
 
     @classmethod
     def of(cls, base: Tree, ours: Tree, theirs: Tree, unchanged: Collection[str]) -> "Sides":
-        """The sides with these files; what both of them have removed is forgotten."""
+        """Return the sides with these files; files that both have removed are dropped."""
         mine, other = _present(ours), _present(theirs)
         common = {p: content for p, content in _present(base).items() if p in mine or p in other}
         return cls(common, mine, other, frozenset(unchanged))
@@ -36,7 +37,7 @@ class Sides:
         return {*self.ours, *self.theirs}
 
     def standing(self) -> Iterator[str]:
-        """The paths of files that one side or both have now."""
+        """Yield the paths of files that one side or both have now."""
         yield from self.ours
         yield from (path for path in self.theirs if path not in self.ours)
         yield from self.unchanged

@@ -1,20 +1,20 @@
-"""Tasks as an older program wrote them: Markdown that says at its top what is completed. Pure."""
+"""Merges tasks in Markdown, as the original program wrote them, with front matter. Pure."""
 
 from collections.abc import Sequence
 
 from vector_index_mcp.notes.merging import fronts
 from vector_index_mcp.notes.merging.fronts import UPDATED, Front
-from vector_index_mcp.notes.merging.threeway import Key, Verdict, is_later, said, verdict
+from vector_index_mcp.notes.merging.threeway import Key, Verdict, is_later, normalized, verdict
 from vector_index_mcp.notes.texts import matter
 
 _COMPLETED: Key = ("completed", 0)
 
 
 def merged(base: str | None, ours: str, theirs: str) -> tuple[str, bool]:
-    """The task: completed if it is on one side, else as the side has it that has changed it.
+    """Merge a task: it is completed if either side has completed it.
 
     Returns:
-        Its text, and whether that is ours though theirs says something else.
+        The merged text, and whether it drops a different change of their side.
     """
     sides = [_parted(text) for text in (ours, theirs)]
     decided = verdict(None if base is None else _bare(base), _bare(ours), _bare(theirs))
@@ -25,7 +25,7 @@ def merged(base: str | None, ours: str, theirs: str) -> tuple[str, bool]:
 
 
 def _state(sides: Sequence[Front], key: Key) -> str:
-    """What stands of an entry that both sides may have: what is true, or the later moment."""
+    """Return the merged entry that both sides may have: the true value, or the later time."""
     found = ""
     for entry in (side.entries.get(key, "") for side in sides):
         one, other = fronts.value(entry), fronts.value(found)
@@ -41,8 +41,8 @@ def _parted(text: str) -> tuple[Front, str]:
 
 
 def _bare(text: str) -> str:
-    """All of it but how far the task has come."""
+    """Return a task's text for a comparison: without its state and the time of its change."""
     front, rest = _parted(text)
     for key in (_COMPLETED, UPDATED):
         front.entries.pop(key, None)
-    return said(front.text + rest)
+    return normalized(front.text + rest)

@@ -1,4 +1,4 @@
-"""Which version stands where two sides have changed what they had in common. Pure."""
+"""Decides which version to use where two sides have changed a common original. Pure."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -8,24 +8,24 @@ from typing import TypeVar
 
 K = TypeVar("K")
 Key = tuple[str, int]
-"""A name, and how many of the same name stand before it."""
+"""A name, and how many equal names come before it."""
 
 
 class Verdict(Enum):
-    """Which version stands."""
+    """Which version to use."""
 
     OURS = auto()
-    """Theirs says nothing new."""
+    """Ours: their side has changed nothing, or made the same change."""
     THEIRS = auto()
-    """Ours says nothing new."""
+    """Theirs: our side has changed nothing."""
     RESCUED = auto()
-    """The one that is there: the other side has removed what this one has changed."""
+    """The one that exists: one side has changed it, and the other has removed it."""
     BOTH = auto()
-    """Each side says something else."""
+    """Both: each side has changed it differently."""
 
 
 def verdict(base: object, ours: object, theirs: object) -> Verdict:
-    """Which version of something stands; None is where it is not there."""
+    """Decide between two versions with a common base; None stands for a missing version."""
     if ours == theirs or theirs == base:
         return Verdict.OURS
     if ours == base:
@@ -34,7 +34,7 @@ def verdict(base: object, ours: object, theirs: object) -> Verdict:
 
 
 def ordered(ours: Sequence[K], theirs: Sequence[K]) -> Iterator[K]:
-    """All of `ours`, and what only `theirs` has behind what it follows there."""
+    """Yield all of `ours`, with each key that only `theirs` has after the key before it there."""
     known = set(ours)
     behind: dict[K | None, list[K]] = {}
     anchor: K | None = None
@@ -50,7 +50,7 @@ def ordered(ours: Sequence[K], theirs: Sequence[K]) -> Iterator[K]:
 
 
 def keys(names: Iterable[str]) -> list[Key]:
-    """`names`, told apart where some are the same."""
+    """Return a key for each of `names`, so that equal names have different keys."""
     seen: Counter[str] = Counter()
     found = []
     for name in names:
@@ -59,15 +59,15 @@ def keys(names: Iterable[str]) -> list[Key]:
     return found
 
 
-def said(text: str) -> str:
-    """What `text` says: without blank lines around it, and whatever ends its lines."""
+def normalized(text: str) -> str:
+    """Return `text` for a comparison: without surrounding blank lines, and with LF line ends."""
     text = text.replace("\r\n", "\n").rstrip()
     blank = len(text) - len(text.lstrip())
     return text[text.rfind("\n", 0, blank) + 1 :]
 
 
 def is_later(one: str, other: str) -> bool:
-    """Whether the moment `one` is later than the `other`; what is no moment was before all."""
+    """Return whether the time `one` is later than `other`; a text that is no time is earliest."""
     return (_moment(one), one) > (_moment(other), other)
 
 

@@ -1,4 +1,4 @@
-"""Two trees of files that go back to a common one, merged. Pure."""
+"""Merges two trees of files that have a common base. Pure."""
 
 import json
 from collections.abc import Collection, Iterable
@@ -13,28 +13,28 @@ from vector_index_mcp.notes.merging.threeway import Verdict, verdict
 
 _UNREADABLE = "unreadable"
 _Versions = tuple[Content, bytes, bytes]
-"""What was common, ours and theirs."""
+"""The base, ours and theirs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """What makes our side the merged one."""
+    """The changes that turn our side into the merged one."""
 
     files: dict[str, Content]
-    """What has to be written, by path; None is to be removed, before anything is written."""
+    """Contents to write, by path; None means to remove the file, before anything is written."""
     notes: list[str]
-    """What people should know: what both sides have changed, and what has another number now."""
+    """Sentences for people: what both sides have changed, and what has a new number."""
 
 
 def merged(base: Tree, ours: Tree, theirs: Tree, label: str, unchanged: Collection[str]) -> Merge:
     """Merge their side into ours.
 
     Args:
-        base: The files that both sides had in common. Here and in the next two, only those files
-            count that are not the same on all sides.
-        ours: Those of our side.
-        theirs: Those of their side.
-        label: What theirs is called in titles, comments and names: where it is from, and when.
+        base: The files that both sides had in common. This tree and the next two leave out the
+            files that are the same on all sides.
+        ours: Our side's files.
+        theirs: Their side's files.
+        label: The name of their side, for titles, comments and file names: its origin and the date.
         unchanged: The paths of all files that are the same on all sides.
     """
     sides = Sides.of(base, ours, theirs, unchanged)
@@ -98,7 +98,7 @@ class _Merging:
         if not is_done:
             self._keep_both(path, versions)
 
-    # Each of these merges what both sides have changed, or does nothing and returns False.
+    # Each of these merges a file that both sides have changed, or does nothing and returns False.
 
     def _merge_chapters(self, path: str, versions: _Versions) -> bool:
         texts = _texts(versions)
@@ -106,7 +106,7 @@ class _Merging:
         if not found:
             return False
         data = found[0].encode()
-        if len(data) > LARGEST_FILE_BYTES:  # nobody could read it again
+        if len(data) > LARGEST_FILE_BYTES:  # `Disk.read` would refuse to read it
             return False
         self.result[path] = data
         self.notes += found[1]
@@ -166,7 +166,7 @@ class _Merging:
                 f'"{name}" of {where} was removed on one side and changed on the other; it is kept'
             )
 
-    # What leads to something stays as long as that is there.
+    # The entry of a project or to-do list stays as long as any of its files exists.
 
     def _keep_todos(self) -> None:
         there = {*self.result, *self._sides.unchanged}
@@ -205,7 +205,7 @@ class _Merging:
                 found.values["projects"][name] = slug
                 self._note(
                     f'project "{name}" was removed on one side and changed on the other; '
-                    "what was changed is kept"
+                    "the changed files are kept"
                 )
         self.result[INDEX] = _chosen(found.values, versions, (ours, theirs))
         for name, other in found.lost.items():
@@ -238,7 +238,7 @@ def _texts(versions: _Versions) -> tuple[str | None, str, str] | None:
 
 
 def _chosen(values: Object, versions: _Versions, sides: tuple[Object, Object]) -> bytes:
-    """The file with `values`: as one of the sides has written it, if that is the same."""
+    """Return the file with `values`: the exact file of a side that has the same values, if any."""
     base, *written = versions
     same = [content for side, content in zip(sides, written, strict=True) if side == values]
     changed = [content for content in same if content != base]

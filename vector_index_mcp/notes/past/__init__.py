@@ -1,6 +1,6 @@
-"""What projects were, what has changed since, and the way back.
+"""The history of projects: earlier states, what has changed since, and restoring them.
 
-`moments` are the times that people name, `history` the commits of a piece, `states` a store as it
-was or is, `pieces` what of a project is meant, `comparing` two states by `differences`, `restoring`
-one of them.
+`moments` parses the times that people write, and `pieces` the part of a project that they name.
+`history` finds commits, `states` reads a store as it was or is, `comparing` compares two states,
+whose `differences` are shown, and `restoring` brings one back.
 """

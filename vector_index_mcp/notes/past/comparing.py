@@ -1,4 +1,4 @@
-"""A project at two moments: by default before and after its last change."""
+"""Compares a project at two moments: by default before and after its last change."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,29 +15,29 @@ from vector_index_mcp.notes.texts.projects import Mapping as Projects
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What there was before, and afterwards: contents by path below the project's folder."""
+    """The files of a project at two moments: contents by path below the project's folder."""
 
     old: Mapping[str, bytes]
     new: Mapping[str, bytes]
     entry: Entry | None = None
-    """The change that lies between them, if it is one and is committed."""
+    """The commit between the two, if it is a single one."""
     is_edit: bool = False
-    """Whether it is one that is not committed yet."""
+    """Whether the difference is an edit that is not committed yet."""
 
 
 def last_change(store: Store, project: str, piece: Piece, until: str) -> Comparison:
-    """What the last change of a project has changed.
+    """Compare a project before and after its last change.
 
     Args:
         store: The store.
-        project: Its id; it may be gone.
-        piece: What of it.
-        until: The last change up to then, as a person wrote it; empty for now.
+        project: The project's id; the project may be deleted.
+        piece: The part of the project to compare.
+        until: The moment up to which changes count, as a person wrote it; empty for now.
 
     Raises:
         Refusal: If the store cannot be read.
         SettingsError: If the moment cannot be understood.
-        UnknownError: If there never was such a thing.
+        UnknownError: If the history has no such project or piece.
     """
     head = history.head_of(store)
     if until:
@@ -52,19 +52,19 @@ def last_change(store: Store, project: str, piece: Piece, until: str) -> Compari
 
 
 def between(store: Store, project: str, piece: Piece, since: str, until: str) -> Comparison:
-    """What of a project has changed between two moments.
+    """Compare a project at two moments.
 
     Args:
         store: The store.
-        project: Its id; it may be gone.
-        piece: What of it.
-        since: The first moment, as a person wrote it; it may be before there was anything.
+        project: The project's id; the project may be deleted.
+        piece: The part of the project to compare.
+        since: The first moment, as a person wrote it; it may be before the first commit.
         until: The second moment; empty for now.
 
     Raises:
         Refusal: If the store cannot be read.
         SettingsError: If a moment cannot be understood.
-        UnknownError: If there never was such a thing.
+        UnknownError: If the history has no such project or piece.
     """
     head = history.head_of(store)
     old = _at(store, project, history.commit_at(store, head, project, since)).files
@@ -78,17 +78,17 @@ def between(store: Store, project: str, piece: Piece, since: str, until: str) ->
 
 
 def known_entries(store: Store, head: str, project: str, piece: Piece) -> list[Entry]:
-    """The commits up to `head` that have changed something, newest first; at least one.
+    """Return the commits up to `head` that have changed a piece, newest first; at least one.
 
     Raises:
         Refusal: If they cannot be read.
-        UnknownError: If there is none.
+        UnknownError: If there is no such commit.
     """
     found = history.entries_of(store, head, project, piece)
     if not found:
         what = f"project {project}" if piece == ALL else f"{piece.words} of project {project}"
         raise UnknownError(
-            f"the history knows nothing of {what}; `vector-index-mcp notes log` shows what it knows"
+            f"the history knows nothing of {what}; `vector-index-mcp notes log` lists all changes"
         )
     return found
 

@@ -1,4 +1,4 @@
-"""What differs between two states of some files, as people read it: a unified diff. Pure."""
+"""Writes the difference between two states of some files as a unified diff. Pure."""
 
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,11 +11,11 @@ _Opcode = tuple[str, int, int, int, int]
 
 
 def unified(old: Mapping[str, bytes], new: Mapping[str, bytes]) -> Iterator[str]:
-    """The lines of a diff, without their line feeds.
+    """Yield the lines of a diff, without line ends.
 
     Args:
-        old: Contents by path.
-        new: The same, later.
+        old: The earlier contents by path.
+        new: The later contents by path.
     """
     for path in sorted({*old, *new}):
         before, after = old.get(path), new.get(path)
@@ -31,7 +31,7 @@ def _of_file(before: bytes, after: bytes) -> Iterator[str]:
     except UnicodeDecodeError:
         yield f"@@ {len(before)} bytes become {len(after)}; they are no text in UTF-8 @@"
         return
-    # An edit changes a few lines: comparing all the others would only take time.
+    # Most edits change a few lines. Skip the equal lines at both ends, to save time.
     first = max(0, _same(old, new) - _AROUND)
     last = max(0, _same(old[first:][::-1], new[first:][::-1]) - _AROUND)
     old_part, new_part = old[first : len(old) - last], new[first : len(new) - last]
@@ -46,14 +46,14 @@ def _of_file(before: bytes, after: bytes) -> Iterator[str]:
 
 
 def _lines(text: str) -> list[str]:
-    """The lines with their line feeds, which the last one may lack."""
+    """Split a text into lines with their line feeds, which the last line may lack."""
     lines = [f"{line}\n" for line in text.split("\n")]
     last = lines.pop().removesuffix("\n")
     return [*lines, last] if last else lines
 
 
 def _same(old: Sequence[str], new: Sequence[str]) -> int:
-    """How many lines are the same before the first that is not."""
+    """Return how many lines at the beginning are equal."""
     shorter = min(len(old), len(new))
     return next((n for n in range(shorter) if old[n] != new[n]), shorter)
 

@@ -1,7 +1,7 @@
-"""What happened to the notes, as their history in git tells it: commits, versions, moments.
+"""Reads the git history of the notes: commits, versions of files, and states at a moment.
 
-A project may have lain in several folders, and a folder may have been that of several projects, one
-after the other: `index.json` of each commit says which was whose.
+A project may have had several folders over time, and a folder may have belonged to several
+projects. The `index.json` of each commit shows which folder belonged to which project.
 """
 
 import json
@@ -27,7 +27,7 @@ _COMMIT = re.compile(r"[0-9a-f]{4,40}")
 _FROM_HEAD = re.compile(r"HEAD((?:[~^][0-9]{0,6}){0,20})")
 _FORMAT = "--format=%H%x00%P%x00%ct%x00%an%x00%s"
 _FIELDS = 5
-_MOST_DIGITS = 11  # of a time that is still some day
+_MOST_DIGITS = 11  # of a time in seconds; a longer one is beyond what `datetime` can express
 _UNUSABLE = frozenset({"", ".", ".."})
 _PREFIX = "Update knowledge for "
 _Text = TypeVar("_Text", str, bytes)
@@ -35,41 +35,43 @@ _Text = TypeVar("_Text", str, bytes)
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A commit, as people are told of it."""
+    """A commit, as it is shown to people."""
 
     commit: str
     parent: str
-    """The one that it follows; empty for the first."""
+    """The id of its first parent; empty for the first commit."""
     when: int
     """In seconds since 1970."""
     who: str
+    """The author's name."""
     what: str
+    """The first line of the message."""
 
     def what_of(self, project: str) -> str:
-        """What was done, where it is known to which project."""
+        """Return the message without the project's name, for a place that shows it anyway."""
         return self.what.removeprefix(f"{_PREFIX}{project}: ").removeprefix(_PREFIX)
 
 
 def git(repository: Repository, *arguments: str, given: bytes = b"") -> bytes:
-    """What a command of git prints that takes paths to the letter.
+    """Run a git command that takes paths literally, without wildcards; return its output.
 
     Raises:
-        Refusal: If it fails.
+        Refusal: If the command fails.
     """
-    said = repository.run("--literal-pathspecs", *arguments, given=given)
-    if said.status:
-        raise failure(arguments[0], said)
-    return said.output
+    result = repository.run("--literal-pathspecs", *arguments, given=given)
+    if result.status:
+        raise failure(arguments[0], result)
+    return result.output
 
 
 # -- commits ---------------------------------------------------------------------------------
 
 
 def head_of(store: Store) -> str:
-    """The last commit, from where on the history can be read; empty if there is none.
+    """Return the id of the last commit, after making sure git can run; empty if there is none.
 
     Raises:
-        Refusal: If it cannot be found, or git would be led elsewhere.
+        Refusal: If it cannot be read, or a link in the store would lead git elsewhere.
     """
     repository = store.repository
     if not repository.exists:
@@ -81,13 +83,13 @@ def head_of(store: Store) -> str:
 def entries(
     store: Store, head: str, paths: Sequence[str] = (), most: int | None = None
 ) -> list[Entry]:
-    """The commits up to `head`, newest first.
+    """Return the commits up to `head`, newest first.
 
     Args:
         store: The store.
-        head: A commit; empty for none.
-        paths: Files and folders of which one was changed; none of them for all commits.
-        most: How many commits; None for all.
+        head: The id of a commit; if empty, there are no commits.
+        paths: Only commits that changed one of these files and folders count; if empty, all do.
+        most: The most commits to return; None for all.
 
     Raises:
         Refusal: If they cannot be read.
@@ -103,19 +105,19 @@ def entries(
     ]
 
 
-def _seconds(told: str) -> int:
-    """A commit's time; 0 if it does not say one that can be understood."""
-    return int(told) if told.isascii() and told.isdigit() and len(told) <= _MOST_DIGITS else 0
+def _seconds(text: str) -> int:
+    """Parse a commit's time; 0 if it is no valid time."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS else 0
 
 
 def entries_of(store: Store, head: str, project: str, piece: Piece) -> list[Entry]:
-    """The commits up to `head` that have changed a project, newest first.
+    """Return the commits up to `head` that have changed a project, newest first.
 
     Args:
         store: The store.
-        head: A commit; empty for none.
-        project: Its id; it may be gone.
-        piece: What of it.
+        head: The id of a commit; if empty, there are no commits.
+        project: The project's id; the project may be deleted.
+        piece: The part of the project that counts.
 
     Raises:
         Refusal: If they cannot be read.
@@ -126,7 +128,7 @@ def entries_of(store: Store, head: str, project: str, piece: Piece) -> list[Entr
         listed = entries(store, head, [path])
         commits = {c for entry in listed for c in (entry.commit, entry.parent) if c}
         own = _where_it_lies(store.repository, sorted(commits), project, folder)
-        # Who comes lies there afterwards, who goes before.
+        # The project has the folder after the commit if it was created, before it if deleted.
         found |= {e.commit: e for e in listed if own.intersection((e.commit, e.parent))}
     return sorted(found.values(), key=lambda entry: -entry.when)
 
@@ -139,7 +141,7 @@ def _grouped(fields: Sequence[_Text], size: int) -> Iterable[Sequence[_Text]]:
 
 
 def _folders_of(store: Store, head: str, project: str) -> list[str]:
-    """The folders in which a project lies, lay, or would lie without an entry."""
+    """Return the folders that a project has, had, or would have without an entry."""
     found = [Projects(store.disk).entries.get(project, ""), project, slug(project)]
     names = versions(store, head, INDEX)
     for data in contents(store.repository, names).values():
@@ -148,10 +150,10 @@ def _folders_of(store: Store, head: str, project: str) -> list[str]:
 
 
 def _is_usable(name: str) -> bool:
-    """Whether git can be asked for a folder of that name."""
+    """Return whether `name` can be passed to git as a folder's name."""
     try:
         data = os.fsencode(name)
-    except UnicodeEncodeError:  # JSON can write what no name can be
+    except UnicodeEncodeError:  # JSON can contain characters that no file name can have
         return False
     return name not in _UNUSABLE and not set(b"/\n\0").intersection(data)
 
@@ -159,13 +161,13 @@ def _is_usable(name: str) -> bool:
 def _where_it_lies(
     repository: Repository, commits: Sequence[str], project: str, folder: str
 ) -> set[str]:
-    """Those of the commits in which there is a folder, and it is the project's."""
+    """Return those of the commits in which the folder exists and belongs to the project."""
     if not commits:
         return set()
     asked = [f"{commit}:{path}" for commit in commits for path in (INDEX, f"{PROJECTS}/{folder}")]
     given = os.fsencode("".join(f"{each}\n" for each in asked))
-    told = git(repository, "cat-file", "--batch-check=%(objectname)", given=given)
-    names = [line.decode() if _NAME.fullmatch(line) else "" for line in told.split(b"\n")[:-1]]
+    output = git(repository, "cat-file", "--batch-check=%(objectname)", given=given)
+    names = [line.decode() if _NAME.fullmatch(line) else "" for line in output.split(b"\n")[:-1]]
     indexes = contents(repository, [name for name in names[::2] if name])
     known = {name: _entries_in(data) for name, data in indexes.items()} | {"": {}}
     return {
@@ -176,7 +178,7 @@ def _where_it_lies(
 
 
 def _entries_in(data: bytes) -> dict[str, str] | None:
-    """What an `index.json` says; None if it cannot be understood."""
+    """Return the folders by project in an `index.json`; None if it cannot be parsed."""
     try:
         projects = json.loads(data)["projects"]
         return {key: name for key, name in projects.items() if isinstance(name, str)}
@@ -185,7 +187,7 @@ def _entries_in(data: bytes) -> dict[str, str] | None:
 
 
 def _is_in(entries_then: "Mapping[str, str] | None", project: str, folder: str) -> bool:
-    if entries_then is None:  # then it lay where it lay at another time
+    if entries_then is None:  # unknown: assume the folder that it had at another time
         return True
     if project in entries_then:
         return entries_then[project] == folder
@@ -196,7 +198,7 @@ def _is_in(entries_then: "Mapping[str, str] | None", project: str, folder: str) 
 
 
 def versions(store: Store, head: str, path: str) -> list[str]:
-    """What names the contents that a file had, newest first, on all machines that wrote it.
+    """Return the object ids of all contents that a file had, newest first, on all machines.
 
     Raises:
         Refusal: If they cannot be read.
@@ -207,16 +209,16 @@ def versions(store: Store, head: str, path: str) -> list[str]:
         store.repository, "log", "-z", "--raw", "--no-abbrev", "--no-renames", "--full-history",
         "-m", "--format=", head, "--", path,
     )  # fmt: skip
-    # Each change is told by modes and names, old and new, and by the path.
-    told = (facts.decode("ascii").split(" ") for facts, _ in _grouped(output.split(b"\0"), 2))
-    return list(dict.fromkeys(name for _, mode, _, name, _ in told if mode in PLAIN))
+    # For each change, git prints old and new mode, old and new object id, and the path.
+    changes = (facts.decode("ascii").split(" ") for facts, _ in _grouped(output.split(b"\0"), 2))
+    return list(dict.fromkeys(name for _, mode, _, name, _ in changes if mode in PLAIN))
 
 
 def last_changes(store: Store, head: str, folder: str) -> dict[str, int]:
-    """When each file in a folder and below was changed last, in seconds since 1970.
+    """Return when each file below a folder was last changed, in seconds since 1970, by path.
 
     Raises:
-        Refusal: If that cannot be read.
+        Refusal: If the history cannot be read.
     """
     if not head:
         return {}
@@ -228,7 +230,10 @@ def last_changes(store: Store, head: str, folder: str) -> dict[str, int]:
 
 
 def _newest(output: bytes) -> dict[str, int]:
-    """The first time that each file is named: an empty field, a time, a line feed, and names."""
+    """Return the first time that git prints for each file, which is the newest.
+
+    For each commit, git prints an empty field, the time, a line feed and the names.
+    """
     found: dict[str, int] = {}
     when, is_time_next, is_first = 0, False, False
     for each in output.split(b"\0"):
@@ -244,7 +249,7 @@ def _newest(output: bytes) -> dict[str, int]:
 
 
 def entry_of(store: Store, commit: str) -> Entry:
-    """What people are told of a commit.
+    """Return the entry for one commit.
 
     Raises:
         Refusal: If it cannot be read.
@@ -256,17 +261,17 @@ def entry_of(store: Store, commit: str) -> Entry:
 
 
 def commit_at(store: Store, head: str, project: str, when: str) -> str:
-    """The commit that tells how a project was at a moment; empty if it was before the first.
+    """Return the commit that has the project's state at a moment; empty if it was before the first.
 
-    Several machines may have written at that time, each its own history: then it is the last
-    commit that has changed the project, on whichever of them. If none has, it is the last one of
-    this machine.
+    Several machines may have written at that time, each with a history of its own. The commit is
+    the last one, on any of them, that has changed the project. If there is none, it is the last
+    commit of this machine.
 
     Args:
         store: The store.
         head: The last commit; empty if there is none.
-        project: Its id.
-        when: What a person wrote: a commit, a date, a day, how long ago.
+        project: The project's id.
+        when: The moment as a person wrote it: a commit, a date, a day, how long ago.
 
     Raises:
         Refusal: If the history cannot be read.
@@ -285,7 +290,7 @@ def commit_at(store: Store, head: str, project: str, when: str) -> str:
 
 
 def past_commit(store: Store, head: str, project: str, when: str) -> str:
-    """As `commit_at`, of a moment at which there was a store.
+    """Return the same as `commit_at`, for a moment at which there must have been a store.
 
     Raises:
         UnknownError: If it was before the first commit.
@@ -305,10 +310,10 @@ def _named_commit(store: Store, head: str, when: str) -> str:
         name = f"{head}{match[1]}"
     if not name:
         return ""
-    said = store.repository.run("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
-    if said.status and name != when:
-        raise SettingsError(f"{when} reaches back behind the first commit; name a later one")
-    return "" if said.status else _text(said.output)
+    result = store.repository.run("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
+    if result.status and name != when:
+        raise SettingsError(f"{when} would be before the first commit; name a later one")
+    return "" if result.status else _text(result.output)
 
 
 def _text(output: bytes) -> str:

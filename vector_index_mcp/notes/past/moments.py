@@ -1,9 +1,9 @@
-"""Which moment a person means who writes `tuesday` or `2026-11-17 14:00`. Pure: time is given.
+"""Parses the moments that people write, such as `tuesday` or `2026-11-17 14:00`. Pure.
 
-A day means its end, and a minute means its end: what the history shows as of that minute is in.
+A day means its end, and a minute means its end, so that changes within that day or minute count.
 
-git has a reader of such words, too, but it takes what it does not know for now, and so it takes
-`tuesday`, `a week ago` and every mistake. What is not understood here is refused.
+git can parse dates as well, but it takes everything that it does not understand for "now", such as
+`tuesday`, `a week ago` and every typo. This module refuses what it does not understand.
 """
 
 import re
@@ -40,28 +40,28 @@ _NUMBER_OF_DAY = r"(\d{1,2})(?:st|nd|rd|th)?"
 
 
 def moment_of(words: str, now: datetime) -> int:
-    """The moment that is meant, in seconds since 1970: the end of a day or minute that is named.
+    """Parse a moment; return it in seconds since 1970. A day or minute means its end.
 
     Args:
-        words: What a person wrote.
-        now: As clocks show it where the person is.
+        words: The words that a person wrote.
+        now: The current local time of that person.
 
     Raises:
-        SettingsError: If that cannot be told.
+        SettingsError: If the words are no moment.
     """
     try:
         found = _moment(_plain(words), now)
         return int(found.timestamp())
     except (ValueError, OverflowError, OSError):
         raise SettingsError(
-            f"{words[:_MOST_CHARS]!r} is no moment that can be understood; write a date "
+            f"{words[:_MOST_CHARS]!r} cannot be understood as a moment; write a date "
             '(2026-11-17), a date and a time ("2026-11-17 14:00"), yesterday, tuesday, '
             '"3 days ago", or a commit'
         ) from None
 
 
 def _plain(words: str) -> str:
-    """`words` in lower case, with one blank between them."""
+    """Return `words` in lower case, separated by single blanks."""
     if len(words) > _MOST_CHARS:
         raise ValueError(words)
     text = words.lower().replace(",", " ")
@@ -80,7 +80,7 @@ def _moment(text: str, now: datetime) -> datetime:
         found = datetime.combine(_day(day, now.date()), _END if at is None else at)
     elif at is not None:
         found = datetime.combine(now.date(), at)
-        if found.replace(second=0) > now.replace(tzinfo=None):  # nobody means a moment to come
+        if found.replace(second=0) > now.replace(tzinfo=None):  # yesterday, not a future time
             found -= timedelta(days=1)
     else:
         raise ValueError(text)
@@ -88,13 +88,13 @@ def _moment(text: str, now: datetime) -> datetime:
 
 
 def _exactly_ago(text: str, now: datetime) -> datetime | None:
-    """The moment some hours, minutes or seconds ago; None if the text says something else."""
+    """Parse "3 hours ago" and the like, for hours, minutes and seconds; None for other texts."""
     match = _EXACTLY_AGO.fullmatch(text)
     return now - timedelta(seconds=_count(match[1]) * _EXACT[match[2]]) if match else None
 
 
 def _parted(text: str) -> tuple[str, time | None, timezone | None]:
-    """What is said of the day, of the time, and of the zone."""
+    """Split a moment into the words for the day, the time and the zone; either may be missing."""
     match = _TIME.search(text)
     if match is None:
         return text, None, None
@@ -114,7 +114,7 @@ def _time(match: re.Match[str]) -> time:
         if not 1 <= hour <= 12:
             raise ValueError(match[0])
         hour = hour % 12 + (12 if half == "pm" else 0)
-    # "14:00" is the minute that a history shows; "2 pm" is no minute.
+    # "14:00" means that whole minute, so its last second; "2 pm" means the exact hour.
     seconds = int(match[3]) if match[3] else (59 if match[2] else 0)
     return time(hour, int(match[2] or 0), seconds)
 
@@ -165,7 +165,7 @@ def _near(groups: _Groups, today: date) -> date:
 
 
 def _weekday(groups: _Groups, today: date) -> date:
-    """The last one before today."""
+    """Return the last such weekday before today."""
     passed = (today.weekday() - _place(groups[0], _DAYS) - 1) % 7 + 1
     return today - timedelta(days=passed)
 
@@ -197,7 +197,7 @@ def _named_count(word: str) -> int:
 
 
 def _place(name: str | None, names: Sequence[str]) -> int:
-    """Where the name stands that begins so."""
+    """Return the index of the first of `names` that begins with `name`."""
     for place, full in enumerate(names):
         if name and len(name) >= _SHORTEST_NAME and full.startswith(name):
             return place

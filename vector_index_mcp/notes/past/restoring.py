@@ -1,6 +1,6 @@
-"""A project as it was at some moment, put back in one change, which can be put back in turn.
+"""Restores a project as it was at some moment, in one change, which can itself be undone.
 
-What would be replaced is in the history before: the writer commits what people have edited.
+Nothing is lost: the writer first commits edits made by hand to the files that are replaced.
 """
 
 import json
@@ -20,11 +20,11 @@ from vector_index_mcp.notes.store.writer import Plan, Writer
 from vector_index_mcp.notes.texts.projects import Mapping as Projects
 from vector_index_mcp.notes.texts.projects import Project
 
-_DOCTOR = "`vector-index-mcp notes doctor`"
+_REPAIR = "`vector-index-mcp notes doctor --repair`"
 
 
 class Fate(StrEnum):
-    """What becomes of a file; the values are printed."""
+    """What happens to a file; the values are shown to people."""
 
     COMES_BACK = "comes back"
     CHANGES = "changes"
@@ -33,51 +33,53 @@ class Fate(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is to be as it was."""
+    """What to restore."""
 
     project: str
     piece: Piece
     commit: str
+    """The commit that has the wanted state."""
 
 
 @dataclass(frozen=True, slots=True)
 class Restoring:
-    """What has to happen for that."""
+    """The change that restores something."""
 
     project: Project
-    """Where it will lie, or lies if it goes away."""
+    """The project with the folder that it will have, or has now if it goes away."""
     fates: tuple[tuple[str, Fate], ...]
-    """Of the files that are not as they were, by path below the project's folder."""
+    """Path in the project's folder, and fate, of each file that differs from the wanted state."""
     comes: bool
-    """Whether the project is not there now, and comes back."""
+    """Whether the project is deleted now, and comes back."""
     goes: bool
-    """Whether the project was not there then, and goes away."""
+    """Whether the project did not exist then, and goes away."""
     puts: Mapping[str, bytes] = field(compare=False)
     drops: tuple[str, ...] = field(compare=False)
 
     @property
     def is_needed(self) -> bool:
-        """Whether anything is not as it was."""
+        """Whether anything differs from the wanted state."""
         return bool(self.puts or self.drops)
 
 
 def restoring(disk: Disk, tree: Tree, by_hand: ByHand, past: Past, wanted: Wanted) -> Restoring:
-    """What has to happen so that something is as it was.
+    """Return the change that restores something.
 
     Args:
-        disk: The store's.
+        disk: The store's files.
         tree: The files of the last commit.
-        by_hand: Finds what differs from that.
+        by_hand: Finds the files that differ from the last commit.
         past: The store as it was.
-        wanted: What is to be as it was then.
+        wanted: What to restore.
 
     Raises:
-        Refusal: If that is not possible; for one, if another project would change.
-        UnknownError: If there is no such thing, neither now nor then.
+        Refusal: If that is not possible, for example because another project would change.
+        SettingsError: If the `index.json` of that time cannot be parsed.
+        UnknownError: If the project or piece exists neither now nor then.
     """
     projects = Projects(disk)
     if projects.problem:
-        raise Refusal(Code.INVALID_CONTENT, f"{projects.problem}, or let {_DOCTOR} --repair do it")
+        raise Refusal(Code.INVALID_CONTENT, f"{projects.problem}, or run {_REPAIR}")
     now = state_now(disk, tree, by_hand, wanted.project)
     then = _then(past, wanted, now)
     _check_known(wanted, now, then)
@@ -101,23 +103,23 @@ def restoring(disk: Disk, tree: Tree, by_hand: ByHand, past: Past, wanted: Wante
 
 
 def plan_of(shown: Restoring, writer: Writer, past: Past, wanted: Wanted, about: str) -> Plan:
-    """The plan of a change that was shown; called by the writer.
+    """Return the plan of a change that a person has seen and approved. The writer calls this.
 
     Args:
-        shown: What a person has seen.
-        writer: Of the store.
+        shown: The change that the person has seen.
+        writer: The store's writer.
         past: The store as it was.
-        wanted: What is to be as it was then.
-        about: The moment, for the commit.
+        wanted: What to restore.
+        about: The moment, for the commit's message.
 
     Raises:
-        Refusal: If it would be another change by now.
+        Refusal: If the change would be a different one by now.
     """
     found = restoring(writer.disk, writer.tree, writer.by_hand, past, wanted)
     if found != shown:
         raise Refusal(
             Code.INVALID_INPUT,
-            f"project {wanted.project} has just changed; look again at what would be restored",
+            f"project {wanted.project} has changed since the preview; run the command again",
         )
     what = "" if wanted.piece == ALL else f"{wanted.piece.words} "
     message = f"Update knowledge for {wanted.project}: Restored {what}as of {about}"
@@ -125,10 +127,10 @@ def plan_of(shown: Restoring, writer: Writer, past: Past, wanted: Wanted, about:
 
 
 def entered(disk: Disk, folders: Mapping[str, str]) -> dict[str, bytes]:
-    """The `index.json` with entries for projects, by id; as it can be written.
+    """Return the file `index.json` with these entries added: folders by project id.
 
     Raises:
-        Refusal: If the one that is there cannot be read.
+        Refusal: If the current file cannot be read.
     """
     text = disk.read_text(INDEX)
     found = json.loads(text) if text is not None else {}
@@ -137,7 +139,7 @@ def entered(disk: Disk, folders: Mapping[str, str]) -> dict[str, bytes]:
 
 
 def written(index: Mapping[str, object]) -> bytes:
-    """An `index.json` with these values."""
+    """Return the bytes of an `index.json` with these values."""
     return json.dumps(index, indent=2, ensure_ascii=False).encode("utf-8", "replace")
 
 
@@ -152,17 +154,17 @@ def _check_known(wanted: Wanted, now: State, then: State) -> None:
     if now.project is None and then.project is None:
         raise UnknownError(
             f"there is no project {wanted.project} now, and there was none then; "
-            f"`vector-index-mcp notes log {wanted.project}` tells when there was one"
+            f"`vector-index-mcp notes log {wanted.project}` shows when there was one"
         )
     if wanted.piece != ALL and not any(map(wanted.piece.among, (now.files, then.files))):
         raise UnknownError(
             f"project {wanted.project} has no {wanted.piece.words} now, and had none then; "
-            f"`vector-index-mcp notes log {wanted.project}` tells what there was"
+            f"`vector-index-mcp notes log {wanted.project}` shows what there was"
         )
 
 
 def _place(disk: Disk, projects: Projects, then: State) -> Project:
-    """Where a project lies that comes back: in its old folder, unless that is another's now."""
+    """Return a restored project with its old folder, or a new one if the old one is taken."""
     assert then.project is not None
     first = then.project.folder.removeprefix(f"{PROJECTS}/")
     name, number = first, 0
@@ -173,7 +175,7 @@ def _place(disk: Disk, projects: Projects, then: State) -> Project:
 
 
 def _is_free(disk: Disk, folder: str) -> bool:
-    """Whether nothing is there but empty folders, as git leaves them."""
+    """Return whether the folder is missing, or contains only empty folders, as git leaves them."""
     if disk.is_folder(folder):
         return not any(disk.files(folder))
     return disk.status(folder) is None
@@ -185,22 +187,22 @@ def _check_alone(projects: Projects, project: Project) -> None:
     if set(others) - {project.id}:
         raise Refusal(
             Code.INVALID_PROJECT_ID,
-            f"{' and '.join(others)} lie in the same folder, so that one cannot be restored "
-            f"without the other; correct {INDEX}",
+            f"the projects {' and '.join(others)} have the same folder, so that one cannot be "
+            f"restored without the other; correct {INDEX}",
         )
 
 
 def _ignored(disk: Disk, project: Project, paths: Collection[str]) -> dict[str, bytes]:
-    """What stands in the way of files that come back: the history is not to keep it, but it is."""
+    """Return ignored files that exist at `paths`: restored files would replace them."""
     found = {path: disk.read(f"{project.folder}/{path}") for path in sorted(paths)}
     return {path: data for path, data in found.items() if data is not None}
 
 
 def _check_readable(disk: Disk, place: str) -> None:
-    """Make sure that the history can take what goes away.
+    """Check that the files to remove can be committed before.
 
     Raises:
-        Refusal: If something cannot be read, or is too large to be kept.
+        Refusal: If a file cannot be read, or is too large.
     """
     for path in disk.files(place) if disk.is_folder(place) else [place]:
         disk.read(path)
@@ -221,9 +223,9 @@ def _fates(old: Mapping[str, bytes], new: Mapping[str, bytes]) -> list[tuple[str
 def _drops(
     disk: Disk, project: Project, gone: Collection[str], kept: Collection[str], goes: bool
 ) -> list[str]:
-    """What has to be taken away so that `gone` files are gone.
+    """Return the files and folders to remove so that the files `gone` are gone.
 
-    A to-do list is a folder: if that stayed, there would be a list without anything in it.
+    A to-do list is a folder: if the empty folder stayed, there would be an empty list.
     """
     if goes:
         return [project.folder] if disk.is_folder(project.folder) else []
@@ -233,6 +235,6 @@ def _drops(
 
 
 def _list_of(path: str) -> str:
-    """The folder of the to-do list that a file belongs to; the file, if there is none."""
+    """Return the folder of the to-do list that a file belongs to; the file itself if none does."""
     parts = path.split("/")
     return "/".join(parts[:2]) if parts[0] == TODO and len(parts) > 2 else path

@@ -1,6 +1,7 @@
-"""A store as it was at a commit, and projects as they were then and are now.
+"""Reads a store as it was at a commit, and a project as it was then or is now.
 
-What reads a store from the disk reads it from a commit in the same way: `Past` is a `Disk`.
+`Past` is a `Disk` whose files are those of a commit, so that the code that reads a store from the
+disk reads it from a commit, too.
 """
 
 import os
@@ -21,19 +22,19 @@ _FILE, _FOLDER = stat.S_IFREG | 0o444, stat.S_IFDIR | 0o555
 
 
 class Past(Disk):
-    """The files of a commit; nothing of it can be changed."""
+    """The files of a commit, read only."""
 
     def __init__(self, repository: Repository, commit: str) -> None:
-        """Read which files there are.
+        """List the files of the commit.
 
         Args:
-            repository: In which the commit is.
-            commit: Its name; empty for the time before the first.
+            repository: The repository with the commit.
+            commit: The commit's id; empty for the time before the first commit.
 
         Raises:
-            Refusal: If it cannot be read.
+            Refusal: If the commit cannot be read.
         """
-        super().__init__(Path(os.devnull))  # where no file can be written
+        super().__init__(Path(os.devnull))  # below this, no file can be written
         self._repository = repository
         tree = tree_of(repository, commit)
         self._names = {path: tree.id_of(path) for path in tree.paths() if is_ours(path)}
@@ -51,10 +52,10 @@ class Past(Disk):
             path, mode = above, _FOLDER
 
     def fetch(self, folder: str) -> None:
-        """Read all files in a folder and below at once, which is faster than one by one.
+        """Read all files below a folder at once, which is faster than one by one.
 
         Raises:
-            Refusal: If one of them cannot be read.
+            Refusal: If a file cannot be read.
         """
         wanted = {self._names[path] for path in self.files(folder)} - self._contents.keys()
         self._contents |= contents(self._repository, sorted(wanted))
@@ -84,10 +85,10 @@ class Past(Disk):
 
 
 def tree_of(repository: Repository, commit: str) -> Tree:
-    """The files of a commit, by its name; none if it is empty.
+    """Return the files of the commit with this id; no files if the id is empty.
 
     Raises:
-        Refusal: If they cannot be read.
+        Refusal: If the commit cannot be read.
     """
     tree = Tree(repository)
     tree.follow(commit)
@@ -103,21 +104,21 @@ class State:
     """A project at some moment."""
 
     project: Project | None
-    """None if there was none."""
+    """None if there was no such project."""
     files: Mapping[str, bytes] = field(default_factory=dict)
     """Contents by path below the project's folder."""
 
 
 def state_then(past: Past, project: str, folder: str = "") -> State:
-    """A project as it was.
+    """Return a project as it was.
 
     Args:
-        past: The store then.
-        project: Its id.
-        folder: In which it lies if `index.json` cannot be understood; may be empty.
+        past: The store at that time.
+        project: The project's id.
+        folder: The project's folder, used if `index.json` cannot be parsed; may be empty.
 
     Raises:
-        Refusal: If it cannot be read.
+        Refusal: If the project cannot be read.
     """
     projects = Projects(past)
     if projects.problem and folder:
@@ -132,16 +133,16 @@ def state_then(past: Past, project: str, folder: str = "") -> State:
 
 
 def state_now(disk: Disk, tree: Tree, by_hand: ByHand, project: str) -> State:
-    """A project as the disk has it, without what is never kept in the history.
+    """Return a project as it is on the disk, without files that the history ignores.
 
     Args:
-        disk: The store's.
+        disk: The store's files.
         tree: The files of the last commit.
-        by_hand: Finds what differs from that.
-        project: Its id.
+        by_hand: Finds the files that differ from the last commit.
+        project: The project's id.
 
     Raises:
-        Refusal: If it cannot be read.
+        Refusal: If the project cannot be read.
     """
     found = Projects(disk).find(project)
     if found is None:

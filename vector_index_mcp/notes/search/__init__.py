@@ -1,1 +1,1 @@
-"""Finding again: `matching` by words, in the files; `index` by meaning, which `meaning` words."""
+"""Search: `matching` by words, in the files; `index` by meaning, whose answers `meaning` builds."""

@@ -1,7 +1,7 @@
-"""The index of the notes, by which they are found by meaning.
+"""Searches the notes by meaning, in an index of their files.
 
-It is loaded when somebody first asks for that: LanceDB alone takes as much memory as the whole
-service should, and most agents look for words. From then on it follows the files like any other.
+The index is loaded at the first such search: LanceDB alone takes as much memory as the whole
+service should, and most agents search by words. From then on the index follows the files.
 """
 
 import contextlib
@@ -20,31 +20,31 @@ from vector_index_mcp.indexing.service import LiveIndex
 from vector_index_mcp.notes import calls
 from vector_index_mcp.notes.store.opening import PROJECTS
 
-_FIRST_SECONDS = 30.0  # that a question waits for an index that is being made
-_VECTORS_SECONDS = 2.0  # and for the vectors of what others have just written
-_CANDIDATES_PER_RESULT = 5  # chunks; documents have several
-_MOST_CANDIDATES = 6_400  # two long documents may have thousands of chunks that say the same
+_FIRST_SECONDS = 30.0  # how long a query waits for an index that is being built
+_VECTORS_SECONDS = 2.0  # how long it waits for the vectors of texts that were just written
+_CANDIDATES_PER_RESULT = 5  # in chunks: a document has several
+_MOST_CANDIDATES = 6_400  # two long documents may have thousands of similar chunks
 
 
 @dataclass(frozen=True, slots=True)
 class Nearest:
-    """A file that says what was asked for."""
+    """A file that answers the query."""
 
     path: str
-    """Below the folder of all projects."""
+    """The file's path below the folder of all projects."""
     score: float
     """0 to 1."""
     chunk: StoredChunk
-    """Its best one."""
+    """The file's best chunk."""
     is_stale: bool
     """Whether the file has changed since it was indexed."""
 
 
 def folder_of(store: calls.Store, given: calls.Given) -> str | None:
-    """Where is to be looked: the folder of a project, empty for all; None if there is nothing.
+    """Return the folder to search, empty for all projects; None if there is nothing to search.
 
     Raises:
-        Refusal: If that cannot be found out.
+        Refusal: If the store cannot be read.
     """
     if given["all_projects"]:
         return "" if store.disk.is_folder(PROJECTS) else None
@@ -54,36 +54,37 @@ def folder_of(store: calls.Store, given: calls.Given) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """What a question by meaning has found."""
+    """The result of a search by meaning."""
 
     found: list[Nearest]
+    """Best first."""
     lack: str
-    """Why meaning did not count; empty if it did."""
+    """Why the query was not compared by meaning; empty if it was."""
     without_vectors: int
-    """Pieces of the notes, of all projects, that are not embedded yet."""
+    """How many chunks, of all projects, are not embedded yet."""
 
 
 async def nearest(
     index: LiveIndex, query: str, folder: str, limit: int, *, by_words: bool, is_behind: bool
 ) -> Answered:
-    """The best files for a query.
+    """Return the best files for a query.
 
     Args:
-        index: Must be running.
-        query: In any words.
-        folder: Of the only project to look in; empty for all.
-        limit: How many files at most.
-        by_words: Whether words count, too.
-        is_behind: Whether notes have been written since somebody last asked.
+        index: The index, which must be running.
+        query: The query.
+        folder: The folder of the project to search; empty for all projects.
+        limit: The most files to return.
+        by_words: Whether the query's words count as well.
+        is_behind: Whether notes have been written since the last search.
 
     Raises:
-        StoreError: If there is no index that could be read.
+        StoreError: If the index cannot be read.
     """
     stems = tuple(asked_stems(query))
     filters = Filters(folder=folder)
 
     async def ranked(store: Store, question: Question, most: int) -> tuple[Sequence[Hit], bool]:
-        """The files among so many candidates, and whether there may be others behind them."""
+        """Return the files of the best `most` candidates, and whether there may be more."""
         vector = await question.embed()
         if vector is None or not by_words:
             if vector is not None:
@@ -99,7 +100,7 @@ async def nearest(
         most = max(ranking.CANDIDATES, _CANDIDATES_PER_RESULT * wanted)
         while True:
             hits, is_more = await ranked(store, question, most)
-            # The chunks of one long document must not take the places of all others.
+            # If one long document takes most candidates, look at more of them.
             if len(hits) >= wanted or not is_more or most >= _MOST_CANDIDATES:
                 return hits[:wanted]
             most *= 4
@@ -115,16 +116,16 @@ async def nearest(
 
 
 async def _caught_up(index: LiveIndex, *, is_behind: bool) -> None:
-    """Let an index take in all notes, which are few, with what was written a moment ago."""
+    """Wait until the index contains all notes, which are few, also those written just now."""
     with anyio.move_on_after(_FIRST_SECONDS):
         run = await index.catching_up()
-        # What the answer says is lacking, it need not wait for.
+        # The search goes on without these; its answer reports what is lacking.
         with contextlib.suppress(BusyError, ModelNotFoundError):
             if is_behind or index.progress.is_busy:
                 run = await index.trigger(force_reindex=False)
             if run is not None:
                 await run.finished.wait()
-            # Once the model works, a question need not wait for all that somebody else writes.
+            # Once the model works, a query need not wait for everything that others write.
             is_working = index.progress.embedder_state == "ready" and index.progress.embedded > 0
             with anyio.move_on_after(_VECTORS_SECONDS if is_working else _FIRST_SECONDS):
                 await index.embed()

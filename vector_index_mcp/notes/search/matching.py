@@ -1,8 +1,8 @@
-"""Searching by words, as the contract says: any word, anywhere in it, in any case. Pure.
+"""Search by words: a chapter matches if it contains any of the words, in any case. Pure.
 
-What is found is the contract's; the order is ours. A word that stands in few documents says more
-than one that stands in many (inverse document frequency), the third time says less than the first
-(saturation as in BM25, with its usual constants), and a title says more than a text.
+The contract defines what matches; the ranking is ours. A word that few documents contain counts
+more than a common one (inverse document frequency). A word's third occurrence counts less than its
+first (saturation as in BM25, with the usual constants). Titles, keywords and headings add a boost.
 """
 
 import math
@@ -14,26 +14,26 @@ from vector_index_mcp.notes.texts.reading import Read
 
 INTRODUCTION = "(Document Introduction)"
 _AROUND_CHARS = 50
-_MOST_CONTEXTS = 1  # of one word in one chapter; with three, an answer had 700 KB
+_MOST_CONTEXTS = 1  # for each word in each chapter; with three, an answer had 700 KB
 _SATURATION, _LENGTH_SHARE = 1.2, 0.75
 _TITLE, _KEYWORD, _HEADING = 3.0, 2.0, 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A chapter in which words of the query stand."""
+    """A chapter that contains words of the query."""
 
     title: str
     summary: str
     text: str
-    """Of the chapter, with its title."""
+    """The chapter's text, with its title."""
     words: tuple[str, ...]
-    """Those that stand in it."""
+    """The words of the query that it contains."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A document in which words of the query stand."""
+    """A document that contains words of the query."""
 
     project: str
     read: Read
@@ -42,25 +42,28 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """How often each word stands in a document, and where else it does."""
+    """What the score of a document is computed from."""
 
     found: Found
     counts: dict[str, int]
+    """How often the document contains each word."""
     boosts: dict[str, float]
+    """What each word adds for being in the title, the keywords or the headings."""
     length: int
+    """Of the text, in characters."""
 
 
 def words_of(query: str) -> list[str]:
-    """The words that are looked for, each once."""
+    """Return the query's words in lower case, each once."""
     return list(dict.fromkeys(query.lower().split()))
 
 
 def search(documents: Iterable[tuple[str, Read]], query: str) -> list[Found]:
-    """The documents in which one of the words stands, best first.
+    """Return the documents that contain any of the query's words, best first.
 
     Args:
-        documents: Each with its project.
-        query: Words between blanks.
+        documents: The project's id and the document, for each document to search.
+        query: Words separated by blanks.
     """
     words = words_of(query)
     total, length = 0, 0
@@ -77,13 +80,13 @@ def search(documents: Iterable[tuple[str, Read]], query: str) -> list[Found]:
         for word in words
     }
     usual = length / total if total else 1
-    # Equal ones in the order of their names, so that the same question has the same answer.
+    # Documents of equal score are sorted by name, so that the same query gets the same answer.
     seen.sort(key=lambda each: (-_score(each, weights, usual), each.found.read.document.name))
     return [each.found for each in seen]
 
 
 def best(matches: Sequence[Match], most: int) -> list[Match]:
-    """At most so many of a document's matches: those with the most words, in the text's order."""
+    """Return up to `most` matches: those with the most words, in the order of the text."""
     if len(matches) <= most:
         return list(matches)
     ranked = sorted(range(len(matches)), key=lambda n: (-len(matches[n].words), n))
@@ -109,9 +112,9 @@ def _present(text: str, words: Sequence[str]) -> tuple[str, ...]:
 
 
 def contexts(text: str, words: Sequence[str]) -> dict[str, list[str]]:
-    """What stands around each of `words` that is in `text`."""
+    """Return, for each of `words` that `text` contains, the text around it."""
     lowered = text.lower()
-    # Some letters are longer in lower case; then places in one are none in the other.
+    # Some letters become longer in lower case. Positions in `lowered` then do not fit `text`.
     shown = text if len(text) == len(lowered) else lowered
     return {word: _around(shown, lowered, word) for word in words if word in lowered}
 
@@ -123,7 +126,7 @@ def _around(text: str, lowered: str, word: str) -> list[str]:
         end = at + len(word)
         piece = text[max(0, at - _AROUND_CHARS) : end + _AROUND_CHARS]
         found.append(f"...{' '.join(piece.split())}...")
-        at = lowered.find(word, end + _AROUND_CHARS)  # behind what was shown
+        at = lowered.find(word, end + _AROUND_CHARS)  # after the text already quoted
     return found
 
 

@@ -1,6 +1,6 @@
-"""The answer to a search by meaning: what lies at the best places of the index, as agents read it.
+"""Builds the answer to a search by meaning from the index's hits.
 
-Beside documents, the main texts of projects and their to-do lists are found.
+Beside documents, this search finds the main texts of projects and their to-do lists.
 """
 
 import re
@@ -28,7 +28,7 @@ _TODO = re.compile(r"TODO/(\d+)/(.*)")
 
 @dataclass(slots=True)
 class _Result:
-    """What is said of a document, a main text or a to-do list."""
+    """The result for a document, a main text or a to-do list."""
 
     project: Project
     name: str
@@ -39,7 +39,7 @@ class _Result:
     matches: list[Answer] = field(default_factory=list)
 
     def answer(self, *, with_project: bool) -> Answer:
-        """As answers have it: the keys of a search by words, and some more."""
+        """Return the result as JSON: the keys of a search by words, and some more."""
         return {
             **({"project_id": self.project.id} if with_project else {}),
             "document": self.name,
@@ -60,13 +60,13 @@ class _Result:
 def results(
     store: Store, found: Sequence[Nearest], query: str, *, with_project: bool
 ) -> list[Answer]:
-    """What was found, as answers have it, best first; what has just gone is left out.
+    """Return the results as JSON, best first, without files that are gone or unreadable by now.
 
     Args:
-        store: Where it lies.
-        found: Places of the index.
-        query: What was asked.
-        with_project: Whether the project of each is said.
+        store: The store that was searched.
+        found: The index's hits, best first.
+        query: The query.
+        with_project: Whether each result names its project.
 
     Raises:
         Refusal: If the projects cannot be listed.
@@ -81,9 +81,9 @@ def results(
             continue
         try:
             result = _result(store, project, path, each, words)
-        except Refusal:  # it is gone, or cannot be read any more
+        except Refusal:  # the file is gone, or can no longer be read
             continue
-        # A list has a file for each of its tasks.
+        # Hits of one to-do list become one result: each of its tasks is a file of its own.
         first = merged.setdefault((project.id, result.name), result)
         if first is not result:
             first.matches += result.matches
@@ -121,17 +121,17 @@ def _of_todo(
     if task is None:
         result.matches.append(_matched(todo.description, "", todo.description, words))
     else:
-        said = "done" if task.completed else "open"
+        state = "done" if task.completed else "open"
         text = f"{task.title}\n{task.content}".strip()
-        result.matches.append(_matched(f"Task #{task.number} ({said})", task.title, text, words))
+        result.matches.append(_matched(f"Task #{task.number} ({state})", task.title, text, words))
     return result
 
 
 def _match(document: Document, found: Nearest, words: list[str]) -> Answer:
-    """The chapter in which the best lines stand, and these lines as they are stored."""
+    """Return the chapter that contains the hit's chunk, and the exact lines of the chunk."""
     first, last = found.chunk.start_line, found.chunk.end_line
     content = "\n".join(document.text.split("\n")[first - 1 : last])
-    if found.is_stale:  # as it was when it was indexed
+    if found.is_stale:  # line numbers may have changed: show the text as it was indexed
         content = found.chunk.text
     before = document.front.count("\n")
     titles = _between(document.parts, first - before, last - before)
@@ -140,7 +140,10 @@ def _match(document: Document, found: Nearest, words: list[str]) -> Answer:
 
 
 def _between(found: Parts, first: int, last: int) -> list[tuple[str, str, str]]:
-    """Title, text and summary of all parts with lines between two, 1-based; at least one."""
+    """Return title, text and summary of each part with lines from `first` to `last`; at least one.
+
+    Lines count from 1.
+    """
     pieces = [(matching.INTRODUCTION, found.head, "")]
     pieces += [(part.title, part.text, knowledge.first_line(part)) for part in found.parts]
     met, at = [], 1

@@ -1,4 +1,4 @@
-"""The folder in which notes lie: read, changed in whole steps, and kept in git.
+"""The folder that holds the notes: it is read, changed in atomic steps, and versioned with git.
 
-The disk is the truth: what it says is what is answered, and git keeps its history.
+The files on disk are authoritative: answers come from them. git only keeps their history.
 """

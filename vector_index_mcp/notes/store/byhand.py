@@ -1,4 +1,4 @@
-"""What people have changed in the store with an editor: what differs from the last commit."""
+"""Finds edits made by hand: files of the store that differ from the last commit."""
 
 import contextlib
 import os
@@ -13,10 +13,10 @@ from vector_index_mcp.notes.store.history import Tree, id_of
 
 IGNORE = ".gitignore"
 NEVER_KEPT = (
-    "# What is not kept in the history.\n"
+    "# Files that are not kept in the history.\n"
     "activity.log*\n.DS_Store\nThumbs.db\n*.tmp\n*.temp\n*.swp\n*.swx\n*~\n.#*\n#*#\n"
 )
-"""What editors and systems leave behind, and our own log; also the first `.gitignore`."""
+"""The content of a new store's `.gitignore`: temporary files of editors and systems, our log."""
 _MOST_FILES = 200_000
 _DEEPEST = 20
 _MOST_NAMED = 3  # in a commit's message
@@ -26,16 +26,16 @@ _Stamp = tuple[int, int, int, int]
 
 @dataclass(slots=True)
 class ByHand:
-    """Finds what has changed. Remembers what it has read, so that it reads it once."""
+    """Finds edits made by hand. It caches what it has read, so as to read a version only once."""
 
     disk: Disk
     _known: dict[str, tuple[_Stamp, str]] = field(default_factory=dict)
 
     def kept(self, places: Iterable[str]) -> set[str]:
-        """The files at or below `places` that belong into the history; also those that are gone.
+        """Return the files at or below `places` that belong in the history, also missing ones.
 
         Raises:
-            Refusal: If something cannot be looked at.
+            Refusal: If a folder cannot be listed.
         """
         rules = self._rules()
         found: set[str] = set()
@@ -45,12 +45,12 @@ class ByHand:
         return found
 
     def check_can_go(self, tree: Tree, folder: str) -> None:
-        """Make sure that nothing is lost with a folder: of what is ignored, there is no history.
+        """Check that deleting a folder loses nothing: an ignored file is in no commit.
 
-        What editors and systems leave behind may go.
+        Temporary files of editors and systems may be lost.
 
         Raises:
-            Refusal: If a file that people have ignored lies there.
+            Refusal: If the folder contains a file that the user's `.gitignore` names.
         """
         rules, expendable = self._rules(), patterns_of(NEVER_KEPT)
         found = [
@@ -62,24 +62,24 @@ class ByHand:
         if found:
             raise Refusal(
                 Code.FILE_SYSTEM_ERROR,
-                f"{some(found)} would be lost: {IGNORE} keeps it out of the history; move it "
-                "elsewhere, or delete it by hand",
+                f"{some(found)} would be lost, because {IGNORE} keeps it out of the history; move "
+                "it elsewhere, or delete it by hand",
                 path=found[0],
             )
 
     def changed(
         self, tree: Tree, paths: Iterable[str] | None = None, *, is_needed: bool = False
     ) -> dict[str, bytes | None]:
-        """What differs from `tree`: contents by path, None for what is gone.
+        """Return the files that differ from `tree`: contents by path, None for missing files.
 
         Args:
-            tree: Of the last commit.
-            paths: Where to look; None for everywhere.
-            is_needed: Whether these files are about to be replaced or removed, so that what the
-                history cannot take must not be passed over.
+            tree: The files of the last commit.
+            paths: The files to look at; None for all.
+            is_needed: Whether these files are about to be replaced or removed. Then a file that
+                cannot be read is an error; otherwise it is skipped.
 
         Raises:
-            Refusal: If something cannot be looked at; what is needed, also if it cannot be read.
+            Refusal: If a folder cannot be listed, or a needed file cannot be read.
         """
         found: dict[str, bytes | None] = {}
         if paths is None:
@@ -96,7 +96,7 @@ class ByHand:
                 else:
                     gone.append(path)
         for path in gone:
-            # What is ignored since, or a link now, is still there: it stays in the history.
+            # A file that is ignored by now, or was replaced by a link, exists: it stays committed.
             if tree.id_of(path) and self.disk.status(path) is None:
                 found[path] = None
         return found
@@ -119,7 +119,7 @@ class ByHand:
         except Refusal:
             if is_needed:
                 raise
-            return  # it is reported where it is read
+            return  # the calls that read the file report it
         if data is None:
             return
         name = id_of(data)
@@ -153,7 +153,7 @@ class ByHand:
 
 
 def _is_ignored(rules: Patterns, path: str) -> bool:
-    """Whether a file, or a folder on the way to it, is ignored or git's own."""
+    """Return whether a file or one of its folders is ignored, or belongs to git."""
     parts = path.split("/")
     above = ("/".join(parts[:count]) for count in range(1, len(parts)))
     return (
@@ -164,11 +164,11 @@ def _is_ignored(rules: Patterns, path: str) -> bool:
 
 
 def about_by_hand(paths: Iterable[str]) -> str:
-    """What a commit says that people have changed `paths`."""
+    """Return the message of a commit of edits made by hand to `paths`."""
     return f"Edited by hand: {some(paths)}"
 
 
 def some(paths: Iterable[str]) -> str:
-    """The first of `paths`, and whether there are more."""
+    """Return the first few of `paths` as text, with "…" if there are more."""
     found = sorted(paths)
     return ", ".join(found[:_MOST_NAMED]) + (", …" if len(found) > _MOST_NAMED else "")

@@ -1,8 +1,8 @@
-"""Files below the store's folder: read whole, and changed such that each step is one, or is undone.
+"""Reads and changes the files below the store's folder. Each step is atomic and can be undone.
 
-No link is followed anywhere: a store may come from somebody else. New content is written beside
-the store, in a folder that git never looks at, and moved into place once the disk has it. What it
-replaces stays there until the history has the change, too.
+Links are never followed, because a store may come from somebody else. New content is first written
+to a work folder inside `.git`, and moved into place once it is on the disk. The work folder keeps
+the files that were replaced until the change is committed.
 """
 
 import contextlib
@@ -22,19 +22,21 @@ from vector_index_mcp.notes.store.steps import mode_of, parted, remove, token, w
 
 GIT = ".git"
 WORK = f"{GIT}/vector-index-mcp"
-"""Where we keep what belongs to no history, below the store's folder."""
+"""The work folder: our own files in the store that are never committed."""
 _NOT_EMPTY = frozenset({errno.ENOTEMPTY, errno.EEXIST})
 _MODE = 0o644
-_READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)  # a pipe must not keep us waiting
+_READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)  # opening a named pipe must not block
 
 
 @contextmanager
 def reported(path: str) -> Iterator[None]:
-    """Errors of the system about `path` as refusals."""
+    """Turn system errors about `path` into Refusals."""
     try:
         yield
     except ValueError as error:  # a name with a NUL
-        raise Refusal(Code.INVALID_FILENAME, f"no file can be called {path!r}") from error
+        raise Refusal(
+            Code.INVALID_FILENAME, f"{path!r} is not a valid file name; nothing was changed"
+        ) from error
     except OSError as error:
         reason = error.strerror or str(error)
         code = Code.FILE_SYSTEM_ERROR
@@ -42,7 +44,7 @@ def reported(path: str) -> Iterator[None]:
             code = Code.ACCESS_DENIED
         elif error.errno in {errno.ELOOP, errno.ENOTDIR, errno.EISDIR}:
             code = Code.INVALID_PATH
-            reason = "a link or a file stands where a folder or a file of notes belongs"
+            reason = "a link, or a file in place of a folder, or a folder in place of a file"
         elif error.errno == errno.ENAMETOOLONG:
             code = Code.INVALID_FILENAME
         raise Refusal(code, f"{path}: {reason}; nothing was changed", path=path) from error
@@ -50,27 +52,27 @@ def reported(path: str) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What is to happen to files, each thing in one step: made, then put, then dropped."""
+    """A change of files: `folder` is created, then `puts` are written, then `drops` removed."""
 
     puts: Mapping[str, bytes]
-    """New content of files by path; in order."""
+    """New contents of files by path, written in this order."""
     drops: tuple[str, ...] = ()
-    """Files and folders that go away."""
+    """The files and folders to remove."""
     empties: bool = False
-    """Whether folders go, too, in which nothing is left then."""
+    """Whether folders that are empty after `drops` are removed, too."""
     folder: str = ""
-    """A folder that appears with the files that lie in it according to `puts`, all at once."""
+    """A new folder, which appears in one step with all the files in it that `puts` has."""
 
     def has_in_folder(self, path: str) -> bool:
-        """Whether a file appears with its folder."""
+        """Return whether the file is one of those in `folder`."""
         return bool(self.folder) and path.startswith(f"{self.folder}/")
 
 
 class Disk:
-    """The files of one store. Its methods block; one thread at a time changes something."""
+    """The files of one store. The methods block; only one thread at a time may change files."""
 
     def __init__(self, root: Path) -> None:
-        """Make one.
+        """Set up access; nothing is read yet.
 
         Args:
             root: The store's folder, absolute and resolved.
@@ -80,10 +82,10 @@ class Disk:
     # -- reading ---------------------------------------------------------------------------
 
     def read(self, path: str) -> bytes | None:
-        """What a file holds; None if there is none.
+        """Return a file's content; None if there is no file.
 
         Raises:
-            Refusal: If it is no plain file, or cannot be read.
+            Refusal: If it is no plain file, is too large, or cannot be read.
         """
         with reported(path):
             try:
@@ -97,16 +99,16 @@ class Disk:
                 if status.st_size > LARGEST_FILE_BYTES:
                     raise Refusal(
                         Code.INVALID_CONTENT,
-                        f"{path} has more than {LARGEST_FILE_BYTES} bytes; make it smaller",
+                        f"{path} has more than {LARGEST_FILE_BYTES:,} bytes; make it smaller",
                         path=path,
                     )
                 return file.read(LARGEST_FILE_BYTES + 1)
 
     def read_text(self, path: str) -> str | None:
-        """What a file says; None if there is none.
+        """Return a file's text; None if there is no file.
 
         Raises:
-            Refusal: If it is no text in UTF-8, no plain file, or cannot be read.
+            Refusal: If it is not in UTF-8, is no plain file, or cannot be read.
         """
         data = self.read(path)
         try:
@@ -114,16 +116,18 @@ class Disk:
         except UnicodeDecodeError as error:
             raise Refusal(
                 Code.INVALID_CONTENT,
-                f"{path} is not in UTF-8 (byte {error.start}); it is left as it is until somebody "
+                f"{path} is not in UTF-8 (byte {error.start}); it stays as it is until somebody "
                 "converts it",
                 path=path,
             ) from error
 
     def entries(self, folder: str) -> list[tuple[str, os.stat_result]]:
-        """What lies in a folder, by name; empty if there is none. Links are left out.
+        """Return names and states of a folder's entries, sorted, without links.
+
+        The list is empty if there is no such folder.
 
         Raises:
-            Refusal: If it cannot be read.
+            Refusal: If the folder cannot be read.
         """
         found: list[tuple[str, os.stat_result]] = []
         with reported(folder):
@@ -139,10 +143,10 @@ class Disk:
         return sorted(found)
 
     def status(self, path: str) -> os.stat_result | None:
-        """The state of a file or folder; None if there is none.
+        """Return the state (`lstat`) of a file or folder; None if there is none.
 
         Raises:
-            Refusal: If that cannot be found out.
+            Refusal: If the system refuses to read it.
         """
         with reported(path):
             try:
@@ -153,19 +157,19 @@ class Disk:
                 raise
 
     def is_folder(self, path: str) -> bool:
-        """Whether there is a folder, and no link to one.
+        """Return whether there is a folder at `path`, not a link to one.
 
         Raises:
-            Refusal: If that cannot be found out.
+            Refusal: If the system refuses to read it.
         """
         status = self.status(path)
         return status is not None and stat.S_ISDIR(status.st_mode)
 
     def files(self, folder: str) -> Iterator[str]:
-        """The paths of the plain files in a folder and all below.
+        """Yield the paths of all plain files below a folder.
 
         Raises:
-            Refusal: If one of them cannot be read.
+            Refusal: If a folder cannot be read.
         """
         for name, status in self.entries(folder):
             path = f"{folder}/{name}" if folder else name
@@ -177,10 +181,10 @@ class Disk:
     # -- changing --------------------------------------------------------------------------
 
     def apply(self, change: Change) -> "Applied":
-        """Do what `change` says; what has begun when something fails is undone.
+        """Make a change. If a step fails, the earlier steps are undone.
 
         Raises:
-            Refusal: If something fails.
+            Refusal: If a step fails.
         """
         applied = Applied(self)
         try:
@@ -200,7 +204,7 @@ class Disk:
         return applied
 
     def tidy(self) -> None:
-        """Remove what a process left behind that was killed while it changed something."""
+        """Remove the temporary files of a process that was killed during a change."""
         with reported(WORK), beneath.opened(self.root, WORK, is_made=True) as work:
             for name in work.names():
                 if name.endswith(_LEFT):
@@ -212,7 +216,7 @@ _LEFT = (_OLD, _PART)
 
 
 class Applied:
-    """The steps of a change, which can all be undone until it is final."""
+    """The steps of a change that was made. All can be undone until `finish` is called."""
 
     def __init__(self, disk: Disk) -> None:
         self._disk = disk
@@ -220,12 +224,12 @@ class Applied:
         self._left: list[str] = []
 
     def put(self, path: str, data: bytes) -> None:
-        """Give a file new content."""
+        """Replace a file's content, or create the file."""
         if len(data) > LARGEST_FILE_BYTES:
             raise Refusal(
                 Code.INVALID_CONTENT,
-                f"{path} would have more than {LARGEST_FILE_BYTES} bytes, and could not be read "
-                "again; make it smaller",
+                f"{path} would have more than {LARGEST_FILE_BYTES:,} bytes, the most that is read; "
+                "make it smaller",
                 path=path,
             )
         above, name = parted(path)
@@ -247,7 +251,7 @@ class Applied:
                 folder.sync()
 
     def make(self, path: str, files: Mapping[str, bytes]) -> None:
-        """Make a folder with all files that lie in it."""
+        """Create a folder together with all its files, in one step."""
         above, name = parted(path)
         with reported(path), self._work() as work:
             part = token(_PART)
@@ -266,7 +270,7 @@ class Applied:
                 raise
 
     def drop(self, path: str) -> None:
-        """Take a file or a folder out of the store."""
+        """Remove a file or a folder from the store."""
         above, name = parted(path)
         with reported(path), self._work() as work, self._folder(above) as folder:
             old = token(_OLD)
@@ -276,12 +280,12 @@ class Applied:
             folder.sync()
 
     def drop_empty(self, folders: Iterable[str]) -> None:
-        """Take out folders in which nothing is, and those that are empty then."""
+        """Remove those of `folders` that are empty, and parents that become empty."""
         pending = sorted(folders)
         while pending:
             path = pending.pop()
             above, name = parted(path)
-            if not above:  # the one of all projects stays
+            if not above:  # top-level folders, such as that of all projects, stay
                 continue
             with reported(path), beneath.opened(self._disk.root, above) as folder:
                 try:
@@ -295,13 +299,13 @@ class Applied:
             pending.append(above)
 
     def undo(self) -> None:
-        """Have everything as it was before."""
+        """Undo all steps, the last one first."""
         while self._undoing:
             self._undoing.pop()()
         self.finish()
 
     def finish(self) -> None:
-        """Forget how it was before."""
+        """Make the change final: delete what it replaced."""
         with contextlib.suppress(OSError), self._work() as work:
             for name in self._left:
                 remove(work, name)
@@ -315,7 +319,7 @@ class Applied:
 
     @contextmanager
     def _folder(self, path: str) -> Iterator[beneath.Folder]:
-        """A folder, made if need be; then it goes again when everything is undone."""
+        """Open a folder; create it if it is missing, which `undo` reverts."""
         missing = []
         at = path
         while at and self._disk.status(at) is None:

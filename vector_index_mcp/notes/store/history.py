@@ -1,7 +1,7 @@
-"""Commits: what the last one holds of every file, and new ones. One git process writes many.
+"""Reads the files of commits, and writes new commits: one git process writes many.
 
-`git fast-import` makes objects of contents and moves the branch in the end, if nobody else has
-meanwhile. It needs no index, no work tree and no hook.
+`git fast-import` stores the contents as objects, and at its end moves the branch, unless somebody
+else has moved it meanwhile. It needs no index, work tree or hooks.
 """
 
 import hashlib
@@ -17,61 +17,62 @@ from vector_index_mcp.notes.store.repository import Repository, failure
 OURS = "Knowledge MCP Server <knowledge-mcp@localhost>"
 _FILE, _EXECUTABLE = "100644", "100755"
 PLAIN = frozenset({_FILE, _EXECUTABLE})
-"""The modes of plain files; others are links, and repositories within."""
+"""The modes of plain files; other modes are links and submodules."""
 _NOT_OURS = frozenset({"", ".", "..", GIT})
 _LONGEST_SUBJECT_CHARS = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A commit to be made."""
+    """A commit to write."""
 
     message: str
     files: Mapping[str, bytes | None]
-    """Contents by path; None for what is no longer there."""
+    """Contents of the changed files by path; None for a removed file."""
     author: str = OURS
     """A name and an address in angle brackets."""
     merges: str = ""
-    """Another commit that it follows; empty if there is none."""
+    """The second parent of a merge; empty for any other commit."""
 
 
 class Tree:
-    """The files of the last commit: which content each has. Follows the branch."""
+    """The files of the last commit, with the object id of each. It moves with the branch."""
 
     def __init__(self, repository: Repository) -> None:
         self._repository = repository
         self.commit = ""
-        """The commit that this is about; empty before the first."""
+        """The commit's id; empty before the first commit."""
         self._files: dict[str, tuple[str, str]] = {}
+        """Mode and object id by path."""
 
     def follow(self, commit: str) -> None:
-        """Be about `commit`.
+        """Read the files of `commit`, unless they are read already.
 
         Raises:
-            Refusal: If it cannot be read.
+            Refusal: If the commit cannot be read.
         """
         if commit != self.commit:
             self._files = files_of(self._repository, commit) if commit else {}
             self.commit = commit
 
     def id_of(self, path: str) -> str:
-        """What names the content of a file; empty if there is none."""
+        """Return the object id of a file's content; empty if there is no such file."""
         return self._files.get(path, ("", ""))[1]
 
     def mode_of(self, path: str) -> str:
-        """How git keeps a file, or would."""
+        """Return the mode of a file; that of a plain file if it is new."""
         return self._files.get(path, (_FILE, ""))[0]
 
     def paths(self) -> Iterator[str]:
-        """All files, without links and repositories within."""
+        """Yield the paths of all files, without links and submodules."""
         return (path for path, (mode, _) in self._files.items() if mode in PLAIN)
 
     def below(self, folder: str) -> list[str]:
-        """The paths of all files in `folder` and below."""
+        """Return the paths of all files below `folder`."""
         return [path for path in self.paths() if path.startswith(f"{folder}/")]
 
     def note(self, commit: str, made: Sequence[Commit]) -> None:
-        """Take over what `made` say, the last of which is `commit`."""
+        """Apply the commits `made` to the files; `commit` is the id of the last one."""
         for each in made:
             for path, data in each.files.items():
                 if data is None:
@@ -82,20 +83,20 @@ class Tree:
 
 
 def is_ours(path: str) -> bool:
-    """Whether a path of the history may be one of the store's files."""
+    """Return whether a path in the history may be a file of the store."""
     return not _NOT_OURS.intersection(path.lower().split("/"))
 
 
 def id_of(data: bytes) -> str:
-    """The name that git has for a content."""
+    """Return the id that git gives to a file with this content."""
     return hashlib.sha1(b"blob %d\0%b" % (len(data), data), usedforsecurity=False).hexdigest()
 
 
 def files_of(repository: Repository, commit: str) -> dict[str, tuple[str, str]]:
-    """Mode and content's name of every file of a commit, by path.
+    """Return mode and object id of every file of a commit, by path.
 
     Raises:
-        Refusal: If it cannot be read.
+        Refusal: If the commit cannot be read.
     """
     found = {}
     for line in repository.done("ls-tree", "-r", "-z", "--full-tree", commit).split(b"\0"):
@@ -107,10 +108,10 @@ def files_of(repository: Repository, commit: str) -> dict[str, tuple[str, str]]:
 
 
 def contents(repository: Repository, names: Sequence[str]) -> dict[str, bytes]:
-    """What the names of contents stand for.
+    """Return the contents of the objects with the ids `names`, by id.
 
     Raises:
-        Refusal: If one of them cannot be read.
+        Refusal: If an object cannot be read.
     """
     if not names:
         return {}
@@ -123,7 +124,10 @@ def contents(repository: Repository, names: Sequence[str]) -> dict[str, bytes]:
         end = output.index(b"\n", at)
         facts = output[at:end].split(b" ")
         if facts[-1] == b"missing":
-            raise Refusal(Code.GIT_COMMAND_FAILED, f"the history lacks the object {name}")
+            raise Refusal(
+                Code.GIT_COMMAND_FAILED,
+                f"the history lacks the object {name}; `vector-index-mcp notes doctor` shows more",
+            )
         size = int(facts[2])
         found[name] = output[end + 1 : end + 1 + size]
         at = end + size + 2
@@ -133,23 +137,23 @@ def contents(repository: Repository, names: Sequence[str]) -> dict[str, bytes]:
 def write(
     repository: Repository, branch: str, parent: str, tree: Tree, commits: Sequence[Commit]
 ) -> str:
-    """Make `commits`, one after another; the name of the last.
+    """Write `commits`, each the parent of the next; return the id of the last one.
 
     Args:
-        repository: Where.
-        branch: Which reference they move.
-        parent: The commit that they follow; empty if there is none.
-        tree: The files of that.
-        commits: At least one.
+        repository: The repository to write to.
+        branch: The branch to move, as `refs/heads/…`.
+        parent: The parent of the first commit; empty if there is none.
+        tree: The files of the parent.
+        commits: At least one commit.
 
     Raises:
         Refusal: If git cannot write them, or somebody else has moved the branch meanwhile.
     """
     stream = b"".join(_streamed(branch, parent, tree, commits))
-    said = repository.run("fast-import", "--quiet", "--done", "--date-format=raw", given=stream)
+    result = repository.run("fast-import", "--quiet", "--done", "--date-format=raw", given=stream)
     made = repository.commit_of(branch)
-    if said.status or made in {"", parent}:
-        raise failure("fast-import", said)
+    if result.status or made in {"", parent}:
+        raise failure("fast-import", result)
     return made
 
 
@@ -163,7 +167,7 @@ def _streamed(branch: str, parent: str, tree: Tree, commits: Sequence[Commit]) -
             yield f"from {parent}\n".encode()
         if commit.merges:
             yield f"merge {commit.merges}\n".encode()
-        # What goes away goes first: a folder may come where a file was.
+        # Removals come first: a folder may take the place of a file.
         for path in (path for path, data in commit.files.items() if data is None):
             yield b"D " + quoted(path) + b"\n"
         for path, data in commit.files.items():
@@ -188,7 +192,7 @@ def _subject(message: str) -> str:
 
 
 def quoted(path: str) -> bytes:
-    """A path as git reads it from a stream, whatever characters it has."""
+    """Return a path, with any characters, as `git fast-import` reads it."""
     escaped = b"".join(
         bytes([byte]) if 32 <= byte < 127 and byte not in b'"\\' else b"\\%03o" % byte
         for byte in os.fsencode(path)

@@ -1,6 +1,7 @@
-"""A store that is there, whole and ours to write: made if it is new, mended after a kill.
+"""Opens a store for writing: creates a new one, and repairs one after a killed process.
 
-Looked at before every change, since anybody may remove, replace or repair the folder meanwhile.
+The writer checks this before every change, because anybody may remove, replace or repair the folder
+between two changes.
 """
 
 import contextlib
@@ -34,41 +35,41 @@ What agents have learned about projects, and their to-do lists. Each change is a
 - `projects/<name>/main.md`: instructions for a project
 - `projects/<name>/knowledge/`: documents; a heading of level two begins a chapter
 - `projects/<name>/TODO/<number>/`: a to-do list, one file for each task
-- `index.json`: which project has which folder
+- `index.json`: the folder of each project
 
-Edit what you like: changes are seen at once and committed as yours. `git log` shows what happened,
-`vector-index-mcp notes restore` brings back how it was.
+You may edit any file: agents see the change at once, and it is committed in your name. `git log`
+shows what happened, and `vector-index-mcp notes restore` brings back an earlier state.
 """
 _MAY_STAND_ALONE = frozenset({"README.md", "LICENSE", "LICENSE.md", "activity.log"})
 _OF_A_PROJECT = ("main.md", "knowledge", "TODO")
 _CHANGING = f"{WORK}/changing"
-_CHILD_SECONDS = 5.0  # how long a git may go on whose parent was killed
+_CHILD_SECONDS = 5.0  # how long a git process may go on after its parent was killed
 _LOOK_SECONDS = 0.05
 _SOMEBODY = "Edited by hand <knowledge-mcp@localhost>"
 
 
 class Opening:
-    """Opens one store, and sees to it that it stays open. Called under its lock."""
+    """Opens one store and keeps it open. Call its methods only under the store's lock."""
 
     def __init__(self, disk: Disk, repository: Repository) -> None:
         self._disk = disk
         self._repository = repository
         self._author = ""
         self._held: int | None = None
-        """Our hold of git's folder: as long as there is one, no other folder has its number."""
+        """An open descriptor of `.git`: while it is open, no other folder gets its inode number."""
 
     def check_place(self) -> None:
-        """Make sure that there is a folder, made if need be, that holds notes or nothing.
+        """Create the folder if it is missing, and check that it holds notes or nothing.
 
         Raises:
-            Refusal: If it holds something else.
+            Refusal: If it holds other files, or must not be used.
         """
         root = self._disk.root
         if is_broad(root):
             raise Refusal(
                 Code.INVALID_PATH,
-                f"{root} is a whole drive, a home folder or the system's own; name a folder of its "
-                "own for notes",
+                f"{root} is a whole drive, a home folder or a system folder; name a separate "
+                "folder for the notes",
             )
         with reported(str(root)):
             root.mkdir(parents=True, exist_ok=True)
@@ -76,11 +77,11 @@ class Opening:
         if not set(shown) <= _MAY_STAND_ALONE and not self._is_store(shown):
             raise Refusal(
                 Code.INVALID_PATH,
-                f"{root} holds other things than notes; name an empty folder, or one with notes",
+                f"{root} holds other files than notes; name an empty folder, or one with notes",
             )
 
     def _is_store(self, names: list[str]) -> bool:
-        # One that we have opened before may hold what its owner likes.
+        # A store that we have opened before may hold anything else as well.
         if set(names) <= {INDEX, PROJECTS, *_MAY_STAND_ALONE} or self._disk.is_folder(WORK):
             return True
         if any(self._is_project(name) for name, _ in self._disk.entries(PROJECTS)):
@@ -92,17 +93,17 @@ class Opening:
         return isinstance(found, dict) and isinstance(found.get("projects"), dict)
 
     def _is_project(self, name: str) -> bool:
-        """Whether a folder of projects holds one of ours, and not of some other program."""
+        """Whether `projects/<name>` is a project of ours, and not another program's folder."""
         return any(
             self._disk.status(f"{PROJECTS}/{name}/{part}") is not None for part in _OF_A_PROJECT
         )
 
     def ensure(self, tree: Tree, by_hand: ByHand) -> None:
-        """Have the store open, with everything in its history.
+        """Open the store if it is not open, and commit what the history lacks.
 
         Args:
-            tree: Follows the last commit from here on.
-            by_hand: Finds what the history lacks.
+            tree: Is set to the last commit.
+            by_hand: Finds the files that differ from the last commit.
 
         Raises:
             Refusal: If the store cannot be written now.
@@ -130,7 +131,7 @@ class Opening:
         self._hold()
 
     def _is_held(self) -> bool:
-        """Whether git's folder is the one that we have opened."""
+        """Whether `.git` is still the folder that we have opened."""
         status = self._disk.status(GIT)
         return (
             self._held is not None
@@ -145,14 +146,17 @@ class Opening:
                 self._held = beneath.open_file(self._disk.root, GIT, os.O_RDONLY)
 
     def close(self) -> None:
-        """Let go of the store."""
+        """Close the descriptor of `.git`."""
         if self._held is not None:
             os.close(self._held)
             self._held = None
 
     @contextmanager
     def changing(self) -> Iterator[None]:
-        """The time in which the disk has what the history has not."""
+        """Mark the time in which the disk has changes that are not committed.
+
+        A file serves as the mark: if it is there when the store is opened, a process was killed.
+        """
         with reported(_CHANGING), beneath.opened(self._disk.root, WORK) as work:
             name = _CHANGING.rpartition("/")[2]
             os.close(work.open(name, os.O_WRONLY | os.O_CREAT))
@@ -164,13 +168,13 @@ class Opening:
 
     @property
     def author(self) -> str:
-        """Who changes files by hand, as they have told git."""
+        """The author of edits made by hand: name and address from the user's git settings."""
         if not self._author:
-            said = [
+            results = [
                 self._repository.run("config", "--get", key, environment=git.environment())
                 for key in ("user.name", "user.email")
             ]
-            name, address = (_plain(each.output.decode("utf-8", "replace")) for each in said)
+            name, address = (_plain(each.output.decode("utf-8", "replace")) for each in results)
             self._author = f"{name} <{address or 'by-hand@localhost'}>" if name else _SOMEBODY
         return self._author
 
@@ -187,9 +191,9 @@ class Opening:
                 self._disk.apply(Change({name: text.encode()})).finish()
 
     def _remove_left_lock(self, was_interrupted: bool) -> None:
-        """Remove the lock of a git whose parent was killed, once that git has had time to end.
+        """Remove the branch's lock if a process of ours was killed, after its git had time to end.
 
-        Another one is somebody's who works with git at this moment; their lock goes by itself.
+        Otherwise the lock belongs to somebody who is using git now, and goes by itself.
         """
         branch = self._repository.branch()
         above, _, name = f"{GIT}/{branch}.lock".rpartition("/")
@@ -202,5 +206,5 @@ class Opening:
 
 
 def _plain(words: str) -> str:
-    """A name that can stand in a commit."""
+    """Return a name without characters that a commit's author must not contain."""
     return "".join(c for c in words.strip() if c.isprintable() and c not in "<>")

@@ -1,7 +1,7 @@
-"""The remote `origin` of a store: fetched from and pushed to, with the user's own credentials.
+"""Fetches from and pushes to the remote `origin` of a store, with the user's own credentials.
 
-A store may come from somebody else, and with it the address of its remote. Only transports that
-run nothing are followed; a remote on this machine is asked without its hooks and settings.
+A store may come from somebody else, and so may the address of its remote. Only transports that run
+no program of the store's choice are used. A remote on this machine is used without its hooks.
 """
 
 import os
@@ -13,22 +13,22 @@ from pathlib import Path
 from vector_index_mcp.files.secrets import masked
 from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.store.disk import GIT, Disk
-from vector_index_mcp.notes.store.repository import Repository, Said
+from vector_index_mcp.notes.store.repository import GitResult, Repository
 from vector_index_mcp.processes import git
 
 _TRANSPORTS = frozenset({"http", "https", "ssh", "git", "file"})
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(.+)")
 _BY_SSH = re.compile(r"(?:[^@/:\s]+@)?[A-Za-z0-9_.-]+:(?!:).+")
 _USER_IN_URL = re.compile(r"(?<=://)[^/@\s]+@")
-# What the other end, run by us for a folder of this machine, must not run.
+# For a remote on this machine, we run the other end too: it must not run hooks or other programs.
 _AT_THE_OTHER_END = "git -c core.hooksPath=/dev/null -c core.alternateRefsCommand=true {}"
 _SETTINGS = (
     "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false",
     "-c", "transfer.fsckObjects=true", "-c", "gc.auto=0", "-c", "maintenance.auto=false",
 )  # fmt: skip
 _SECONDS = 120.0
-_MOST_SAID_CHARS = 300
-# What git says when somebody was faster, or pushes at the same moment.
+_MOST_WORDS_CHARS = 300
+# What git prints when somebody else has pushed first, or pushes at the same moment.
 _REJECTED = (
     "[rejected]", "fetch first", "cannot lock ref", "failed to update ref", "already exists",
     "incorrect old value",
@@ -38,106 +38,123 @@ _NOTHING_THERE = "couldn't find remote ref"
 
 
 class RejectedError(Exception):
-    """Raised when the remote has commits that we have not."""
+    """Raised when the remote has commits that the store lacks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a remote is."""
+    """The address of a remote."""
 
     url: str
     is_local: bool
 
 
 class Remote:
-    """The remote of one store. Its methods block, up to minutes."""
+    """The remote of one store. The methods block, for up to minutes."""
 
     def __init__(self, disk: Disk, repository: Repository) -> None:
         self._disk = disk
         self._repository = repository
         self.stopping = threading.Event()
-        """Once this is set, what is under way is ended."""
+        """Once this is set, a fetch or push under way is ended."""
 
     def address(self) -> Address | None:
-        """Where it is, as the store's settings say; None if there is none.
+        """Return the remote's address from the store's git settings; None if there is no remote.
 
         Raises:
-            Refusal: If the address is none that we would follow.
+            Refusal: If the address is not one that may be used.
         """
         data = self._disk.read(f"{GIT}/config")
         if not data or b"remote" not in data:
             return None
-        said = self._repository.run(
+        result = self._repository.run(
             "config", "--file", "-", "--no-includes", "--get", "remote.origin.url", given=data
         )
-        url = said.output.decode("utf-8", "replace").removesuffix("\n")
-        return self._checked(url) if not said.status and url else None
+        url = result.output.decode("utf-8", "replace").removesuffix("\n")
+        return self._checked(url) if not result.status and url else None
 
     def _checked(self, url: str) -> Address:
         found = _URL.fullmatch(url)
         if any(ord(character) < 32 for character in url) or url.startswith("-"):
-            raise Refusal(Code.GIT_ERROR, "the address of the remote origin is none of git's")
+            raise Refusal(
+                Code.GIT_ERROR,
+                "the address of the remote origin is not valid; correct it with "
+                "`git remote set-url origin`",
+            )
         scheme = found[1].lower() if found is not None else ""
         if found is None and "::" in url.partition("/")[0]:
-            raise Refusal(Code.GIT_ERROR, "the remote origin names a program, which is not run")
+            raise Refusal(
+                Code.GIT_ERROR,
+                "the address of the remote origin names a program, which is not run; use https, "
+                "ssh or a folder",
+            )
         if scheme and scheme not in _TRANSPORTS:
             raise Refusal(
                 Code.GIT_ERROR,
-                f"the remote origin is reached by {scheme}, which is not followed; use https, ssh "
-                "or a folder",
+                f"the address of the remote origin begins with {scheme}://, which is not "
+                "supported; use https, ssh or a folder",
             )
         if scheme not in {"", "file"} or (not scheme and _BY_SSH.fullmatch(url)):
             return Address(url, is_local=False)
-        return self._local(Path(found[2] if found is not None else url).expanduser())
+        try:
+            path = Path(found[2] if found is not None else url).expanduser()
+        except RuntimeError as error:
+            raise Refusal(
+                Code.GIT_ERROR,
+                "the address of the remote origin begins with ~ and a user whose home folder is "
+                "not known; use the folder's whole path",
+            ) from error
+        return self._local(path)
 
     def _local(self, path: Path) -> Address:
         place = Path(os.path.realpath(self._disk.root / path))
         if place.is_relative_to(self._disk.root):
             raise Refusal(
-                Code.GIT_ERROR, "the remote origin lies in the store itself; it is not followed"
+                Code.GIT_ERROR,
+                "the remote origin lies inside the store itself; use a folder outside the store",
             )
         return Address(str(place), is_local=True)
 
     # -- git -------------------------------------------------------------------------------
 
     def fetch(self, address: Address, branch: str) -> None:
-        """Get the commits of a branch, as `refs/remotes/origin/…`.
+        """Fetch the commits of a branch into `refs/remotes/origin/…`.
 
         Raises:
             Refusal: If the remote cannot be reached, or does not answer.
         """
         end = self._other_end(address, "--upload-pack={}", "upload-pack")
-        said = self._run(
+        result = self._run(
             *_SETTINGS, "fetch", "--quiet", "--no-tags", "--no-recurse-submodules",
             "--no-write-fetch-head", *end, "--", address.url, f"+{branch}:{tracking(branch)}",
         )  # fmt: skip
-        if said.status and _NOTHING_THERE not in said.errors:
-            raise self._failure(said, address)
-        if said.status:  # it has no such branch, or not any more
+        if result.status and _NOTHING_THERE not in result.errors:
+            raise self._failure(result, address)
+        if result.status:  # the remote does not have the branch, or no longer has it
             self._repository.done("update-ref", "-d", tracking(branch))
 
     def push(self, address: Address, commit: str, branch: str) -> None:
-        """Give the remote the commits up to `commit`, for a branch.
+        """Push the commits up to `commit` to a branch of the remote.
 
         Raises:
             Refusal: If the remote cannot be reached, or refuses.
-            RejectedError: If it has commits that we have not.
+            RejectedError: If the remote has commits that the store lacks.
         """
         end = self._other_end(address, "--receive-pack={}", "receive-pack")
-        said = self._run(
+        result = self._run(
             *_SETTINGS, "push", "--quiet", "--no-verify", "--no-recurse-submodules", *end, "--",
             address.url, f"{commit}:{branch}",
         )  # fmt: skip
-        if said.status and any(sign in said.errors for sign in _REJECTED):
+        if result.status and any(sign in result.errors for sign in _REJECTED):
             raise RejectedError
-        if said.status:
-            raise self._failure(said, address)
+        if result.status:
+            raise self._failure(result, address)
         self._repository.done("update-ref", tracking(branch), commit)
 
     def _other_end(self, address: Address, option: str, program: str) -> list[str]:
         return [option.format(_AT_THE_OTHER_END.format(program))] if address.is_local else []
 
-    def _run(self, *arguments: str) -> Said:
+    def _run(self, *arguments: str) -> GitResult:
         environment = {
             **git.environment(),
             "GIT_ALLOW_PROTOCOL": ":".join(sorted(_TRANSPORTS)),
@@ -148,19 +165,19 @@ class Remote:
             *arguments, environment=environment, seconds=_SECONDS, stopping=self.stopping
         )
 
-    def _failure(self, said: Said, address: Address) -> Refusal:
-        return Refusal(Code.GIT_COMMAND_FAILED, without_credentials(said.errors, address.url))
+    def _failure(self, result: GitResult, address: Address) -> Refusal:
+        return Refusal(Code.GIT_COMMAND_FAILED, without_credentials(result.errors, address.url))
 
 
 def tracking(branch: str) -> str:
-    """The reference that says where a branch of the remote was when we last heard of it."""
+    """Return the remote-tracking reference of a branch: the remote's state at the last contact."""
     return f"refs/remotes/origin/{branch.removeprefix('refs/heads/')}"
 
 
 def without_credentials(words: str, url: str) -> str:
-    """What git says of a remote, without what only its user should know."""
+    """Return git's message about a remote, without the remote's address and credentials."""
     lines = [line.strip() for line in words.splitlines() if line.strip()]
     telling = [line for line in lines if line.startswith(_TELLING)] or lines[-1:]
-    said = (telling[0] if telling else "git failed").replace(url, "the remote")
-    said, _ = masked(_USER_IN_URL.sub("***@", said))
-    return said.removeprefix("fatal: ").removeprefix("error: ")[:_MOST_SAID_CHARS]
+    message = (telling[0] if telling else "git failed").replace(url, "the remote")
+    message, _ = masked(_USER_IN_URL.sub("***@", message))
+    return message.removeprefix("fatal: ").removeprefix("error: ")[:_MOST_WORDS_CHARS]

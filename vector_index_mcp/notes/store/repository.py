@@ -1,9 +1,9 @@
-"""The store's git repository, of which only objects and references count.
+"""Runs git on the store's repository, using only the repository's objects and references.
 
-A store may come from somebody else, and what stands in a repository's `config`, `hooks`, `info` and
-attributes makes git run programs. So git is given a folder of our own as its repository, whose
-settings are ours; only the store's objects and references are reached from there. Nothing of the
-work tree is read by git, and its index only written for people.
+A store may come from somebody else, and a repository's `config`, `hooks`, `info` and attributes can
+make git run programs. So git gets a folder of our own as its repository (GIT_DIR), with our own
+settings, which links to the store's objects and references. git never reads the work tree here, and
+the index is written only for people who run `git status`.
 """
 
 import contextlib
@@ -35,16 +35,16 @@ _SETTINGS_OF_THE_STORE = (
 _HEAD = re.compile(r"ref: (refs/heads/[^\s\x00-\x1f~^:?*\[\\]{1,200})\n?")
 _ID = re.compile(r"[0-9a-f]{40}")
 _DEEPEST_REFERENCES = 10
-_SECONDS = 60.0  # more than any local command of git takes
-_LOOK_SECONDS = 0.2  # whether a command is still wanted
-_MOST_SAID_CHARS = 300
-# What people have begun in the repository and not ended.
+_SECONDS = 60.0  # more than any local git command takes
+_LOOK_SECONDS = 0.2  # between two checks whether to stop a command
+_MOST_WORDS_CHARS = 300
+# Files that show that a person has a merge, a rebase or the like under way.
 _UNDER_WAY = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply")
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """What a command of git has said."""
+class GitResult:
+    """The exit status and the output of a git command."""
 
     status: int
     output: bytes
@@ -52,27 +52,27 @@ class Said:
 
 
 class Repository:
-    """The git repository of a store. Its methods block."""
+    """A store's git repository. The methods block."""
 
     def __init__(self, disk: Disk, ours: Path) -> None:
-        """Make one.
+        """Set up access; nothing is created yet.
 
         Args:
-            disk: The store's.
-            ours: Our own folder for it, outside of the store; made if need be.
+            disk: The store's files.
+            ours: A folder outside the store for our own GIT_DIR; created when needed.
         """
         self._disk = disk
         self._ours = ours / "git"
         self._objects = disk.root / GIT / "objects"
 
-    # -- whether there is one --------------------------------------------------------------
+    # -- existence and state ---------------------------------------------------------------
 
     @property
     def exists(self) -> bool:
-        """Whether the store has a repository that we can work in.
+        """Whether the store has a repository.
 
         Raises:
-            Refusal: If there is something else.
+            Refusal: If `.git` exists and is no usable repository, such as a link or a file.
         """
         if not any(self._disk.status(f"{GIT}/{part}") for part in ("HEAD", "objects", "refs")):
             return False
@@ -80,16 +80,16 @@ class Repository:
             if not self._disk.is_folder(f"{GIT}{part}"):
                 raise Refusal(
                     Code.GIT_ERROR,
-                    f"{GIT}{part} of the store is no folder; the store needs a repository of its "
-                    "own there",
+                    f"{GIT}{part} in the store is not a folder; the store needs a git repository "
+                    "of its own there",
                 )
         return True
 
     def make(self) -> None:
-        """Make a repository without commits, on the branch `main`.
+        """Create a repository without commits, on the branch `main`.
 
         Raises:
-            Refusal: If it cannot be made.
+            Refusal: If it cannot be created.
         """
         with reported(GIT):
             for folder in (
@@ -98,7 +98,7 @@ class Repository:
                 with beneath.opened(self._disk.root, f"{GIT}/{folder}", is_made=True):
                     pass
             with beneath.opened(self._disk.root, GIT) as made:
-                # HEAD comes last: without it git takes this for no repository.
+                # HEAD comes last: without it git does not take the folder for a repository.
                 for name, text in (
                     ("config", _SETTINGS_OF_THE_STORE), ("HEAD", f"ref: {MAIN}\n")
                 ):  # fmt: skip
@@ -110,10 +110,10 @@ class Repository:
                 made.sync()
 
     def prepare(self) -> None:
-        """Have our own folder lead to the store's objects and references.
+        """Create our own GIT_DIR, which links to the store's objects and references.
 
         Raises:
-            Refusal: If it cannot be made, or if git would write somewhere else.
+            Refusal: If it cannot be created, or if a link in the store would lead git elsewhere.
         """
         self._check_links("refs", deepest=_DEEPEST_REFERENCES)
         self._check_links("objects", deepest=1)
@@ -128,58 +128,61 @@ class Repository:
                     link.symlink_to(target)
         except OSError as error:
             raise Refusal(
-                Code.GIT_ERROR, f"{self._ours} cannot be made ({error.strerror}); free or allow it"
+                Code.GIT_ERROR,
+                f"the folder {self._ours} cannot be written ({error.strerror}); make it writable, "
+                "or free some space",
             ) from error
 
     def _check_links(self, folder: str, deepest: int) -> None:
-        """Make sure that no link leads out of a folder of git, which follows all."""
+        """Check that a folder of the repository contains no link: git follows every link."""
         with reported(GIT), beneath.entries(self._disk.root, f"{GIT}/{folder}") as entries:
             for entry in entries:
                 if entry.is_symlink():
                     raise Refusal(
                         Code.GIT_ERROR,
-                        f"{GIT}/{folder}/{entry.name} of the store is a link, and none is followed",
+                        f"{GIT}/{folder}/{entry.name} in the store is a link, and links are not "
+                        "followed; replace it with a plain file or folder",
                     )
                 if deepest and entry.is_dir(follow_symlinks=False):
                     self._check_links(f"{folder}/{entry.name}", deepest - 1)
 
     def check_is_free(self) -> None:
-        """Make sure that nobody is in the middle of something, and that a branch is checked out.
+        """Check that no merge or rebase is under way, and that a branch is checked out.
 
         Raises:
-            Refusal: If that is not so.
+            Refusal: If one is under way, or no branch is checked out.
         """
         for name in _UNDER_WAY:
             if self._disk.status(f"{GIT}/{name}") is not None:
                 raise Refusal(
                     Code.GIT_ERROR,
-                    f"somebody has a merge or a rebase under way in {self._disk.root} ({name}); "
-                    "end it with git, then try again; nothing was changed",
+                    f"a merge or a rebase is under way in {self._disk.root} ({name}); finish or "
+                    "abort it with git, then try again; nothing was changed",
                 )
         self.branch()
 
     # -- references ------------------------------------------------------------------------
 
     def branch(self) -> str:
-        """The reference that is checked out: `refs/heads/…`.
+        """Return the branch that is checked out, as `refs/heads/…`.
 
         Raises:
-            Refusal: If there is none.
+            Refusal: If no branch is checked out.
         """
         found = _HEAD.fullmatch((self._disk.read(f"{GIT}/HEAD") or b"").decode("utf-8", "replace"))
         if found is None or ".." in found[1] or found[1].endswith((".lock", "/")):
             raise Refusal(
                 Code.GIT_ERROR,
-                f"no branch is checked out in {self._disk.root}; `git switch main` there; nothing "
-                "was changed",
+                f"no branch is checked out in {self._disk.root}; run `git switch main` there; "
+                "nothing was changed",
             )
         return found[1]
 
     def commit_of(self, reference: str) -> str:
-        """The commit that a reference leads to; empty if there is none.
+        """Return the commit id that a reference points to; empty if there is no such reference.
 
         Raises:
-            Refusal: If it cannot be read.
+            Refusal: If the reference cannot be read.
         """
         loose = (self._disk.read(f"{GIT}/{reference}") or b"").decode("ascii", "replace").strip()
         if _ID.fullmatch(loose):
@@ -187,7 +190,7 @@ class Repository:
         if loose:
             raise Refusal(
                 Code.GIT_COMMAND_FAILED,
-                f"{reference} of the store is damaged; `vector-index-mcp notes doctor` says more",
+                f"{reference} of the store is damaged; `vector-index-mcp notes doctor` shows more",
             )
         packed = (self._disk.read(f"{GIT}/packed-refs") or b"").decode("utf-8", "replace")
         for line in packed.splitlines():
@@ -205,20 +208,20 @@ class Repository:
         environment: Mapping[str, str] | None = None,
         seconds: float = _SECONDS,
         stopping: threading.Event | None = None,
-    ) -> Said:
-        """Run a command of git in our own repository; the store's index is not touched.
+    ) -> GitResult:
+        """Run a git command in our own GIT_DIR; the store's index is not touched.
 
         Args:
-            arguments: The command's.
-            given: To its standard input.
-            environment: Of the command, instead of one without any settings of git.
-            seconds: After which it is ended.
-            stopping: Once this is set, it is ended, too; for commands that are given nothing.
+            arguments: The command and its arguments.
+            given: The bytes for its standard input.
+            environment: Its environment variables; by default ours without any for git.
+            seconds: The time after which the command is killed.
+            stopping: An event that ends the command once it is set; only without `given`.
 
         Raises:
-            Refusal: If git is not there or does not end.
+            Refusal: If git is not installed, or does not end in time.
         """
-        if not self._ours.exists():  # somebody has emptied the folder for states
+        if not self._ours.exists():  # somebody has emptied the state folder
             self.prepare()
         base = git.without_settings() if environment is None else environment
         ours = {
@@ -235,30 +238,30 @@ class Repository:
                 stderr=subprocess.PIPE,
                 cwd=self._ours,
                 env={**base, **ours},
-                start_new_session=True,  # what ends us must not stop it amid a write
+                start_new_session=True,  # a Ctrl-C for us must not stop git during a write
             )
         except FileNotFoundError as error:
             raise Refusal(
-                Code.GIT_ERROR, "git is not installed, and notes are kept in git; install it"
+                Code.GIT_ERROR, "git is not installed, and the notes are kept in git; install git"
             ) from error
         except OSError as error:
             raise Refusal(Code.INTERNAL_ERROR, f"git cannot be started ({error})") from error
         return _ended(process, given, seconds, stopping)
 
     def done(self, *arguments: str, given: bytes = b"") -> bytes:
-        """What a command of git prints.
+        """Run a git command and return its output.
 
         Raises:
-            Refusal: If it fails.
+            Refusal: If the command fails.
         """
-        said = self.run(*arguments, given=given)
-        if said.status:
-            raise failure(arguments[0], said)
-        return said.output
+        result = self.run(*arguments, given=given)
+        if result.status:
+            raise failure(arguments[0], result)
+        return result.output
 
 
 def _write_anew(path: Path, data: bytes) -> None:
-    """Have a file hold `data`; who reads it meanwhile sees the old content or the new one."""
+    """Replace a file's content in one step: a reader sees the old content or the new one."""
     with contextlib.suppress(FileNotFoundError):
         if path.read_bytes() == data:
             return
@@ -272,7 +275,7 @@ def _ended(
     given: bytes,
     seconds: float,
     stopping: threading.Event | None,
-) -> Said:
+) -> GitResult:
     with process:
         try:
             output, errors = (
@@ -285,10 +288,11 @@ def _ended(
                 os.killpg(process.pid, signal.SIGKILL)
             if isinstance(error, subprocess.TimeoutExpired):
                 raise Refusal(
-                    Code.GIT_COMMAND_FAILED, f"git was not done after {seconds:.0f} s"
+                    Code.GIT_COMMAND_FAILED,
+                    f"git did not finish within {seconds:.0f} s and was stopped; try again",
                 ) from error
             raise
-    return Said(process.returncode, output, errors.decode("utf-8", "replace"))
+    return GitResult(process.returncode, output, errors.decode("utf-8", "replace"))
 
 
 def _waited_for(
@@ -303,11 +307,12 @@ def _waited_for(
                 raise
 
 
-def failure(name: str, said: Said) -> Refusal:
-    """What a command of git that fails is answered with."""
-    lines = [line.strip() for line in said.errors.splitlines() if line.strip()]
-    told_first = next((line for line in lines if line.startswith(("fatal:", "error:"))), "")
-    words = (told_first or " ".join(lines[-1:]) or f"status {said.status}")[:_MOST_SAID_CHARS]
+def failure(name: str, result: GitResult) -> Refusal:
+    """Return the Refusal for a git command that failed."""
+    lines = [line.strip() for line in result.errors.splitlines() if line.strip()]
+    reason = next((line for line in lines if line.startswith(("fatal:", "error:"))), "")
+    words = (reason or " ".join(lines[-1:]) or f"status {result.status}")[:_MOST_WORDS_CHARS]
     return Refusal(
-        Code.GIT_COMMAND_FAILED, f"git {name} says: {words}; `vector-index-mcp notes doctor`"
+        Code.GIT_COMMAND_FAILED,
+        f"git {name} failed: {words}; `vector-index-mcp notes doctor` examines the notes",
     )

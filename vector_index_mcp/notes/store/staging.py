@@ -1,8 +1,9 @@
-"""The index of the store's repository, which only people use: `git status` compares with it.
+"""Keeps the git index (staging area) of the store up to date, for people who run `git status`.
 
-Our commits need none. It is brought up to date behind the answers, and only where a commit of ours
-has changed something, so that what somebody has staged stays staged. git changes a copy, which then
-takes the index's place unless somebody holds its lock, or has changed it meanwhile.
+Our own commits do not need the index. A thread updates it after commits, and only for the files
+that our commits have changed, so that whatever a person has staged stays staged. git updates a copy
+of the index; the copy then replaces the index, unless somebody holds the index's lock or has
+changed the index meanwhile.
 """
 
 import contextlib
@@ -17,7 +18,7 @@ from vector_index_mcp.files import beneath
 from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.store.disk import GIT, WORK, Disk, reported
 from vector_index_mcp.notes.store.history import files_of, id_of
-from vector_index_mcp.notes.store.repository import Repository, Said, failure
+from vector_index_mcp.notes.store.repository import GitResult, Repository, failure
 from vector_index_mcp.notes.store.upkeep import tidy
 from vector_index_mcp.processes import git
 
@@ -30,12 +31,12 @@ _COPY = "index.part"
 _PUBLISHING = "publishing"
 _NOTED, _PART = "staged", "staged.part"
 _OTHERS_SECONDS = 10.0
-_PAUSE_SECONDS = 0.5  # between two commits of a burst, which are noted together
+_PAUSE_SECONDS = 0.5  # commits within this time are handled in one update
 _BETWEEN_TRIES_SECONDS = 5.0
 
 
 class Staging:
-    """Keeps the index of one repository. Its thread works from `start` to `stop`."""
+    """Updates the index of one repository. Its thread works from `start` to `stop`."""
 
     def __init__(self, disk: Disk, repository: Repository) -> None:
         self._disk = disk
@@ -44,27 +45,27 @@ class Staging:
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
         self._known = ""
-        """The commit that the index is as new as."""
+        """The commit that the index corresponds to."""
 
     @property
     def is_busy(self) -> bool:
-        """Whether something is still to be noted."""
+        """Whether an update is due."""
         return self._wanted.is_set()
 
     def start(self) -> None:
-        """Begin to work."""
+        """Start the thread."""
         self._thread = threading.Thread(target=self._run, name="notes staging", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """Note what is to be noted, if that is possible at once, then stop."""
+        """Make a last attempt to update the index, then stop the thread."""
         self._stopping.set()
         self._wanted.set()
         if self._thread is not None:
             self._thread.join()
 
     def look(self) -> None:
-        """Say that the branch has moved. Returns at once."""
+        """Report that the branch has moved. Returns at once."""
         self._wanted.set()
 
     def _run(self) -> None:
@@ -75,7 +76,7 @@ class Staging:
             try:
                 self.refresh()
             except (Refusal, filelock.Timeout) as refusal:
-                _log.info("the index of git is not up to date yet: %s", refusal)
+                _log.info("the git index of the notes is not up to date yet: %s", refusal)
                 if not is_last and not self._stopping.wait(_BETWEEN_TRIES_SECONDS):
                     self._wanted.set()
             if is_last or self._stopping.is_set():
@@ -87,7 +88,7 @@ class Staging:
         Raises:
             Refusal: If that is not possible now.
         """
-        if not self._disk.is_folder(WORK):  # it was never opened, and may be somebody else's
+        if not self._disk.is_folder(WORK):  # we have never opened it: it may not be a store
             return
         with reported(WORK), beneath.opened(self._disk.root, WORK) as work:
             lock = filelock.FileLock(self._disk.root / WORK / _LOCK, mode=0o600)
@@ -105,14 +106,14 @@ class Staging:
         self._copy(work)
         if lines := self._news(commit):
             given = b"".join(line + b"\0" for line in lines)
-            said = self._run_git("update-index", "-z", "--index-info", given=given)
-            if said.status:
-                raise failure("update-index", said)
+            result = self._run_git("update-index", "-z", "--index-info", given=given)
+            if result.status:
+                raise failure("update-index", result)
             self._publish(work, before)
         self._note(work, commit)
 
     def _noted(self) -> str:
-        """The commit that the index was as new as when it was last brought up to date."""
+        """Return the commit that the last update recorded; empty if it is not known."""
         noted = (self._disk.read(f"{WORK}/{_NOTED}") or b"").decode("ascii", "replace").strip()
         is_there = noted and not self._repository.run("cat-file", "-e", noted).status
         return noted if is_there else ""
@@ -124,7 +125,7 @@ class Staging:
         self._known = commit
 
     def _copy(self, work: beneath.Folder) -> None:
-        """Have a copy of the index where git may change it."""
+        """Copy the index to the work folder, where git may change it."""
         for name in (_COPY, f"{_COPY}.lock"):
             with contextlib.suppress(FileNotFoundError):
                 work.remove(name)
@@ -133,7 +134,7 @@ class Staging:
                 file.write(data)
 
     def _publish(self, work: beneath.Folder, before: object) -> None:
-        """Put the copy in the index's place, as git itself does: under the index's lock."""
+        """Replace the index by the copy while holding the index's lock, as git itself does."""
         with beneath.opened(self._disk.root, GIT) as folder:
             os.close(work.open(_PUBLISHING, os.O_WRONLY | os.O_CREAT))
             try:
@@ -141,18 +142,18 @@ class Staging:
             except FileExistsError as error:
                 work.remove(_PUBLISHING)
                 raise Refusal(
-                    Code.GIT_ERROR, "another git holds the lock of the index (index.lock)"
+                    Code.GIT_ERROR, "another git process holds the lock of the index (index.lock)"
                 ) from error
             try:
                 if self._stamp() != before:
-                    raise Refusal(Code.GIT_ERROR, "another git has just changed the index")
+                    raise Refusal(Code.GIT_ERROR, "another git process has just changed the index")
                 work.move(_COPY, folder, _INDEX.rpartition("/")[2])
             finally:
                 folder.remove(_INDEX_LOCK)
                 work.remove(_PUBLISHING)
 
     def _remove_left_lock(self, work: beneath.Folder) -> None:
-        """Remove the index's lock if one of us was killed while it held it."""
+        """Remove the index's lock if a process of ours was killed while it held the lock."""
         if self._disk.status(f"{WORK}/{_PUBLISHING}") is None:
             return
         with beneath.opened(self._disk.root, GIT) as folder:
@@ -165,11 +166,11 @@ class Staging:
         return status and (status.st_mtime_ns, status.st_size, status.st_ino)
 
     def _news(self, commit: str) -> list[bytes]:
-        """What the index has to take over, as git reads it: mode, content and path.
+        """Return the entries to update in the index, as `git update-index` reads them.
 
-        Since the commit that we noted last, that is what has changed. What we know nothing of is
-        compared with the files: where the index has neither what is committed nor what is there,
-        somebody has staged it.
+        If the commit of the last update is known, these are the files that differ from it. If not,
+        these are the files that differ from the index and are on the disk as they are committed:
+        any other file may have been staged by a person.
         """
         last = files_of(self._repository, commit)
         if self._known:
@@ -193,18 +194,18 @@ class Staging:
         return (id_of(data) if data is not None else "") == last.get(path, ("", ""))[1]
 
     def _indexed(self) -> dict[str, tuple[str, str]]:
-        said = self._run_git("ls-files", "--stage", "-z")
-        if said.status:
-            raise failure("ls-files", said)
+        result = self._run_git("ls-files", "--stage", "-z")
+        if result.status:
+            raise failure("ls-files", result)
         found = {}
-        for line in said.output.split(b"\0"):
+        for line in result.output.split(b"\0"):
             if line:
                 facts, _, path = line.partition(b"\t")
                 mode, name, _ = facts.decode("ascii").split(" ")
                 found[os.fsdecode(path)] = (mode, name)
         return found
 
-    def _run_git(self, *arguments: str, given: bytes = b"") -> Said:
+    def _run_git(self, *arguments: str, given: bytes = b"") -> GitResult:
         index = str(self._disk.root / WORK / _COPY)
         return self._repository.run(
             *arguments, given=given, environment={**git.without_settings(), "GIT_INDEX_FILE": index}

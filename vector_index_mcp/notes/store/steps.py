@@ -1,4 +1,4 @@
-"""What the steps of a change are made of: single files and folders of a store."""
+"""The file operations that the steps of a change consist of."""
 
 import contextlib
 import errno
@@ -14,21 +14,21 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 
 
 def parted(path: str) -> tuple[str, str]:
-    """The folder a path lies in, and its name there."""
+    """Split a path into its folder and its name."""
     above, _, name = path.rpartition("/")
     return above, name
 
 
 def token(ending: str) -> str:
-    """A name that nobody else has."""
+    """Return a random, unused name with `ending`."""
     return secrets.token_hex(_TOKEN_BYTES) + ending
 
 
 def mode_of(folder: beneath.Folder, name: str) -> int | None:
-    """The permissions of a file; None if there is none.
+    """Return a file's permission bits; None if there is no file.
 
     Raises:
-        OSError: If something else has that name.
+        OSError: If the name is that of a folder, a link or another special file.
     """
     try:
         status = folder.status(name)
@@ -40,7 +40,7 @@ def mode_of(folder: beneath.Folder, name: str) -> int | None:
 
 
 def write(folder: beneath.Folder, name: str, data: bytes, mode: int) -> None:
-    """Make a file that the disk has when this returns."""
+    """Create a file; its content is on the disk (fsync) when this returns."""
     with os.fdopen(folder.open(name, _NEW, mode), "wb") as file:
         file.write(data)
         file.flush()
@@ -48,7 +48,7 @@ def write(folder: beneath.Folder, name: str, data: bytes, mode: int) -> None:
 
 
 def remove(work: beneath.Folder, name: str) -> None:
-    """Remove what we made in our own folder."""
+    """Remove a file or folder from the work folder, ignoring errors."""
     with contextlib.suppress(OSError):
         if stat.S_ISDIR(work.status(name).st_mode):
             shutil.rmtree(name if work.at is not None else work.path / name, dir_fd=work.at)

@@ -1,7 +1,7 @@
-"""Packs what many commits have left as single files, so that git stays quick.
+"""Packs the loose objects of many commits into one file, so that git stays fast.
 
-Never `git gc`: that also deletes what no reference leads to, and what somebody has staged or
-thrown away is theirs. Packing deletes only what the new pack holds.
+It never runs `git gc`, which also deletes unreachable objects: those may be a person's staged or
+dropped work. Repacking deletes only objects that the new pack contains.
 """
 
 import logging
@@ -11,22 +11,22 @@ from vector_index_mcp.notes.store.repository import Repository, failure
 
 _log = logging.getLogger(__name__)
 
-# A 256th of the 6,700 single objects at which git packs by itself (gc.auto); a write makes six.
+# git itself packs at 6,700 loose objects (gc.auto), in 256 folders. A write makes six objects.
 _MOST_IN_A_FOLDER = 27
 _SAMPLE = f"{GIT}/objects/17"
 _SECONDS = 600.0
 
 
 def tidy(disk: Disk, repository: Repository) -> bool:
-    """Pack single objects if there are too many; whether there were.
+    """Pack loose objects if there are too many; return whether there were.
 
     Raises:
-        Refusal: If git cannot.
+        Refusal: If git cannot pack them.
     """
     if len(disk.entries(_SAMPLE)) <= _MOST_IN_A_FOLDER:
         return False
-    said = repository.run("repack", "-d", "-l", "-q", "--geometric=2", seconds=_SECONDS)
-    if said.status:
-        raise failure("repack", said)
+    result = repository.run("repack", "-d", "-l", "-q", "--geometric=2", seconds=_SECONDS)
+    if result.status:
+        raise failure("repack", result)
     _log.info("packed the objects of %s", disk.root)
     return True

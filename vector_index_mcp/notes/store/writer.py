@@ -1,9 +1,10 @@
-"""The one who writes: changes of the disk and commits of them, one after another.
+"""The store's only writer: it changes the files and commits each change.
 
-Changes come from many and are made by one thread, under a lock that dies with the process, so that
-other processes take turns. What waits meanwhile is committed together: each change is a commit of
-its own, and one process of git writes them all. First the disk has it, then the history; a change
-that the history does not take is undone, so that an error always means that nothing has changed.
+Requests come from many threads; one thread serves them in order. It holds a lock file, so that
+other processes take turns; the system frees the lock if the process dies. Changes that wait at the
+same time are written in one batch: each is a commit of its own, and one git process makes them all.
+A change goes to the disk first and into the history second. If git cannot commit it, the files are
+restored, so that an error always means that nothing has changed.
 """
 
 import asyncio
@@ -27,28 +28,28 @@ from vector_index_mcp.notes.store.opening import Opening
 from vector_index_mcp.notes.store.repository import Repository
 
 _LOCK = "lock"
-_OTHERS_SECONDS = 60.0  # how long we wait for other processes
+_OTHERS_SECONDS = 60.0  # how long to wait for another process's lock
 _MOST_AT_ONCE = 64
-_TRIES = 3  # to commit, when somebody else moves the branch meanwhile
+_TRIES = 3  # attempts to commit if somebody else moves the branch meanwhile
 _Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a call wants."""
+    """A change to make, and its commit message."""
 
     change: Change
     message: str
-    """Of the commit."""
     result: Any = None
+    """The result of the future that `Writer.ask` returns."""
 
 
 Planned = Callable[[], Plan]
-"""Makes the plan of what the disk says in the very moment in which nobody else changes it."""
+"""Reads the disk and returns a plan. Called while no other change is under way."""
 
 
 @dataclass(slots=True)
-class _Wish:
+class _Request:
     planned: Planned
     future: "Future[Any]" = field(default_factory=Future)
 
@@ -61,25 +62,25 @@ class _Work:
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """A change that the disk has and the history has not."""
+    """A change that is on the disk, and not committed yet."""
 
-    wish: _Wish
+    request: _Request
     plan: Plan
     applied: Applied
 
 
 class Writer:
-    """Writes one store. Constructing it does nothing yet."""
+    """Writes one store. The constructor starts nothing."""
 
     def __init__(
         self, disk: Disk, repository: Repository, on_commit: Callable[[], None] = lambda: None
     ) -> None:
-        """Make one.
+        """Set up the writer.
 
         Args:
-            disk: The store's.
-            repository: The store's.
-            on_commit: Called in the writer's thread when the branch has moved.
+            disk: The store's files.
+            repository: The store's repository.
+            on_commit: Called in the writer's thread after each move of the branch.
         """
         self.disk = disk
         self.repository = repository
@@ -87,31 +88,34 @@ class Writer:
         self.by_hand = ByHand(disk)
         self.on_commit = on_commit
         self._opening = Opening(disk, repository)
-        self._asked: queue.SimpleQueue[_Wish | _Work | None] = queue.SimpleQueue()
+        self._asked: queue.SimpleQueue[_Request | _Work | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
 
     # -- from any thread -------------------------------------------------------------------
 
     def start(self) -> None:
-        """Begin to work."""
+        """Start the thread."""
         self._thread = threading.Thread(target=self._run, name="notes writer", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """End what has been asked for, then stop."""
+        """Serve all requests made so far, then stop the thread."""
         self._asked.put(None)
         if self._thread is not None:
             self._thread.join()
         self._opening.close()
 
     def ask(self, planned: Planned) -> "Future[Any]":
-        """Have a change made and committed; what comes is the result of its plan, or a Refusal."""
-        wish = _Wish(planned)
-        self._asked.put(wish)
-        return wish.future
+        """Request a change and its commit.
+
+        The future's result is that of the plan; its exception is a Refusal, mostly.
+        """
+        request = _Request(planned)
+        self._asked.put(request)
+        return request.future
 
     def alone(self, do: Callable[[], _Result]) -> "Future[_Result]":
-        """Have `do` called while nobody else changes the store, which is open and free then."""
+        """Request a call of `do` while nothing else changes the store, which is open by then."""
         work = _Work(do)
         self._asked.put(work)
         return work.future
@@ -128,26 +132,27 @@ class Writer:
             is_wanted = None not in asked
             self._serve([each for each in asked if each is not None])
 
-    def _serve(self, asked: "list[_Wish | _Work]") -> None:
-        """Do what is asked for, in order; wishes in a row together."""
+    def _serve(self, asked: "list[_Request | _Work]") -> None:
+        """Serve requests and work in order; consecutive requests form one batch."""
         while asked:
             count = next((n for n, each in enumerate(asked) if isinstance(each, _Work)), None)
-            wishes = [each for each in asked[:count] if isinstance(each, _Wish)]
+            requests = [each for each in asked[:count] if isinstance(each, _Request)]
             work = asked[count] if count is not None else None
             asked = asked[count + 1 :] if count is not None else []
-            if wishes:
-                self._guarded([wish.future for wish in wishes], partial(self._make, wishes))
+            if requests:
+                futures = [request.future for request in requests]
+                self._guarded(futures, partial(self._make, requests))
             if isinstance(work, _Work):
                 self._guarded([work.future], partial(_do, work))
 
     def _guarded(self, futures: "list[Future[Any]]", do: Callable[[], None]) -> None:
-        """Do something under the lock; whoever waits for it learns why it failed."""
+        """Call `do` under the lock, with the store open; a failure goes to the futures."""
         try:
             with self._locked():
                 self._opening.ensure(self.tree, self.by_hand)
                 with self._opening.changing():
                     do()
-        except Exception as error:  # noqa: BLE001 - whoever asked is told, and the next one served
+        except Exception as error:  # noqa: BLE001 - it goes to the futures; the thread goes on
             for future in futures:
                 if not future.done():
                     future.set_exception(error)
@@ -164,23 +169,24 @@ class Writer:
             except filelock.Timeout as error:
                 raise Refusal(
                     Code.FILE_SYSTEM_ERROR,
-                    f"another process has been writing for {_OTHERS_SECONDS:.0f} s; try again",
+                    f"another process has been writing to the notes for {_OTHERS_SECONDS:.0f} s; "
+                    "try again",
                 ) from error
         try:
             yield
         finally:
             lock.release()
 
-    def _make(self, wishes: list[_Wish]) -> None:
+    def _make(self, requests: list[_Request]) -> None:
         made: list[_Made] = []
         commits: list[Commit] = []
-        for wish in wishes:
+        for request in requests:
             try:
-                plan = wish.planned()
+                plan = request.planned()
                 new = self._commits_of(plan)
-                made.append(_Made(wish, plan, self.disk.apply(plan.change)))
-            except Exception as error:  # noqa: BLE001 - the others' changes are made all the same
-                wish.future.set_exception(error)
+                made.append(_Made(request, plan, self.disk.apply(plan.change)))
+            except Exception as error:  # noqa: BLE001 - the other requests are served all the same
+                request.future.set_exception(error)
                 continue
             commits += new
             self.tree.note(self.tree.commit, new)
@@ -190,19 +196,19 @@ class Writer:
     def _keep(self, made: list[_Made], commits: list[Commit]) -> None:
         try:
             self.commit(commits)
-        except Exception as error:  # noqa: BLE001 - all who wait are told
+        except Exception as error:  # noqa: BLE001 - it goes to the futures
             for each in reversed(made):
                 each.applied.undo()
-            self.tree.commit = ""  # of which we know nothing any more
+            self.tree.commit = ""  # its files now include changes that were undone: read it again
             for each in made:
-                each.wish.future.set_exception(error)
+                each.request.future.set_exception(error)
             return
         for each in made:
             each.applied.finish()
-            each.wish.future.set_result(each.plan.result)
+            each.request.future.set_result(each.plan.result)
 
     def _commits_of(self, plan: Plan) -> list[Commit]:
-        """The commit of a plan, behind one of what people have changed there."""
+        """Return the plan's commit, and before it a commit of edits made by hand to these files."""
         files: dict[str, bytes | None] = {}
         for path in plan.change.drops:
             if self.disk.is_folder(path):
@@ -217,21 +223,21 @@ class Writer:
             return [commit]
         return [Commit(about_by_hand(theirs), theirs, self._opening.author), commit]
 
-    # -- for what is done alone ------------------------------------------------------------
+    # -- for work requested with `alone` ---------------------------------------------------
 
     def take_over_by_hand(
         self,
         paths: Iterable[str] | None = None,
         about: Callable[[Collection[str]], str] = about_by_hand,
     ) -> int:
-        """Commit what people have changed, as theirs; how many files that are.
+        """Commit edits made by hand, with their author; return the number of changed files.
 
         Args:
-            paths: Where to look; None for everywhere.
-            about: Words the commit's message, told which files.
+            paths: The files to look at; None for all.
+            about: Returns the commit's message for the changed files.
 
         Raises:
-            Refusal: If the history does not take it.
+            Refusal: If git cannot commit them.
         """
         files = self.by_hand.changed(self.tree, paths)
         if files:
@@ -239,10 +245,10 @@ class Writer:
         return len(files)
 
     def commit(self, commits: list[Commit]) -> str:
-        """Have the history take `commits`; the name of the last.
+        """Add `commits` to the branch; return the id of the last one.
 
         Raises:
-            Refusal: If it does not.
+            Refusal: If git cannot write them.
         """
         branch = self.repository.branch()
         for left in reversed(range(_TRIES)):
@@ -262,13 +268,14 @@ class Writer:
 
 
 async def awaited(future: "Future[_Result]") -> _Result:
-    """What a thread gives; whoever waits may go, the thread ends what it has begun."""
+    """Wait for a thread's result. If the wait is cancelled, the thread still finishes its work."""
     waited = asyncio.wrap_future(future)
-    waited.add_done_callback(_seen)  # an error that nobody waits for any more is none
+    waited.add_done_callback(_retrieved)
     return await asyncio.shield(waited)
 
 
-def _seen(waited: "asyncio.Future[Any]") -> None:
+def _retrieved(waited: "asyncio.Future[Any]") -> None:
+    """Fetch the exception: asyncio logs one that nobody has fetched, as after a cancelled wait."""
     if not waited.cancelled():
         waited.exception()
 

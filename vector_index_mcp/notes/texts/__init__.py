@@ -1,8 +1,8 @@
-"""What the files of a project say, and what may be done to what they say.
+"""Parses the files of a project, and computes their new contents after a change.
 
     reading ── knowledge, sections ── parts, matter    documents and main instructions
     projects ── slugs                                  which project has which folder
-    todos                                              lists and their tasks
+    todos                                              to-do lists and their tasks
 
-Must not know git, nor who asks.
+Must not know git, nor the caller.
 """

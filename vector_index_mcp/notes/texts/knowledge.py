@@ -1,6 +1,6 @@
-"""A knowledge document, and what may be done to its chapters. Pure.
+"""Parses a knowledge document, and changes its chapters. Pure.
 
-A document is front matter, an introduction, and chapters under headings of level two.
+A document has front matter, an introduction, and chapters under headings of level two.
 """
 
 from collections.abc import Sequence
@@ -19,33 +19,34 @@ _KIND = "Chapter"
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A document as it is read; its pieces, joined, are its text."""
+    """A parsed document; its pieces, joined, are exactly its text."""
 
     name: str
-    """Of the file."""
+    """The file's name."""
     front: str
+    """The front matter with its rules; empty if there is none."""
     parts: Parts
 
     @property
     def text(self) -> str:
-        """The file's, to the letter."""
+        """The exact text of the file."""
         return self.front + self.parts.text
 
     @property
     def metadata(self) -> matter.Metadata:
-        """What it says of itself; its title is at least the name of its file."""
+        """The metadata; a missing title is taken from the first heading, or the file's name."""
         found = matter.metadata(self.front)
         title = found.title or _heading(self.introduction) or PurePosixPath(self.name).stem
         return matter.Metadata(title, found.keywords, found.created, found.updated)
 
     @property
     def introduction(self) -> str:
-        """Before the first chapter, without blank lines around it."""
+        """The text before the first chapter, without surrounding blank lines."""
         return self.parts.head.strip()
 
 
 def document(name: str, text: str) -> Document:
-    """The document in the file `name`."""
+    """Parse the text of the file `name`."""
     front, rest = matter.parted(text)
     return Document(name, front, parts.split(rest))
 
@@ -56,12 +57,12 @@ def _heading(introduction: str) -> str:
 
 
 def first_line(part: Part) -> str:
-    """What a chapter is about, as a whole document lists its chapters."""
+    """Return a chapter's first line, as the answer with a whole document summarizes chapters."""
     return part.content.partition("\n")[0].rstrip()[:_LONGEST_SUMMARY_CHARS] + _MORE
 
 
 def summary(part: Part) -> str:
-    """What a chapter is about, as it is listed by itself."""
+    """Return a chapter's first paragraph, cut if it is long, as lists of chapters show it."""
     whole = part.paragraph
     return whole if len(whole) <= _LONGEST_SUMMARY_CHARS else whole[:_LONGEST_SUMMARY_CHARS] + _MORE
 
@@ -72,16 +73,16 @@ def summary(part: Part) -> str:
 def created(
     title: str, introduction: str, keywords: Sequence[str], chapters: Sequence[tuple[str, str]]
 ) -> str:
-    """The text of a new document.
+    """Return the text of a new document.
 
     Args:
-        title: Of the document.
-        introduction: What stands before the chapters.
-        keywords: Words to find it by.
-        chapters: Titles and contents, in order.
+        title: The document's title.
+        introduction: The text before the chapters.
+        keywords: Words that help to find the document.
+        chapters: Title and content of each chapter, in order.
 
     Raises:
-        Refusal: If chapters have the same title, or one of them would hide another.
+        Refusal: If two chapters have the same title, or an open code block would hide a chapter.
     """
     moment = matter.now()
     front = matter.written(matter.Metadata(_line(title), tuple(keywords), moment, moment))
@@ -92,7 +93,7 @@ def created(
         content = parts.without_heading(name, given)
         if name.strip() in wanted:
             raise Refusal(
-                Code.INVALID_INPUT, f'Chapter "{name}" is there twice', chapter_title=name
+                Code.INVALID_INPUT, f'Chapter "{name}" is given twice', chapter_title=name
             )
         wanted.append(_line(name).strip())
         inner += parts.titles_in(content)
@@ -102,10 +103,10 @@ def created(
 
 
 def updated(found: Document, title: str, content: str) -> str:
-    """The text of a document with other content in a chapter.
+    """Return the document's text with new content in a chapter.
 
     Raises:
-        Refusal: If there is no such chapter, or others would be hidden.
+        Refusal: If there is no such chapter, or an open code block would hide another one.
     """
     content = parts.without_heading(title, content)
     new = parts.replaced(found.parts, _number(found, title), content)
@@ -113,7 +114,7 @@ def updated(found: Document, title: str, content: str) -> str:
 
 
 def without(found: Document, title: str) -> str:
-    """The text of a document without a chapter.
+    """Return the document's text without a chapter.
 
     Raises:
         Refusal: If there is no such chapter.
@@ -125,17 +126,18 @@ def without(found: Document, title: str) -> str:
 def extended(
     found: Document, title: str, content: str, position: str, reference: str | None
 ) -> str:
-    """The text of a document with one more chapter.
+    """Return the document's text with one more chapter.
 
     Args:
         found: The document.
-        title: Of the new chapter.
-        content: Of it.
+        title: The new chapter's title.
+        content: The new chapter's content.
         position: `before` or `after` the reference, or `end`.
-        reference: The title of a chapter.
+        reference: The title of an existing chapter; needed unless `position` is `end`.
 
     Raises:
-        Refusal: If there is such a chapter, or no such reference, or others would be hidden.
+        Refusal: If the chapter exists already, the reference does not, or an open code block would
+            hide a chapter.
     """
     if found.parts.find(_line(title)) is not None:
         raise Refusal(
@@ -179,7 +181,7 @@ def _number(found: Document, title: str) -> int:
 
 
 def chapter_not_found(found: Document, title: str) -> Refusal:
-    """Says that a document has no chapter of that title."""
+    """Return the Refusal that a document has no chapter with that title."""
     return Refusal(
         Code.CHAPTER_NOT_FOUND,
         f'Chapter "{title}" not found in {found.name}',
@@ -196,32 +198,32 @@ def _changed(found: Document, new: Parts, titles: Sequence[str], gone: int | Non
     if matter.parted(front + new.text)[0].rstrip("\r\n") != front.rstrip("\r\n"):
         raise Refusal(
             Code.INVALID_CONTENT,
-            "the rule (---) at the top of the document and one in the new content would make "
-            "front matter of what stands between them; use *** for a rule",
+            "the document begins with a rule (---), and the text up to a rule in the new content "
+            "would become front matter; use *** for a rule",
         )
     return front + new.text
 
 
 def check_nothing_is_hidden(titles: Sequence[str], new: Parts, kind: str) -> None:
-    """Refuse a change that makes a heading part of a block of code.
+    """Refuse a change that would make a heading part of a fenced code block.
 
     Raises:
-        Refusal: If one of `titles` is no part of `new`.
+        Refusal: If one of `titles` is missing from `new`.
     """
     if hidden := parts.swallowed(titles, new):
         raise Refusal(
             Code.INVALID_CONTENT,
-            f'{kind} "{hidden}" would become part of a block of code: a fence (``` or ~~~) before '
-            "it is never closed; close it",
+            f'{kind} "{hidden}" would become part of a code block: a fence (``` or ~~~) before it '
+            "is never closed; close it",
         )
 
 
 def _line(title: str) -> str:
-    """A title that can stand in a heading.
+    """Return `title` if it can be a heading.
 
     Raises:
-        Refusal: If it cannot.
+        Refusal: If it is blank, or has more than one line.
     """
     if not title.strip() or len(title.splitlines()) > 1 or "\n" in title or "\r" in title:
-        raise Refusal(Code.INVALID_INPUT, "A title is one line that says something", title=title)
+        raise Refusal(Code.INVALID_INPUT, "A title must be one line that is not blank", title=title)
     return title

@@ -1,7 +1,7 @@
-"""What a document says of itself at its top: title, keywords, and when it was written. Pure.
+"""A document's front matter: title, keywords, and the times of writing. Pure.
 
-It is read with patience, since people write it, too. Only single lines of it are ever changed, so
-that keys and comments of theirs stay as they are.
+Parsing is tolerant, because people write front matter, too. Only single lines are ever changed, so
+that people's own keys and comments stay as they are.
 """
 
 import json
@@ -14,16 +14,16 @@ from vector_index_mcp.engine.prose import front_matter
 
 _RULE = "---"
 _BOM = "\ufeff"
-# Plain in YAML, and no number, date or word that means something else there.
+# Needs no quotes in YAML, where it means neither a number nor a date.
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_-]*(?: [A-Za-z0-9_-]+)*")
-_UNPRINTABLE = re.compile("[\x7f-\x9f\ufeff\u2028\u2029]")  # in YAML; JSON escapes the others
+_UNPRINTABLE = re.compile("[\x7f-\x9f\ufeff\u2028\u2029]")  # in YAML; json.dumps escapes the rest
 _NOT_TEXT = frozenset("true false yes no on off y n null".split())
 _UPDATED = re.compile(r"updated[ \t]*:[^\n]*")
 
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """What is said at the top of a document; empty where nothing is."""
+    """The front matter of a document; a field is empty if the document does not have it."""
 
     title: str
     keywords: tuple[str, ...]
@@ -32,7 +32,7 @@ class Metadata:
 
 
 def parted(text: str) -> tuple[str, str]:
-    """The front matter with its rules, empty if there is none, and the text below it."""
+    """Split a text into its front matter with both rules (empty if it has none), and the rest."""
     lines = text.removeprefix(_BOM).split("\n")
     _, first = front_matter.split([line.removesuffix("\r") for line in lines[: _most_lines(lines)]])
     if first and text.startswith(_BOM):  # as some editors begin a file
@@ -42,12 +42,12 @@ def parted(text: str) -> tuple[str, str]:
 
 
 def _most_lines(lines: Sequence[str]) -> int:
-    """How many lines are looked at: none, unless a rule stands at the top."""
+    """Return how many lines to search for front matter: none unless the first is a rule."""
     return 1_001 if lines[0].rstrip() == _RULE else 0
 
 
 def metadata(front: str) -> Metadata:
-    """What `front`, as `parted` gives it, says."""
+    """Parse `front`, which `parted` has returned."""
     values = _values(front)
     keywords = values.get("keywords", [])
     return Metadata(
@@ -63,7 +63,7 @@ def _values(front: str) -> Mapping[str, front_matter.Value]:
 
 
 def written(data: Metadata) -> str:
-    """`data` as front matter."""
+    """Return `data` as front matter."""
     keywords = ", ".join(map(_scalar, data.keywords))
     return (
         f"{_RULE}\ntitle: {_scalar(data.title)}\nkeywords: [{keywords}]\n"
@@ -72,12 +72,12 @@ def written(data: Metadata) -> str:
 
 
 def is_true(front: str, key: str) -> bool:
-    """Whether `front` says that `key` is so."""
+    """Return whether `key` is true in `front`."""
     return _values(front).get(key) in {"true", "True", "TRUE"}
 
 
 def with_line(front: str, line: str) -> str:
-    """`front` with one more line at its end; made if it is empty."""
+    """Return `front` with one more line at its end; new front matter if it is empty."""
     if not front:
         return f"{_RULE}\n{line}\n{_RULE}\n"
     lines = front.split("\n")
@@ -86,7 +86,7 @@ def with_line(front: str, line: str) -> str:
 
 
 def touched(front: str, moment: str) -> str:
-    """`front` as that of a document that was changed at `moment`; empty if it is."""
+    """Return `front` with `moment` as the time of the last change; if empty, it stays empty."""
     lines = front.split("\n")
     for number, line in enumerate(lines):
         if _UPDATED.match(line):
@@ -97,12 +97,12 @@ def touched(front: str, moment: str) -> str:
 
 
 def now() -> str:
-    """This moment as JavaScript writes it."""
+    """Return the current time in the format of `iso`."""
     return iso(datetime.now(UTC))
 
 
 def iso(moment: datetime) -> str:
-    """A moment as JavaScript writes it: to the millisecond, in UTC."""
+    """Return a time as JavaScript's `toISOString` writes it: in UTC, with milliseconds."""
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 

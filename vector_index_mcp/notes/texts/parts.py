@@ -1,8 +1,8 @@
-"""A Markdown text as its head and the parts under its headings of level two. Pure.
+"""Splits a Markdown text into its head and the parts under its headings of level two. Pure.
 
 A document's chapters and the sections of a project's main text are such parts. Splitting loses
-nothing: the pieces, joined, are the text to the letter. What a change leaves alone keeps every
-character, and what looks like a heading between the fences of a block of code is none.
+nothing: the pieces, joined, are exactly the text. A change keeps every character of the other
+parts. A line inside a fenced code block is never taken for a heading.
 """
 
 import re
@@ -20,58 +20,58 @@ _BETWEEN = "\n\n"  # a blank line
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A heading and what stands below it, up to the next one."""
+    """A heading and the text below it, up to the next heading of level two."""
 
     title: str
-    """Without its mark and blanks around it."""
+    """The heading's text, without `##` and surrounding blanks."""
     line: str
-    """The heading's line, with its end."""
+    """The heading's line, with its line end."""
     body: str
-    """Below the heading, to the letter."""
+    """The exact text below the heading."""
 
     @property
     def text(self) -> str:
-        """All of it, to the letter."""
+        """The exact text, with the heading."""
         return self.line + self.body
 
     @property
     def content(self) -> str:
-        """What it says, without blank lines around it."""
+        """The text below the heading, without surrounding blank lines."""
         return self.body.strip()
 
     @property
     def paragraph(self) -> str:
-        """Its first paragraph, on one line."""
+        """The first paragraph, on one line."""
         lines = takewhile(str.strip, self.content.split("\n"))
         return " ".join(" ".join(lines).split())
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """A text in pieces."""
+    """A text that was split."""
 
     head: str
-    """Before the first heading."""
+    """The text before the first heading."""
     parts: tuple[Part, ...]
 
     @property
     def text(self) -> str:
-        """The text, to the letter."""
+        """The exact text."""
         return self.head + "".join(part.text for part in self.parts)
 
     @property
     def titles(self) -> list[str]:
-        """Of the parts, in order."""
+        """The titles of the parts, in order."""
         return [part.title for part in self.parts]
 
     def find(self, title: str) -> int | None:
-        """The number of the first part of that title, 0-based; None if there is none."""
+        """Return the index, from 0, of the first part with that title; None if there is none."""
         title = title.strip()
         return next((n for n, part in enumerate(self.parts) if part.title == title), None)
 
 
 def split(text: str) -> Parts:
-    """The pieces of `text`."""
+    """Split `text`."""
     lines = text.split("\n")
     code: set[int] = set()
     if "```" in text or "~~~" in text:
@@ -98,19 +98,20 @@ def _part(title: str, text: str) -> Part:
 
 
 def titles_in(content: str) -> list[str]:
-    """The titles that `content` brings along: headings of level two become parts of their own."""
+    """Return the titles of the headings of level two in `content`, which become parts as well."""
     return split(content).titles
 
 
 def made(title: str, content: str) -> Part:
-    """A new part; it ends where its content does."""
+    """Return a new part, which ends exactly where `content` ends."""
     return Part(title.strip(), f"{_MARK}{title.strip()}\n", f"\n{content}")
 
 
 def without_heading(title: str, content: str) -> str:
-    """`content` without the heading that it is to stand under, which who has read it may give back.
+    """Return `content` without the heading `title` at its top, if it begins with that heading.
 
-    Only that heading at the top is taken off: another one begins a part of its own.
+    An agent that has read a part with its heading may write the heading back. Any other heading
+    stays, and begins a part of its own.
     """
     first, _, rest = content.lstrip("\r\n").partition("\n")
     found = _HEADING.fullmatch(first.rstrip())
@@ -118,26 +119,26 @@ def without_heading(title: str, content: str) -> str:
 
 
 def title_of(heading: str) -> str:
-    """The title in a heading's line."""
+    """Return the title in a heading's line."""
     return heading.strip().removeprefix("##").strip()
 
 
 def replaced(parts: Parts, number: int, content: str) -> Parts:
-    """`parts` with other content below the heading of one of them, whose line stays as it is."""
+    """Return `parts` with new content in the part `number`, whose heading stays as it is."""
     old, after = parts.parts[number], parts.parts[number + 1 :]
     line = old.line if old.line.endswith("\n") else f"{old.line}\n"
     return _composed(_before(parts, number), Part(old.title, line, f"\n{content}"), after)
 
 
 def inserted(parts: Parts, number: int, part: Part) -> Parts:
-    """`parts` with one more before the one with that number, or at the end."""
+    """Return `parts` with a new part before the part `number`, or at the end."""
     before, after = _before(parts, number), parts.parts[number:]
-    # A text that was empty begins with blank lines: so does the original program's.
+    # An empty text gets blank lines at its top, as in the original program.
     return _composed(_closed(before) if before or not after else "", part, after)
 
 
 def removed(parts: Parts, number: int) -> Parts:
-    """`parts` without one of them; one blank line stays where it stood."""
+    """Return `parts` without the part `number`; one blank line stays in its place."""
     before, after = _before(parts, number), parts.parts[number + 1 :]
     if before.strip():
         before = _closed(before) if after else f"{_without_end(before)}\n"
@@ -145,9 +146,9 @@ def removed(parts: Parts, number: int) -> Parts:
 
 
 def swallowed(titles: Sequence[str], parts: Parts) -> str:
-    """The first of `titles` that is no part of a text any more; empty if all of them are.
+    """Return the first of `titles` that `parts` lacks; empty if it has them all.
 
-    That happens to what stands behind a block of code that is never closed.
+    A heading is lost if it comes after a fenced code block that is never closed.
     """
     found = Counter(parts.titles)
     found.subtract(titles)
@@ -168,7 +169,7 @@ def _text_of(parts: Sequence[Part]) -> str:
 
 
 def _closed(text: str) -> str:
-    """`text` such that a heading may follow after one blank line."""
+    """Return `text` with exactly one blank line at its end, so that a heading may follow."""
     return f"{_without_end(text)}{_BETWEEN}"
 
 

@@ -1,7 +1,8 @@
-"""Which projects there are, and in which folder of the store each lies.
+"""Knows which projects a store has, and in which folder each lies.
 
-`index.json` says it; a folder that it does not name is a project of its own name. So what a person
-copies into the store is there, and a creation that a kill has cut off is taken up again.
+`index.json` maps projects to folders. A folder that it does not name counts as a project with the
+folder's name. So a folder that a person copies into the store is a project at once, and so is one
+whose creation a kill has interrupted.
 """
 
 import difflib
@@ -19,7 +20,7 @@ from vector_index_mcp.notes.texts.slugs import slug
 _UNUSABLE = frozenset({"", ".", ".."})
 _LONGEST_NAME_BYTES = 255
 _MOST_SIMILAR, _SIMILARITY = 3, 0.8  # of all letters and digits: "tide-pools" is like "Tidepool"
-_MOST_COMPARED = 200  # characters, and projects
+_MOST_COMPARED = 200  # characters of a name, and projects
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,43 +29,43 @@ class Project:
 
     id: str
     folder: str
-    """Below the store's."""
+    """The project's folder; this and all other paths are relative to the store's folder."""
 
     @property
     def main(self) -> str:
-        """The file of its instructions."""
+        """The path of the main instructions."""
         return f"{self.folder}/main.md"
 
     @property
     def knowledge(self) -> str:
-        """The folder of its documents."""
+        """The folder of the documents."""
         return f"{self.folder}/knowledge"
 
     @property
     def todos(self) -> str:
-        """The folder of its to-do lists."""
+        """The folder of the to-do lists."""
         return f"{self.folder}/TODO"
 
     def document(self, name: str) -> str:
-        """The file of a document."""
+        """Return the path of a document."""
         return f"{self.knowledge}/{name}"
 
 
 class Mapping:
-    """What `index.json` says, as it is now."""
+    """The mapping of projects to folders, from `index.json`."""
 
     def __init__(self, disk: Disk) -> None:
-        """Read it.
+        """Read `index.json`.
 
         Raises:
             Refusal: If the file cannot be opened.
         """
         self._disk = disk
         self.problem = ""
-        """Why it cannot be understood; empty if it can."""
+        """Why `index.json` cannot be parsed; empty if it can."""
         self._all: dict[str, object] = {}
         self.entries: dict[str, str] = {}
-        """Names of folders by project."""
+        """The folder's name by project id; empty if the entry is no text."""
         try:
             text = disk.read_text(INDEX)
             self._understand({} if text is None else json.loads(text))
@@ -78,17 +79,17 @@ class Mapping:
     def _understand(self, found: object) -> None:
         projects = found.get("projects", {}) if isinstance(found, dict) else None
         if not isinstance(found, dict) or not isinstance(projects, dict):
-            raise ValueError('it is no object with "projects"')
+            raise ValueError('it is no JSON object with "projects"')
         self._all = found
         self.entries = {k: v if isinstance(v, str) else "" for k, v in projects.items()}
 
     @property
     def unusable(self) -> list[str]:
-        """Projects whose entry names no folder that could be in the store."""
+        """The projects whose entry is not a valid folder name."""
         return [project for project, name in self.entries.items() if not _is_usable(name)]
 
     def folders(self) -> list[str]:
-        """The names of all folders of projects.
+        """Return the names of all project folders.
 
         Raises:
             Refusal: If they cannot be listed.
@@ -100,25 +101,25 @@ class Mapping:
         ]
 
     def find(self, project: str) -> Project | None:
-        """The project called `project`; None if there is none.
+        """Return the project called `project`; None if there is none.
 
         Raises:
-            Refusal: If it is named in a way that cannot be followed.
+            Refusal: If its entry in `index.json` is not a valid folder name.
         """
         name = self.entries.get(project)
         if name is not None:
             if not _is_usable(name):
                 raise Refusal(
                     Code.INVALID_PROJECT_ID,
-                    f"{INDEX} gives project {project} the folder {name!r}, which is no name of a "
-                    "folder; correct it",
+                    f"{INDEX} gives project {project} the folder {name!r}, which is not a valid "
+                    "folder name; correct it",
                     project_id=project,
                 )
             return Project(project, f"{PROJECTS}/{name}")
         taken = set(self.entries.values())
         for name in (project, slug(project)):
             if name not in taken and self._is_there(name):
-                # Nobody knows whose it is when the file cannot be read and others have that slug.
+                # Without a readable `index.json`, several folders with this slug are ambiguous.
                 if self.problem and name != project and self._has_others(name):
                     return None
                 return Project(project, f"{PROJECTS}/{name}")
@@ -135,7 +136,7 @@ class Mapping:
         return _is_usable(name) and self._disk.is_folder(f"{PROJECTS}/{name}")
 
     def all(self) -> Iterator[Project]:
-        """All projects, those that `index.json` names first.
+        """Yield all projects; those that `index.json` names come first.
 
         Raises:
             Refusal: If they cannot be listed.
@@ -149,7 +150,7 @@ class Mapping:
                 yield Project(name, f"{PROJECTS}/{name}")
 
     def similar(self, project: str) -> list[str]:
-        """Projects with names that are easily taken for `project`, the most alike first.
+        """Return the ids of projects with names similar to `project`, most similar first.
 
         Raises:
             Refusal: If they cannot be listed.
@@ -161,10 +162,10 @@ class Mapping:
     # -- changes ---------------------------------------------------------------------------
 
     def with_project(self, project: str) -> tuple[Project, dict[str, bytes]]:
-        """A project, and what has to be written so that there is one.
+        """Return a project, and the files to write so that it exists.
 
         Raises:
-            Refusal: If it is new and cannot be entered.
+            Refusal: If it is new, and `index.json` cannot be read to enter it.
         """
         found = self.find(project)
         if found is not None and (project in self.entries or self.problem):
@@ -177,7 +178,7 @@ class Mapping:
         )
 
     def without_project(self, project: str) -> dict[str, bytes]:
-        """What has to be written so that `project` is named no more."""
+        """Return the files to write so that `index.json` no longer names `project`."""
         if project not in self.entries or self.problem:
             return {}
         return self._written({k: v for k, v in self.entries.items() if k != project})
@@ -197,7 +198,7 @@ class Mapping:
 
 
 def _is_usable(name: str) -> bool:
-    """Whether `name` can be that of a folder in the store, and leads nowhere else."""
+    """Return whether `name` is a valid folder name, and not a path to somewhere else."""
     return (
         name not in _UNUSABLE
         and not any(c in "/\\\0\n" for c in name)
@@ -210,10 +211,10 @@ def _plain(name: str) -> str:
 
 
 def existing(disk: Disk, project: str) -> Project:
-    """The project called `project`.
+    """Return the project called `project`.
 
     Raises:
-        Refusal: If there is none.
+        Refusal: If there is no such project.
     """
     projects = Mapping(disk)
     found = projects.find(project)

@@ -1,4 +1,4 @@
-"""Knowledge documents as they are now, kept in memory while their files stay as they are."""
+"""Reads knowledge documents, and caches each in memory until its file changes."""
 
 import stat
 import threading
@@ -17,7 +17,7 @@ from vector_index_mcp.notes.texts.knowledge import Document, document
 from vector_index_mcp.notes.texts.projects import Project
 
 _MOST_CHARS = 10_000_000
-"""Of the texts that are kept: half of what many agents write in a year, in 15 MB."""
+"""The most text in the cache: half of what many agents write in a year, in 15 MB of memory."""
 _ENDING = ".md"
 _REVISION_CHARS = 12
 _Stamp = tuple[int, int, int, int]
@@ -25,31 +25,31 @@ _Stamp = tuple[int, int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A document, and which text of it this is."""
+    """A document that was read, and the revision of its text."""
 
     document: Document
     metadata: matter.Metadata
-    """What the document says of itself; for times that it does not say, its file's."""
+    """The document's metadata; times that it lacks are those of its file."""
     revision: str
 
     @classmethod
     def of(cls, name: str, text: str, written: datetime) -> "Read":
-        """What the file `name` says, which was written at a moment."""
+        """Parse the text of the file `name`, which was last changed at `written`."""
         found = document(name, text)
-        said, moment = found.metadata, matter.iso(written)
+        own, moment = found.metadata, matter.iso(written)
         data = matter.Metadata(
-            said.title, said.keywords, said.created or moment, said.updated or moment
+            own.title, own.keywords, own.created or moment, own.updated or moment
         )
         return cls(found, data, revision_of(text.encode()))
 
 
 def revision_of(data: bytes) -> str:
-    """What names a text: the beginning of the name that git has for it."""
+    """Return the revision of a text: the first characters of the id that git gives to it."""
     return id_of(data)[:_REVISION_CHARS]
 
 
 class Shelf:
-    """The documents of one store. May be asked from several threads."""
+    """The documents of one store, with a cache. Safe for use from several threads."""
 
     def __init__(self, disk: Disk) -> None:
         self._disk = disk
@@ -58,7 +58,7 @@ class Shelf:
         self._lock = threading.Lock()
 
     def names(self, project: Project) -> list[str]:
-        """The files of the documents of a project, in order.
+        """Return the file names of a project's documents, sorted.
 
         Raises:
             Refusal: If they cannot be listed.
@@ -70,15 +70,15 @@ class Shelf:
         ]
 
     def document(self, project: Project, name: str, *, is_kept: bool = True) -> Read:
-        """A document.
+        """Read a document, from the cache if its file has not changed.
 
         Args:
-            project: Whose.
-            name: Of the file.
-            is_kept: Whether it is kept in memory also if others have to go for it.
+            project: The document's project.
+            name: The document's file name.
+            is_kept: Whether the document may push others out of the cache.
 
         Raises:
-            Refusal: If there is none, or it cannot be read.
+            Refusal: If there is no such document, or it cannot be read.
         """
         path = project.document(name)
         can_be = name.endswith(_ENDING) and not {"/", "\0"} & set(name)
@@ -102,17 +102,17 @@ class Shelf:
         return read
 
     def documents(self, project: Project) -> "Iterator[Read | Refusal]":
-        """All documents of a project; for one that cannot be read, why.
+        """Yield all documents of a project; for one that cannot be read, the Refusal.
 
         Raises:
             Refusal: If they cannot be listed.
         """
         for name in self.names(project):
             try:
-                # Whoever reads everything must not drive out what is read again and again.
+                # Reading all documents must not push frequently read ones out of the cache.
                 yield self.document(project, name, is_kept=False)
             except Refusal as refusal:
-                if refusal.code is not Code.DOCUMENT_NOT_FOUND:  # it has just been deleted
+                if refusal.code is not Code.DOCUMENT_NOT_FOUND:  # that one was just deleted
                     yield refusal
 
     def _keep(self, path: str, stamp: _Stamp, read: Read, *, others_go: bool) -> None:

@@ -1,4 +1,4 @@
-"""The sections of a project's main text, and what may be done to them. Pure."""
+"""Changes of the sections of a project's main text. Pure."""
 
 from vector_index_mcp.notes.limits import MOST_SHOWN
 from vector_index_mcp.notes.refusal import Code, Refusal
@@ -10,10 +10,10 @@ _KIND = "Section"
 
 
 def updated(text: str, header: str, content: str) -> str:
-    """`text` with other content in a section.
+    """Return `text` with new content in a section.
 
     Raises:
-        Refusal: If there is no such section, or others would be hidden.
+        Refusal: If there is no such section, or an open code block would hide another one.
     """
     found, content = split(text), parts.without_heading(_title(header), content)
     new = parts.replaced(found, _number(found, header), content)
@@ -21,7 +21,7 @@ def updated(text: str, header: str, content: str) -> str:
 
 
 def without(text: str, header: str) -> str:
-    """`text` without a section.
+    """Return `text` without a section.
 
     Raises:
         Refusal: If there is no such section.
@@ -33,17 +33,18 @@ def without(text: str, header: str) -> str:
 
 
 def extended(text: str, header: str, content: str, position: str, reference: str | None) -> str:
-    """`text` with one more section.
+    """Return `text` with one more section.
 
     Args:
-        text: Of the project.
-        header: The heading's line.
-        content: Of the new section.
+        text: The project's main text.
+        header: The new section's heading line.
+        content: The new section's content.
         position: `before` or `after` the reference, or `end`.
-        reference: The heading's line of another section.
+        reference: The heading line of an existing section; needed unless `position` is `end`.
 
     Raises:
-        Refusal: If there is such a section, or no such reference, or others would be hidden.
+        Refusal: If the section exists already, the reference does not, or an open code block would
+            hide a section.
     """
     found, title = split(text), _title(header)
     content = parts.without_heading(title, content)
@@ -63,7 +64,7 @@ def extended(text: str, header: str, content: str, position: str, reference: str
 def _title(header: str) -> str:
     title = parts.title_of(header)
     if not title or "\n" in title or "\r" in title:
-        raise Refusal(Code.INVALID_INPUT, "A section's header is one line that says something")
+        raise Refusal(Code.INVALID_INPUT, "A section's header must be one line with a title")
     return title
 
 

@@ -1,26 +1,26 @@
-"""Names of files for what agents call projects, documents and tasks. Pure.
+"""Makes file names from the names that agents give to projects, documents and tasks. Pure.
 
-The rules are those of the original program, so that a store of its making keeps its names.
+The rules are those of the original program, so that a store that it has made keeps its names.
 """
 
 import re
 import unicodedata
 
 _UNTITLED = "untitled"
-_LONGEST = 200  # bytes; a file's name has 255, and tasks have a number before and an end behind it
+_LONGEST = 200  # bytes; a file name may have 255, and a task's has a number and an ending besides
 _WORDS = {
     "&": "and", "$": "dollar", "%": "percent", "<": "less", ">": "greater", "|": "or",
     "¢": "cent", "£": "pound", "¥": "yen", "€": "euro", "©": "(c)", "®": "(r)", "™": "tm",
     "ß": "ss", "æ": "ae", "Æ": "AE", "œ": "oe", "Œ": "OE", "ø": "o", "Ø": "O", "đ": "dj",
     "Đ": "DJ", "ł": "l", "Ł": "L", "þ": "th", "Þ": "TH", "ð": "d", "Ð": "D", "ı": "i",
 }  # fmt: skip
-"""What is written as a word, or has no accent to take off."""
+"""Replacements for symbols, and for letters that removing accents does not make plain."""
 _DROPPED = re.compile(r"[^A-Za-z0-9\s-]")
 _BLANKS = re.compile(r"[\s-]+")
 
 
 def slug(name: str) -> str:
-    """`name` in lower case letters, digits and hyphens; `untitled` if nothing of it is left."""
+    """Return `name` in lower-case letters, digits and hyphens; `untitled` if nothing is left."""
     name = re.sub(r"[/\\]", "_", name).replace("..", "")
     written = "".join(_WORDS.get(character, character) for character in name)
     plain = "".join(
@@ -33,9 +33,9 @@ def slug(name: str) -> str:
 
 
 def filename(name: str, ending: str = ".md") -> str:
-    """The name of the file for a document that is to be called `name`, with or without its ending.
+    """Return the file name for a document called `name`.
 
-    The ending is added once, whatever its case.
+    `name` may have the ending already, in any case; the result has it once.
     """
     stem = name[: -len(ending)] if name.lower().endswith(ending) else name
     return slug(stem) + ending

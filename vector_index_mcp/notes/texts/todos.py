@@ -1,8 +1,8 @@
-"""To-do lists: what their files say, and what they have to say after a change.
+"""Parses the files of to-do lists, and computes their new contents after a change.
 
-A list is a folder with a number. Each of its tasks is a file, whose name has the task's number and
-title. The document of the contract has tasks in JSON, the original program wrote them as Markdown:
-both are read, JSON is written.
+A list is a folder whose name is its number. Each task is a file whose name has the task's number
+and title. The contract documents tasks in JSON, but the original program wrote them as Markdown:
+both are read, and JSON is written.
 """
 
 import json
@@ -34,9 +34,9 @@ class Task:
     content: str
     completed: bool
     problem: str = ""
-    """Why its file cannot be read; empty if it can."""
+    """Why the task's file cannot be read; empty if it can."""
     conflict: str = ""
-    """What another machine says of it, in words; empty if both say the same."""
+    """A sentence with another machine's version of the task; empty without a conflict."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +48,15 @@ class Todo:
     description: str
     created: str
     tasks: tuple[Task, ...]
-    """In the order of their numbers."""
+    """Sorted by number."""
     problem: str = ""
-    """Why its own file cannot be read; empty if it can."""
+    """Why the list's `index.json` cannot be read; empty if it can."""
     conflict: str = ""
-    """What another machine says of it, in words; empty if both say the same."""
+    """A sentence with another machine's version of `index.json`; empty without a conflict."""
 
     @property
     def completed_count(self) -> int:
-        """How many of its tasks are done."""
+        """How many tasks are done."""
         return sum(task.completed for task in self.tasks)
 
     @property
@@ -66,21 +66,21 @@ class Todo:
 
     @property
     def problems(self) -> list[str]:
-        """What cannot be read of it."""
+        """Why files of the list cannot be read, in sentences."""
         all_problems = (self.problem, *(task.problem for task in self.tasks))
         return [problem for problem in all_problems if problem]
 
     @property
     def conflicts(self) -> list[str]:
-        """What two machines have both changed of it."""
+        """Which files of the list two machines have both changed, in sentences."""
         all_conflicts = (self.conflict, *(task.conflict for task in self.tasks))
         return [conflict for conflict in all_conflicts if conflict]
 
     def task(self, number: int) -> Task:
-        """The task with that number.
+        """Return the task with that number.
 
         Raises:
-            Refusal: If there is none, or its file cannot be read.
+            Refusal: If there is no such task, or its file cannot be read.
         """
         for task in self.tasks:
             if task.number == number:
@@ -99,17 +99,17 @@ class Todo:
 
 
 def numbers(disk: Disk, folder: str) -> list[int]:
-    """The numbers of the lists in `folder`, in order.
+    """Return the numbers of the lists in `folder`, sorted.
 
     Raises:
-        Refusal: If it cannot be listed.
+        Refusal: If the folder cannot be listed.
     """
     found = (name for name, _ in disk.entries(folder) if _NUMBER.fullmatch(name))
     return sorted(int(name) for name in found if disk.is_folder(f"{folder}/{name}"))
 
 
 def lists(disk: Disk, folder: str) -> Iterator[Todo]:
-    """The lists in `folder`, in the order of their numbers.
+    """Read the lists in `folder`, sorted by number.
 
     Raises:
         Refusal: If they cannot be listed.
@@ -118,10 +118,10 @@ def lists(disk: Disk, folder: str) -> Iterator[Todo]:
 
 
 def one(disk: Disk, folder: str, number: int) -> Todo:
-    """The list with that number.
+    """Read the list with that number.
 
     Raises:
-        Refusal: If there is none.
+        Refusal: If there is no such list.
     """
     if not disk.is_folder(f"{folder}/{number}"):
         raise Refusal(Code.TODO_NOT_FOUND, f"TODO #{number} not found", todo_number=number)
@@ -177,29 +177,27 @@ def _task_of_markdown(disk: Disk, path: str, number: int) -> Task:
 
 
 def _conflict(path: str, values: Mapping[str, Any]) -> str:
-    """What `merging.objects` has kept of another machine's version, in words."""
+    """Return a sentence with the version that `merging.objects` has kept; empty without one."""
     kept = values.get("conflict")
     if not isinstance(kept, dict) or not kept:
         return ""
     shown = json.dumps(kept, ensure_ascii=False)[:_MOST_CONFLICT_CHARS]
-    return (
-        f'{path} was changed on two machines; another version is kept in it as "conflict": {shown}'
-    )
+    return f'{path} was changed on two machines; it holds the other version as "conflict": {shown}'
 
 
 def _object(disk: Disk, path: str) -> tuple[Mapping[str, Any], str]:
-    """What a file of JSON holds, or why it cannot be read."""
+    """Return the object in a JSON file, and why it cannot be read; the latter empty if it can."""
     try:
         text = disk.read_text(path)
         found = {} if text is None else json.loads(text)
         if isinstance(found, dict):
             return found, "" if text is not None else f"{path} is missing"
-        reason = "it is no object"
+        reason = "it is no JSON object"
     except Refusal as refusal:
         return {}, str(refusal)
     except (ValueError, RecursionError) as error:
         reason = str(error)
-    return {}, f"{path} cannot be read ({reason}); correct it"
+    return {}, f"{path} cannot be read ({reason}); correct the file"
 
 
 # -- changes ---------------------------------------------------------------------------------
@@ -208,13 +206,13 @@ def _object(disk: Disk, path: str) -> tuple[Mapping[str, Any], str]:
 def new_list(
     folder: str, number: int, description: str, tasks: list[tuple[str, str]]
 ) -> dict[str, bytes]:
-    """The files of a new list, by path.
+    """Return the files of a new list, by path.
 
     Args:
-        folder: In which lists lie.
-        number: Of the list.
-        description: Of it.
-        tasks: Title and content of each.
+        folder: The folder that contains the lists.
+        number: The list's number.
+        description: The list's description.
+        tasks: Title and content of each task.
     """
     place = f"{folder}/{number}"
     head = {"created": matter.now(), "description": description}
@@ -225,7 +223,7 @@ def new_list(
 
 
 def new_task(folder: str, number: int, title: str, content: str) -> dict[str, bytes]:
-    """The file of a new task of the list in `folder`."""
+    """Return the file of a new task, by path; `folder` is that of its list."""
     moment = matter.now()
     values = {
         "title": title,
@@ -239,15 +237,15 @@ def new_task(folder: str, number: int, title: str, content: str) -> dict[str, by
 
 
 def next_number(todo: Todo) -> int:
-    """The number of the next task."""
+    """Return the number for the next task."""
     return max((task.number for task in todo.tasks), default=0) + 1
 
 
 def completed(disk: Disk, task: Task) -> dict[str, bytes]:
-    """The file of `task` once it is done; whatever else it says stays.
+    """Return the file of `task`, marked as done; everything else in it stays.
 
     Raises:
-        Refusal: If it cannot be read.
+        Refusal: If the file cannot be read.
     """
     text = disk.read_text(task.path) or ""
     if task.path.endswith(".json"):
