@@ -1,4 +1,4 @@
-"""A minute of edits with four clients searching: nothing fails, nothing grows, nothing is wrong."""
+"""Seconds of edits, or half an hour of them, with four clients searching: nothing fails, nothing grows, nothing is wrong."""
 
 import os
 import sys
