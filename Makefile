@@ -8,10 +8,12 @@ PYTHON ?= python3
 BENCHMARKS ?= .benchmarks
 VENV := .venv
 BIN := $(VENV)/bin
-# One more than processors: a quarter of their time they wait for other processes. In the order of
-# the folders, the longest files come first, and the small ones of unit tests fill what is left.
-TESTERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+# Half of their time tests wait for other processes. In the order of the folders, the longest files
+# come first, and the small ones of unit tests fill what is left.
+TESTERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) '*' 2 + 1)
 PYTEST := $(BIN)/python -m pytest --numprocesses $(TESTERS) --dist loadfile --no-loadscope-reorder
+# Tests start the program thousands of times, and compiling its modules is a sixth of a start.
+export PYTHONDONTWRITEBYTECODE :=
 PROGRAM := $(abspath $(BIN)/vector-index-mcp)
 
 .DEFAULT_GOAL := help
@@ -50,6 +52,8 @@ soak: $(VENV)/installed-dev ## hours of load, attacks, random changes, flipped b
 	FLIPS=500 $(BIN)/python -m pytest -s tests/attacks/test_flipped_bytes.py
 	KILLS=300 $(BIN)/python -m pytest -s --timeout 36000 tests/faults/test_background_killed.py \
 	    tests/faults/test_killed_at_any_moment.py
+	KILLS=100 $(BIN)/python -m pytest -s --timeout 36000 tests/faults/test_notes_killed.py \
+	    tests/faults/test_documents_killed.py
 	KILLS=40 $(BIN)/python -m pytest -s --timeout 36000 tests/faults/test_many_services_killed.py
 	STORM_SECONDS=600 $(BIN)/python -m pytest -s --timeout 36000 \
 	    tests/service/test_index_on_object_storage.py
