@@ -1,4 +1,7 @@
-"""Seconds of edits, or half an hour of them, with four clients searching: nothing fails, nothing grows, nothing is wrong."""
+"""Edits with four clients searching, for seconds or for hours.
+
+Nothing fails, nothing grows, nothing is wrong.
+"""
 
 import os
 import sys
