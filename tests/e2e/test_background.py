@@ -311,6 +311,18 @@ async def test_a_service_that_does_not_answer_is_listed_and_can_be_ended(place):
     assert (await place.run(place.project)).returncode == 0  # another one is started as ever
 
 
+async def test_a_search_does_without_a_service_that_does_not_answer(place):
+    assert (await place.run(place.project)).returncode == 0
+    service = place.service()
+    service.suspend()
+    try:
+        ran = await place.run("search", place.project, "parse_config")
+    finally:
+        service.resume()
+    assert "does not answer within 3 s; searching without one" in ran.stderr
+    assert "load.py:1" in ran.stdout
+
+
 async def test_a_service_whose_socket_is_gone_is_ended_by_a_signal_that_it_heeds(place):
     assert (await place.run(place.project)).returncode == 0
     service = place.service()

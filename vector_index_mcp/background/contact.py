@@ -64,6 +64,8 @@ def granted(
     host_arguments: Sequence[str],
     wants: str,
     values: Mapping[str, Any] | None = None,
+    *,
+    patience: float | None = None,
 ) -> tuple[socket.socket, dict[str, Any]]:
     """A connection for what lasts as long as it does, and what the service said to it.
 
@@ -72,6 +74,8 @@ def granted(
         host_arguments: The command line's arguments that it has to be started with.
         wants: What for.
         values: What belongs to that.
+        patience: Seconds for a service that runs to answer, of a caller that can do without it;
+            None for one that cannot, and waits as long as a service may take to start.
 
     Raises:
         BackgroundError: If no service can be started, or it refuses; says why.
@@ -79,8 +83,13 @@ def granted(
     deadline = time.monotonic() + _START_SECONDS
     while time.monotonic() < deadline:
         try:
-            connection, answer = _ask(endpoint, wants, values=values)
-        except OSError:
+            connection, answer = _ask(endpoint, wants, patience or greeting.ANSWER_SECONDS, values)
+        except OSError as error:
+            if patience is not None and isinstance(error, TimeoutError):
+                raise NoServiceError(
+                    f"the background service of {endpoint.place} does not answer within "
+                    f"{patience:.0f} s"
+                ) from error
             start(endpoint, host_arguments)
             continue
         if answer.get("version") == __version__:
@@ -151,7 +160,9 @@ def call(
         if host_arguments is None:
             connection, answer = _ask(endpoint, greeting.CALL)
         else:
-            connection, answer = granted(endpoint, host_arguments, greeting.CALL)
+            connection, answer = granted(
+                endpoint, host_arguments, greeting.CALL, patience=_JOINING_SECONDS
+            )
     except OSError:
         return None
     with connection:
@@ -193,7 +204,7 @@ def stop(endpoint: Endpoint) -> bool:
         BackgroundError: If it does not end even so.
     """
     try:
-        connection, answer = _ask(endpoint, greeting.STOP)
+        connection, answer = _ask(endpoint, greeting.STOP, _JOINING_SECONDS)
     except OSError:
         return _end_by_force(endpoint)
     pid = int(answer["pid"])

@@ -86,7 +86,9 @@ async def _connected(starts_host: bool) -> socket.socket | None:
     def connect() -> socket.socket | None:
         endpoint = place.endpoint()
         if starts_host:
-            connection, _ = contact.granted(endpoint, [], greeting.WORK)
+            connection, _ = contact.granted(
+                endpoint, [], greeting.WORK, patience=greeting.ANSWER_SECONDS
+            )
         elif (joined := contact.joined(endpoint, greeting.WORK)) is not None:
             connection = joined
         else:
