@@ -230,7 +230,7 @@ def test_settings_are_told_with_where_they_come_from(case, tmp_path, monkeypatch
 
 
 def test_a_setting_that_there_is_not_is_told(case):
-    wrong = "there is no setting VECTOR_INDEX_RESCAN_SECOND, which is not used"
+    wrong = "VECTOR_INDEX_RESCAN_SECOND is set but is no setting, so it has no effect"
     finding = places.settings(replace(case, mistyped=(wrong,)))
     assert (finding.verdict, finding.words) == (WARNING, f"all are default; {wrong}")
     assert finding.remedy == "correct the name, or unset it"
