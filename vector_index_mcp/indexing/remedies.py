@@ -1,7 +1,7 @@
-"""What to do about what is wrong in the engine, in a tool set's own words. Pure.
+"""What to do about each `Problem`, in the words of a tool set. Pure.
 
-The engine and this room know no settings, tools and commands; each tool set says what its own are
-called.
+The engine and this room do not know how tools and commands are called; each tool set fills in the
+names of its own.
 """
 
 from collections.abc import Mapping
@@ -95,21 +95,21 @@ _REMEDIES: Mapping[Problem, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Remedies:
-    """What a tool set calls what remedies name; each fits into a sentence."""
+    """A tool set's names for the actions and places in remedies; each fits into a sentence."""
 
     place: str
-    """The setting that says where the index lies."""
+    """The setting for the index's place."""
     again: str
-    """What brings the index up to date, as an imperative."""
+    """The action that brings the index up to date, as an imperative."""
     anew: str
-    """What replaces the index by a new one, as a noun."""
+    """The action that replaces the index by a new one, as a noun."""
     state: str
-    """What shows how the index is."""
+    """The tool or command that shows the status of the index."""
     log: str
-    """What shows the log of the service."""
+    """The command or place that shows the service's log."""
 
     def message(self, error: VectorIndexError) -> str:
-        """What is wrong, and what to do about it."""
+        """The error's message, followed by what to do about it."""
         return f"{error}; {self.of(error.problem)}" if error.problem is not None else str(error)
 
     def of(self, problem: Problem) -> str:

@@ -1,4 +1,4 @@
-"""Vectors that another machine has made, to be compared with those of this machine's model."""
+"""Samples of another machine's vectors, to compare them with those of this machine's model."""
 
 import random
 from collections import Counter
@@ -12,11 +12,11 @@ _SAMPLES = 32
 
 
 async def samples_of(store: Store, ledger: Ledger) -> list[tuple[str, Vector]]:
-    """Some chunks as they are embedded, each with its vector: at most 32, chosen at random.
+    """At most 32 chunks, chosen at random: the text that is embedded, and the vector of each.
 
     Args:
-        store: Where the vectors are.
-        ledger: Of its files. Those that were not compared with the disk yet are left out.
+        store: The store with the vectors.
+        ledger: What is known of its files. Files with the stamp CLAIMED are left out.
 
     Raises:
         StoreError: If the index cannot be read.
