@@ -38,7 +38,7 @@ FIELDS = {
     "shared_index": Case(
         "",
         {"/srv/team": "/srv/team", "s3://bucket/a": "s3://bucket/a", "": ""},
-        {"./here": "neither the full path of a folder", "s3://a@b/c": "not hold a name or password"},
+        {"./here": "neither the full path", "s3://a@b/c": "not hold a name or password"},
     ),
     "embedding_model": Case(
         "all-MiniLM-L6-v2",

@@ -1,4 +1,4 @@
-"""What the tools take, and what is said of wrong arguments, in a sentence. Pure."""
+"""The arguments of the tools, and sentences about what is wrong with them. Pure."""
 
 import difflib
 from collections.abc import Callable, Sequence
@@ -24,12 +24,12 @@ _T = TypeVar("_T")
 _Model = TypeVar("_Model", bound=BaseModel)
 _Validator = Callable[[object, Callable[[object], _T]], _T]
 KINDS, DETAILS = get_args(Kind), get_args(Detail)
-_LONGEST_SHOWN = 60  # characters of a name that is no argument
-_MOST_SHOWN = 5  # such names
+_LONGEST_SHOWN = 60  # characters of an unknown argument's name
+_MOST_SHOWN = 5  # unknown arguments
 
 
 def _named(name: str, rule: str) -> _Validator[_T]:
-    """Say what an argument must be, in a sentence; pydantic's own names half of it, or nothing."""
+    """Replace pydantic's message, which seldom names the argument and its rule, by a sentence."""
 
     def validate(value: object, validate_it: Callable[[object], _T]) -> _T:
         try:
@@ -57,7 +57,7 @@ class _Arguments(BaseModel):
 
 
 class SearchArguments(_Arguments):
-    """Of `search_index`."""
+    """The arguments of `search_index`."""
 
     query: Annotated[
         str,
@@ -136,7 +136,7 @@ class SearchArguments(_Arguments):
 
     @property
     def limits(self) -> dict[str, Any]:
-        """Those that `Codebase.search` takes beside the query, by name: all but how it is shown."""
+        """The keyword arguments for `Codebase.search`: all that do not only change the display."""
         return {
             "path": self.path or "",
             "language": self.language or "",
@@ -147,13 +147,13 @@ class SearchArguments(_Arguments):
 
 
 class ExplainedArguments(SearchArguments):
-    """Of a search by a person, who may want to know why a hit stands where it does."""
+    """The arguments of a search by a person, who may want an explanation of the ranking."""
 
     explain: bool = False
 
 
 class WorkspaceArguments(SearchArguments):
-    """Of `search_index` where it searches several projects."""
+    """The arguments of `search_index` for several projects."""
 
     project: Annotated[
         str | None,
@@ -166,11 +166,11 @@ class WorkspaceArguments(SearchArguments):
 
 
 class StatusArguments(_Arguments):
-    """Of `get_status`: none."""
+    """The arguments of `get_status`: none."""
 
 
 class TriggerArguments(_Arguments):
-    """Of `trigger_index`."""
+    """The arguments of `trigger_index`."""
 
     force_reindex: Annotated[
         bool,
@@ -183,22 +183,23 @@ class TriggerArguments(_Arguments):
 
 
 def schema_of(model: type[BaseModel]) -> dict[str, Any]:
-    """The JSON schema of arguments, without titles and empty defaults: agents read it each time."""
+    """The JSON schema of arguments, without titles and empty defaults, which cost agents tokens."""
     schema = model.model_json_schema()
     properties = {}
-    for name, said in schema.get("properties", {}).items():
-        meant = {**said, **said["anyOf"][0]} if "anyOf" in said else said  # the other is null
-        unsaid = {"title", "anyOf"} | ({"default"} if meant.get("default") is None else set())
-        properties[name] = {key: value for key, value in meant.items() if key not in unsaid}
+    for name, given in schema.get("properties", {}).items():
+        # Of two alternatives, the second one is null.
+        field = {**given, **given["anyOf"][0]} if "anyOf" in given else given
+        dropped = {"title", "anyOf"} | ({"default"} if field.get("default") is None else set())
+        properties[name] = {key: value for key, value in field.items() if key not in dropped}
     found = {"type": "object", "properties": properties, "additionalProperties": False}
     return {**found, "required": schema["required"]} if "required" in schema else found
 
 
 def checked(tool: str, model: type[_Model], given: object) -> _Model:
-    """The arguments of a tool.
+    """Validate the arguments of a tool.
 
     Raises:
-        QueryError: If any is wrong; says in sentences what is.
+        QueryError: If any is wrong; the message names each in a sentence.
     """
     try:
         return model.model_validate(given)
