@@ -186,7 +186,7 @@ def test_a_folder_of_services_that_others_may_open_is_told(case, tmp_path):
     assert places.runtime_folder(case).verdict is OK
     (tmp_path / "run").chmod(0o755)
     finding = places.runtime_folder(case)
-    assert (finding.verdict, "eyes only" in finding.words) == (FAILED, True)
+    assert (finding.verdict, "not a private folder" in finding.words) == (FAILED, True)
     assert "VECTOR_INDEX_RUNTIME_DIR" in finding.remedy
 
 
