@@ -74,6 +74,8 @@ class Runs:
             self._begin(run)
 
     def end_all(self, reason: str) -> None:
-        """End whatever run somebody waits for: the index is kept no longer."""
-        self._next = None
+        """End the current run and the next one, because the index is no longer kept."""
+        waiting, self._next = self._next, None
         self.end(reason)
+        if waiting is not None:  # somebody may wait for it, although it never began
+            waiting.finish(reason)
