@@ -248,7 +248,7 @@ class Field:
     """The field that is used if this one is left out. One of the two is required."""
 
     def schema(self) -> Schema:
-        """The schema of its value, with what is said about it."""
+        """The schema of the value, with the default and the description."""
         found = self.check.schema()
         if self.default is not None:
             found["default"] = self.default

@@ -173,13 +173,13 @@ def call(
 
 def _result(lines: Iterable[bytes], on_progress: OnProgress) -> Any:
     for line in lines:
-        said = greeting.parse(line)
-        if "result" in said:
-            return said["result"]
-        if "error" in said:
-            is_wrong_use = said.get("status") == greeting.WRONG_USE
-            raise (SettingsError if is_wrong_use else BackgroundError)(str(said["error"]))
-        on_progress(said.get("progress") or {})
+        values = greeting.parse(line)
+        if "result" in values:
+            return values["result"]
+        if "error" in values:
+            is_wrong_use = values.get("status") == greeting.WRONG_USE
+            raise (SettingsError if is_wrong_use else BackgroundError)(str(values["error"]))
+        on_progress(values.get("progress") or {})
     raise ServiceEndedError(_ENDED)
 
 

@@ -126,16 +126,16 @@ class Project:
         return (folder_of(self.project, self._settings),)
 
     def complaints(self) -> tuple[str, str]:
-        """What `status` says."""
+        """The error and the watcher's problem in the service's status."""
         status = _called(self.endpoint(), "status")
         return status["error_message"] or "", status["watcher"]["problem"] or ""
 
     def loaded_model(self) -> str:
-        """What `status` says."""
+        """A sentence about the model in the service's status."""
         return _loaded(_called(self.endpoint(), "status")["model"])
 
     def team_vectors(self) -> str:
-        """What `status` says."""
+        """The sentence about the team's vectors in the service's status."""
         return _called(self.endpoint(), "status")["model"]["team_vectors"] or ""
 
     async def ask_service(self) -> None:
@@ -197,13 +197,13 @@ class Documents:
         return [folder_of_collection(collection) for collection in found.collections]
 
     def complaints(self) -> tuple[str, str]:
-        """What `status` says."""
+        """The problem of the index and those of collections in the service's status."""
         status = _called(self.endpoint(), "status")
         poor = [each for each in status["collections"] if each["problem"]]
         return status["problem"], "; ".join(f"{each['name']}: {each['problem']}" for each in poor)
 
     def loaded_model(self) -> str:
-        """What `status` says."""
+        """A sentence about the model in the service's status."""
         return _loaded(_called(self.endpoint(), "status")["model"])
 
     def team_vectors(self) -> str:

@@ -82,12 +82,12 @@ class RemoteOpener:
             return f"other machines alone, since {self.refusal}"
         if self._is_locked_out:
             return ANOTHER
-        said = self._lease.said if self._lease is not None else None
-        if said is None or not said.holder:
+        lease = self._lease.said if self._lease is not None else None
+        if lease is None or not lease.holder:
             return "nobody now"
         is_own = self._lease is not None and self._lease.is_held
-        who = "this process" if is_own else f"the machine {said.host!a}"
-        return f"{who}, since {said.since}"
+        who = "this process" if is_own else f"the machine {lease.host!a}"
+        return f"{who}, since {lease.since}"
 
     async def become_writer(self) -> bool:
         """Take the lease; False if another process has it, or this one may only read.
@@ -157,8 +157,8 @@ class RemoteOpener:
     async def has_writer(self) -> bool:
         """Whether another process is the writer, as far as can be found out. Changes nothing."""
         with contextlib.suppress(StoreError):
-            said = await (await self._its_lease()).look()
-            return said is not None and bool(said.holder)
+            lease = await (await self._its_lease()).look()
+            return lease is not None and bool(lease.holder)
         return await anyio.to_thread.run_sync(is_held, self._lock_file)
 
     async def obstacle(self) -> str:
@@ -257,8 +257,8 @@ class RemoteOpener:
             raise
         if found and not self._may_keep(found, await self._owner()):
             await self.has_writer()  # reads the lease, which names the last writer's machine
-            said = self._lease.said if self._lease is not None else None
-            raise self._foreign(found, said.host if said is not None else "")
+            lease = self._lease.said if self._lease is not None else None
+            raise self._foreign(found, lease.host if lease is not None else "")
         self._is_owner = True
 
     def _may_keep(self, found: str, owner: str) -> bool:

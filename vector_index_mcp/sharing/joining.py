@@ -111,14 +111,14 @@ async def _joined(connection: socket.socket, wanted: dict[str, Any]) -> "SharedW
         stream: anyio.abc.SocketStream = await anyio.abc.UNIXSocketStream.from_socket(connection)
     else:
         stream = await anyio.abc.SocketStream.from_socket(connection)
-    said = BufferedByteReceiveStream(stream)
+    received = BufferedByteReceiveStream(stream)
     worker = None
     try:
         await stream.send(frames.line(wanted))
-        answer = frames.parse(await said.receive_until(b"\n", LONGEST_HEADER_BYTES))
+        answer = frames.parse(await received.receive_until(b"\n", LONGEST_HEADER_BYTES))
         if "failed" in answer:
             raise OSError(answer.get("errno"), answer["failed"])
-        worker = SharedWorker(stream, said, int(answer["pid"]))
+        worker = SharedWorker(stream, received, int(answer["pid"]))
     except (anyio.IncompleteRead, anyio.DelimiterNotFound, ValueError, *GONE):
         pass
     finally:
@@ -132,19 +132,19 @@ class SharedWorker:
     """A share in a worker; it behaves like a `Worker` of our own."""
 
     def __init__(
-        self, stream: anyio.abc.SocketStream, said: BufferedByteReceiveStream, pid: int
+        self, stream: anyio.abc.SocketStream, received: BufferedByteReceiveStream, pid: int
     ) -> None:
         """Make one after the host has granted it.
 
         Args:
             stream: The connection to the host.
-            said: Reads from the connection.
+            received: Reads from the connection.
             pid: The process that holds the model.
         """
         self.pid = pid
         self.returncode: int | None = None
         self.stdin: anyio.abc.ByteSendStream = stream
-        self.stdout: anyio.abc.ByteReceiveStream = _Said(self, said)
+        self.stdout: anyio.abc.ByteReceiveStream = _Output(self, received)
         self._stream = stream
         self._is_hanging = False
         self.receiving = anyio.CancelScope()
@@ -173,18 +173,18 @@ class SharedWorker:
         await self._stream.aclose()
 
 
-class _Said(anyio.abc.ByteReceiveStream):
+class _Output(anyio.abc.ByteReceiveStream):
     """The worker's output, until it ends or the share is given up."""
 
-    def __init__(self, worker: SharedWorker, said: BufferedByteReceiveStream) -> None:
-        self._worker, self._said = worker, said
+    def __init__(self, worker: SharedWorker, received: BufferedByteReceiveStream) -> None:
+        self._worker, self._received = worker, received
         self._last = b""
 
     async def receive(self, max_bytes: int = 65_536) -> bytes:
         if self._worker.returncode is None:
             with anyio.CancelScope() as self._worker.receiving:
                 try:
-                    data = await self._said.receive(max_bytes)
+                    data = await self._received.receive(max_bytes)
                 except GONE:
                     self._worker.returncode = _status_in(self._last)
                 else:
