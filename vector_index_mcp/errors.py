@@ -140,7 +140,7 @@ class ProjectError(VectorIndexError):
 
 
 class QueryError(VectorIndexError):
-    """Raised when a query is empty or too long, or a filter means nothing."""
+    """Raised when a query is empty or too long, or a filter is invalid."""
 
 
 class NoVectorsError(QueryError):

@@ -11,7 +11,7 @@ from vector_index_mcp.indexing.judging import judged
 
 
 class Judge:
-    """The cross-encoder of a project, if its user has chosen one."""
+    """Reorders hits by the cross-encoder; does nothing if none is configured."""
 
     def __init__(self, embedder: Embedder, seconds: float) -> None:
         """Prepare; the cross-encoder is loaded when it is first needed.

@@ -36,17 +36,17 @@ _POLLING_LEAST_SECONDS = 2.0
 SWEEP_LEAST_SECONDS = 30.0
 _SWEEP_SHARE = 0.001
 _LIMIT_REACHED = (
-    "the system's limit of watched folders is reached; raise fs.inotify.max_user_watches, "
-    "changes are found by scanning meanwhile"
+    "the system's limit of watched folders is reached; raise fs.inotify.max_user_watches, until "
+    "then scans find changes a little later"
 )
 _BLIND_SPOT = (
-    "writes through a memory map that stays open or by a hard link from outside, and file systems "
-    "that are mounted, make no event; these are found within {seconds:.0f} s, changes of files "
-    "that git's settings include within {rescan:.0f} s"
+    "the system does not report writes through a memory map that stays open or a hard link from "
+    "outside, nor new mounts; they are found within {seconds:.0f} s, and changes of files that "
+    "git's settings include within {rescan:.0f} s"
 )
 _CHANGED_ELSEWHERE = (
-    "the file system ({}) does not report changes that other machines make; these are found by "
-    "scanning, others at once"
+    "the file system ({}) does not report changes that other machines make; scans find these, "
+    "other changes are noticed at once"
 )
 
 
@@ -89,9 +89,10 @@ class Freshness:
         self._outlook: Outlook | None = None
         self._watch: Watch | None = None
         self._lacks_watches = False
-        self._silent = ""  # the type of a file system that does not report every change
+        self._silent = ""  # the type of a file system that does not report all changes, if any
         self._sweep_seconds = SWEEP_LEAST_SECONDS
-        self._repositories: frozenset[tuple[str, str]] = frozenset()  # whose rules are watched
+        # The repositories whose rules are watched.
+        self._repositories: frozenset[tuple[str, str]] = frozenset()
         self._places: dict[str, _Place] = {}
 
     async def start(self, outlook: Outlook) -> None:

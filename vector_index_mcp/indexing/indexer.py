@@ -77,7 +77,7 @@ class Indexer:
         self._passage = self._new_passage()
         self._rebuild: Rebuild | None = None
         self._renames: list[tuple[str, str]] = []
-        self._failures = 0  # of the store, in a row
+        self._failures = 0  # how often the store has failed in a row
         self._in_hand = 0  # keys taken off the queue and not committed yet
 
     # -- for callers -----------------------------------------------------------------------

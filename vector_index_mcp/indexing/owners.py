@@ -81,7 +81,7 @@ def _made_once(path: Path, text: str) -> str:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not path.exists():
             part.write_text(text, encoding="utf-8")
-            with contextlib.suppress(FileExistsError):  # by another process just now
+            with contextlib.suppress(FileExistsError):  # another process has just written it
                 os.link(part, path)
             part.unlink()
         return path.read_text(encoding="utf-8")[:_LONGEST]

@@ -106,6 +106,7 @@ class Status:
     run: Run | None
     """The run under way."""
     last_run: Run | None
+    """The run that ended last."""
     indexed: int
     """How many files are indexed."""
     chunks: int

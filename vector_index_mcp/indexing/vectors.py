@@ -229,7 +229,7 @@ class Vectors:
         is_newest = lambda: ledger.newest_waiting in keys  # noqa: E731
         vectors = await self._cached.vectors_of(model, texts, is_newest)
         async with live.writing():
-            if live.index.store is store:  # not replaced meanwhile, by a rebuild or a repair
+            if live.index.store is store:  # else a rebuild or repair has replaced it meanwhile
                 with live.activity.of("the commit of vectors"):
                     await self._fill(keys, vectors)
 

@@ -27,9 +27,9 @@ _LENGTH_TOLERANCE = 1e-3  # of a vector's length, which is 1
 NOT_INDEXED = "is not in the index"
 GONE = "is in the index, but no longer on disk"
 OTHER_TEXT = "has another text than the index"
-OTHER_CHUNKS = "has other chunks in the index than its text has"
-STRAY_ROWS = "has rows in the index that nothing accounts for"
-BAD_VECTOR = "has a vector in the index that is none"
+OTHER_CHUNKS = "has chunks in the index that differ from those of its text"
+STRAY_ROWS = "has rows in the index that its record does not account for"
+BAD_VECTOR = "has an invalid vector in the index"
 
 
 @dataclass(slots=True)

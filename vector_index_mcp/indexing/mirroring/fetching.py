@@ -87,7 +87,7 @@ async def _get(objects: Objects, blob: Blob, path: Path, progress: Fetch) -> Non
         await _run(partial(os.replace, part, path))
     finally:
         progress.parts.discard(part)
-        with anyio.CancelScope(shield=True), contextlib.suppress(OSError):  # gone already, or stuck
+        with anyio.CancelScope(shield=True), contextlib.suppress(OSError):  # moved, or unwritable
             await anyio.Path(part).unlink()
     progress.done += blob.size
     progress.fetched += blob.size

@@ -23,7 +23,7 @@ from vector_index_mcp.indexing.mirroring.reading import snapshot_of
 from vector_index_mcp.indexing.stamps import digest_of
 from vector_index_mcp.objects.store import Content, Objects, at_once
 
-_TRIES = 20  # of one job, while others publish the same branch
+_TRIES = 20  # to write the branch's document, while other jobs write it, too
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ async def samples_of(store: Store, ledger: Ledger) -> list[tuple[str, Vector]]:
     }
     if not embedded:
         return []
-    # A large file has as many chances as it has chunks.
+    # Files are weighted by their chunks, so that each chunk is equally likely.
     chosen = Counter(random.choices([*embedded], [*embedded.values()], k=_SAMPLES))
     found: list[tuple[str, Vector]] = []
     for key, rows in (await store.rows(chosen)).items():
