@@ -93,8 +93,8 @@ class SearchArguments(_Arguments):
     max_tokens: Annotated[
         int,
         Field(
-            description="About how long the answer may be, 500 to 100000; texts are shortened "
-            "before results are left out",
+            description="About how many tokens the answer may have, 500 to 100000; texts are "
+            "shortened before results are left out",
             ge=MAX_TOKENS[0],
             le=MAX_TOKENS[1],
         ),
@@ -109,8 +109,8 @@ class SearchArguments(_Arguments):
     similar_to: Annotated[
         str | None,
         Field(
-            description='Find code like that at "path:line"; query may then be empty, or say '
-            "what it should have to do with",
+            description='Find code that resembles the code at "path:line"; query may then be '
+            "empty, or narrow the search",
             max_length=LONGEST_PATH_CHARS,
         ),
         WrapValidator(_no_longer_than("similar_to", LONGEST_PATH_CHARS)),
@@ -118,19 +118,19 @@ class SearchArguments(_Arguments):
     detail: Annotated[
         Detail,
         Field(
-            description="full: whole chunks; snippets: the lines of each that matter most; "
-            "locations: where they lie, without text"
+            description="full: whole chunks; snippets: only the most relevant lines of each; "
+            "locations: only paths and line numbers"
         ),
         WrapValidator(_named("detail", _one_of(DETAILS))),
     ] = "full"
     offset: Annotated[
         int,
-        Field(description="How many of the best results to pass over", ge=0, le=LARGEST_OFFSET),
+        Field(description="How many of the best results to skip", ge=0, le=LARGEST_OFFSET),
         WrapValidator(_in_range("offset", 0, LARGEST_OFFSET)),
     ] = 0
     verbose: Annotated[
         bool,
-        Field(description="With all that is stored of a chunk: hashes, times, positions"),
+        Field(description="Also return what else is stored of a chunk: hashes, times, positions"),
         WrapValidator(_named("verbose", "true or false")),
     ] = False
 
@@ -158,7 +158,7 @@ class WorkspaceArguments(SearchArguments):
     project: Annotated[
         str | None,
         Field(
-            description="Only this one of the projects: the name or path of its folder",
+            description="Search only this project: the name or path of its folder",
             max_length=LONGEST_PATH_CHARS,
         ),
         WrapValidator(_no_longer_than("project", LONGEST_PATH_CHARS)),

@@ -24,17 +24,17 @@ class FileMetadata(BaseModel):
 class Reasons(BaseModel):
     """Where rank and score of a hit come from. The best chunk of an answer has 1 as `chunk`."""
 
-    words: float = Field(description="BM25 score beside the best candidate's")
+    words: float = Field(description="BM25 score, relative to the best candidate's")
     meaning: float | None = Field(
         description="Cosine, 0 to 1 over the candidates; null if it was not found by meaning"
     )
     factors: dict[str, float] = Field(description="What raised or lowered both, by signal")
-    chunk: float = Field(description="What comes of these, beside the best chunk")
+    chunk: float = Field(description="All of these together, relative to the best chunk")
     file: dict[str, float] = Field(
-        description="In logits, what speaks for its file; empty if chunks alone were ranked"
+        description="What speaks for its file, in logits; empty if only chunks were ranked"
     )
-    likelihood: dict[str, float] = Field(description="In logits, what the score adds up from")
-    judged: float | None = Field(None, description="What the cross-encoder says, if it was asked")
+    likelihood: dict[str, float] = Field(description="The terms of the score, in logits")
+    judged: float | None = Field(None, description="The cross-encoder's score, if it ranked it")
 
 
 class SearchHit(BaseModel):

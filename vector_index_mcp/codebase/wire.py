@@ -73,7 +73,7 @@ class ModelStatus(BaseModel):
     )
     chunks_embedded: int = Field(description="Computed since the start; cached ones not counted")
     team_vectors: str | None = Field(
-        None, description="How many vectors a team's store has given, and what is wrong with it"
+        None, description="How many of a team's vectors are used, and what is wrong with its store"
     )
 
 
@@ -83,12 +83,12 @@ class WatcherStatus(BaseModel):
     mode: str = Field(description="events, polling, or off")
     problem: str | None = None
     blind_spot: str | None = Field(
-        None, description="Which changes are not noticed at once, and when they are"
+        None, description="Which changes are not noticed at once, and how soon they are found"
     )
 
 
 class FileChange(BaseModel):
-    """What became of one file."""
+    """How the index changed for one file."""
 
     file_path: str = Field(description="Path relative to the project, with forward slashes")
     change: str = Field(description="indexed, skipped, failed or removed")
@@ -136,24 +136,24 @@ class IndexStatus(BaseModel):
     queries: QueryStatus
     index_location: str
     index_problem: str | None = Field(
-        None, description="Why the index does not lie where it was configured to"
+        None, description="Why the index does not lie at the configured place"
     )
     index_writer: str | None = Field(
         None, description="Who writes an index that does not lie on this machine"
     )
     index_bytes: int | None
     shared_index: str | None = Field(
-        None, description="Where the index was fetched from, how far that is, or why it was not"
+        None, description="Where the index is fetched from, with the progress, or why it was not"
     )
     memory_bytes: int
     worker_memory_bytes: int | None
     worker_shared_by: int = Field(
-        0, description="Services that use the embedding worker together; 0 if it is ours alone"
+        0, description="How many services share the embedding worker; 0 if this one has its own"
     )
 
 
 class ProjectTriggered(BaseModel):
-    """How far one project is after `trigger_index`."""
+    """The progress of one project after `trigger_index`."""
 
     project_path: str
     complete: bool = Field(description="Whether all is indexed, vectors included")

@@ -50,7 +50,7 @@ class Refusal:
 
 _REPEATED = Refusal(400, "a header is repeated, or the body's length is given in two ways")
 _OTHER_HOST = Refusal(403, "this host name does not belong to this server")
-_OTHER_PAGE = Refusal(403, "a page of another site may not ask")
+_OTHER_PAGE = Refusal(403, "requests from pages of other sites are refused")
 _NO_TOKEN = Refusal(401, "the token is missing or wrong; send it as `Authorization: Bearer TOKEN`")
 _NO_JSON = Refusal(415, "a body must be JSON, sent as `Content-Type: application/json`")
 _TOO_LONG = Refusal(413, f"a body may have at most {LONGEST_BODY_BYTES} bytes")
