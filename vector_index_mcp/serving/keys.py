@@ -23,11 +23,11 @@ def key_of(key: str, file: str) -> str:
         return key
     path = Path(file).expanduser()
     if not path.is_file():  # reading a pipe could wait forever
-        raise SettingsError(f"{path} is not a file; name a file that holds the key alone")
+        raise SettingsError(f"{path} is not a file: name one that holds the key alone")
     with path.open("rb") as opened:
         held = opened.read(_LONGEST_KEY_BYTES + 1).strip()
     if len(held) > _LONGEST_KEY_BYTES or not _KEY.fullmatch(held):
-        raise SettingsError(f"{path} does not hold a key alone; remove everything else from it")
+        raise SettingsError(f"{path} does not hold a key alone: remove all else from it")
     return held.decode()
 
 
