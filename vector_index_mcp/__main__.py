@@ -4,7 +4,7 @@ import sys
 
 
 def main() -> None:
-    """Run the program and exit; Ctrl+C may come before it is imported."""
+    """Run the program and exit. The import stands inside, since Ctrl+C may interrupt it."""
     try:
         from vector_index_mcp import cli
 

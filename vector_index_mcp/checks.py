@@ -1,8 +1,8 @@
-"""Checks of what a client sends, and the issues they raise in zod's words. Pure.
+"""Checks of the arguments that a client sends; the issues they find are worded as zod does. Pure.
 
-The contract is that of a program which had zod (version 3) look at its arguments: a value may have
-several issues, each with its code, its path and its message, and with its keys in zod's order. What
-JavaScript counts differently is counted its way: text in UTF-16 code units, 3.0 as a whole number.
+These arguments follow the contract of a program that validated them with zod (version 3). A value
+may have several issues, each with its code, path and message, and with its keys in zod's order.
+Numbers and lengths count as in JavaScript: text in UTF-16 code units, 3.0 as a whole number.
 """
 
 import sys
@@ -10,27 +10,27 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Protocol
 
-# A list of a million wrong items has a million issues: nobody reads on after these.
+# A list of a million wrong items has a million issues; more than these help nobody.
 MOST_ISSUES = 100
 BLANKS = (
     "\t\n\v\f\r \xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
     "\u2028\u2029\u202f\u205f\u3000\ufeff"
 )
-"""What JavaScript takes for blank, in patterns and where a text is trimmed."""
+r"""The characters that JavaScript counts as blank, in `\s` and in `trim`."""
 
 _ABSENT: Final = object()
-_MOST_SHOWN = 200  # characters of something that is told back
+_MOST_SHOWN = 200  # characters of a client's text that an issue repeats
 _NOT_UNICODE = "Text is not valid Unicode"
 
 Schema = dict[str, Any]
 Issue = dict[str, Any]
 Path = tuple[str | int, ...]
 Refinement = tuple[Callable[[str], bool], str]
-"""What must hold for a text, and what is said if it does not."""
+"""A condition on a text, and the message of the issue if the text does not meet it."""
 
 
 class Issues:
-    """What is wrong with a value, in the order in which it was found; the first hundred."""
+    """The issues of a value, in the order in which they were found; at most `MOST_ISSUES`."""
 
     def __init__(self) -> None:
         self.found: list[Issue] = []
@@ -47,22 +47,22 @@ class Issues:
 
 
 class Check(Protocol):
-    """What a value has to be."""
+    """A requirement on a value."""
 
     def check(self, value: Any, path: Path, issues: Issues) -> Any:
-        """The value as it is to be used; worth nothing if this adds to `issues`."""
+        """Return the value as it is to be used; do not use it if this added to `issues`."""
 
     def schema(self) -> Schema:
-        """The same in the words of JSON Schema, as far as it has any."""
+        """The same requirement as JSON Schema, as far as that can express it."""
 
 
 class Pattern(NamedTuple):
-    """What a text must look like."""
+    """A pattern that a text must match."""
 
     written: str
-    """As JavaScript writes it, for the schema."""
+    """The pattern in JavaScript's syntax, for the schema."""
     matches: Callable[[str], object]
-    """True, or a match, for a text that looks so."""
+    """Returns something true for a text that matches."""
     message: str
 
 
@@ -73,12 +73,12 @@ class Text:
     least: int = 0
     most: int | None = None
     too_short: str = ""
-    """What is said then, if it is not zod's own text; so with `too_long`."""
+    """The message for a text that is too short; empty for zod's own. Likewise `too_long`."""
     too_long: str = ""
     pattern: Pattern | None = None
     refinements: tuple[Refinement, ...] = ()
     is_trimmed: bool = False
-    """Whether blanks around it are taken off, after everything was checked."""
+    """Whether `check` strips surrounding blanks, after all checks."""
 
     def check(self, value: Any, path: Path, issues: Issues) -> Any:
         """See `Check`."""
@@ -118,7 +118,7 @@ class WholeNumber:
     minimum: int
     maximum: int | None = None
     is_inclusive: bool = True
-    """Whether the minimum itself will do."""
+    """Whether the minimum itself is allowed."""
 
     def check(self, value: Any, path: Path, issues: Issues) -> Any:
         """See `Check`."""
@@ -205,7 +205,7 @@ class ListOf:
     least: int = 0
     most: int | None = None
     too_long: str = ""
-    """What is said then, if it is not zod's own text."""
+    """The message for a list that is too long; empty for zod's own."""
 
     def check(self, value: Any, path: Path, issues: Issues) -> Any:
         """See `Check`."""
@@ -243,12 +243,12 @@ class Field:
     description: str = ""
     is_required: bool = True
     default: Any = None
-    """What stands for it if it may be left out and is; without one it is not there at all."""
+    """The value of an optional field that is left out; None: the result lacks the field, too."""
     stand_in: str | None = None
-    """The field that is taken for this one if this one is left out. One of the two is required."""
+    """The field that is used if this one is left out. One of the two is required."""
 
     def schema(self) -> Schema:
-        """The schema of its value, with what is said about it."""
+        """The schema of the value, with the default and the description."""
         found = self.check.schema()
         if self.default is not None:
             found["default"] = self.default
@@ -257,12 +257,12 @@ class Field:
 
 @dataclass(frozen=True)
 class Object:
-    """Values by name. Names that it does not know are dropped."""
+    """An object with these fields. `check` drops all other fields."""
 
     fields: Mapping[str, Field]
 
     def check(self, value: Any, path: Path, issues: Issues) -> Any:
-        """See `Check`. A field and its stand-in are one, by the name of the field."""
+        """See `Check`. The value of a stand-in is returned under the name of its field."""
         if not isinstance(value, dict):
             issues.add(_wrong_type(value, "object", path))
             return value
@@ -295,14 +295,14 @@ class Object:
 
 @dataclass(frozen=True)
 class TextOr:
-    """A text, or an object; a text is the object that has nothing but this text, as `name`."""
+    """An object, or a text that stands for the object with this text as its field `name`."""
 
     name: str
     text: Text
     object: Object
 
     def check(self, value: Any, path: Path, issues: Issues) -> Any:
-        """See `Check`. What is neither is told to be no object."""
+        """See `Check`. For a value that is neither, the issue says that an object was expected."""
         if isinstance(value, str):
             return {self.name: self.text.check(value, path, issues)}
         return self.object.check(value, path, issues)
@@ -313,7 +313,7 @@ class TextOr:
 
 
 def shown(text: str) -> str:
-    """What is told back of a text from outside: its beginning."""
+    """The beginning of a client's text, as far as an issue may repeat it."""
     return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"
 
 
@@ -358,7 +358,7 @@ def _of_size(kind: str, message: str, path: Path) -> Issue:
 
 
 def kind_of(value: object) -> str:
-    """The kind of a value in JavaScript's words."""
+    """The type of a value, as zod names it."""
     if value is _ABSENT:
         return "undefined"
     if value is None:
@@ -373,12 +373,12 @@ def kind_of(value: object) -> str:
 
 
 def _is_whole(value: int | float) -> bool:
-    """Whether JavaScript has this number, and without a fraction: larger ones are endless there."""
+    """Whether this is a whole number in JavaScript, where larger numbers are `Infinity`."""
     return value.is_integer() if isinstance(value, float) else abs(value) <= sys.float_info.max
 
 
 def _is_unicode(text: str) -> bool:
-    """Whether it can be written in UTF-8; half of a surrogate pair cannot."""
+    """Whether `text` can be encoded in UTF-8; half of a surrogate pair cannot."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""The command line: arguments to settings to work, and exit statuses.
+"""The command line: turns arguments and settings into work, and errors into exit statuses.
 
 Status 0: done. 1: it failed, or files failed. 2: the command or a setting is wrong.
 """
@@ -48,7 +48,7 @@ def run(arguments: Sequence[str], closed: Collection[str] = ()) -> int:
 
     Args:
         arguments: The command line's.
-        closed: Which standard streams we were started without.
+        closed: The standard streams that were closed when the program started.
     """
     parsed = parse(arguments, COMMANDS, _clients(arguments))
     run_command: Run = parsed.run
@@ -61,9 +61,9 @@ def run(arguments: Sequence[str], closed: Collection[str] = ()) -> int:
     except VectorIndexError as error:
         return _fail(parsed, REMEDIES.message(error), 1)
     except KeyboardInterrupt:
-        return 130  # what a shell gives a command ended by Ctrl+C
+        return 130  # a shell's status for a command ended by Ctrl+C
     except BrokenPipeError:
-        # The reader of our output (`| head`) has seen enough; what is buffered is dropped.
+        # The reader of our output (`| head`) has ended; drop what is still buffered.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 1
     except (OSError, MemoryError) as error:
@@ -74,17 +74,17 @@ def run(arguments: Sequence[str], closed: Collection[str] = ()) -> int:
 def _require_streams(closed: Collection[str]) -> None:
     if missing := [name for name in _PROTOCOL if name in closed]:
         raise SettingsError(
-            f"{' and '.join(missing)} closed; an MCP client talks to the server there: "
-            "let the client start it, with pipes"
+            f"{' and '.join(missing)} closed, through which an MCP client talks to the server; "
+            "let the client start the server, with pipes"
         )
 
 
-# The commands. Their imports stand in the functions: a front end needs the standard library alone,
-# and --help or a mistyped command should not wait for what the others need.
+# The commands. Each imports what it needs inside its function: a front end needs only the standard
+# library, and --help or a mistyped command should not wait for other imports.
 
 
 def _serve(parsed: argparse.Namespace) -> int:
-    """Be the front end of the project's background service, or the server itself."""
+    """Run the front end of the project's background service, or with --foreground the server."""
     if parsed.others:
         return _serve_workspace(parsed)
     if parsed.foreground:
@@ -115,7 +115,10 @@ def _serve_in_foreground(parsed: argparse.Namespace) -> int:
 def _serve_workspace(parsed: argparse.Namespace) -> int:
     """Serve several projects as one, each searched by its own background service."""
     if parsed.foreground:
-        raise SettingsError("several projects are searched by their services: no --foreground")
+        raise SettingsError(
+            "several projects are searched through their background services; "
+            "leave out --foreground"
+        )
     configured = _settings(parsed)
     from vector_index_mcp.codebase.project import resolve_project
     from vector_index_mcp.serving import lean_mcp
@@ -139,7 +142,7 @@ def _ui(parsed: argparse.Namespace) -> int:
 
 
 def _host(parsed: argparse.Namespace) -> int:
-    """Be a background service."""
+    """Run a background service in this process."""
     from vector_index_mcp.console import hosting
 
     return hosting.run(parsed.set, parsed.path, _env_file(parsed))
@@ -194,7 +197,7 @@ def _publish(parsed: argparse.Namespace) -> int:
 
 def _clear(parsed: argparse.Namespace) -> int:
     if parsed.all and parsed.path is not None:
-        raise SettingsError("say what shall be removed: give either a PATH, or --all")
+        raise SettingsError("PATH and --all exclude each other; give only one of them")
     how = {"is_agreed": parsed.yes, "is_shown_only": parsed.dry_run}
     if parsed.all:
         configured = _settings(parsed)
@@ -250,7 +253,7 @@ def _uninstall(parsed: argparse.Namespace) -> int:
 
 
 def _documents(parsed: argparse.Namespace) -> int:
-    """One of the commands of the documents, which have a grammar of their own."""
+    """Run a command of `documents`, which parses its own arguments."""
     from vector_index_mcp.console import colours
     from vector_index_mcp.console.documents import commands, desk
     from vector_index_mcp.documents import home
@@ -271,7 +274,7 @@ def _documents(parsed: argparse.Namespace) -> int:
 
 
 def _notes(parsed: argparse.Namespace) -> int:
-    """One of the commands of the notes, which have a grammar of their own."""
+    """Run a command of `notes`, which parses its own arguments."""
     from vector_index_mcp.console.notes import arguments
 
     line = arguments.parse(parsed.rest)
@@ -284,7 +287,7 @@ def _notes(parsed: argparse.Namespace) -> int:
 
 
 def _datasets(parsed: argparse.Namespace) -> int:
-    """One of the commands of the datasets, which have a grammar of their own."""
+    """Run a command of `datasets`, which parses its own arguments."""
     from vector_index_mcp.console.datasets import arguments
 
     line = arguments.parse(parsed.rest)
@@ -314,11 +317,11 @@ COMMANDS: Mapping[str, Run] = {
     "install": _install,
     "uninstall": _uninstall,
 }
-"""What runs each command."""
+"""The function that runs each command."""
 
 
 def _clients(arguments: Sequence[str]) -> Mapping[str, Collection[str]]:
-    """The scopes of the MCP clients, by their names, if a command needs them."""
+    """The scopes of each MCP client, by its name; empty for commands that do not need them."""
     if not {"install", "uninstall"} & {*arguments}:
         return {}
     from vector_index_mcp.clients.catalog import CLIENTS
@@ -331,7 +334,7 @@ def _env_file(parsed: argparse.Namespace) -> str | None:
 
 
 def _settings(parsed: argparse.Namespace) -> "Settings":
-    """The settings of a command, which from here on logs as they say."""
+    """Load the settings, set the log level, and warn of variables that look mistyped."""
     from vector_index_mcp import settings
 
     configured = settings.load(_env_file(parsed))
@@ -349,12 +352,12 @@ def _project_and_settings(parsed: argparse.Namespace) -> "tuple[Path, Settings]"
 
 
 def _place_of_service(parsed: argparse.Namespace) -> str:
-    """What a running service is of: the project that somebody stands in, if nothing was typed."""
+    """The path whose service is meant: the one given, or else the current project."""
     return parsed.path or str(_project_and_settings(parsed)[0])
 
 
 def _endpoint(parsed: argparse.Namespace) -> "Endpoint":
-    """Where a project's service is met; whether a broad path is allowed is a setting of its own."""
+    """The endpoint of a project's service; the service itself checks `allow_broad_path`."""
     from vector_index_mcp.background.endpoint import endpoint_of
     from vector_index_mcp.codebase.project import resolve_project
     from vector_index_mcp.serving.sets import CODEBASE
@@ -363,7 +366,7 @@ def _endpoint(parsed: argparse.Namespace) -> "Endpoint":
 
 
 def _host_options(parsed: argparse.Namespace) -> list[str]:
-    """The arguments that a service has to be started with."""
+    """The arguments that start a background service with the same settings."""
     env_file = _env_file(parsed)
     return ["--env-file", os.path.abspath(env_file)] if env_file else []  # noqa: PTH100 - light
 

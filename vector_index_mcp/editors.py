@@ -1,8 +1,8 @@
 """Links that open a file at a line in an editor. Pure.
 
-An editor registers a scheme with the system, and a browser hands it what has that scheme. A link
-stands on a page that others' texts are shown on, so it must be no address that the browser itself
-follows: nothing that it would run there, and nothing that it would load.
+An editor registers a URL scheme with the system, and a browser passes links of that scheme to the
+editor. The page also shows texts that strangers wrote, so a link must never have a scheme that the
+browser handles itself: it would run or load something.
 """
 
 import os
@@ -23,7 +23,7 @@ KNOWN = {
     "pycharm": "pycharm://open?file={path}&line={line}",
     "textmate": "txmt://open?url=file://{path}&line={line}",
 }
-"""By name, the address of a line, with `{path}` and `{line}` for what it is about."""
+"""The address that opens a line, by editor, with `{path}` and `{line}` as placeholders."""
 
 _TEMPLATE = re.compile(r"([a-z][a-z0-9+.-]{0,60})://([!#-;=?-z|~]|\{path\}|\{line\}){1,500}")
 _PLACES = ("{path}", "{line}")
@@ -33,17 +33,17 @@ _OF_BROWSERS = frozenset(
     "javascript livescript mocha moz-extension moz-icon opera resource safari-extension "
     "safari-web-extension view-source vbscript vivaldi wais webcal ws wss wyciwyg".split()
 )
-"""What a browser follows itself: it would run or load it, or leave the page."""
+"""Schemes that a browser handles itself: it would run or load the link, or leave the page."""
 
 
 def template_of(setting: str) -> str:
-    """The address that a setting stands for; empty if there are to be no links.
+    """The address template that the setting `editor` stands for; empty for no links.
 
     Args:
         setting: The name of a known editor, `none`, or an address as in `KNOWN`.
 
     Raises:
-        ValueError: If it is nothing of these, with the reason.
+        ValueError: If it is none of these, with the reason.
     """
     name = setting.strip().lower()
     if name == NONE:
@@ -73,9 +73,9 @@ def template_of(setting: str) -> str:
 def link(template: str, path: PurePath, line: int) -> str:
     """The address that opens the file at `path`, which is absolute, at a line.
 
-    Whatever the path is made of, no character of it means anything in the address.
+    Characters of the path that have a meaning in an address are escaped.
     """
     place = quote(os.fsencode(path.as_posix()), safe="/")
-    if place.startswith("/"):  # `scheme://file/{path}` means no two slashes
+    if place.startswith("/"):  # else `scheme://file/{path}` would get two slashes
         template = re.sub(r"(?<=[^/:])/\{path\}", "{path}", template)
     return template.replace("{line}", str(line)).replace("{path}", place)

@@ -1,30 +1,30 @@
 """The errors this package raises on purpose.
 
-Every message may be shown to a person or an agent, and ends with what to do. Only errors with a
-`Problem` leave that out: the `Remedies` of a tool set add it.
+Every message may be shown to a person or an agent, and ends with what to do about it. Only errors
+with a `Problem` leave that out: the `Remedies` of a tool set add it.
 
     VectorIndexError
-    |- SettingsError         a setting or an argument is wrong; names it
-    |  `- UnknownError       nothing has the name that it gives
+    |- SettingsError         a setting or an argument is wrong; the message names it
+    |  `- UnknownError       nothing has the name that was given
     |- ProjectError          this folder cannot be indexed
     |- QueryError            a query or one of its filters means nothing
     |- ConfigFileError       an MCP client's configuration file cannot be read or changed
     |- BusyError             another process is this index's writer
     |- BackgroundError       the background service cannot be started or reached
-    |  `- ServiceEndedError  it ended before it answered
+    |  `- ServiceEndedError  the service ended before it answered
     |- StoreError            LanceDB failed; the cause is kept
-    |  |- StorageError       the disk or the network refuses; a later try may succeed
-    |  |- DamagedIndexError  the files of the index cannot be read; a rebuild mends it
-    |  |- LostIndexError     the index's folder is gone, or another one took its place
+    |  |- StorageError       the disk or the network fails; a later try may succeed
+    |  |- DamagedIndexError  the files of the index cannot be read; a rebuild repairs it
+    |  |- LostIndexError     the index's folder is gone, or was replaced by another one
     |  `- ForeignIndexError  the folder holds files that this user's program did not write
-    |- ServerError           a server with a model does not answer, or not as it should
+    |- ServerError           a server with a model does not answer, or answers wrongly
     `- EmbeddingError        texts cannot be embedded now
        `- ModelNotFoundError there is no embedding model on this machine
 
-A bad file is not an error but data: `files.read.Skipped`.
+A file that cannot be indexed raises no error: it is recorded as `files.read.Skipped`.
 
-This module imports next to nothing: `sentence` must work when no file can be opened and no memory
-is left.
+This module imports next to nothing, so that `sentence` works even when no file can be opened and
+no memory is left.
 """
 
 import errno
@@ -47,53 +47,53 @@ _REMEDIES = {
     errno.EAGAIN: "raise the limit of processes (`ulimit -u`) where it is started",
 }
 _OTHERWISE = "`vector-index-mcp doctor` examines the machine"
-# What the loader says when a library does not fit into memory, and Python when a thread does not.
+# From the dynamic loader, if a library does not fit into memory; from Python, if a thread does not.
 _SIGNS_OF_MEMORY = ("cannot allocate memory", "failed to map", "can't start new thread")
 SYSTEM_ERRORS = (OSError, MemoryError, ImportError, RuntimeError)
-"""What the system may raise anywhere: no memory, no open file, no thread, no library."""
+"""What any call may raise if memory, file descriptors, threads or a library are missing."""
 
 
 class Problem(StrEnum):
-    """What is wrong in the engine, where the remedy is a setting, a tool or a command."""
+    """A cause whose remedy depends on the tool set: a setting, a tool or a command of it."""
 
     INDEX_DAMAGED = auto()
-    """The index cannot be read, or something is wrong with it that nobody can classify."""
+    """The index cannot be read, or fails in a way that the program does not know."""
     INDEX_UNWRITABLE = auto()
-    """The index's folder cannot be made or written."""
+    """The index's folder cannot be created or written."""
     INDEX_UNREADABLE = auto()
     """An index that is not in a local folder cannot be read."""
     INDEX_FOREIGN = auto()
     """The index's folder holds something that this user's program did not write."""
     INDEX_OF_ANOTHER = auto()
-    """The index is that of other folders."""
+    """The index was made of other folders."""
     INDEX_KEPT = auto()
     """Another process is the index's writer."""
     INDEX_MISSING = auto()
     """There is no index yet."""
     FAULT = auto()
-    """An error of this program, which nobody foresaw."""
+    """A bug: an exception that this program does not expect."""
     STORE_SILENT = auto()
     """The object store cannot be reached, or does not answer."""
     STORE_FOLDER = auto()
-    """The folder of a store does not answer, or the system refuses it."""
+    """The folder of a store does not answer, or the system refuses access to it."""
     STORE_REFUSES = auto()
-    """The object store wants a key, or another one."""
+    """The object store requires a key, or another key."""
     STORE_FORBIDS = auto()
-    """The key for the object store does not allow what is wanted of it."""
+    """The key for the object store does not permit the request."""
     STORE_MISSING = auto()
     """There is no such bucket."""
     STORE_REGION = auto()
     """The bucket lies in another region."""
     STORE_INSECURE = auto()
-    """The object store would be asked without encryption."""
+    """The connection to the object store would not be encrypted."""
     STORE_UNCONDITIONAL = auto()
-    """The object store overwrites what it is told to keep."""
+    """The object store ignores conditions: it overwrites an object although it must not."""
     LANCEDB_SILENT = auto()
     """LanceDB's own server cannot be reached, or does not answer."""
     LANCEDB_REFUSES = auto()
-    """LanceDB's own server wants a key, or another one."""
+    """LanceDB's own server requires a key, or another key."""
     STORE_READER_MISSING = auto()
-    """What reads object stores is not installed."""
+    """The library that reads object stores is not installed."""
     MODEL_NOWHERE = auto()
     """The embedding model is not on this machine and cannot be downloaded."""
     MODEL_FOLDER_MISSING = auto()
@@ -102,20 +102,20 @@ class Problem(StrEnum):
     MODEL_INVALID = auto()
     """The folder holds no sentence-transformers model."""
     MODEL_TOO_SHORT = auto()
-    """The model makes shorter vectors than are wanted."""
+    """The model's vectors are shorter than the setting wants."""
     MODEL_WITH_CODE = auto()
-    """The model is computed by code of its own, which is never run."""
+    """The model needs Python code of its own, which this program never runs."""
     MODEL_UNLOADABLE = auto()
     WORKER_NOT_STARTED = auto()
-    """The system does not start the embedding worker."""
+    """The system cannot start the embedding worker."""
     WORKER_DIES = auto()
     """The embedding worker dies whenever it is started."""
     SERVER_SILENT = auto()
     """The embedding server cannot be reached, or is overloaded."""
     SERVER_REFUSES = auto()
-    """The embedding server wants another key."""
+    """The embedding server requires another key."""
     SERVER_INVALID = auto()
-    """What answers there is no embedding server with such a model."""
+    """The server that answers is no embedding server, or lacks the model."""
 
 
 class VectorIndexError(Exception):
@@ -124,7 +124,7 @@ class VectorIndexError(Exception):
     def __init__(self, message: str = "", problem: Problem | None = None) -> None:
         super().__init__(message)
         self.problem = problem
-        """What is wrong, if the message does not say what to do about it."""
+        """The cause, by which `Remedies` finds what to do; None if the message says it itself."""
 
 
 class SettingsError(VectorIndexError):
@@ -132,7 +132,7 @@ class SettingsError(VectorIndexError):
 
 
 class UnknownError(SettingsError):
-    """Raised when there is nothing with the given name."""
+    """Raised when nothing has the given name."""
 
 
 class ProjectError(VectorIndexError):
@@ -140,11 +140,11 @@ class ProjectError(VectorIndexError):
 
 
 class QueryError(VectorIndexError):
-    """Raised when a query is empty or too long, or a filter means nothing."""
+    """Raised when a query is empty or too long, or a filter is invalid."""
 
 
 class NoVectorsError(QueryError):
-    """Raised when something is looked for by meaning, and nothing has a vector yet."""
+    """Raised when a search by meaning is wanted, and no chunk has a vector yet."""
 
 
 class ConfigFileError(VectorIndexError):
@@ -188,7 +188,7 @@ class ForeignIndexError(StoreError):
 
 
 class ServerError(VectorIndexError):
-    """Raised when a server with a model does not answer as it should; who asked it says which."""
+    """Raised when a server with a model answers wrongly or not at all; the caller names it."""
 
     def __init__(
         self,
@@ -201,11 +201,11 @@ class ServerError(VectorIndexError):
     ) -> None:
         super().__init__(message, problem)
         self.status = status
-        """Of HTTP; 0 if there is no answer, or one that makes no sense."""
+        """The HTTP status; 0 if there is no answer, or one that makes no sense."""
         self.is_passing = is_passing
         """Whether the same request may succeed a little later."""
         self.retry_after = retry_after
-        """So many seconds later, the server says."""
+        """After how many seconds the server wants the next try; 0.0 if it named no time."""
 
 
 class EmbeddingError(VectorIndexError):
@@ -213,11 +213,11 @@ class EmbeddingError(VectorIndexError):
 
 
 class ModelNotFoundError(EmbeddingError):
-    """Raised when the embedding model is neither on this machine nor to be downloaded."""
+    """Raised when the embedding model is not on this machine and cannot be downloaded."""
 
 
 def sentence(error: BaseException) -> str:
-    """What happened and what to do about it; for a group, of its first error."""
+    """What happened and what to do about it; of an exception group, its first error counts."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     words = str(error) or type(error).__name__

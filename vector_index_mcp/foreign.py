@@ -1,9 +1,9 @@
-r"""Which characters of a text that others wrote may be shown, and what stands for the rest.
+r"""Which characters of a text that strangers wrote are shown as they are, and which are escaped.
 
-A repository can name a file, or write into one, what a terminal obeys and what a reader cannot
-see: escape sequences that move the cursor or set the clipboard, a carriage return that overwrites
-the line, marks that reverse the reading order. Each such character is shown as Python writes it:
-`\x1b`, `\u202e`. Terminal, page and the differences that `install` shows go by this one table.
+File names and contents of a repository can hold characters that a terminal obeys or a reader does
+not see: escape sequences that move the cursor or set the clipboard, a carriage return that
+overwrites the line, marks that reverse the reading order. Each such character is shown as Python
+escapes it: `\x1b`, `\u202e`. The terminal, the page and the diffs of `install` share this table.
 """
 
 import re
@@ -11,38 +11,38 @@ from typing import Any
 
 OBEYED = (
     (0x00, 0x1F),  # control characters
-    (0x7F, 0x9F),  # those of eight bits
-    (0xAD, 0xAD),  # a hyphen that nobody sees
+    (0x7F, 0x9F),  # eight-bit control characters
+    (0xAD, 0xAD),  # the soft hyphen, which is invisible
     (0x061C, 0x061C),  # reading order
     (0x180E, 0x180E),  # without any width
     (0x200B, 0x200B),
     (0x200E, 0x200F),  # reading order
-    (0x2028, 0x2029),  # ends of lines
+    (0x2028, 0x2029),  # line separators
     (0x202A, 0x202E),  # reading order
     (0x2060, 0x2065),  # without any width
     (0x2066, 0x2069),  # reading order
     (0x206A, 0x206F),  # without any width
-    (0xD800, 0xDFFF),  # bytes of a name that are no text
+    (0xD800, 0xDFFF),  # bytes of a file name that are no valid text
     (0xFEFF, 0xFEFF),  # without any width
     (0xFFF9, 0xFFFB),
     (0x13430, 0x1343F),  # how signs are joined in hieroglyphs, shorthand and music
     (0x1BCA0, 0x1BCA3),
     (0x1D173, 0x1D17A),
-    (0xE0000, 0xE007F),  # letters that nobody sees
+    (0xE0000, 0xE007F),  # invisible letters (tags)
 )
-"""First and last code point of what is never shown as it is. The joiners U+200C and U+200D are not
-in it: Persian and emoji are written with them."""
+"""First and last code points of the ranges that are always escaped. The joiners U+200C and U+200D
+are not among them: Persian and emoji need them."""
 
 _OBEYED = re.compile(f"[{''.join(f'{chr(first)}-{chr(last)}' for first, last in OBEYED)}]")
 
 
 def visible(text: str, *, keep: str = "") -> str:
-    r"""`text` with everything visible that a terminal would obey or a reader would not see.
+    r"""Escape what a terminal would obey or a reader would not see.
 
     Args:
         text: A name, a message or a text.
-        keep: Control characters that may stay: "\n\t" for a text of several lines. What ends a
-            line on Windows counts as "\n".
+        keep: Control characters that may stay: "\n\t" for a text of several lines. If "\n" may
+            stay, "\r\n" becomes "\n".
     """
     if "\n" in keep:
         text = text.replace("\r\n", "\n")
@@ -50,7 +50,7 @@ def visible(text: str, *, keep: str = "") -> str:
 
 
 def visible_values(values: Any) -> Any:
-    """The same for every string in what JSON can hold; the strings are taken for names."""
+    """Apply `visible` to every string in a JSON value, keys included; it keeps no newlines."""
     if isinstance(values, str):
         return visible(values)
     if isinstance(values, list):

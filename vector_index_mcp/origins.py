@@ -1,18 +1,18 @@
-"""Whether a request over HTTP comes from where it should: what every listener checks. No I/O.
+"""Checks of the origin of an HTTP request, for every listener. No I/O.
 
-Every site that a user's browser visits can reach the ports of the machine. It cannot forge two
-things: the name in `Host`, which is the site's own if somebody points a DNS name at us, and what
-the browser says of the page that asks.
+Every site that a user visits can make the browser send requests to ports of this machine. The site
+cannot forge two headers: `Host`, which holds the site's own name even if its DNS points here (DNS
+rebinding), and `Origin` or `Sec-Fetch-Site`, in which the browser names the page that asks.
 """
 
 from collections.abc import Iterable, Mapping
 
 LOOPBACK_NAMES = ("127.0.0.1", "localhost")
-_PORT_LEFT_OUT = 80  # by clients, as it is that of HTTP
+_PORT_LEFT_OUT = 80  # HTTP's default port, which clients leave out of `Host`
 
 
 def hosts_of(names: Iterable[str], port: int) -> frozenset[str]:
-    """What `Host` may be of a request to a listener.
+    """The values of `Host` that a listener accepts.
 
     Args:
         names: The listener's names and addresses.
@@ -24,11 +24,11 @@ def hosts_of(names: Iterable[str], port: int) -> frozenset[str]:
 
 
 def is_of_another_page(headers: Mapping[str, str], host: str) -> bool:
-    """Whether a page that did not come from `host` has a browser ask.
+    """Whether a browser sent the request for a page that did not come from `host`.
 
     Args:
-        headers: The request's, by names in lower case.
-        host: As the request names it.
+        headers: The request's headers, by names in lower case.
+        host: The value of the request's header `Host`.
     """
     if headers.get("origin", f"http://{host}") != f"http://{host}":
         return True

@@ -1,7 +1,7 @@
-"""Results of MCP, for tool sets that answer a request before the protocol's library looks at it.
+"""MCP results for tool sets that answer requests before the MCP library validates them.
 
-A contract may word what is wrong with arguments, and then everything is checked and answered by the
-tool set; what every such answer has in common stands here.
+Some tool sets follow a contract that fixes even the messages about wrong arguments. They validate
+and answer requests themselves; this module has what all such answers share.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -16,33 +16,33 @@ Result: TypeAlias = dict[str, Any]
 Answer: TypeAlias = Callable[[Mapping[str, Any]], Awaitable[Result]]
 
 CACHE = {"ttlMs": 0, "cacheScope": "private"}
-"""What a list or a resource says of itself where the version of the protocol knows it."""
+"""Fields of every list and resource, in versions of the protocol that know them."""
 
 
 def enveloped(ctx: Any, result: Result) -> Result:
-    """A result as the client's version of the protocol wants it: who answers owns the envelope."""
+    """`result` with the fields around it that the client's version of the protocol wants."""
     if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
         return {"resultType": "complete"} | result
     return {key: value for key, value in result.items() if key not in CACHE}
 
 
 def is_introduced(ctx: Any) -> bool:
-    """Whether a client has said who it is, or its version of the protocol has no such greeting.
+    """Whether the client has sent `initialize`, or its version of the protocol has no `initialize`.
 
-    The library refuses the others; a tool set that answers before it may do so, too. The programs
-    whose contracts the others fulfil answer anybody.
+    The library refuses requests of other clients. A tool set that answers before the library can
+    refuse them with this, too, unless its contract is to answer anybody.
     """
     is_modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
     return is_modern or ctx.session.client_params is not None
 
 
 def answer_before(server: MCPServer[Any], methods: Mapping[str, Answer], *lacking: str) -> None:
-    """Have some methods answered before the library looks at them.
+    """Register functions that answer some methods before the library sees the request.
 
     Args:
-        server: Whose.
-        methods: What answers each, given the parameters of the request.
-        lacking: Which capabilities of the library's there are not: `prompts`, `resources`.
+        server: The server that the requests go to.
+        methods: The function that answers each method, given the parameters of the request.
+        lacking: Capabilities of the library that this server does not offer, such as `prompts`.
     """
     unknown = ("completion/", *(f"{capability}/" for capability in lacking))
 
@@ -60,7 +60,7 @@ def answer_before(server: MCPServer[Any], methods: Mapping[str, Answer], *lackin
 
 
 def values_of(answer: Any) -> Result:
-    """What the library answers, as values."""
+    """An answer of the library as JSON values."""
     if isinstance(answer, dict):
         return answer
     values: Result = answer.model_dump(mode="json", by_alias=True, exclude_none=True)
@@ -68,7 +68,7 @@ def values_of(answer: Any) -> Result:
 
 
 def without(initialized: Any, *capabilities: str) -> Result:
-    """The answer to `initialize`, without capabilities that there are not."""
+    """The answer to `initialize`, without these capabilities."""
     values = values_of(initialized)
     for capability in capabilities:
         values["capabilities"].pop(capability, None)

@@ -1,8 +1,8 @@
 """Every setting, with its default and unit; read once by `cli`, frozen afterwards.
 
-Nothing else in the package reads the environment. A `.env` file is read only from the path the
-caller names, never from the indexed project: a repository somebody cloned must not be able to
-change where its index goes or which model is loaded.
+Nothing else in the package reads settings from the environment. A `.env` file is read only from
+the path that the caller names, never from the indexed project: a cloned repository must not decide
+where its index goes or which model is loaded.
 """
 
 import difflib
@@ -29,18 +29,18 @@ from vector_index_mcp.errors import SettingsError
 PREFIX = "VECTOR_INDEX_"
 SECRETS = frozenset({"embedding_key", "http_token", "lancedb_key", "llm_key"})
 """Fields whose values no message repeats."""
-# They are refused if they hold a password.
+# The others are refused if they hold a password, and a message must not repeat that either.
 _UNSHOWN = SECRETS | {"embedding_url", "lancedb_uri", "shared_cache", "shared_index"}
 
 _OTHERS = frozenset({"ENV_FILE", "RUNTIME_DIR"})
-"""Variables that are read before there are settings."""
-# So narrow that nobody can read another host in it than whoever connects does.
+"""Variables with our prefix that are no settings; they are read before settings are loaded."""
+# Deliberately narrow: no other parser of URLs can find another host in what matches.
 _SERVER = re.compile(
     r"https?://([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?(?:/[A-Za-z0-9._~/%-]*)?"
 )
 _BUCKETS = ("s3", "gs", "az")
 _STORE = re.compile(rf"(?:{'|'.join(_BUCKETS)})://[A-Za-z0-9]")
-_MOST = 1_000_000_000  # for numbers that nothing else limits; no clock or file goes further
+_MOST = 1_000_000_000  # the limit of numbers that have no limit of their own
 
 
 class Settings(BaseModel):
@@ -204,7 +204,7 @@ class Settings(BaseModel):
     def _a_place(cls, value: str) -> str:
         scheme, has_scheme, rest = value.partition("://")
         if has_scheme and scheme in _BUCKETS and "@" in rest.partition("/")[0]:
-            raise ValueError("no key belongs into it, give it as the cloud's own tools want it")
+            raise ValueError("must not hold a key, give the key as the cloud's own tools expect it")
         return value
 
     @field_validator("embedding_dimension", mode="before")
@@ -217,7 +217,7 @@ class Settings(BaseModel):
     def _a_server(cls, value: str, info: ValidationInfo) -> str:
         if "@" in value:
             raise ValueError(
-                f"no name or password belongs into it, give {PREFIX}EMBEDDING_KEY instead"
+                f"must not hold a name or password, give {PREFIX}EMBEDDING_KEY instead"
             )
         if value and not _SERVER.fullmatch(value):
             raise ValueError("is not an address such as http://127.0.0.1:8080/v1")
@@ -272,7 +272,7 @@ def host_of(url: str) -> str:
 
 
 def is_local(url: str) -> bool:
-    """Whether what is sent to an embedding URL stays on this machine."""
+    """Whether an embedding URL leads to this machine, so that texts sent there stay here."""
     host = host_of(url).strip("[]")
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
@@ -281,7 +281,7 @@ def is_local(url: str) -> bool:
 
 
 def load(env_file: str | None = None) -> Settings:
-    """Read the settings from the environment and, below it, from `env_file`.
+    """Read the settings from the environment and from `env_file`; the environment takes precedence.
 
     Raises:
         SettingsError: If a value is out of range, or `env_file` is not a readable file.
@@ -299,30 +299,30 @@ def load(env_file: str | None = None) -> Settings:
 
 
 def store_of(value: str) -> str:
-    """The folder's path or the bucket's URI that somebody gives.
+    """The absolute path of a folder, or the URI of a bucket, that `value` names.
 
     Raises:
-        ValueError: If it is neither, or has a name or a password in it; does not repeat it.
+        ValueError: If it is neither, or holds a name or a password; the message does not repeat it.
     """
     if "://" in value and "@" in value:
-        raise ValueError("no name or password belongs into it")
+        raise ValueError("must not hold a name or password")
     if _STORE.match(value):
         return value
     path = Path(value).expanduser()
     if "://" in value or not path.is_absolute():
-        raise ValueError("is neither a folder's full path nor such as s3://bucket/folder")
+        raise ValueError("is neither the full path of a folder nor a URI like s3://bucket/folder")
     return str(path)
 
 
 def origins(env_file: str | None = None) -> dict[str, str]:
-    """Where each setting that is not at its default comes from, by field."""
+    """The source of each given setting, by field: `environment`, or the path of the env file."""
     lines, variables = _given(_lines_of(env_file)), _given(os.environ)
     found = {**dict.fromkeys(lines, f"{env_file}"), **dict.fromkeys(variables, "environment")}
     return {field: found[field] for field in Settings.model_fields if field in found}
 
 
 def mistyped(env_file: str | None = None) -> list[str]:
-    """A sentence for each variable that is named as a setting is, and is none."""
+    """A sentence for each variable that has our prefix but is no setting."""
     names = {name.upper() for name in (*os.environ, *_lines_of(env_file))}
     known = {field.upper() for field in Settings.model_fields} | _OTHERS
     ours = {name.removeprefix(PREFIX) for name in names if name.startswith(PREFIX)}
@@ -330,16 +330,16 @@ def mistyped(env_file: str | None = None) -> list[str]:
 
 
 def _lines_of(env_file: str | None) -> Mapping[str, str | None]:
-    """The variables that `env_file` sets; a name alone sets none."""
+    """The variables in `env_file`; the value is None on a line without `=`."""
     if not env_file:
         return {}
-    from dotenv import dotenv_values  # 0.01 s that few need
+    from dotenv import dotenv_values  # here, since it costs 0.01 s and few use an env file
 
     return dotenv_values(env_file, encoding="utf-8")
 
 
 def _given(variables: Mapping[str, str | None]) -> dict[str, str]:
-    """The values of settings among `variables`, by field; names count in any case."""
+    """The values of settings among `variables`, by field; the case of names does not matter."""
     named = {name.upper(): value for name, value in variables.items() if value is not None}
     fields = {field: f"{PREFIX}{field.upper()}" for field in Settings.model_fields}
     return {field: named[name] for field, name in fields.items() if name in named}
@@ -348,11 +348,11 @@ def _given(variables: Mapping[str, str | None]) -> dict[str, str]:
 def _hint(name: str, known: Collection[str]) -> str:
     near = difflib.get_close_matches(name, known, 1)
     meant = f"; did you mean {PREFIX}{near[0]}?" if near else ""
-    return f"there is no setting {PREFIX}{name}, which is not used{meant}"
+    return f"{PREFIX}{name} is set but is no setting, so it has no effect{meant}"
 
 
 def _explain(error: ValidationError) -> str:
-    """One line per wrong setting, by the name of its variable."""
+    """Name the variable of each wrong setting and what is wrong with it."""
     lines = []
     for problem in error.errors():
         field = str(problem["loc"][0])

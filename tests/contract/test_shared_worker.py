@@ -608,7 +608,10 @@ async def test_who_does_not_know_the_secret_or_is_another_user_is_refused(fake):
         for secret in ("", "wrong"):
             with pytest.raises(BackgroundError, match="the secret is wrong"):
                 await anyio.to_thread.run_sync(ask_with, secret)
-        with pytest.raises(BackgroundError, match="no wish"), endpoint.connect() as connection:
+        with (
+            pytest.raises(BackgroundError, match="know this wish"),
+            endpoint.connect() as connection,
+        ):
             secret = endpoint.read_record()["secret"]
             await anyio.to_thread.run_sync(greeting.greet, connection, greeting.MCP, secret)
         for path in (endpoint.socket_path, endpoint.record, endpoint.lock):

@@ -672,7 +672,7 @@ async def is_refused(place: Place) -> None:
     for arguments in ([place.project], ["ps"], ["stop", "--all"]):
         ran = await place.run(*arguments)
         assert (ran.returncode, ran.stdout) == (2, "")
-        assert "is not a folder for your eyes only" in ran.stderr
+        assert "is not a private folder of yours" in ran.stderr
         assert "Traceback" not in ran.stderr
     assert list(place.runtime.iterdir()) == []
 

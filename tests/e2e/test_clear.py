@@ -68,7 +68,7 @@ def test_somebody_at_a_terminal_is_asked(project, answer, status):
 
 def test_a_path_and_all_do_not_go_together(tmp_path):
     refused = command(tmp_path, "clear", ".", "--all", "--yes")
-    assert (refused.returncode, "either a PATH, or --all" in refused.stderr) == (2, True)
+    assert (refused.returncode, "PATH and --all exclude each other" in refused.stderr) == (2, True)
 
 
 async def test_a_service_is_ended_before_its_index_goes():

@@ -141,7 +141,7 @@ def test_a_folder_behind_the_query_is_told(indexed):
 def test_a_mistyped_setting_is_told_by_any_command(indexed):
     wrong = {"VECTOR_INDEX_CHUNK_MAX_CHAR": "500"}
     told = indexed.run("status", "project", **wrong).stderr
-    assert "there is no setting VECTOR_INDEX_CHUNK_MAX_CHAR, which is not used; " in told
+    assert "VECTOR_INDEX_CHUNK_MAX_CHAR is set but is no setting, so it has no effect; " in told
     assert "did you mean VECTOR_INDEX_CHUNK_MAX_CHARS?" in told
 
 

@@ -371,7 +371,7 @@ async def test_a_model_that_the_service_has_loaded_is_not_loaded_again(place):
 @pytest.mark.anyio
 async def test_the_doctor_names_a_setting_that_there_is_not(place):
     found = await place.run("doctor", place.project, VECTOR_INDEX_RESCAN_SECOND="9")
-    said = "there is no setting VECTOR_INDEX_RESCAN_SECOND, which is not used; did you mean "
+    said = "VECTOR_INDEX_RESCAN_SECOND is set but is no setting, so it has no effect; did you mean "
     assert f"{said}VECTOR_INDEX_RESCAN_SECONDS?" in found.stdout
 
 

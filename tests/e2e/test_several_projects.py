@@ -136,4 +136,4 @@ async def test_the_same_project_twice_is_one_and_no_project_is_told(place):
     assert nowhere.returncode == 2
     assert "does not exist" in nowhere.stderr
     alone = await place.run("serve", "--foreground", place.project, place.folder / "api")
-    assert (alone.returncode, "no --foreground" in alone.stderr) == (2, True)
+    assert (alone.returncode, "leave out --foreground" in alone.stderr) == (2, True)

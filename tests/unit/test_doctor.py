@@ -186,7 +186,7 @@ def test_a_folder_of_services_that_others_may_open_is_told(case, tmp_path):
     assert places.runtime_folder(case).verdict is OK
     (tmp_path / "run").chmod(0o755)
     finding = places.runtime_folder(case)
-    assert (finding.verdict, "eyes only" in finding.words) == (FAILED, True)
+    assert (finding.verdict, "not a private folder" in finding.words) == (FAILED, True)
     assert "VECTOR_INDEX_RUNTIME_DIR" in finding.remedy
 
 
@@ -230,7 +230,7 @@ def test_settings_are_told_with_where_they_come_from(case, tmp_path, monkeypatch
 
 
 def test_a_setting_that_there_is_not_is_told(case):
-    wrong = "there is no setting VECTOR_INDEX_RESCAN_SECOND, which is not used"
+    wrong = "VECTOR_INDEX_RESCAN_SECOND is set but is no setting, so it has no effect"
     finding = places.settings(replace(case, mistyped=(wrong,)))
     assert (finding.verdict, finding.words) == (WARNING, f"all are default; {wrong}")
     assert finding.remedy == "correct the name, or unset it"

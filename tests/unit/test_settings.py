@@ -28,7 +28,7 @@ FIELDS = {
     "lancedb_uri": Case(
         ".lancedb",
         {"/srv/index": "/srv/index", "s3://bucket/a b": "s3://bucket/a b"},
-        {"": "at least 1 character", "s3://k:geheim@bucket/x": "no key belongs into it"},
+        {"": "at least 1 character", "s3://k:geheim@bucket/x": "must not hold a key"},
     ),
     "remote_owner": Case("", {"team": "team"}, {"two words": "match", "x" * 201: "at most 200"}),
     "lancedb_key": Case("", {"sk-1": "sk-1"}, {"two words": "match"}),
@@ -38,7 +38,7 @@ FIELDS = {
     "shared_index": Case(
         "",
         {"/srv/team": "/srv/team", "s3://bucket/a": "s3://bucket/a", "": ""},
-        {"./here": "neither a folder's full path nor", "s3://a@b/c": "no name or password"},
+        {"./here": "neither the full path", "s3://a@b/c": "not hold a name or password"},
     ),
     "embedding_model": Case(
         "all-MiniLM-L6-v2",
@@ -213,10 +213,10 @@ FIELDS = {
         "",
         {"s3://bucket/x": "s3://bucket/x", "/net/a@b": "/net/a@b", "": ""},
         {
-            "team": "neither a folder's full path nor",
-            "ftp://host/x": "neither a folder's full path nor",
-            "s3://": "neither a folder's full path nor",
-            "s3://user:secret@bucket/x": "no name or password",
+            "team": "neither the full path of a folder nor",
+            "ftp://host/x": "neither the full path of a folder nor",
+            "s3://": "neither the full path of a folder nor",
+            "s3://user:secret@bucket/x": "not hold a name or password",
         },
     ),
     "log_level": Case(
@@ -422,9 +422,9 @@ def test_a_variable_that_is_no_setting_is_named_with_the_nearest_one(tmp_path, m
     file = tmp_path / ".env"
     file.write_text("VECTOR_INDEX_ZZZ=1\nvector_index_log_level=INFO\nOTHER=1\n")
     assert mistyped(str(file)) == [
-        "there is no setting VECTOR_INDEX_CHUNK_MAX_CHAR, which is not used; did you mean "
+        "VECTOR_INDEX_CHUNK_MAX_CHAR is set but is no setting, so it has no effect; did you mean "
         "VECTOR_INDEX_CHUNK_MAX_CHARS?",
-        "there is no setting VECTOR_INDEX_ZZZ, which is not used",
+        "VECTOR_INDEX_ZZZ is set but is no setting, so it has no effect",
     ]
 
 

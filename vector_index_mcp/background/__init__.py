@@ -1,4 +1,4 @@
-"""One service per tool set and place, and many front ends.
+"""Runs one background service for each tool set and place, for any number of front ends.
 
-Must not know what is served: it carries bytes and looks after processes.
+Must not know: what is served. It carries bytes and manages processes.
 """

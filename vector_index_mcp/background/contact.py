@@ -1,6 +1,6 @@
-"""The way to a service, for a front end and for commands: reach it, start it, ask it, end it.
+"""Connects front ends and commands to a service: reaches it, starts it, asks it, ends it.
 
-Standard library only: a front end starts with this.
+Imports the standard library only, since a front end starts with this.
 """
 
 import contextlib
@@ -30,31 +30,31 @@ from vector_index_mcp.errors import (
 )
 
 OnProgress = Callable[[dict[str, Any]], None]
-"""Is told how far a call is."""
+"""Receives the progress of a call."""
 
 _ENDED = "the background service ended before it answered; its index is kept, try again"
-_START_SECONDS = 30.0  # for a service to listen; it takes about one
-_JOINING_SECONDS = 3.0  # for a service to answer that we can do without
-_END_SECONDS = 10.0  # for a service to end when it is asked to; it promises 5
-_FORCE_SECONDS = 6.0  # for it to heed a signal; a second more than it promises
+_START_SECONDS = 30.0  # for a service to listen; usually it takes about one
+_JOINING_SECONDS = 3.0  # for an answer of a service that the caller can do without
+_END_SECONDS = 10.0  # for a service to end after a request; it is meant to take at most 5
+_FORCE_SECONDS = 6.0  # for a service to end after a signal; one more than it is meant to take
 _BACKTRACE = "stack backtrace:"
-_LOOK_SECONDS = 0.02  # between two looks
-_FAREWELL_SECONDS = 5.0  # for a service to end, in which it promises to
-_LAST_WORDS_SECONDS = 1.0  # for a service that is gone to be gone altogether
-_LAST_WORDS_BYTES, _LAST_WORDS_CHARS = 4_096, 300  # of its log
-# What Windows has in place of sessions, where these names are known.
+_LOOK_SECONDS = 0.02  # between two checks
+_FAREWELL_SECONDS = 5.0  # for a service to end that has closed its connection
+_EXIT_SECONDS = 1.0  # for a process to end that has closed its output
+_LAST_LINE_BYTES, _LAST_LINE_CHARS = 4_096, 300  # read of a log, and shown of its last line
+# Windows has these flags instead of sessions; other systems do not know the names.
 _DETACHED = getattr(subprocess, "DETACHED_PROCESS", 0) | getattr(
     subprocess, "CREATE_NEW_PROCESS_GROUP", 0
 )
 
 
 def connected(endpoint: Endpoint, host_arguments: Sequence[str]) -> socket.socket:
-    """A session with the service, which is started if there is none.
+    """Connect to the service for an MCP session; start the service if there is none.
 
-    A service of another version is asked to end, and replaced; its index stays.
+    A service of another version is ended and replaced; its index stays.
 
     Raises:
-        BackgroundError: If no service can be started; says why.
+        BackgroundError: If no service can be started, with the reason.
     """
     return granted(endpoint, host_arguments, greeting.MCP)[0]
 
@@ -67,18 +67,21 @@ def granted(
     *,
     patience: float | None = None,
 ) -> tuple[socket.socket, dict[str, Any]]:
-    """A connection for what lasts as long as it does, and what the service said to it.
+    """Connect to the service for a wish that lasts as long as the connection.
 
     Args:
-        endpoint: Where the service is met, or will be once it is started.
-        host_arguments: The command line's arguments that it has to be started with.
-        wants: What for.
-        values: What belongs to that.
-        patience: Seconds for a service that runs to answer, of a caller that can do without it;
-            None for one that cannot, and waits as long as a service may take to start.
+        endpoint: The endpoint of the service, whether it runs or not.
+        host_arguments: The command line's arguments to start the service with.
+        wants: The wish, see `greeting`.
+        values: Further values of the greeting.
+        patience: Seconds for a running service to answer, of a caller that can do without it; None
+            for a caller that cannot, and waits as long as a service may take to start.
+
+    Returns:
+        The connection, and the service's answer to the greeting.
 
     Raises:
-        BackgroundError: If no service can be started, or it refuses; says why.
+        BackgroundError: If no service can be started, or it refuses, with the reason.
     """
     deadline = time.monotonic() + _START_SECONDS
     while time.monotonic() < deadline:
@@ -103,10 +106,10 @@ def granted(
 
 
 def joined(endpoint: Endpoint, wants: str) -> socket.socket | None:
-    """A connection to a service that runs; None if there is none of this version that answers.
+    """Connect to a running service; None if none of this version answers.
 
     Raises:
-        BackgroundError: If it refuses; says why.
+        BackgroundError: If it refuses, with the reason.
     """
     try:
         connection, answer = _ask(endpoint, wants, _JOINING_SECONDS)
@@ -121,7 +124,7 @@ def joined(endpoint: Endpoint, wants: str) -> socket.socket | None:
 def ask(
     endpoint: Endpoint, wants: str, patience: float = greeting.ANSWER_SECONDS
 ) -> dict[str, Any] | None:
-    """What the service answers to `wants`; None if there is none, or none that answers."""
+    """The service's answer to the wish `wants`; None if no service runs, or it does not answer."""
     try:
         connection, answer = _ask(endpoint, wants, patience)
     except OSError:
@@ -137,25 +140,29 @@ def call(
     on_progress: OnProgress,
     host_arguments: Sequence[str] | None = None,
 ) -> Any | None:
-    """What a service answers to a call; None if there is none, and none is to be started.
+    """The service's result of a call; None if no service runs and none should be started.
 
     Args:
-        endpoint: Where it is met.
-        name: Of the call.
-        arguments: What JSON can hold.
-        on_progress: Called with what the service says meanwhile.
-        host_arguments: What a service is started with, also in place of one of another version;
-            None starts none.
+        endpoint: The endpoint of the service.
+        name: The name of the call.
+        arguments: The arguments, as JSON values.
+        on_progress: Called with the progress that the service reports.
+        host_arguments: The arguments to start a service with if none runs, or to replace one of
+            another version; None to start none.
 
     Raises:
-        BackgroundError: If it is of another version, cannot be started, or answers with an error.
+        BackgroundError: If the service has another version, cannot be started, or answers with an
+            error.
         QueryError: If the call is too long.
-        ServiceEndedError: If it ends before it has answered; it may have done what was asked.
-        SettingsError: If it answers that something asked for makes no sense.
+        ServiceEndedError: If the service ends before it has answered; it may have done its work.
+        SettingsError: If it answers that an argument is wrong.
     """
     request = greeting.line({"call": name, "arguments": arguments})
     if len(request) > greeting.LONGEST_CALL_BYTES:
-        raise QueryError(f"{len(request):,} bytes are too much to ask at once; ask for less")
+        raise QueryError(
+            f"a request of {len(request):,} bytes is too long, {greeting.LONGEST_CALL_BYTES:,} is "
+            "the most; shorten the query"
+        )
     try:
         if host_arguments is None:
             connection, answer = _ask(endpoint, greeting.CALL)
@@ -177,13 +184,13 @@ def call(
 
 def _result(lines: Iterable[bytes], on_progress: OnProgress) -> Any:
     for line in lines:
-        said = greeting.parse(line)
-        if "result" in said:
-            return said["result"]
-        if "error" in said:
-            is_wrong_use = said.get("status") == greeting.WRONG_USE
-            raise (SettingsError if is_wrong_use else BackgroundError)(str(said["error"]))
-        on_progress(said.get("progress") or {})
+        values = greeting.parse(line)
+        if "result" in values:
+            return values["result"]
+        if "error" in values:
+            is_wrong_use = values.get("status") == greeting.WRONG_USE
+            raise (SettingsError if is_wrong_use else BackgroundError)(str(values["error"]))
+        on_progress(values.get("progress") or {})
     raise ServiceEndedError(_ENDED)
 
 
@@ -191,17 +198,17 @@ def _check_version(answer: dict[str, Any]) -> None:
     if answer.get("version") != __version__:
         raise BackgroundError(
             f"the background service is of version {answer.get('version')}, this is {__version__}; "
-            "end it with `vector-index-mcp stop`, the next client starts another"
+            "end it with `vector-index-mcp stop`, and the next client starts one of its version"
         )
 
 
 def stop(endpoint: Endpoint) -> bool:
-    """Ask the service to end and wait until its process is gone; False if there was none.
+    """Ask the service to end and wait until its process is gone; False if no service ran.
 
-    One that does not answer or does not end is ended by force: its index survives that.
+    A service that does not answer or does not end is killed, which its index survives.
 
     Raises:
-        BackgroundError: If it does not end even so.
+        BackgroundError: If the process does not end even then.
     """
     try:
         connection, answer = _ask(endpoint, greeting.STOP, _JOINING_SECONDS)
@@ -209,7 +216,7 @@ def stop(endpoint: Endpoint) -> bool:
         return _end_by_force(endpoint)
     pid = int(answer["pid"])
     with connection:
-        # It closes the connection when it is about to end, or dies, which closes it as well.
+        # The connection closes when the service ends, however it ends.
         select.select([connection], [], [], _END_SECONDS)
     if not _ends_within(_END_SECONDS, pid) and not _end_by_force(endpoint):
         raise BackgroundError(f"the background service does not end; kill process {pid}")
@@ -217,12 +224,12 @@ def stop(endpoint: Endpoint) -> bool:
 
 
 def _end_by_force(endpoint: Endpoint) -> bool:
-    """End the service's process by signals; False if there is none that is surely the service's.
+    """End the service's process by signals; False if no process is surely the service's.
 
     Raises:
-        BackgroundError: If it does not end.
+        BackgroundError: If the process does not end.
     """
-    # First the signal that a service heeds which only cannot be reached.
+    # SIGTERM first: a service that only cannot be reached then ends in an orderly way.
     for number in (signal.SIGTERM, getattr(signal, "SIGKILL", signal.SIGTERM)):
         pid = endpoint.keeper
         if pid is None:
@@ -233,7 +240,7 @@ def _end_by_force(endpoint: Endpoint) -> bool:
             break
     else:
         raise BackgroundError(f"the background service does not end; kill process {pid}")
-    if endpoint.read_record().get("pid") == pid:  # and not of one that was started meanwhile
+    if endpoint.read_record().get("pid") == pid:  # else another service was started meanwhile
         endpoint.forget()
     return True
 
@@ -248,22 +255,22 @@ def _ends_within(seconds: float, pid: int) -> bool:
 
 
 def _is_alive(pid: int) -> bool:
-    if os.name != "posix":  # where asking with signal 0 would end the process
+    if os.name != "posix":  # Windows has no safe check: signal 0 would end the process
         return False
-    return bool(birth_of(pid))  # empty for a zombie, which nobody has waited for yet
+    return bool(birth_of(pid))  # empty for a zombie, too
 
 
 def reason_of_end(endpoint: Endpoint, pid: Any) -> str:
-    """Why the service of process `pid` has left us; empty if it was to end."""
+    """Why the service of process `pid` has ended the connection; empty if it was meant to end."""
     deadline = time.monotonic() + _FAREWELL_SECONDS
     while record := endpoint.read_record():
         if reason := record.get(ENDED):
             return f"the background service ended by an error: {reason}"
-        if record.get("pid") != pid:  # another one has taken its place
+        if record.get("pid") != pid:  # another service has replaced it
             return ""
         if not isinstance(pid, int) or not _is_alive(pid):
-            said = _last_line(endpoint.log, 0)
-            return f"the background service was killed or has crashed{said}; look at {endpoint.log}"
+            last = _last_line(endpoint.log, 0)
+            return f"the background service was killed or has crashed{last}; look at {endpoint.log}"
         if time.monotonic() > deadline:
             return f"the background service has ended this session; look at {endpoint.log}"
         time.sleep(_LOOK_SECONDS)
@@ -271,30 +278,30 @@ def reason_of_end(endpoint: Endpoint, pid: Any) -> str:
 
 
 def start(endpoint: Endpoint, host_arguments: Sequence[str]) -> None:
-    """Start a service, detached from us, and wait until it listens or has failed.
+    """Start a detached service, and wait until it listens or has failed.
 
-    Two front ends may do so at the same time: the lock lets one service live, and the other ends
-    at once.
+    Two front ends may do this at the same time: only one service gets the lock, and the other one
+    ends at once.
 
     Raises:
-        NoServiceError: If it failed; with its own words.
+        NoServiceError: If the service failed, with its own message.
         SettingsError: If a setting is wrong.
     """
-    said: queue.SimpleQueue[str] = queue.SimpleQueue()
+    reports: queue.SimpleQueue[str] = queue.SimpleQueue()
     try:
         logged = endpoint.log.stat().st_size if endpoint.log.exists() else 0
         process = _spawn(endpoint, host_arguments)
     except OSError as error:
         raise NoServiceError(f"no background service can be started: {sentence(error)}") from error
-    in_background(_listen, process, said)
+    in_background(_listen, process, reports)
     try:
-        words = said.get(timeout=_START_SECONDS)
+        report = reports.get(timeout=_START_SECONDS)
     except queue.Empty:
-        words = f"error 1: it does not listen after {_START_SECONDS:.0f} s; look at {endpoint.log}"
-    if not words:
-        words = f"error 1: {_how_ended(process)}{_last_line(endpoint.log, logged)}"
-    if words.startswith("error "):
-        status, _, message = words.removeprefix("error ").partition(": ")
+        report = f"error 1: it does not listen after {_START_SECONDS:.0f} s; look at {endpoint.log}"
+    if not report:
+        report = f"error 1: {_how_ended(process)}{_last_line(endpoint.log, logged)}"
+    if report.startswith("error "):
+        status, _, message = report.removeprefix("error ").partition(": ")
         if status == "2":
             raise SettingsError(message)
         raise NoServiceError(f"the background service of {endpoint.place} did not start: {message}")
@@ -306,9 +313,9 @@ def _spawn(endpoint: Endpoint, host_arguments: Sequence[str]) -> subprocess.Pope
         return subprocess.Popen(
             [*command, "host", "--set", endpoint.tool_set, endpoint.place],
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,  # for the one line that says how the start went
+            stdout=subprocess.PIPE,  # for the one line that reports success or failure
             stderr=log,
-            # It outlives the client, and its terminal's signals.
+            # A session of its own, so that it outlives the client and its terminal's signals.
             start_new_session=os.name == "posix",
             creationflags=_DETACHED,
             env={**os.environ, **_HOST_ENVIRONMENT},
@@ -316,10 +323,10 @@ def _spawn(endpoint: Endpoint, host_arguments: Sequence[str]) -> subprocess.Pope
 
 
 def in_background(work: Callable[..., None], *arguments: Any) -> None:
-    """Do something in a thread that does not keep us.
+    """Run a function in a thread that does not keep the process from ending.
 
     Raises:
-        BackgroundError: If the system gives us none.
+        BackgroundError: If the system cannot start a thread.
     """
     try:
         threading.Thread(target=work, args=arguments, daemon=True).start()
@@ -329,9 +336,9 @@ def in_background(work: Callable[..., None], *arguments: Any) -> None:
 
 def _how_ended(process: subprocess.Popen[bytes]) -> str:
     try:
-        status = process.wait(_LAST_WORDS_SECONDS)
+        status = process.wait(_EXIT_SECONDS)
     except subprocess.TimeoutExpired:
-        return "it says nothing"
+        return "it closed its output without a report"
     if status >= 0:
         cause = ", perhaps for want of memory (`ulimit -v`)" if _is_memory_limited() else ""
         return f"it ended with status {status}{cause}"
@@ -339,7 +346,7 @@ def _how_ended(process: subprocess.Popen[bytes]) -> str:
         name = signal.Signals(-status).name
     except ValueError:
         name = f"signal {-status}"
-    if name == "SIGABRT" and _is_memory_limited():  # how libraries end where there is none left
+    if name == "SIGABRT" and _is_memory_limited():  # libraries abort if no memory is left
         return f"it was ended by {name}, as for want of memory; raise the limit (`ulimit -v`)"
     return f"it was ended by {name}"
 
@@ -353,25 +360,25 @@ def _is_memory_limited() -> bool:
 
 
 def _last_line(log: Path, since: int) -> str:
-    """The last thing that a service has logged, in brackets; empty if there is nothing."""
+    """The last line of a service's log after the byte `since`, in brackets; empty if none."""
     try:
         with log.open("rb") as file:
             size = file.seek(0, os.SEEK_END)
-            file.seek(max(since, size - _LAST_WORDS_BYTES))
-            lines = file.read(_LAST_WORDS_BYTES).decode("utf-8", "replace").split("\n")
+            file.seek(max(since, size - _LAST_LINE_BYTES))
+            lines = file.read(_LAST_LINE_BYTES).decode("utf-8", "replace").split("\n")
     except OSError:
         return ""
-    if _BACKTRACE in lines:  # of a library in Rust: what it says stands before
+    if _BACKTRACE in lines:  # of a Rust library, whose message stands before it
         lines = lines[: lines.index(_BACKTRACE)]
     last = next((line.strip() for line in reversed(lines) if line.strip()), "")
-    return f" ({last[:_LAST_WORDS_CHARS]})" if last else ""
+    return f" ({last[:_LAST_LINE_CHARS]})" if last else ""
 
 
-def _listen(process: subprocess.Popen[bytes], said: "queue.SimpleQueue[str]") -> None:
-    """Pass on the first line of a service, and wait for it, or it would stay as a zombie."""
+def _listen(process: subprocess.Popen[bytes], reports: "queue.SimpleQueue[str]") -> None:
+    """Pass on the first line of a service; then wait for its end, so that it leaves no zombie."""
     assert process.stdout is not None
-    with process.stdout as report:
-        said.put(report.readline().decode("utf-8", "replace").strip())
+    with process.stdout as output:
+        reports.put(output.readline().decode("utf-8", "replace").strip())
     process.wait()
 
 
@@ -391,14 +398,14 @@ def _ask(
 
 
 _HOST_ENVIRONMENT = {
-    # LanceDB has dozens of threads, glibc gives many of them a heap of their own and keeps what
-    # was freed: after a rebuild of 7,500 chunks and 40 searches the service took 433 MB with the
-    # defaults, 358 MB with two heaps, and 265 MB with these (measured).
+    # LanceDB has dozens of threads; glibc gives many of them a heap of their own, and keeps freed
+    # memory. After a rebuild of 7,500 chunks and 40 searches, the service took 433 MB with glibc's
+    # defaults, 358 MB with two heaps, and 265 MB with these values (measured).
     "MALLOC_ARENA_MAX": "2",
     "MALLOC_MMAP_THRESHOLD_": "131072",
     "MALLOC_TRIM_THRESHOLD_": "131072",
-    # A query is embedded by numpy, whose threads wait for each other on a busy machine: 23 ms by
-    # one, 82 ms by two, with a process on either core (measured).
+    # numpy embeds queries, and its threads wait for each other on a busy machine: with a process on
+    # each of two cores, a query took 23 ms with one thread and 82 ms with two (measured).
     "OPENBLAS_NUM_THREADS": "1",
     "ARROW_DEFAULT_MEMORY_POOL": "system",
 }

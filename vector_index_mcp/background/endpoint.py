@@ -1,8 +1,8 @@
-"""Where a service is met: its socket, its lock, its record and its log.
+"""The endpoint of a service: its socket, its lock, its record and its log.
 
-There is one service for each tool set and place, which is a folder. The files lie in a folder of
-the user's own, named by a hash of the place's resolved path, so that every path that names the same
-place leads to the same service. Only the standard library is imported: the front end starts here.
+There is one service for each tool set and place (a folder). These files lie in a private folder of
+the user. Their names are a hash of the place's resolved path, so all paths of one place lead to the
+same service. Imports the standard library only, since the front end starts with this.
 """
 
 import contextlib
@@ -25,12 +25,12 @@ FOLDER_VARIABLE = "VECTOR_INDEX_RUNTIME_DIR"
 _HASH_CHARS = 16
 HAS_UNIX_SOCKETS = hasattr(socket, "AF_UNIX")
 _CONNECT_SECONDS = 2.0
-_LONGEST_ADDRESS_BYTES = 103  # of a socket, on macOS; Linux allows 107
-# Its services are found by their place alone, as when there was no other set.
+_LONGEST_ADDRESS_BYTES = 103  # of a socket on macOS; Linux allows 107
+# The hash for this set contains the place alone, as in versions that had no other set.
 _FIRST_SET = "codebase"
-_SHORT_FOLDER = "/tmp"  # in which a folder of our own is made
+_SHORT_FOLDER = "/tmp"  # for a private folder with a short path
 ENDED = "ended"
-"""The key under which a record says why its service has ended."""
+"""The key in a record with the error that ended the service."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,35 +40,35 @@ class Endpoint:
     folder: Path
     name: str
     tool_set: str
-    """What the service serves."""
+    """The tool set that the service serves."""
     place: str
-    """Of what: an absolute resolved path."""
+    """The place that it serves: an absolute resolved path."""
 
     @property
     def socket_path(self) -> Path:
-        """The Unix domain socket; not there where the system has none."""
+        """The Unix domain socket; it does not exist on systems without such sockets."""
         return self.folder / f"{self.name}.sock"
 
     @property
     def lock(self) -> Path:
-        """Held by the service as long as it lives, however it dies."""
+        """The lock that the service holds; the system releases it even after SIGKILL."""
         return self.folder / f"{self.name}.lock"
 
     @property
     def record(self) -> Path:
-        """What the service says of itself: tool set, place, pid, version, and how it is reached."""
+        """The service's record: tool set, place, pid, version, and how to reach it."""
         return self.folder / f"{self.name}.json"
 
     @property
     def log(self) -> Path:
-        """What the service logs."""
+        """The service's log."""
         return self.folder / f"{self.name}.log"
 
     def connect(self) -> socket.socket:
-        """A connection to the service.
+        """Connect to the service.
 
         Raises:
-            OSError: If there is no service, or none that listens.
+            OSError: If no service runs, or it does not listen.
         """
         if HAS_UNIX_SOCKETS:
             with short(self.socket_path) as path:
@@ -76,7 +76,7 @@ class Endpoint:
         return _connection(socket.AF_INET, ("127.0.0.1", self.read_record().get("port", 0)))
 
     def read_record(self) -> dict[str, Any]:
-        """The service's record; empty if there is none that can be read."""
+        """The content of the record; empty if there is none, or it cannot be read."""
         try:
             record = json.loads(self.record.read_text(encoding="utf-8"))
         except (OSError, ValueError, RecursionError):
@@ -84,7 +84,7 @@ class Endpoint:
         return record if isinstance(record, dict) else {}
 
     def write_record(self, record: dict[str, Any]) -> None:
-        """Replace the record, readable by the user alone, in one step."""
+        """Replace the record atomically; only the user can read it."""
         part = self.record.with_suffix(f".{os.getpid()}")
         descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         try:
@@ -97,9 +97,9 @@ class Endpoint:
 
     @property
     def keeper(self) -> int | None:
-        """The process of a service that is there, whether it answers or not; None if there is none.
+        """The pid of a service that runs, whether it answers or not; None if none runs.
 
-        It is the very process that wrote the record, and not a later one with its number.
+        It is the process that wrote the record, and never a later process with the same pid.
         """
         record = self.read_record()
         pid, birth = record.get("pid"), record.get("birth")
@@ -107,27 +107,29 @@ class Endpoint:
         return pid if is_there else None
 
     def forget(self, reason: str = "") -> None:
-        """Remove what leads to a service that has ended. The lock stays: somebody may wait.
+        """Remove the socket and record of a service that has ended.
+
+        The lock's file stays, since another process may be waiting for it.
 
         Args:
-            reason: Why it ended, for its front ends, if it was by an error.
+            reason: The error that ended the service, for its front ends; empty for none.
         """
         with contextlib.suppress(OSError):
             self.socket_path.unlink()
         with contextlib.suppress(OSError):
-            if reason:  # in one step: no record at all means that the service was to end
+            if reason:  # replaced at once: a missing record means that the service was meant to end
                 self.write_record({ENDED: reason})
             else:
                 self.record.unlink()
 
 
 def endpoint_of(tool_set: str, place: Path) -> Endpoint:
-    """Where the service of `tool_set` for `place`, an absolute resolved path, is met.
+    """The endpoint of the service of `tool_set` for `place`, an absolute resolved path.
 
     Raises:
-        ProjectError: If the user's runtime folder belongs to somebody else.
+        ProjectError: If the user's runtime folder cannot be made, or is not private.
     """
-    # normcase: Windows ignores case, and so do we.
+    # Windows ignores the case of paths.
     named = os.fsencode(os.path.normcase(place))
     if tool_set != _FIRST_SET:
         named = f"{tool_set}:".encode() + named
@@ -136,7 +138,7 @@ def endpoint_of(tool_set: str, place: Path) -> Endpoint:
 
 
 def all_endpoints() -> Iterator[Endpoint]:
-    """The endpoints of all services that run, or have run."""
+    """The endpoints of all services that run, or ended without removing their record."""
     folder = _runtime_folder()
     for path in sorted(folder.glob("*.json")):
         record = Endpoint(folder, path.stem, "", "").read_record()
@@ -146,10 +148,10 @@ def all_endpoints() -> Iterator[Endpoint]:
 
 @contextlib.contextmanager
 def short(path: Path) -> Iterator[Path]:
-    """A way to the socket at `path` that fits into a socket's address, for as long as this lasts.
+    """A path to the socket at `path` that is short enough for a socket's address.
 
-    It leads through a link in a folder that is made for this and that nobody else can enter, so the
-    socket stays in its own folder, whatever that is called.
+    If `path` is too long, the result leads through a link in a temporary private folder, which is
+    removed when the context ends. The socket itself stays where it is.
     """
     if len(os.fsencode(path)) <= _LONGEST_ADDRESS_BYTES:
         yield path
@@ -178,9 +180,9 @@ def _is_private(status: os.stat_result) -> bool:
 
 
 def birth_of(pid: int) -> str:
-    """What no other process has that ever had the number of a living one; empty if there is none.
+    """A value that differs for all processes that ever have the same pid: the time of its start.
 
-    Always empty on Windows.
+    Empty if no such process lives, and always on Windows.
     """
     if os.name != "posix":
         return ""
@@ -188,11 +190,11 @@ def birth_of(pid: int) -> str:
         fields = Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()
         boot = Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
     except OSError:
-        return "" if Path("/proc/self").exists() else _birth_told_by_ps(pid)
+        return "" if Path("/proc/self").exists() else _birth_from_ps(pid)
     return "" if fields[0] == "Z" else f"{boot} {fields[19]}"  # in clock ticks since the boot
 
 
-def _birth_told_by_ps(pid: int) -> str:
+def _birth_from_ps(pid: int) -> str:
     command = ["ps", "-o", "stat=,lstart=", "-p", str(pid)]
     anywhere = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "TZ": "UTC"}
     try:
@@ -206,7 +208,7 @@ def _birth_told_by_ps(pid: int) -> str:
 
 
 def new_secret() -> str:
-    """A word that proves the right to talk, where the socket's permissions cannot."""
+    """A secret that proves the right to connect, for systems without permissions of sockets."""
     return secrets.token_urlsafe(32)
 
 
@@ -221,7 +223,11 @@ def _temporary_folder() -> str:
 
 
 def _runtime_folder() -> Path:
-    """The user's folder for sockets and locks, made if it is not there; short, as sockets need."""
+    """The user's folder for sockets and locks; it is made if it does not exist.
+
+    Raises:
+        ProjectError: If it cannot be made, or others can read it.
+    """
     configured = os.environ.get(FOLDER_VARIABLE)
     session = os.environ.get("XDG_RUNTIME_DIR")
     if configured:
@@ -239,10 +245,10 @@ def _runtime_folder() -> Path:
             f"the folder {folder} cannot be made ({error.strerror}); "
             f"set {FOLDER_VARIABLE} to a folder of your own"
         ) from error
-    # In a folder everybody may write to, somebody else may have been first.
+    # In a folder that everybody may write to, another user may have made this one first.
     if not stat.S_ISDIR(status.st_mode) or (os.name == "posix" and not _is_private(status)):
         raise ProjectError(
-            f"{folder} is not a folder for your eyes only; "
+            f"{folder} is not a private folder of yours; "
             f"remove it, or set {FOLDER_VARIABLE} to a folder of your own (mode 700)"
         )
     return folder

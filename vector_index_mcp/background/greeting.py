@@ -1,20 +1,27 @@
-"""The first line of a connection, from each side; after it flows what the connection is for.
+"""The greeting: the first line from each side of a connection, which says what it is for.
 
     front end: {"version": "0.1.0", "secret": "...", "wants": "mcp"}
     service:   {"version": "0.1.0", "pid": 4711, ...}        or   {"refused": "why"}
 
-What is wanted is `mcp` (the rest of the connection is a session of MCP), `report` (the service
-describes itself and the connection ends), `page` (it answers with a link to its page, likewise),
-`page in a file` (the same, and a file that takes a browser there), `http` (it listens for HTTP at
-the `host` and `port` of the greeting as long as the connection lives, for those who show its
-`token`), `work` (in place of `mcp`, where the shared embedding worker is met: frames that
-`sharing/frames` describes), `call` (one question of a command, below) or `stop` (the service ends).
+The wish in `wants` is one of:
+
+    mcp             the rest of the connection is an MCP session
+    report          the service describes itself in its answer, and the connection ends
+    page            the same, with a link to the service's page
+    page in a file  the same, also with a file that opens the link in a browser
+    http            the service listens for HTTP at the `host` and `port` of the greeting as long as
+                    the connection lives; requests must have its `token`
+    work            in place of `mcp`, for the shared embedding worker: frames, see `sharing/frames`
+    call            one call of a command, as below
+    stop            the service ends
+
+After the greeting, a call goes like this:
 
     front end: {"call": "search", "arguments": {...}}
-    service:   {"progress": {...}}  as often as it likes, then
+    service:   {"progress": {...}}  any number of times, then
                {"result": ...}  or  {"error": "why, and what to do", "status": 1 or 2}
 
-Standard library only.
+Imports the standard library only.
 """
 
 import json
@@ -31,26 +38,26 @@ PAGE_IN_A_FILE = "page in a file"
 LONGEST_LINE_BYTES = 65_536
 LONGEST_CALL_BYTES = 1_000_000
 WRONG_USE = 2
-"""The status of an error of whoever asked; any other error has 1."""
+"""The status of an error that the caller made; all other errors have 1."""
 ANSWER_SECONDS = 10.0
-"""How long a service may take to answer on a machine that does much else."""
+"""How long a service may take to answer, even on a busy machine."""
 
 
 def hello(wants: str, secret: str, values: Mapping[str, Any] | None = None) -> bytes:
-    """The front end's line, with the `values` that its wish takes."""
+    """The front end's line, with the further `values` that its wish needs."""
     return line({**(values or {}), "version": __version__, "secret": secret, "wants": wants})
 
 
 def line(values: dict[str, Any]) -> bytes:
-    """A line of the greeting."""
+    """Encode a line of the greeting."""
     return json.dumps(values).encode() + b"\n"
 
 
 def parse(data: bytes) -> dict[str, Any]:
-    """The values in a line of the greeting; empty if it is none."""
+    """The values in a line of the greeting; empty if the line is invalid."""
     try:
         values = json.loads(data)
-    except (ValueError, RecursionError):  # too deep is no less wrong
+    except (ValueError, RecursionError):  # the latter: nested too deep
         return {}
     return values if isinstance(values, dict) else {}
 
@@ -62,9 +69,16 @@ def greet(
     patience: float = ANSWER_SECONDS,
     values: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Say hello as a front end and return the service's answer, if it comes within `patience`.
+    """Send the front end's line, and return the service's answer.
 
-    Reads not a byte beyond the answer: the rest belongs to whoever relays.
+    Reads no byte beyond the answer: the rest of the connection belongs to the caller.
+
+    Args:
+        connection: The connection to the service.
+        wants: The wish.
+        secret: The secret in the service's record.
+        patience: How many seconds to wait for the service.
+        values: Further values of the greeting.
 
     Raises:
         BackgroundError: If the service refuses.

@@ -1,8 +1,8 @@
-"""The service's process: one per tool set and place, for any number of front ends.
+"""The process of a service: one for each tool set and place, for any number of front ends.
 
-It holds a lock that dies with it, listens on a socket that only the user can reach, gives every
-connection an MCP session of its own over the same service, and ends when nobody has been connected
-for a while and nothing is left to do.
+It holds a lock that the system releases when it ends, and listens on a socket that only the user
+can reach. Every connection gets an MCP session of its own over the same service. The process ends
+when nobody has been connected for a while and no work is left.
 """
 
 import contextlib
@@ -35,62 +35,63 @@ from vector_index_mcp.background.endpoint import (
 from vector_index_mcp.errors import SYSTEM_ERRORS, BackgroundError, sentence
 
 Tell = Callable[[dict[str, Any]], Awaitable[None]]
-"""Tells whoever has called how far the answer is. Never fails."""
+"""Sends progress to the command that has called. Never raises."""
 Serve = Callable[[anyio.abc.ByteStream], Awaitable[None]]
-"""Serves one client on its connection, until that ends."""
+"""Serves one client on its connection, until the connection ends."""
 
 _log = logging.getLogger(__name__)
 
 _GONE = (anyio.BrokenResourceError, anyio.ClosedResourceError, anyio.EndOfStream)
-"""What tells that the other side of a connection is no more."""
-_GREETING_SECONDS = 10.0  # a connection that has not said what it wants by then is closed
-_MOST_GREETINGS = 256  # at once: more than clients that all come at the same moment
+"""The exceptions that show that the other side of a connection is gone."""
+_GREETING_SECONDS = 10.0  # in which a connection must send its greeting, or it is closed
+_MOST_GREETINGS = 256  # connections without a greeting; more than real clients ever have at once
 _MOST_CLIENTS = 128
-_RETRY_SECONDS = 1.0  # to accept connections, when the process has no descriptor left for one
-_MOST_DESCRIPTORS = 4_096  # more than we need; macOS gives a process 256 unless asked
+_RETRY_SECONDS = 1.0  # until connections are accepted again after the process had no descriptor
+_MOST_DESCRIPTORS = 4_096  # more than we need; by default, macOS allows a process 256
 _IDLE_CHECK_SECONDS = 1.0
-_SHUTDOWN_SECONDS = 4.0  # five are promised
+_SHUTDOWN_SECONDS = 4.0  # less than the 5 s that front ends wait
 
 
 @dataclass(slots=True)
 class Host:
-    """The process that serves one tool set for one place.
-
-    `serve_session` serves MCP on a stream until its end; `serve_call` answers the call of a command
-    with the last line of the connection; `open_page` makes a link to the page, and
-    if it is asked to a file that leads there; `viewers` counts who has it open; `is_busy` says
-    whether work is left that nobody waits for; `report` describes the service for `ps`; `open_port`
-    listens for HTTP as a greeting says it, as long as its context lasts; `wish` is what asks for a
-    session.
-    """
+    """Serves one tool set for one place."""
 
     endpoint: Endpoint
     idle_seconds: float
+    """The time without clients and work after which the process ends."""
     serve_session: Serve
+    """Serves MCP on a connection until its end."""
     serve_call: Callable[[dict[str, Any], Tell], Awaitable[dict[str, Any]]]
+    """Answers the call of a command; returns the last line of the connection."""
     open_page: Callable[[bool], Awaitable[dict[str, Any]]]
+    """Makes a link to the page; if the argument is True, also a file that opens it."""
     viewers: Callable[[], int]
+    """Returns how many browsers have the page open."""
     is_busy: Callable[[], bool]
+    """Returns whether work is left, so that the process must not end even without clients."""
     report: Callable[[], dict[str, Any]]
+    """Describes the service for `ps`."""
     open_port: Callable[[dict[str, Any]], AbstractAsyncContextManager[dict[str, Any]]] | None = None
+    """Listens for HTTP as a greeting asks, while the context lasts; None if that is impossible."""
     wish: str = greeting.MCP
+    """The wish in a greeting that `serve_session` fulfils."""
     clients: int = 0
     _secret: str = field(default_factory=new_secret)
     _started: float = field(default_factory=time.time)
     _last_seen: float = field(default_factory=time.monotonic)
     _stopping: anyio.Event = field(default_factory=anyio.Event)
     _greetings: deque[anyio.CancelScope] = field(default_factory=deque)
-    """Of connections that have not said what they want, oldest first."""
+    """The connections that have not sent their greeting yet, oldest first."""
 
     async def run(
         self, background: Callable[[], Coroutine[Any, Any, None]], on_ready: Callable[[str], None]
     ) -> None:
-        """Serve until idle, stopped or ended by a signal.
+        """Serve until the process is idle, or is asked to end by a front end or a signal.
 
         Args:
-            background: What runs for all sessions; cancelled at the end.
-            on_ready: Called with `ready` once front ends can connect, or `busy` if another process
-                serves it already.
+            background: Runs the service for all sessions; it is cancelled at the end.
+            on_ready: Called with `ready` once front ends can connect, or with `busy` if another
+                process is this service already.
         """
         lock = filelock.FileLock(self.endpoint.lock, mode=0o600)
         try:
@@ -137,9 +138,9 @@ class Host:
         }
         listener: anyio.abc.Listener[anyio.abc.SocketStream]
         if HAS_UNIX_SOCKETS:
-            # What lies there is of one that was killed: we hold the lock.
+            # A socket here is left from a service that was killed, since we hold the lock.
             self.endpoint.socket_path.unlink(missing_ok=True)
-            self.endpoint.write_record(record)  # first: who can connect needs the secret
+            self.endpoint.write_record(record)  # before the socket: clients need the secret in it
             with short(self.endpoint.socket_path) as path:
                 listener = await anyio.create_unix_listener(path, mode=0o600)
         else:
@@ -158,7 +159,7 @@ class Host:
                     await anyio.sleep(_RETRY_SECONDS)
 
     async def _welcome(self, stream: anyio.abc.ByteStream) -> None:
-        """One connection, from its greeting to its end. Never raises for what a client does."""
+        """Serve one connection, from its greeting to its end. No client can make it raise."""
         async with stream:
             try:
                 if (hello := await self._hello(stream)) is not None:
@@ -167,17 +168,17 @@ class Host:
                 return
 
     async def _hello(self, stream: anyio.abc.ByteStream) -> dict[str, Any] | None:
-        """What the other side says first; None if that takes it too long."""
-        if len(self._greetings) >= _MOST_GREETINGS:  # so that those in a hurry need not wait
+        """Read the greeting; None if it does not arrive in time."""
+        if len(self._greetings) >= _MOST_GREETINGS:  # give up the oldest, so that no client waits
             self._greetings.popleft().cancel()
         with anyio.move_on_after(_GREETING_SECONDS) as patience:
             self._greetings.append(patience)
             try:
                 return greeting.parse(await _read_line(stream))
             finally:
-                with contextlib.suppress(ValueError):  # it was the oldest of too many
+                with contextlib.suppress(ValueError):  # given up and removed above
                     self._greetings.remove(patience)
-        _log.warning("a connection said nothing and was closed")
+        _log.warning("a connection sent no greeting in time and was closed")
         return None
 
     async def _serve(self, stream: anyio.abc.ByteStream, hello: dict[str, Any]) -> None:
@@ -189,12 +190,12 @@ class Host:
         if wants == greeting.STOP:
             await stream.send(greeting.line(own))
             self._stopping.set()
-            await anyio.sleep_forever()  # the end of the connection says that we have ended
+            await anyio.sleep_forever()  # the connection closes when the process has ended
         elif wants == greeting.REPORT:
             own |= {"project": self.endpoint.place, "clients": self.clients + self.viewers()}
             own |= {"started": self._started, **self.report()}
             await stream.send(greeting.line(own))
-        elif wants in (greeting.PAGE, greeting.PAGE_IN_A_FILE):  # it may be no word at all
+        elif wants in (greeting.PAGE, greeting.PAGE_IN_A_FILE):  # no set: it may be unhashable
             page = await self._page(in_a_file=wants == greeting.PAGE_IN_A_FILE)
             await stream.send(greeting.line(own | page))
         elif wants == self.wish:
@@ -208,7 +209,7 @@ class Host:
         elif wants == greeting.HTTP and self.open_port is not None:
             await self._serve_client(stream, partial(self._serve_port, hello, own))
         else:
-            await stream.send(greeting.line({"refused": "this is no wish that it knows"}))
+            await stream.send(greeting.line({"refused": "it does not know this wish"}))
 
     async def _page(self, *, in_a_file: bool) -> dict[str, Any]:
         try:
@@ -223,11 +224,11 @@ class Host:
             await self._refuse_crowd(stream)
             return
         await stream.send(greeting.line(own))
-        if hello.get("version") == __version__:  # another one is about to replace us
+        if hello.get("version") == __version__:  # else the front end will replace this service
             await self._serve_client(stream, serve)
 
     async def _answer(self, stream: anyio.abc.ByteStream) -> None:
-        """One call, to its end: who has called may be gone, but what was begun is done."""
+        """Answer one call. It is done to its end even if the command that called is gone."""
 
         async def tell(progress: dict[str, Any]) -> None:
             with contextlib.suppress(*_GONE):
@@ -251,8 +252,8 @@ class Host:
         """Listen for HTTP until the front end that wants it has left."""
         assert self.open_port is not None
         try:
-            async with self.open_port(hello) as told:
-                await stream.send(greeting.line(own | told))
+            async with self.open_port(hello) as opened:
+                await stream.send(greeting.line(own | opened))
                 with contextlib.suppress(anyio.EndOfStream):
                     while True:
                         await stream.receive()
@@ -263,7 +264,7 @@ class Host:
         self.clients += 1
         try:
             await serve(stream)
-        except Exception:  # noqa: BLE001  # whatever it is, the other clients go on
+        except Exception:  # noqa: BLE001  # no error of one session may end the others
             _log.exception("a session ended by an error")
         finally:
             self.clients -= 1
@@ -295,12 +296,12 @@ def _raise_limit_of_descriptors() -> None:
     limit, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _MOST_DESCRIPTORS if most == resource.RLIM_INFINITY else min(most, _MOST_DESCRIPTORS)
     if limit != resource.RLIM_INFINITY and limit < wanted:
-        with contextlib.suppress(OSError, ValueError):  # what we have must do
+        with contextlib.suppress(OSError, ValueError):  # then go on with the limit as it is
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
 
 
 def _end_at_the_latest_in(seconds: float, last: Callable[[], None]) -> None:
-    """Cut off what does not end by itself, after `last`: the index survives it like a kill."""
+    """After `seconds`, call `last` and end the process, whatever still runs; indexes survive it."""
 
     def end() -> None:
         last()
@@ -312,7 +313,7 @@ def _end_at_the_latest_in(seconds: float, last: Callable[[], None]) -> None:
 
 
 async def _read_line(stream: anyio.abc.ByteStream) -> bytes:
-    """The greeting's line, and not a byte more."""
+    """Read the greeting's line, and no byte more."""
     data = bytearray()
     while not data.endswith(b"\n"):
         if len(data) > greeting.LONGEST_LINE_BYTES:
@@ -322,7 +323,7 @@ async def _read_line(stream: anyio.abc.ByteStream) -> bytes:
 
 
 async def _read_call(stream: anyio.abc.ByteStream) -> bytes:
-    """The line of a call, which is the last thing that a front end says."""
+    """Read the line of a call, which is the last one that a command sends."""
     data = bytearray()
     while not data.endswith(b"\n"):
         if len(data) > greeting.LONGEST_CALL_BYTES:

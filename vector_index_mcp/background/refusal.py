@@ -1,7 +1,7 @@
-"""An answer for a client that cannot be served: why, instead of silence. Standard library only.
+"""Answers a client that cannot be served with the reason. Imports the standard library only.
 
-Of a server that ends at once, MCP clients only say that the connection was closed. An error in
-answer to their first request is shown to whoever asked.
+If a server ends at once, MCP clients only report that the connection was closed. But they show the
+user an error that answers their first request.
 """
 
 import json
@@ -9,14 +9,14 @@ import os
 import select
 import time
 
-_INTERNAL_ERROR = -32603  # JSON-RPC's word for it
-_PATIENCE_SECONDS = 1.0  # clients speak first, and at once
+_INTERNAL_ERROR = -32603  # JSON-RPC's code
+_PATIENCE_SECONDS = 1.0  # for the first request, which clients send at once
 _LONGEST_REQUEST_BYTES = 65_536
 
 
 def answer(reason: str) -> None:
-    """Answer the first request on standard input, if one comes soon, with an error."""
-    if os.name != "posix":  # where a pipe cannot be waited for
+    """Answer the first request on standard input with an error, if one comes soon."""
+    if os.name != "posix":  # Windows cannot wait for a pipe with a time limit
         return
     try:
         if os.isatty(0):
@@ -42,7 +42,7 @@ def _first_line() -> bytes:
 
 
 def _identity(line: bytes) -> str | int | None:
-    """The `id` of a request; None if it is none."""
+    """The `id` of a request; None if the line is no request, or has no valid one."""
     try:
         request = json.loads(line)
     except (ValueError, RecursionError):

@@ -1,7 +1,7 @@
-"""The front end: finds the service or starts it, then carries bytes to and fro.
+"""The front end: finds the service or starts it, then passes bytes between client and service.
 
-This is what an MCP client starts, once per session, so it costs next to nothing: it imports only
-the standard library, knows no message it carries, and ends when either side does.
+An MCP client starts one for each session, so it must cost next to nothing: it imports only the
+standard library, understands no message that it carries, and ends when either side does.
 """
 
 import os
@@ -14,21 +14,21 @@ from vector_index_mcp.background.endpoint import Endpoint
 from vector_index_mcp.errors import BackgroundError
 
 _CHUNK_BYTES = 65_536
-_LAST_ANSWERS_SECONDS = 10.0  # for answers under way when the client has no more requests
+_LAST_ANSWERS_SECONDS = 10.0  # for answers under way after the client has closed its output
 
 
 def run(endpoint: Endpoint, host_arguments: Sequence[str]) -> int:
     """Relay the standard streams to a service until either side ends.
 
     Args:
-        endpoint: Where the service is met, or will be once it is started.
-        host_arguments: The command line's arguments that a service has to be started with.
+        endpoint: The endpoint of the service, whether it runs or not.
+        host_arguments: The command line's arguments to start a service with.
 
     Returns:
         The exit status.
 
     Raises:
-        BackgroundError: If there is no service, or if it ends by an error; says why.
+        BackgroundError: If no service can be started, or it ends by an error, with the reason.
     """
     connection = contact.connected(endpoint, host_arguments)
     pid = endpoint.read_record().get("pid")
@@ -40,9 +40,11 @@ def run(endpoint: Endpoint, host_arguments: Sequence[str]) -> int:
 
 
 def _carry(connection: socket.socket, has_left: threading.Event) -> None:
-    """Carry bytes both ways until the service ends, or the client has no more to say.
+    """Carry bytes both ways until either side ends.
 
-    `has_left` is set when it is the client who ends.
+    Args:
+        connection: The connection to the service.
+        has_left: Is set if the client ends first.
     """
     contact.in_background(_send_input, connection, has_left)
     while data := _receive(connection):

@@ -1,4 +1,4 @@
-"""The tool set for one software project: what is searched there, and how an answer is worded.
+"""The tool set for one software project: decides what is searched and words the answers.
 
-Must not know who is connected and how, nor any other tool set.
+Must not know: who is connected and how, and other tool sets.
 """

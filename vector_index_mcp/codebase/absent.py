@@ -1,4 +1,7 @@
-"""What of a query stands nowhere: without that being said, the nearest looks like a hit."""
+"""Finds the words of a query that no file contains.
+
+An answer has to name them, since a reader would take the nearest hit for a match otherwise.
+"""
 
 from collections.abc import Iterable, Sequence
 
@@ -8,21 +11,21 @@ from vector_index_mcp.engine.store import Store
 from vector_index_mcp.engine.types import Filters
 from vector_index_mcp.engine.words import joined, last_name, words
 
-_MOST_ASKED = 6  # words that no hit holds; a question to the index for each, 2 ms
-_MOST_TOLD = 3  # of them; for each, all texts are looked through
-_LONGEST_ASKED = 12  # words of a query; of a pasted log nobody wants to know
+_MOST_ASKED = 6  # words to look up in the index, 2 ms each
+_MOST_REPORTED = 3  # words; for each of them, all texts are scanned
+_LONGEST_ASKED = 12  # words of a query; a longer one is a pasted text, such as a log
 
 
 async def absent(
     store: Store, query: Query, texts: Sequence[str], filters: Filters
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The identifiers of `query` that no chunk holds, and its other words.
+    """The identifiers of `query` that no chunk contains, and the other words that none contains.
 
     Args:
         store: Where to look.
-        query: What was asked.
-        texts: Of the best hits, with their paths: what one of them holds need not be looked for.
-        filters: Which chunks count.
+        query: The query.
+        texts: The paths and texts of the best hits; words in one of them need no lookup.
+        filters: Which chunks to look at.
 
     Raises:
         StoreError: If the index cannot be read.
@@ -35,7 +38,7 @@ async def absent(
     others = [w for w in query.subject if w not in parts and not _stands_in(shown, w)]
     lacking: list[str] = []
     for word in [*names, *others][:_MOST_ASKED]:
-        if len(lacking) < _MOST_TOLD and await _lacks(store, word, filters):
+        if len(lacking) < _MOST_REPORTED and await _lacks(store, word, filters):
             lacking.append(word)
     return (
         tuple(name for name in lacking if name in names),
@@ -49,7 +52,7 @@ def _stands_in(texts: Iterable[str], word: str) -> bool:
 
 
 async def _lacks(store: Store, word: str, filters: Filters) -> bool:
-    """Whether no chunk holds `word`, in any spelling, nor anything that it is a part of."""
+    """Whether no chunk contains `word`, in any spelling, or as a part of a longer word."""
     name = last_name(word)
     asked = [joined(name)] if name.isascii() else words(name)
     if not asked or not asked[0]:

@@ -1,4 +1,4 @@
-"""What the tools take, and what is said of wrong arguments, in a sentence. Pure."""
+"""The arguments of the tools, and sentences about what is wrong with them. Pure."""
 
 import difflib
 from collections.abc import Callable, Sequence
@@ -24,12 +24,12 @@ _T = TypeVar("_T")
 _Model = TypeVar("_Model", bound=BaseModel)
 _Validator = Callable[[object, Callable[[object], _T]], _T]
 KINDS, DETAILS = get_args(Kind), get_args(Detail)
-_LONGEST_SHOWN = 60  # characters of a name that is no argument
-_MOST_SHOWN = 5  # such names
+_LONGEST_SHOWN = 60  # characters of an unknown argument's name
+_MOST_SHOWN = 5  # unknown arguments
 
 
 def _named(name: str, rule: str) -> _Validator[_T]:
-    """Say what an argument must be, in a sentence; pydantic's own names half of it, or nothing."""
+    """Replace pydantic's message, which seldom names the argument and its rule, by a sentence."""
 
     def validate(value: object, validate_it: Callable[[object], _T]) -> _T:
         try:
@@ -57,7 +57,7 @@ class _Arguments(BaseModel):
 
 
 class SearchArguments(_Arguments):
-    """Of `search_index`."""
+    """The arguments of `search_index`."""
 
     query: Annotated[
         str,
@@ -93,8 +93,8 @@ class SearchArguments(_Arguments):
     max_tokens: Annotated[
         int,
         Field(
-            description="About how long the answer may be, 500 to 100000; texts are shortened "
-            "before results are left out",
+            description="About how many tokens the answer may have, 500 to 100000; texts are "
+            "shortened before results are left out",
             ge=MAX_TOKENS[0],
             le=MAX_TOKENS[1],
         ),
@@ -109,8 +109,8 @@ class SearchArguments(_Arguments):
     similar_to: Annotated[
         str | None,
         Field(
-            description='Find code like that at "path:line"; query may then be empty, or say '
-            "what it should have to do with",
+            description='Find code that resembles the code at "path:line"; query may then be '
+            "empty, or narrow the search",
             max_length=LONGEST_PATH_CHARS,
         ),
         WrapValidator(_no_longer_than("similar_to", LONGEST_PATH_CHARS)),
@@ -118,25 +118,25 @@ class SearchArguments(_Arguments):
     detail: Annotated[
         Detail,
         Field(
-            description="full: whole chunks; snippets: the lines of each that matter most; "
-            "locations: where they lie, without text"
+            description="full: whole chunks; snippets: only the most relevant lines of each; "
+            "locations: only paths and line numbers"
         ),
         WrapValidator(_named("detail", _one_of(DETAILS))),
     ] = "full"
     offset: Annotated[
         int,
-        Field(description="How many of the best results to pass over", ge=0, le=LARGEST_OFFSET),
+        Field(description="How many of the best results to skip", ge=0, le=LARGEST_OFFSET),
         WrapValidator(_in_range("offset", 0, LARGEST_OFFSET)),
     ] = 0
     verbose: Annotated[
         bool,
-        Field(description="With all that is stored of a chunk: hashes, times, positions"),
+        Field(description="Also return what else is stored of a chunk: hashes, times, positions"),
         WrapValidator(_named("verbose", "true or false")),
     ] = False
 
     @property
     def limits(self) -> dict[str, Any]:
-        """Those that `Codebase.search` takes beside the query, by name: all but how it is shown."""
+        """The keyword arguments for `Codebase.search`: all that do not only change the display."""
         return {
             "path": self.path or "",
             "language": self.language or "",
@@ -147,18 +147,18 @@ class SearchArguments(_Arguments):
 
 
 class ExplainedArguments(SearchArguments):
-    """Of a search by a person, who may want to know why a hit stands where it does."""
+    """The arguments of a search by a person, who may want an explanation of the ranking."""
 
     explain: bool = False
 
 
 class WorkspaceArguments(SearchArguments):
-    """Of `search_index` where it searches several projects."""
+    """The arguments of `search_index` for several projects."""
 
     project: Annotated[
         str | None,
         Field(
-            description="Only this one of the projects: the name or path of its folder",
+            description="Search only this project: the name or path of its folder",
             max_length=LONGEST_PATH_CHARS,
         ),
         WrapValidator(_no_longer_than("project", LONGEST_PATH_CHARS)),
@@ -166,11 +166,11 @@ class WorkspaceArguments(SearchArguments):
 
 
 class StatusArguments(_Arguments):
-    """Of `get_status`: none."""
+    """The arguments of `get_status`: none."""
 
 
 class TriggerArguments(_Arguments):
-    """Of `trigger_index`."""
+    """The arguments of `trigger_index`."""
 
     force_reindex: Annotated[
         bool,
@@ -183,22 +183,23 @@ class TriggerArguments(_Arguments):
 
 
 def schema_of(model: type[BaseModel]) -> dict[str, Any]:
-    """The JSON schema of arguments, without titles and empty defaults: agents read it each time."""
+    """The JSON schema of arguments, without titles and empty defaults, which cost agents tokens."""
     schema = model.model_json_schema()
     properties = {}
-    for name, said in schema.get("properties", {}).items():
-        meant = {**said, **said["anyOf"][0]} if "anyOf" in said else said  # the other is null
-        unsaid = {"title", "anyOf"} | ({"default"} if meant.get("default") is None else set())
-        properties[name] = {key: value for key, value in meant.items() if key not in unsaid}
+    for name, given in schema.get("properties", {}).items():
+        # Of two alternatives, the second one is null.
+        field = {**given, **given["anyOf"][0]} if "anyOf" in given else given
+        dropped = {"title", "anyOf"} | ({"default"} if field.get("default") is None else set())
+        properties[name] = {key: value for key, value in field.items() if key not in dropped}
     found = {"type": "object", "properties": properties, "additionalProperties": False}
     return {**found, "required": schema["required"]} if "required" in schema else found
 
 
 def checked(tool: str, model: type[_Model], given: object) -> _Model:
-    """The arguments of a tool.
+    """Validate the arguments of a tool.
 
     Raises:
-        QueryError: If any is wrong; says in sentences what is.
+        QueryError: If any is wrong; the message names each in a sentence.
     """
     try:
         return model.model_validate(given)

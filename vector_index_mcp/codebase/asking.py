@@ -1,4 +1,4 @@
-"""What a search found, and what limits it: why something may be missing from an answer."""
+"""The answer of a search, and the note in it that says why something may be missing."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,56 +13,57 @@ from vector_index_mcp.indexing.run import Kind, Run
 from vector_index_mcp.indexing.service import LiveIndex
 from vector_index_mcp.indexing.state import State
 
-_MOST_LOOKED_AT = 20  # of the paths that wait, 0.3 ms
+_MOST_LOOKED_AT = 20  # waiting paths that are compared with the disk, which takes 0.3 ms
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a search found."""
+    """The answer of a search."""
 
     wanted: Wanted
-    """What was asked."""
+    """The request."""
     hits: list[Hit]
     stale: frozenset[str]
-    """Files among the hits that changed since they were indexed; they are queued."""
+    """Files of hits that changed since they were indexed; they are queued to be indexed again."""
     mode: Mode
     masked: frozenset[str]
-    """Files among the hits in which credentials were masked."""
+    """Files of hits in which credentials were masked."""
     absent: tuple[str, ...]
     """The identifiers of the query that no searched file contains."""
     missing: tuple[str, ...]
-    """Its other words of which that is true."""
+    """The other words of the query that no searched file contains."""
     why_none: str
-    """Why there are no hits, as far as that is known."""
+    """Why there are no hits; empty if there are, or if the reason is unknown."""
     note: str
-    """What limits the answer; empty when nothing does."""
+    """Why something may be missing from the answer; empty if nothing may be."""
     seconds: float
     """How long the search took."""
 
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """What keeps an index from being as its project is now."""
+    """The reasons why an index may not match its project now."""
 
     run: Run | None = None
+    """The run under way."""
     pending: int = 0
-    """Changed paths that are not indexed yet."""
+    """How many changed paths are not indexed yet."""
     error: str = ""
-    """Why the index cannot be brought up to date."""
+    """Why the index cannot be brought up to date; empty if it can."""
     is_kept: bool = True
     """Whether any process follows the changes."""
     unreadable: int = 0
-    """Folders of which nothing is known."""
+    """How many folders cannot be read."""
     failed: int = 0
-    """Files that could not be indexed."""
+    """How many files could not be indexed."""
     left_out: int = 0
-    """Files for which there is no room."""
+    """How many files are over the limit of files."""
     polling: str = ""
-    """Why changes are not noticed at once."""
+    """Why changes are not noticed at once; empty if they are."""
 
 
 def backlog_of(index: LiveIndex) -> Backlog:
-    """What keeps an index from being as its project is now."""
+    """The reasons why an index may not match its project now."""
     indexer, freshness, state = index.indexer, index.freshness, index.state
     if indexer is None:
         problem = state.error or index.refusal
@@ -79,9 +80,10 @@ def backlog_of(index: LiveIndex) -> Backlog:
 
 
 def _pending(indexer: Indexer) -> int:
-    """How many paths wait to be indexed, without those that have not really changed.
+    """How many paths wait to be indexed, without those that are up to date already.
 
-    Of a few, the disk is asked: a file that a walk has just indexed has its event still to come.
+    Such paths exist since the event of a change may come after a walk has indexed the file. If only
+    few paths wait, each is compared with the disk.
     """
     touched = indexer.queue.touched
     if len(touched) > _MOST_LOOKED_AT:
@@ -100,7 +102,15 @@ def _is_settled(indexer: Indexer, key: str) -> bool:
 
 
 def note(lack: str, ledger: Ledger, backlog: Backlog, untrue: int = 0, unjudged: str = "") -> str:
-    """What limits an answer: why something may be missing from it."""
+    """Sentences about why something may be missing from an answer; empty if nothing may be.
+
+    Args:
+        lack: Why nothing was searched by meaning; empty if it was.
+        ledger: What the index knows of the files.
+        backlog: Why the index may not match the project.
+        untrue: How many files the index was wrong about.
+        unjudged: Why the cross-encoder did not rank the hits; empty if it did, or did not have to.
+    """
     notes = _lacking_vectors(lack, ledger), _lacking_changes(backlog), _lacking_files(backlog)
     sentences = [sentence for kind in notes for sentence in kind]
     if untrue:

@@ -1,28 +1,28 @@
-"""How much of the found text fits into an answer. Pure.
+"""Shortens the texts of hits so that an answer fits its limit. Pure.
 
-Clients reject or cut off long answers, each at a limit of its own. So texts are shortened first,
-the longest before the others, and only then are results left out. What counts is the structured
-answer, which is the longer one: many clients give a model nothing else.
+Clients reject or cut off long answers, each at another limit. So texts are shortened first, the
+longest before the others, and only then are results left out. The length of the structured answer
+counts: it is longer than the readable one, and many clients pass only this one to a model.
 """
 
 import json
 from collections.abc import Sequence
 
 CHARS_PER_TOKEN = 3
-"""Of code, on the cautious side: tokenizers of current models make 3 to 4 characters a token."""
-_SHORTEST_CHARS = 200  # less of a chunk says nothing
+"""A cautious estimate for code: current models' tokenizers make a token of 3 to 4 characters."""
+_SHORTEST_CHARS = 200  # a text is not cut below this, since a shorter piece is of no use
 
 
 def fit(texts: Sequence[str], frames: Sequence[int], most_chars: int) -> list[str]:
-    """As much as fits of the texts of hits, best first; one hit at least, however short.
+    """Shorten or leave out texts so that all hits together fit.
 
     Args:
-        texts: Of the hits.
-        frames: The characters that each hit takes beside its text.
-        most_chars: The length of all of them together, as JSON.
+        texts: The texts of the hits, best first.
+        frames: The characters that each hit takes in JSON beside its text.
+        most_chars: The most characters of all hits together, as JSON.
 
     Returns:
-        The texts, or whole lines of their beginnings; fewer, if not all have room.
+        The texts, some cut after a whole line. Fewer texts if not all fit, but at least one.
     """
     lengths = [sent_chars(text) for text in texts]
     left, count = most_chars - sum(frames), len(texts)
@@ -37,12 +37,12 @@ def fit(texts: Sequence[str], frames: Sequence[int], most_chars: int) -> list[st
 
 
 def sent_chars(text: str) -> int:
-    """The length of `text` as JSON, where a quote or the end of a line takes two characters."""
+    """The length of `text` in JSON, where a quote or a newline takes two characters."""
     return len(json.dumps(text, ensure_ascii=False)) - 2
 
 
 def _longest(lengths: Sequence[int], budget: int) -> int:
-    """The length at which to cut, so that all texts together keep to `budget`."""
+    """The length at which to cut texts, so that all together fit into `budget`."""
     left, waiting = budget, len(lengths)
     for length in sorted(lengths):
         if length * waiting > left:
@@ -53,7 +53,7 @@ def _longest(lengths: Sequence[int], budget: int) -> int:
 
 
 def _first_lines(text: str, chars: int) -> str:
-    """The whole lines within `chars` as JSON; a part of the first one if that alone is longer."""
+    """The first whole lines that take at most `chars` in JSON, or a part of a longer first line."""
     end, left = 0, chars
     while after := text.find("\n", end) + 1:
         left -= sent_chars(text[end:after])
@@ -64,8 +64,8 @@ def _first_lines(text: str, chars: int) -> str:
 
 
 def _beginning(text: str, chars: int) -> str:
-    """The characters at the beginning of `text` that take no more than `chars` as JSON."""
+    """The longest beginning of `text` that takes at most `chars` in JSON."""
     end = min(len(text), chars)
     while sent_chars(text[:end]) > chars:
-        end -= max(1, (sent_chars(text[:end]) - chars) // 6)  # an escape takes six at the most
+        end -= max(1, (sent_chars(text[:end]) - chars) // 6)  # an escape takes at most six
     return text[:end]

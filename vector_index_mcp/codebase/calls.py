@@ -1,6 +1,6 @@
-"""What commands ask of a codebase: values of JSON in, values of JSON out.
+"""The calls with which commands ask a codebase: JSON values in, JSON values out.
 
-A command that calls a service needs neither MCP nor LanceDB, and is done a second earlier.
+A command that calls a service this way imports neither MCP nor LanceDB, which saves a second.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -17,34 +17,38 @@ from vector_index_mcp.indexing.following import Show, follow_fetch, follow_text,
 
 Values: TypeAlias = dict[str, Any]
 Tell: TypeAlias = Callable[[Values], Awaitable[None]]
-"""Tells how far an answer is: `what` is done, how much is `done`, of what `total`."""
+"""Sends the progress of a call: the step (`what`), units `done` of it, and units in `total`."""
 
 
 async def answer(codebase: Codebase, name: str, given: Mapping[str, Any], tell: Tell) -> Values:
-    """The answer to one call.
+    """Answer a call.
 
     Args:
         codebase: It must be running.
-        name: Of the call, as `CALLS` has it.
-        given: Its arguments.
-        tell: Is told how far the answer is.
+        name: The name of the call, one of `CALLS`.
+        given: The arguments.
+        tell: Sends the progress to the caller.
 
     Raises:
         QueryError: If there is no such call, or an argument is wrong.
-        VectorIndexError: What else is wrong.
+        VectorIndexError: If the call fails.
     """
     if name not in CALLS:
-        raise QueryError(f"there is no call {name[:100]!r}; front end and service do not match")
+        raise QueryError(
+            f"there is no call {name[:100]!r}; command and service are of different versions: end "
+            "the service with `vector-index-mcp stop`, and try again"
+        )
     return await CALLS[name](codebase, given, tell)
 
 
 async def _search(codebase: Codebase, given: Mapping[str, Any], tell: Tell) -> Values:
-    """Search what is there once the text is indexed, by meaning as well.
+    """Wait until all text is indexed and the model is loaded, then search.
 
-    A person would rather wait for the model than read an answer by words alone.
+    A person rather waits for the model than reads an answer by words alone.
     """
     asked = arguments.checked("search", ExplainedArguments, given)
-    async with _passed_on(tell) as show:  # out of which an error would come wrapped
+    # Search outside of `_passed_on`, whose task group would wrap errors in exception groups.
+    async with _passed_on(tell) as show:
         await follow_fetch(show, codebase.index)
     if run := await codebase.index.catching_up():
         async with _passed_on(tell) as show:
@@ -53,7 +57,7 @@ async def _search(codebase: Codebase, given: Mapping[str, Any], tell: Tell) -> V
 
 
 async def _find(codebase: Codebase, given: Mapping[str, Any], _: Tell) -> Values:
-    """Search what is there now, as the tool does; `refused` says what makes no sense of it."""
+    """Search what is indexed now, as the tool does; `refused` says what is wrong with a query."""
     try:
         asked = arguments.checked("search", ExplainedArguments, given)
         return await _found(codebase, asked, wait_for_model=False)
@@ -70,7 +74,7 @@ async def _found(codebase: Codebase, asked: ExplainedArguments, *, wait_for_mode
 
 
 async def _sample(codebase: Codebase, given: Mapping[str, Any], _: Tell) -> Values:
-    """The `text` of the code at `similar_to`, and where it lies; nothing if it names none here."""
+    """The `text`, `path` and `lines` of the chunk at `similar_to`; empty if it names no chunk."""
     try:
         chunk = await codebase.sample(str(given.get("similar_to", "")))
     except QueryError:
@@ -79,19 +83,19 @@ async def _sample(codebase: Codebase, given: Mapping[str, Any], _: Tell) -> Valu
 
 
 async def _trigger(codebase: Codebase, given: Mapping[str, Any], _: Tell) -> Values:
-    """Have text and vectors brought up to date; waits for nothing."""
+    """Begin to bring text and vectors up to date; returns at once."""
     asked = arguments.checked("trigger", TriggerArguments, given)
     run = await codebase.index.trigger(force_reindex=asked.force_reindex)
     return wire.run_report(run).model_dump(mode="json")
 
 
 async def _status(codebase: Codebase, _: Mapping[str, Any], __: Tell) -> Values:
-    """What `get_status` answers."""
+    """Answer like `get_status`."""
     return (await wire.index_status(codebase)).model_dump(mode="json")
 
 
 async def _index(codebase: Codebase, given: Mapping[str, Any], tell: Tell) -> Values:
-    """Bring text and vectors up to date: the `run` that did so, and the `status` since."""
+    """Bring text and vectors up to date; returns the `run` and the `status` after it."""
     asked = arguments.checked("index", TriggerArguments, given)
     async with _passed_on(tell) as show:
         await follow_fetch(show, codebase.index)
@@ -108,7 +112,7 @@ async def _index(codebase: Codebase, given: Mapping[str, Any], tell: Tell) -> Va
 
 @asynccontextmanager
 async def _passed_on(tell: Tell) -> AsyncIterator[Show]:
-    """A function that passes on how far something is; who is told slowly misses some of it."""
+    """A function that sends progress through `tell`; it drops reports if `tell` is slow."""
     send, received = anyio.create_memory_object_stream[Values](1)
 
     def show(what: str, done: int, total: int) -> None:
@@ -121,7 +125,7 @@ async def _passed_on(tell: Tell) -> AsyncIterator[Show]:
 
     async with received, anyio.create_task_group() as tasks:
         tasks.start_soon(pass_on)
-        with send:  # closed, it ends what passes on
+        with send:  # closing the stream ends `pass_on`
             yield show
 
 

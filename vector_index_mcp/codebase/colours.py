@@ -1,10 +1,10 @@
-"""Code in pieces, each with the class of its colour: comment, string, number, keyword, name. Pure.
+"""Splits code into pieces, each with the class of its colour: comment, string, keyword, ... Pure.
 
-Own code instead of a library's hundred lexers: their patterns are made for honest code, hold the
-interpreter's lock while they match, and 600 characters can keep one of them busy for longer than
-anybody waits (Pygments 2.21: a heredoc of PHP; 5,000 characters in half of the lexers take a
-second). Here the few marks tell each language that make its looks, and whatever a piece
-begins with, it is gone through once.
+This is no library's lexer, since those are not safe for hostile code: their patterns hold the
+interpreter's lock while they match, and 600 characters can keep one busy for longer than anybody
+waits (Pygments 2.21: a heredoc in PHP; in half of the lexers, 5,000 characters take a second). Here
+each language is described by its few marks for comments and strings, and each character is looked
+at once.
 """
 
 import re
@@ -13,10 +13,11 @@ from functools import lru_cache
 
 COMMENT, STRING, NUMBER, KEYWORD = "c", "s", "n", "k"
 NAME, ATTRIBUTE, BUILTIN, PLAIN = "f", "d", "b", ""
-"""A name where it is defined, or a heading; a decorator, an attribute or a key; true, self, …"""
+"""NAME: a name where it is defined, or a heading. ATTRIBUTE: a decorator, an attribute or a key.
+BUILTIN: true, self, …"""
 
-# Comments and strings by a name for each. All of them end where the text does, if not before, and
-# never give back what they have taken (`++`): so each character is looked at once.
+# Patterns of comments and strings, each by a short name. An unfinished one ends with the text. The
+# quantifiers are possessive (`++`), so there is no backtracking: each character is looked at once.
 _COMMENTS = {
     "//": r"//[^\n]*+",
     "#": r"(?<![\w$&])\#[^\n]*+",
@@ -37,7 +38,7 @@ _COMMENTS = {
 _STRINGS = {
     '"': r'"(?:[^"\\\n]++|\\.)*+"?',
     "'": r"'(?:[^'\\\n]++|\\.)*+'?",
-    "c": r"'(?:[^'\\\n]|\\[^\n]{1,9}?)'",  # one character; otherwise a quote is something else
+    "c": r"'(?:[^'\\\n]|\\[^\n]{1,9}?)'",  # one character; other quotes begin no string there
     "`": r"`(?:[^`\\]++|\\.)*+`?",
     '"""': r'"""(?:[^"\\]++|\\.|"(?!""))*+(?:""")?',
     "'''": r"'''(?:[^'\\]++|\\.|'(?!''))*+(?:''')?",
@@ -47,7 +48,7 @@ _OTHERS = (
 )
 _KEY = re.compile(r"[ \t]{0,20}[:=](?!=)")
 
-# What each language's comments and strings are.
+# The names of each language's comments and of its strings.
 _LANGUAGES = {
     **dict.fromkeys("javascript typescript tsx go".split(), ("/* //", "\" ' `")),
     **dict.fromkeys("kotlin scala swift dart groovy".split(), ("/* //", "\"\"\" ''' \" '")),
@@ -86,7 +87,7 @@ _LANGUAGES = {
     **dict.fromkeys("markdown rst asciidoc org".split(), ("<!", "`")),
     "diff": ("", ""),
 }
-_BY_LINE = {  # the classes of whole lines, by how they begin
+_BY_LINE = {  # the class of a whole line, by how the line begins
     "markdown": (
         (NAME, r"\#{1,6} [^\n]*+"),
         (KEYWORD, r"(?:```|~~~)[^\n]*+"),
@@ -137,7 +138,10 @@ _CONSTANTS = frozenset("true false null nil none undefined".split())
 
 
 def pieces(text: str, language: str) -> Iterator[tuple[str, str]]:
-    """(class, text) of each piece; together they are `text`, which is plain if nobody knows it."""
+    """Yield (class, text) of each piece; all pieces together are `text`.
+
+    The text of an unknown language is one plain piece.
+    """
     pattern = _pattern(language)
     position, is_defined = 0, False
     for match in pattern.finditer(text) if pattern else ():
@@ -174,7 +178,7 @@ def _class_of(word: str, language: str, text: str, end: int) -> str:
 
 @lru_cache(maxsize=128)
 def _pattern(language: str) -> re.Pattern[str] | None:
-    """What finds the pieces that are no plain text."""
+    """The pattern that finds the pieces to colour; None for an unknown language."""
     if language not in _LANGUAGES:
         return None
     comments, strings = _LANGUAGES[language]

@@ -1,7 +1,8 @@
-"""Which files somebody limits a search to, and why a limit lets nothing through.
+"""Turns the path of a search into filters, and explains why filters match no file.
 
-A path that exists is that path, whatever its names are made of: `pages/[id].tsx` is a file. Only
-what names nothing is read as a glob, and of the ways to read it the one that matches a file.
+A path that exists means that file or folder, even with special characters: `pages/[id].tsx` is a
+file. Only if nothing has this name is the path read as a glob. Some of its special characters may
+still be meant literally; the first reading that matches a file is taken.
 """
 
 import difflib
@@ -21,18 +22,17 @@ from vector_index_mcp.files import beneath
 from vector_index_mcp.files.glob import folder_of, keys_meant, regex_of, shown
 from vector_index_mcp.indexing.ledger import INDEXED, Ledger
 
-# Which characters of a glob may be meant literally; frameworks name files with each of them.
+# Sets of characters that may be meant literally; frameworks use all of them in names of files.
 _READINGS = ("[]{}", "[]", "{}")
 _WILD = frozenset("*?[{")
-_MOST_KEYS, _MOST_NAMES = 20_000, 2_000  # looked through for what else may be meant; 0.1 s
+_MOST_KEYS, _MOST_NAMES = 20_000, 2_000  # compared to suggest another path; this takes 0.1 s
 
 
 async def files_of(path: str, root: Path, store: Store, ledger: Ledger) -> Filters:
-    """The files that somebody asked for.
+    """The filters for a path: a file, a folder or a glob; none for an empty path.
 
     Raises:
-        QueryError: If there is no such file or folder, and as a glob it matches nothing by its
-            form.
+        QueryError: If no file or folder has this name, and it is no valid glob.
         StoreError: If the index cannot be read.
     """
     if not path.strip():
@@ -52,11 +52,11 @@ async def files_of(path: str, root: Path, store: Store, ledger: Ledger) -> Filte
 
 
 async def why_nothing(filters: Filters, path: str, root: Path, store: Store, ledger: Ledger) -> str:
-    """Why a search so limited can find nothing; empty if it could have."""
+    """Why no file matches the filters, as a sentence; empty if some files match."""
     if path.strip() and (link := await anyio.to_thread.run_sync(_link_on, path, root)):
         return (
-            f"{link!r} is a link: what it leads to is found where that really lies, if it lies in "
-            "the project, and is not indexed here if it does not."
+            f"{link!r} is a link, and links are not followed: if its target lies in the project, "
+            "search by the target's own path; if not, it is not indexed."
         )
     if filters.file:
         record = ledger.get(filters.file)
@@ -80,7 +80,7 @@ async def why_nothing(filters: Filters, path: str, root: Path, store: Store, led
 
 
 def _link_on(path: str, root: Path) -> str:
-    """The first link on the way to what `path` names; empty if there is none."""
+    """The key of the first link on the way to `path`; empty if there is none."""
     for key in keys_meant(path, str(root)):
         names = key.split("/")
         for depth in range(1, len(names) + 1):
@@ -94,13 +94,13 @@ def _link_on(path: str, root: Path) -> str:
 
 
 def _below(glob: str, root: Path) -> str:
-    """`glob` as it counts from the project, if it was written from the root of the disk on."""
+    """`glob` relative to the project, if it begins with the project's absolute path."""
     inside = glob.strip().removeprefix(f"{root}/")
     return inside if inside != glob.strip() else glob
 
 
 def _meant_instead(path: str, known: list[str]) -> str:
-    """What somebody may have meant by a path that matches nothing; empty if nobody can tell."""
+    """A suggestion for a path that matches nothing, as a sentence; empty if there is none."""
     written = path.strip().removeprefix("./")
     if written.startswith("!"):
         return ' A path cannot exclude; name what to search, or limit it by kind, as in "code".'
@@ -114,7 +114,7 @@ def _meant_instead(path: str, known: list[str]) -> str:
 
 
 def _nearest(names: list[str], known: list[str]) -> list[str]:
-    """The path that is most like `names`, name by name; empty if none is like it."""
+    """The names of the indexed path that is most like `names`; empty if none is similar."""
     found: list[str] = []
     for depth, name in enumerate(names):
         begin = "".join(f"{each}/" for each in found)
@@ -132,7 +132,7 @@ def _any_has(keys: list[str], char: str) -> bool:
 
 
 def _existing(path: str, root: Path, ledger: Ledger, known: list[str]) -> Filters | None:
-    """The file or folder that `path` names, if there is one."""
+    """The filters for the file or folder at `path`; None if neither disk nor index has one."""
     for key in _keys_meant(path, str(root)):
         if key == "":
             return Filters()
@@ -149,20 +149,24 @@ def _existing(path: str, root: Path, ledger: Ledger, known: list[str]) -> Filter
 def _keys_meant(path: str, root: str) -> Iterator[str]:
     yield from keys_meant(path, root)
     if path.startswith("/"):
-        with suppress(ValueError):  # no path can be written so
-            yield from keys_meant(os.path.realpath(path), root)  # by a link, like /tmp on macOS
+        with suppress(ValueError):  # no valid path
+            # The path may lead through a link, like /tmp on macOS.
+            yield from keys_meant(os.path.realpath(path), root)
 
 
 def _mode(root: Path, key: str) -> int | None:
     try:
         return beneath.status(root, key).st_mode
-    except (OSError, ValueError):  # no such name can be
+    except (OSError, ValueError):  # missing, or no valid name
         return None
 
 
 def _known_as(key: str, known: list[str]) -> Filters | None:
-    """What the index has under `key`: a folder out of reach, or a name composed otherwise."""
-    if "*" in key or "?" in key:  # seldom a name, and often asked for
+    """The filters for a key that only the index knows; None if it does not.
+
+    It may lie in a folder that is out of reach, or be spelled in another Unicode normal form.
+    """
+    if "*" in key or "?" in key:  # almost always meant as a glob
         return None
     below = f"{key}/"
     if any(other.startswith(below) for other in known):

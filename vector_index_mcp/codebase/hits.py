@@ -1,6 +1,6 @@
-"""What `search_index` answers: the models on the wire. They import little: commands wait for them.
+"""The models of the answer of `search_index`. They import little, since commands wait for that.
 
-`vector-index-mcp search --json` prints a SearchResult whole, as the tool does if it is `verbose`.
+`vector-index-mcp search --json` prints a whole SearchResult, and so does the tool if `verbose`.
 """
 
 from typing import Any, Literal, TypeAlias
@@ -10,9 +10,9 @@ from pydantic import BaseModel, Field
 Mode: TypeAlias = Literal["hybrid", "lexical"]
 """hybrid: by words and by meaning; lexical: by words only."""
 Detail: TypeAlias = Literal["full", "snippets", "locations"]
-"""How much of a hit is shown: its chunk, the lines that matter most in it, or where it lies."""
+"""How much of a hit is shown: the whole chunk, its most relevant lines, or only its place."""
 MOST_NAMES = 8
-"""Of those that a hit defines."""
+"""How many names that a hit defines are shown."""
 
 
 class FileMetadata(BaseModel):
@@ -22,19 +22,19 @@ class FileMetadata(BaseModel):
 
 
 class Reasons(BaseModel):
-    """What the place and the score of a hit come from; the best chunk of an answer has 1."""
+    """Where rank and score of a hit come from. The best chunk of an answer has 1 as `chunk`."""
 
-    words: float = Field(description="BM25 score beside the best candidate's")
+    words: float = Field(description="BM25 score, relative to the best candidate's")
     meaning: float | None = Field(
         description="Cosine, 0 to 1 over the candidates; null if it was not found by meaning"
     )
     factors: dict[str, float] = Field(description="What raised or lowered both, by signal")
-    chunk: float = Field(description="What comes of these, beside the best chunk")
+    chunk: float = Field(description="All of these together, relative to the best chunk")
     file: dict[str, float] = Field(
-        description="In logits, what speaks for its file; empty if chunks alone were ranked"
+        description="What speaks for its file, in logits; empty if only chunks were ranked"
     )
-    likelihood: dict[str, float] = Field(description="In logits, what the score adds up from")
-    judged: float | None = Field(None, description="What the cross-encoder says, if it was asked")
+    likelihood: dict[str, float] = Field(description="The terms of the score, in logits")
+    judged: float | None = Field(None, description="The cross-encoder's score, if it ranked it")
 
 
 class SearchHit(BaseModel):
@@ -78,12 +78,12 @@ class SearchHit(BaseModel):
 
     @property
     def defines(self) -> list[str]:
-        """The names it defines, but for those that it lies in."""
+        """The names that the chunk defines, without those of the scope that it lies in."""
         around = self.scope.split()
         return [name for name in self.symbols if name not in around]
 
     def compact(self) -> dict[str, Any]:
-        """What an agent acts on: no flag that is false, nothing that is empty."""
+        """The fields that an agent needs, without false flags and empty values."""
         seen: dict[str, Any] = {
             "file_path": self.file_path,
             "start_line": self.start_line,
@@ -97,11 +97,11 @@ class SearchHit(BaseModel):
             "also": self.also,
             "extracted_text_chunk": self.extracted_text_chunk,
         }
-        return {name: value for name, value in seen.items() if not _says_nothing(value)}
+        return {name: value for name, value in seen.items() if not _is_empty(value)}
 
 
-def _says_nothing(value: object) -> bool:
-    return value is False or value in ("", [])  # 0.0 equals False, and is a score
+def _is_empty(value: object) -> bool:
+    return value is False or value in ("", [])  # not `== False`: 0.0 equals False, and is a score
 
 
 class SearchResult(BaseModel):
@@ -124,13 +124,13 @@ class SearchResult(BaseModel):
 
     @property
     def remarks(self) -> str:
-        """In sentences, what to know of the answer beside its hits; empty if that is nothing."""
+        """Sentences about the answer as a whole; empty if there is nothing to note."""
         words = " or ".join(map(repr, self.missing))
         nowhere = f"No searched file contains {words}." if words else ""
         return " ".join(filter(None, (self.why_none, nowhere, self.note)))
 
     def compact(self) -> dict[str, Any]:
-        """What an agent acts on."""
+        """The fields that an agent needs."""
         absent = {"absent": self.absent} if self.absent else {}
         hits = [hit.compact() for hit in self.results]
         return {**absent, "results": hits, "mode": self.mode, "note": self.remarks or None}

@@ -1,4 +1,4 @@
-"""What a cross-encoder has a say in: the order of what a question in words has found."""
+"""Has a cross-encoder reorder the best hits for a question in words."""
 
 from collections.abc import Sequence
 
@@ -11,25 +11,30 @@ from vector_index_mcp.indexing.judging import judged
 
 
 class Judge:
-    """The cross-encoder of a project, if its user has chosen one."""
+    """Reorders hits by the cross-encoder; does nothing if none is configured."""
 
     def __init__(self, embedder: Embedder, seconds: float) -> None:
-        """Prepare; it is loaded when it is first wanted.
+        """Prepare; the cross-encoder is loaded when it is first needed.
 
         Args:
-            embedder: Has the cross-encoder.
+            embedder: Has the cross-encoder, if one is configured.
             seconds: How long a search waits for it.
         """
         self._embedder, self._seconds = embedder, seconds
 
     def most(self, wanted: Wanted, most: int) -> int:
-        """How many hits are to be found if `most` are wanted: the order of more may change."""
+        """How many hits to find if `most` are wanted; more if they will be reordered."""
         return max(most, JUDGED) if self._has_a_say(wanted) else most
 
     async def ranked(self, wanted: Wanted, hits: Sequence[Hit]) -> tuple[list[Hit], str]:
-        """The hits in their final order, and why it was not asked; empty if it was, or need not be.
+        """Rank the hits.
 
-        Identifiers, paths and quotations are found by what they say; it would only guess.
+        Only for questions in words: identifiers, paths and quotations match by their letters, about
+        which a cross-encoder could only guess.
+
+        Returns:
+            The hits in their final order, and why the cross-encoder did not rank them; empty if it
+            did, or did not have to.
         """
         first, rest = hits[:JUDGED], hits[JUDGED:]
         if not self._has_a_say(wanted):

@@ -1,19 +1,19 @@
-"""Which lines of a chunk matter most to a query. Pure."""
+"""Finds the lines of a chunk that matter most to a query. Pure."""
 
 from collections.abc import Collection, Sequence
 
 from vector_index_mcp.engine.query import Query
 from vector_index_mcp.engine.words import words
 
-_AROUND = 2  # lines before and after the best one: what it is part of
-_MOST_CHARS = 600  # of a snippet: minified lines are long
+_AROUND = 2  # lines of context before and after the best one
+_MOST_CHARS = 600  # of a snippet, since minified lines are long
 
 
 def best_line(lines: Sequence[str], query: Query, symbols: Collection[str]) -> int:
-    """The place of the line with most of the query's words; of several, the first.
+    """The index of the first line with most of the query's words.
 
-    Where none has any, since the chunk was found by meaning, it is the first that names one of
-    `symbols`, what the chunk defines, and then the first that is not blank.
+    If no line has any, since the chunk was found by meaning: the first line that names one of
+    `symbols`, which the chunk defines; else the first that is not blank.
     """
     asked = set(query.words)
     scores = [len(asked.intersection(words(line))) for line in lines]
@@ -26,7 +26,7 @@ def best_line(lines: Sequence[str], query: Query, symbols: Collection[str]) -> i
 
 
 def best_lines(text: str, query: Query, symbols: Collection[str]) -> tuple[int, str]:
-    """The best line of `text` with those around it, and how many lines stand before them."""
+    """How many lines precede the snippet, and the snippet: the best line of `text` in context."""
     lines = [f"{line}\n" for line in text.split("\n")]
     if not lines[-1].strip() and len(lines) > 1:
         lines.pop()

@@ -1,4 +1,4 @@
-"""Which folder a project is."""
+"""Finds the folder of a project."""
 
 import os
 from collections.abc import Iterator
@@ -24,27 +24,27 @@ _MARKS = (
     "mix.exs",
     "CMakeLists.txt",
 )
-"""What lies in the folder of a project and in none below: a repository, or its build's file."""
+"""Names that mark the top folder of a project: of a repository, or of the build's configuration."""
 
 
 def indexed_above(folder: Path, configured: str) -> Path | None:
-    """The nearest folder, itself or above, that has an index; None if there is none.
+    """The nearest folder that has an index: `folder` itself or one above; None if there is none.
 
     Args:
-        folder: Resolved.
-        configured: Where the settings say that an index lies.
+        folder: A resolved path.
+        configured: The setting for the index's place.
     """
     if "://" in configured or Path(configured).expanduser().is_absolute():
-        return None  # it says nothing of a project
+        return None  # the index lies elsewhere, so no folder shows that it has one
     return next((f for f in _at_or_above(folder) if (f / configured).is_dir()), None)
 
 
 def enclosing(folder: Path, configured: str) -> Path:
-    """The project that somebody means who stands in a folder: it has an index, or looks like one.
+    """The project around a folder: the nearest one with an index, else with one of `_MARKS`.
 
     Args:
-        folder: Resolved.
-        configured: As above.
+        folder: A resolved path; returned itself if there is no such project.
+        configured: The setting for the index's place.
     """
     looks_like_one = (f for f in _at_or_above(folder) if any((f / m).exists() for m in _MARKS))
     return indexed_above(folder, configured) or next(looks_like_one, folder)
@@ -59,11 +59,11 @@ def resolve_project(path: str, *, allow_broad: bool = False) -> Path:
     """The absolute path of the project at `path`, links resolved.
 
     Args:
-        path: As somebody wrote it.
-        allow_broad: Whether a drive's root or a home folder is meant seriously.
+        path: The path as the user wrote it.
+        allow_broad: Whether a drive's root or a home folder is allowed.
 
     Raises:
-        ProjectError: If it is not a folder, or one nobody wants indexed as a whole.
+        ProjectError: If it is no readable folder, or a drive's root or a home folder.
     """
     try:
         folder = Path(path).expanduser().resolve()

@@ -1,4 +1,4 @@
-"""The queries asked last, with what they found: in memory only, and few of them."""
+"""The last queries and their best hits, in memory only."""
 
 from collections import Counter, deque
 from collections.abc import Mapping
@@ -10,27 +10,27 @@ from typing import TYPE_CHECKING
 from vector_index_mcp.codebase.hits import Mode
 from vector_index_mcp.engine.types import Hit
 
-if TYPE_CHECKING:  # the page needs the rest before LanceDB is imported
+if TYPE_CHECKING:  # imports LanceDB, which the page must not wait for
     from vector_index_mcp.codebase.asking import Answer
 
 MOST_KEPT = 200
 MOST_SHOWN = 50
 MOST_PLACES = 5
 MOST_QUERY_CHARS = 500
-_TYPING = timedelta(seconds=5)  # the longest pause after which somebody still writes the same query
+_TYPING = timedelta(seconds=5)  # after a longer pause, a query on the page counts as a new one
 
 
 class Asker(StrEnum):
-    """Who asks."""
+    """The kind of client that asks."""
 
     CLIENT = "client"
     PAGE = "page"
-    """Asks again and again while somebody types."""
+    """The page, which searches again and again while somebody types."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a hit lies."""
+    """The place of a hit."""
 
     path: str
     start_line: int
@@ -43,7 +43,7 @@ class Asked:
     """A query that was answered."""
 
     query: str
-    """As it was asked, or its beginning if it was very long."""
+    """The query, or its beginning if it was very long."""
     asker: Asker
     path: str
     language: str
@@ -56,11 +56,11 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """A query that was asked once or more often, in the same files."""
+    """A query with the same path and language, asked once or more often."""
 
     last: Asked
     times: Mapping[Asker, int]
-    """How often each has asked it; who asked it last comes first."""
+    """How often each kind of client asked it; the one that asked last comes first."""
 
 
 class RecentQueries:
@@ -68,11 +68,11 @@ class RecentQueries:
 
     def __init__(self) -> None:
         self.revision = 0
-        """How many were asked."""
+        """How many queries were noted since the start."""
         self._kept: deque[Asked] = deque(maxlen=MOST_KEPT)
 
     def note(self, asked: Asked) -> None:
-        """Keep `asked`; on the page it takes the place of one that it goes on writing."""
+        """Keep `asked`; on the page it replaces the query that the user goes on typing."""
         self.revision += 1
         if self._kept and _continues(asked, self._kept[-1]):
             self._kept.pop()
@@ -80,15 +80,15 @@ class RecentQueries:
 
     @property
     def last(self) -> Asked | None:
-        """The last one."""
+        """The last query; None if there was none."""
         return self._kept[-1] if self._kept else None
 
     def newest_first(self) -> list[Asked]:
-        """All that are kept."""
+        """All queries that are kept, newest first."""
         return list(reversed(self._kept))
 
     def repeated(self) -> list[Repeated]:
-        """Each different one with how often it was asked, by when that was last; not too many."""
+        """The last different queries, newest first, each with how often it was asked."""
         last: dict[tuple[str, str, str], Asked] = {}
         times: dict[tuple[str, str, str], Counter[Asker]] = {}
         for each in reversed(self._kept):
@@ -99,7 +99,7 @@ class RecentQueries:
 
 
 def asked(answer: "Answer", asker: Asker) -> Asked:
-    """What is kept of a query that has just been answered."""
+    """Make the record of a query that has just been answered."""
     wanted = answer.wanted
     return Asked(
         query=(wanted.query.text or f"like {wanted.sample}")[:MOST_QUERY_CHARS],
@@ -120,7 +120,7 @@ def _place(hit: Hit) -> Place:
 
 
 def _continues(later: Asked, earlier: Asked) -> bool:
-    """Whether `later` is typed: `earlier` with some letters more or fewer, or other filters."""
+    """Whether both queries come from one user who is typing on the page: one begins the other."""
     if not later.asker is earlier.asker is Asker.PAGE or later.at - earlier.at > _TYPING:
         return False
     return later.query.startswith(earlier.query) or earlier.query.startswith(later.query)

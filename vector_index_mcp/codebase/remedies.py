@@ -1,4 +1,4 @@
-"""What the codebase's remedies name."""
+"""The names of tools, settings and commands in the codebase's remedies."""
 
 from vector_index_mcp.indexing.remedies import Remedies
 

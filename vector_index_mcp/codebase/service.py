@@ -1,6 +1,6 @@
-"""The index of one software project: which folder it is of, and how questions are answered.
+"""The index of one software project, and the search in it.
 
-Knows nothing of who asks and how: whoever serves it calls its methods while its `index` is running.
+This module does not know who asks and how: the server calls its methods while `running` lasts.
 """
 
 import time
@@ -25,12 +25,12 @@ from vector_index_mcp.indexing.ledger import Ledger
 from vector_index_mcp.indexing.preparing.crew import Crew
 from vector_index_mcp.indexing.service import LiveIndex
 
-_LEAST_SCORE = 0.005  # what is less is shown as 0.00
+_LEAST_SCORE = 0.005  # smaller scores are shown as 0.00
 _MOST_NEAREST = 3
 
 
 class Codebase:
-    """The searchable project in one folder. Constructing it does nothing yet."""
+    """The searchable project in one folder. It works only within `running`."""
 
     def __init__(
         self,
@@ -46,12 +46,12 @@ class Codebase:
 
         Args:
             project: The folder, without a name.
-            lancedb_uri: Where its index lies; a relative path counts from the project.
+            lancedb_uri: Where its index lies; a relative path starts at the project.
             options: What a user may set about the index.
             embedder: Makes vectors.
-            cache: Keeps them.
+            cache: Keeps vectors between runs.
             crew: Prepares files; None for a new one.
-            rerank_seconds: How long a search waits for a cross-encoder, if there is one.
+            rerank_seconds: How long a search waits for a cross-encoder, if one is configured.
         """
         where = place.Place.in_project(project.path, lancedb_uri)
         self.project = project
@@ -66,12 +66,12 @@ class Codebase:
 
     @property
     def is_busy(self) -> bool:
-        """Whether anything is still to be done that does not wait for a model."""
+        """Whether there is work that does not have to wait for an unavailable model."""
         return self.index.progress.is_busy
 
     @property
     def pending(self) -> int:
-        """Paths that changed and are not indexed yet, without those that only look so."""
+        """How many changed paths are not indexed yet."""
         return backlog_of(self.index).pending
 
     @property
@@ -81,7 +81,7 @@ class Codebase:
 
     @asynccontextmanager
     async def running(self, role: Role = Role.KEEPER) -> AsyncIterator[None]:
-        """The time in which questions are answered."""
+        """Keep the index open and answer questions while the context lasts."""
         async with self.index.running(role):
             yield
 
@@ -104,17 +104,17 @@ class Codebase:
             query: Words, identifiers or a sentence.
             limit: How many hits at most.
             path: The file or folder to search, or a glob that the hits' paths match; empty for all.
-            language: The language they are written in; empty for all.
-            kind: What sort of files, one of `kinds.Kind`; empty for all.
-            similar_to: `path:line` of code that is to be found again elsewhere; empty for none.
-            offset: How many of the best to pass over.
-            wait_for_model: Whether to wait until the model is loaded. Otherwise it is loaded in
-                the background and the full text alone must do meanwhile.
-            asker: Who asks; kept with the query in `recent`.
+            language: The programming language of the files; empty for all.
+            kind: The kind of files, one of `kinds.Kind`; empty for all.
+            similar_to: `path:line` of code; search for similar code elsewhere. Empty for none.
+            offset: How many of the best hits to skip.
+            wait_for_model: Whether to wait until the model is loaded. Otherwise the model is loaded
+                in the background, and this search finds by words only.
+            asker: The kind of client; kept with the query in `recent`.
 
         Raises:
-            QueryError: If the query is empty or too long, or a filter means nothing.
-            StoreError: If there is no index that could be read.
+            QueryError: If the query is empty or too long, or a filter is invalid.
+            StoreError: If there is no index, or none that can be read.
         """
         what = wanted(query, path, language, kind, similar_to)
         began, found, unjudged = time.monotonic(), Findings(), ""
@@ -156,8 +156,8 @@ class Codebase:
         """The chunk at `path:line`.
 
         Raises:
-            QueryError: If no indexed chunk lies there.
-            StoreError: If there is no index that could be read.
+            QueryError: If no indexed chunk contains that line.
+            StoreError: If there is no index, or none that can be read.
         """
         sample = Sample.of(similar_to)
         if sample is None:
@@ -168,9 +168,9 @@ class Codebase:
 
 
 def _nearest(hits: Sequence[Hit]) -> list[Hit]:
-    """What to show instead of an identifier that stands nowhere: hits whose score says something.
+    """The hits to show if no file contains an identifier: those with a score that is not 0.00.
 
-    Where none is worth anything, the first few are shown.
+    If all scores are shown as 0.00, the first few hits.
     """
     return [hit for hit in hits if hit.likelihood >= _LEAST_SCORE] or [*hits[:_MOST_NEAREST]]
 

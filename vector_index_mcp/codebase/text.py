@@ -1,4 +1,4 @@
-"""The answers of the tools as a person or an agent reads them. Pure."""
+"""Words the answers of the tools for people and agents. Pure."""
 
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from vector_index_mcp.codebase.hits import MOST_NAMES, SearchHit, SearchResult
 from vector_index_mcp.errors import sentence
 
-if TYPE_CHECKING:  # a command that searches need not wait for these
+if TYPE_CHECKING:  # imports more than a command that searches should wait for
     from vector_index_mcp.codebase.wire import (
         IndexStatus,
         ModelStatus,
@@ -15,11 +15,11 @@ if TYPE_CHECKING:  # a command that searches need not wait for these
         TriggerResult,
     )
 
-_TO_NOTICE = "an MCP client that connects has them noticed; `index` brings it up to date once"
+_TO_FOLLOW = "a connected MCP client does that; `index` brings the index up to date once"
 
 
 def of_search(result: SearchResult) -> str:
-    """Hits as `path:lines` with their text; the lines can be opened as they stand there."""
+    """The hits as `path:lines`, which editors can open, each with its text; and the remarks."""
     blocks = [miss(result)] if result.absent else []
     blocks += [_of_hit(number, hit) for number, hit in enumerate(result.results, start=1)]
     if not result.results:
@@ -51,20 +51,20 @@ def _of_hit(number: int, hit: SearchHit) -> str:
 
 
 def miss(result: SearchResult) -> str:
-    """What of a query stands nowhere: without that, the nearest looks like a hit."""
+    """The sentence that names identifiers which no file contains, above the nearest hits."""
     names = " or ".join(f"`{name}`" for name in result.absent)
     return f"No searched file contains {names}" + ("; nearest:" if result.results else ".")
 
 
 def nothing_found(result: SearchResult) -> str:
-    """What to say instead of hits; not that there are none where something is not searched yet."""
+    """The sentence in place of hits; a careful one if something could not be searched."""
     if result.remarks:
         return "Nothing found in what could be searched."
     return "Nothing found. Try other words, or fewer."
 
 
 def of_run(run: "RunReport") -> str:
-    """What a run has done, in one line."""
+    """The counts of a run, in one line."""
     parts = [f"{run.files_done} of {run.files_to_do} files to do"] if not run.finished else []
     parts += [
         f"{count} {word}"
@@ -81,12 +81,12 @@ def of_run(run: "RunReport") -> str:
 
 
 def of_trigger(result: "TriggerResult") -> str:
-    """The message and the counts."""
+    """The answer of `trigger_index`: the message and the counts."""
     return f"{result.message}\n{of_run(result.run)}; {_counts(result)}"
 
 
 def of_status(status: "IndexStatus") -> str:
-    """The status as a few lines."""
+    """The status, in a few lines."""
     lines = [f"{state_of(status)}: {status.project_path}"]
     if status.error_message:
         lines.append(f"error: {status.error_message}")
@@ -111,7 +111,7 @@ def of_status(status: "IndexStatus") -> str:
 
 
 def _of_place(status: "IndexStatus") -> Iterator[str]:
-    """Where the index lies, if that is nothing usual, and where it comes from."""
+    """Lines about an index that does not lie at its usual place, or that was fetched."""
     if status.index_problem:
         yield f"index problem: {status.index_problem}; it lies in {status.index_location}"
     if status.index_writer:
@@ -130,28 +130,28 @@ def _of_model(model: "ModelStatus") -> Iterator[str]:
         yield f"model problem: {model.reason}"
 
 
-def of_projects(said: "Mapping[str, IndexStatus | Exception]") -> str:
-    """The status of several projects."""
+def of_projects(statuses: "Mapping[str, IndexStatus | Exception]") -> str:
+    """The status of several projects, each by its name, or why it is unknown."""
     return "\n\n".join(
-        f"{name} cannot be asked: {sentence(told)}"
-        if isinstance(told, Exception)
-        else of_status(told)
-        for name, told in said.items()
+        f"the status of {name} is unknown: {sentence(status)}"
+        if isinstance(status, Exception)
+        else of_status(status)
+        for name, status in statuses.items()
     )
 
 
-def of_triggered(said: "Mapping[str, ProjectTriggered | Exception]") -> str:
-    """How far several projects are, a line each."""
+def of_triggered(results: "Mapping[str, ProjectTriggered | Exception]") -> str:
+    """The progress of several projects after `trigger_index`, a line each."""
     return "\n".join(
-        f"{name}: {sentence(told)}"
-        if isinstance(told, Exception)
-        else f"{told.project_path}: {told.message}; {_counts(told)}"
-        for name, told in said.items()
+        f"{name}: {sentence(result)}"
+        if isinstance(result, Exception)
+        else f"{result.project_path}: {result.message}; {_counts(result)}"
+        for name, result in results.items()
     )
 
 
 def lacking(status: "IndexStatus") -> list[str]:
-    """What is not in the index, or not as it is in the files."""
+    """Lines about files that are not indexed, or not exactly as they are."""
     lines = []
     if status.skipped:
         skipped = ", ".join(f"{count} {reason}" for reason, count in status.skipped.items())
@@ -165,16 +165,16 @@ def lacking(status: "IndexStatus") -> list[str]:
 
 
 def state_of(status: "IndexStatus") -> str:
-    """Its name, or what it means where nobody watches the project, or another process does."""
+    """The state's name, or what it means if this process does not follow changes."""
     if status.status == "INITIALIZING" and not status.is_writer:
-        return f"changes are not noticed now ({_TO_NOTICE})"
+        return f"nobody follows changes now ({_TO_FOLLOW})"
     if status.status == "WATCHING" and status.watcher.mode == "off":
         return "up to date" if status.is_writer else "kept up to date by another process"
     return status.status
 
 
 def vectors_of(status: "IndexStatus") -> str:
-    """How many chunks lack vectors, and who goes on with them; empty if none does."""
+    """How many chunks have vectors, and who makes the others; empty if all chunks have one."""
     total, done = status.indexed_chunk_count, status.embedded_chunk_count
     if done >= total:
         return ""

@@ -1,7 +1,7 @@
-"""The three MCP tools: they translate between the protocol and the service, nothing else.
+"""The three MCP tools, which only translate between the protocol and the service.
 
-Calls are answered before the protocol's library looks at their arguments, which would word what is
-wrong with them for programmers, and pass over those that it does not know.
+They answer calls before the MCP library validates the arguments: its messages are written for
+programmers, and it ignores unknown arguments.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -34,9 +34,9 @@ if TYPE_CHECKING:  # the service imports lancedb, which takes a second
     from vector_index_mcp.indexing.status import Status
 
 GetService = Callable[[], Awaitable[Any]]
-"""Waits for what answers: a codebase, or a workspace."""
+"""Waits for the service that answers, and returns it: a codebase, or a workspace."""
 _Report = Callable[[float, float, str], Awaitable[None]]
-"""Tells a client how much of what is done."""
+"""Sends progress to the client: steps done, all steps, and a message."""
 _Answer = Callable[[Any, Any, _Report], Awaitable[Result]]
 
 _USE = """\
@@ -44,8 +44,9 @@ search_index: your first step to find code, configuration or documentation in th
 for what the code does ("where are retries with backoff handled"), or name an identifier in any \
 spelling ("get_user_name", "HttpClient"), or both. It finds by meaning and by word at once, so it \
 replaces several rounds of grep. Use grep afterwards for a complete list of literal occurrences.
-get_status: how far the index is, and why something is not found (skipped files, a missing model).
-trigger_index: rarely needed, since changes are followed by themselves. Call it when get_status \
+get_status: the progress of indexing, and why something is not found (skipped files, a missing \
+model).
+trigger_index: rarely needed, since the server follows changes by itself. Call it when get_status \
 shows an error, or with force_reindex=true to build the index anew.\
 """
 INSTRUCTIONS = f"""\
@@ -53,14 +54,14 @@ This server keeps one software project indexed: every saved file is searchable w
 
 {_USE}"""
 
-# Clients give up on a call after 60 s unless configured otherwise; the run goes on without us.
+# By default, clients give up on a call after 60 s. The run goes on after our answer.
 _TRIGGER_PATIENCE_SECONDS = 45.0
 _READ_ONLY = {"readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}
 
 
 @dataclass(frozen=True, slots=True)
 class _Tool:
-    """A tool as it is listed, and what answers it."""
+    """A tool as it is listed, and the function that answers it."""
 
     title: str
     description: str
@@ -70,7 +71,7 @@ class _Tool:
 
 
 def instructions_for(projects: Sequence[str]) -> str:
-    """What agents are told of a server that searches several projects."""
+    """The server's instructions for agents if it searches several projects."""
     return (
         f"This server keeps {len(projects)} software projects indexed and searches them as one: "
         f"{', '.join(projects)}. Every saved file is searchable within a second. The paths of "
@@ -84,10 +85,10 @@ def register(
     """Offer the tools on `server`.
 
     Args:
-        server: Where to register.
-        get_service: Waits for the running service. It is loaded after the first answer, so the
-            tools are listed before it exists.
-        tools: `TOOLS`, or those `OF_WORKSPACE`.
+        server: The server that offers them.
+        get_service: Waits for the running service. The service is loaded after the server's first
+            answer, so clients can list the tools before it exists.
+        tools: `TOOLS` (the default), or `OF_WORKSPACE`.
     """
     offered = TOOLS if tools is None else tools
 
@@ -121,12 +122,12 @@ def _listed(tools: Mapping[str, _Tool]) -> list[Result]:
 async def _called(
     tools: Mapping[str, _Tool], get_service: GetService, params: Mapping[str, Any], report: _Report
 ) -> Result:
-    """The answer to the call of a tool; what is wrong with it is a result of its own."""
+    """The answer to the call of a tool. Errors that an agent can correct are results, too."""
     name, given = params.get("name"), params.get("arguments")
     if not isinstance(name, str):
         raise MCPError(INVALID_PARAMS, "the name of a tool is missing")
     if given is not None and not isinstance(given, dict):
-        raise MCPError(INVALID_PARAMS, "arguments are an object")
+        raise MCPError(INVALID_PARAMS, "arguments must be an object")
     if name not in tools:
         return _error(f"Unknown tool: {name[:100]!a}; there are {', '.join(tools)}")
     tool = tools[name]
@@ -164,21 +165,21 @@ async def _search_all(workspace: "Workspace", asked: WorkspaceArguments, _: _Rep
 
 
 async def _status_of_all(workspace: "Workspace", asked: StatusArguments, _: _Report) -> Result:
-    said = await workspace.status(asked)
-    return _structured(text.of_projects(said), _each(workspace, said))
+    statuses = await workspace.status(asked)
+    return _structured(text.of_projects(statuses), _each(workspace, statuses))
 
 
 async def _trigger_all(workspace: "Workspace", asked: TriggerArguments, _: _Report) -> Result:
-    said = await workspace.trigger(asked)
-    return _structured(text.of_triggered(said), _each(workspace, said))
+    results = await workspace.trigger(asked)
+    return _structured(text.of_triggered(results), _each(workspace, results))
 
 
-def _each(workspace: "Workspace", said: Mapping[str, BaseModel | Exception]) -> Result:
+def _each(workspace: "Workspace", results: Mapping[str, BaseModel | Exception]) -> Result:
     projects = [
-        {"project_path": str(workspace.projects[name]), "error_message": sentence(told)}
-        if isinstance(told, Exception)
-        else told.model_dump(mode="json")
-        for name, told in said.items()
+        {"project_path": str(workspace.projects[name]), "error_message": sentence(result)}
+        if isinstance(result, Exception)
+        else result.model_dump(mode="json")
+        for name, result in results.items()
     ]
     return {"projects": projects}
 
@@ -210,17 +211,17 @@ async def _trigger(codebase: "Codebase", asked: TriggerArguments, report: _Repor
 
 
 async def _follow(report: _Report, index: "LiveIndex", run: Run) -> None:
-    """Report progress until the text of `run` is indexed and has its vectors, if it gets any."""
+    """Report progress until the run has ended and no chunk waits for a vector any more."""
     while not run.finished.is_set():
         progressed = run.progressed
         if run.files_to_do:
             message = f"{run.files_done} of {run.files_to_do} files indexed"
             await report(run.files_done, run.files_to_do, message)
         await progressed.wait()
-    steps = run.files_to_do + 1  # that all text is found by words is a step of its own
+    steps = run.files_to_do + 1  # one more, for the end of the run
     reported = -1
     while (now := index.progress).waits_for_vectors:
-        if now.embedded > reported:  # the protocol wants it to grow, and loading takes a while
+        if now.embedded > reported:  # MCP requires progress to grow, and loading takes a while
             reported = now.embedded
             message = f"{now.embedded} of {now.chunks} chunks embedded"
             await report(steps + now.embedded, steps + now.chunks, message)
@@ -232,12 +233,12 @@ def _trigger_result(now: "Status", run: Run, pending: int) -> wire.TriggerResult
     if run.error:
         raise VectorIndexError(run.error)
     if not run.finished.is_set():
-        message = "Indexing goes on in the background; get_status shows how far it is."
+        message = "Indexing goes on in the background; get_status shows its progress."
     elif pending:
-        message = f"What changed meanwhile is still to be indexed: {pending} paths."
+        message = f"Files changed meanwhile and still have to be indexed: {pending} paths."
     elif progress.lacks_vectors:
         lack = progress.embedder_reason or "Embedding goes on in the background."
-        message = f"All text is indexed and found by words. {lack}"
+        message = f"All text is indexed and can be found by words. {lack}"
     else:
         message = "The index is complete and up to date."
     return wire.TriggerResult(
@@ -262,7 +263,7 @@ TOOLS: Mapping[str, _Tool] = {
     ),
     "get_status": _Tool(
         "State of the index",
-        "Show how far the index is, what it holds and skips, and what is wrong if anything. "
+        "Show the progress of indexing, what the index holds and skips, and any errors. "
         "status is INITIALIZING, SCANNING (being brought up to date; searches work), WATCHING (up "
         "to date, changes are followed) or ERROR (error_message says what to do).",
         _READ_ONLY,
@@ -272,7 +273,7 @@ TOOLS: Mapping[str, _Tool] = {
     "trigger_index": _Tool(
         "Bring the index up to date",
         "Compare the whole project with the index and index what differs. Not needed after edits: "
-        "changes are followed by themselves. Joins the pass that is under way, if there is one. "
+        "the server follows changes by itself. Joins the run that is under way, if there is one. "
         "Answers when the index is complete, or after 45 seconds while the work goes on in the "
         "background.",
         {
@@ -285,7 +286,7 @@ TOOLS: Mapping[str, _Tool] = {
         _trigger,
     ),
 }
-"""By its name, in the order in which agents read them."""
+"""The tools by name, in the order in which agents read them."""
 OF_WORKSPACE: Mapping[str, _Tool] = {
     "search_index": replace(
         TOOLS["search_index"],
@@ -299,4 +300,4 @@ OF_WORKSPACE: Mapping[str, _Tool] = {
         TOOLS["trigger_index"], title="Bring the indexes up to date", answer=_trigger_all
     ),
 }
-"""The same where several projects are served."""
+"""The same tools for a server of several projects."""

@@ -1,4 +1,4 @@
-"""What somebody wants searched: a query or a sample of code, and the files it is limited to."""
+"""The request of a search: a query or a sample of code, and the files that it is limited to."""
 
 import re
 from collections.abc import Awaitable, Callable, Sequence
@@ -28,28 +28,28 @@ _PLACE = re.compile(r"(?P<path>.+?):(?P<line>\d{1,9})(?:[:-]\d{1,9})*", re.DOTAL
 
 
 def _checked_query(query: str) -> Query:
-    """What is to be looked for.
+    """Make a query of the user's text.
 
     Raises:
-        QueryError: If that is nothing, or too much.
+        QueryError: If it is empty or too long, or has no word to look for.
     """
-    text = query.encode("utf-8", "replace").decode().strip()  # a terminal passes on any bytes
+    text = query.encode("utf-8", "replace").decode().strip()  # a terminal may pass invalid UTF-8
     if not text:
         raise QueryError("the query is empty; say in words or identifiers what to look for")
     _check_length("query", text, LONGEST_QUERY_CHARS)
     if not has_words(text):
         raise QueryError(
-            "the query has no word that could be looked for, only punctuation or what has more "
-            f"than {MAX_WORD_CHARS} characters; say in words what it is about, or use grep"
+            "the query has no word that could be looked for, only punctuation or strings of more "
+            f"than {MAX_WORD_CHARS} characters; say in words what to look for, or use grep"
         )
     return Query(text)
 
 
 def _languages_of(language: str) -> tuple[str, ...]:
-    """The languages that somebody asked for; none for all.
+    """The languages that the user's word means; empty for all.
 
     Raises:
-        QueryError: If there is no such language.
+        QueryError: If no language has this name.
     """
     _check_length("language", language, LONGEST_LANGUAGE_CHARS)
     languages = languages_meant_by(language) if language.strip() else ()
@@ -63,18 +63,18 @@ def _languages_of(language: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A line of code that what is looked for resembles."""
+    """A line of code, of which a search finds similar code."""
 
     path: str
-    """The file, as somebody wrote it."""
+    """The file, as the user wrote it."""
     line: int
 
     @classmethod
     def of(cls, text: str) -> "Sample | None":
-        """The line that `path:line` names; None of an empty text.
+        """The sample that `path:line` names; None for an empty text.
 
         Raises:
-            QueryError: If it names none.
+            QueryError: If the text has no line.
         """
         if not text.strip():
             return None
@@ -89,15 +89,15 @@ class Sample:
     async def chunk(
         self, store: Store, ledger: Ledger, root: Path
     ) -> tuple[StoredChunk, Vector | None]:
-        """The chunk that holds the line, and its vector if it has one.
+        """The chunk that contains the line, and its vector if it has one.
 
         Raises:
-            QueryError: If no indexed chunk does.
+            QueryError: If no indexed chunk contains the line.
             StoreError: If the index cannot be read.
         """
         place = str(self)
         file = ""
-        with suppress(QueryError):  # of what could be no glob either
+        with suppress(QueryError):  # the path is neither a file nor a valid glob; reported below
             file = (await files_of(self.path, root, store, ledger)).file
         rows = (await store.rows([file])).get(file, []) if file else []
         if not rows:
@@ -114,39 +114,39 @@ class Sample:
 
 @dataclass(slots=True)
 class Findings:
-    """The best chunks, and what of the query stands nowhere."""
+    """The best chunks, and the words of the query that no file contains."""
 
     hits: list[Hit] = field(default_factory=list)
     why_none: str = ""
-    """Why there are no hits, as far as that is known."""
+    """Why there are no hits; empty if there are, or if the reason is unknown."""
     names: tuple[str, ...] = ()
     """The identifiers of the query that no searched file contains."""
     words: tuple[str, ...] = ()
-    """Its other words of which that is true."""
+    """The other words of the query that no searched file contains."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What to look for and where; made by `wanted`."""
+    """The request of a search; made by `wanted`."""
 
     query: Query
     path: str = ""
-    """The file, folder or glob that was asked for; empty for all."""
+    """The file, folder or glob, as the user wrote it; empty for all."""
     language: str = ""
-    """As it was asked for; empty for all."""
+    """The language, as the user wrote it; empty for all."""
     languages: tuple[str, ...] = ()
-    """The languages that it means; empty for all."""
+    """The languages that `language` means; empty for all."""
     kind: str = ""
     """One of `kinds.Kind`; empty for all."""
     sample: Sample | None = None
-    """What is looked for is like this; `query` is then empty, or says more."""
+    """The code to find similar code of. `query` may then be empty, or narrow the search."""
 
     async def find(self, store: Store, question: Question, root: Path, limit: int) -> Findings:
-        """The best `limit` chunks.
+        """Find the best `limit` chunks.
 
         Raises:
-            QueryError: If the path names nothing, and as a glob it matches nothing by its form, or
-                if there is no such sample.
+            QueryError: If no file has the path and it is no valid glob, or if the sample does not
+                exist.
             StoreError: If the index cannot be read.
         """
         files = await files_of(self.path, root, store, question.ledger)
@@ -164,7 +164,7 @@ class Wanted:
     async def _alike(
         self, store: Store, question: Question, root: Path, limit: int, filters: Filters
     ) -> list[Hit]:
-        """The best chunks but the sample."""
+        """The chunks that are most similar to the sample, without the sample itself."""
         assert self.sample is not None
         chunk, vector = await self.sample.chunk(store, question.ledger, root)
         if vector is None:
@@ -186,10 +186,10 @@ class Wanted:
     async def raise_if_path_fails(
         self, store: Store, embed: Callable[[], Awaitable[Vector | None]], error: StoreError
     ) -> None:
-        """Find out whether a search failed because of the path it is limited to.
+        """Check whether a search failed because of its path: without it, the search succeeds.
 
         Raises:
-            QueryError: If it did: without the path, the index can be searched.
+            QueryError: If the path is the reason.
         """
         if not self.path.strip():
             return
@@ -212,10 +212,10 @@ def _overlap(one: StoredChunk, other: StoredChunk) -> bool:
 def wanted(
     query: str, path: str = "", language: str = "", kind: str = "", similar_to: str = ""
 ) -> Wanted:
-    """What somebody asks for.
+    """Make a request of the user's texts; see `Codebase.search`.
 
     Raises:
-        QueryError: If there is nothing to look for, too much, or no such language.
+        QueryError: If there is nothing to look for, a text is too long, or a language is unknown.
     """
     _check_length("path", path, LONGEST_PATH_CHARS)
     sample = Sample.of(similar_to)

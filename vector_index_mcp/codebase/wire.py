@@ -1,6 +1,6 @@
-"""What the three tools answer: the models on the wire, made from the service's values.
+"""The models of the three tools' answers, made from the service's values.
 
-`vector-index-mcp search --json` and `status --json` print exactly these.
+`vector-index-mcp search --json` and `status --json` print exactly these models.
 """
 
 import json
@@ -17,19 +17,20 @@ from vector_index_mcp.codebase.hits import Detail, FileMetadata, Reasons, Search
 from vector_index_mcp.codebase.lines import best_lines
 from vector_index_mcp.indexing.run import Run
 
-if TYPE_CHECKING:  # tools.py needs the models at once, and the service imports lancedb
+if TYPE_CHECKING:  # imports LanceDB, for which `tools` must not wait
     from vector_index_mcp.codebase.asking import Answer
     from vector_index_mcp.codebase.service import Codebase
     from vector_index_mcp.engine.types import Hit, StoredChunk, Why
 
 MASKED = re.compile(r"\*{4}")
-"""How a masked credential begins; only in files that have one does it tell anything."""
+"""How a masked credential begins. Other texts may contain it, too: use it only for files in which
+credentials were masked."""
 _MOST_OTHERS, _NAMES_OF_OTHER = 3, 2
-_AROUND_CHARS = 120  # of an answer without its hits: the names of its fields
+_AROUND_CHARS = 120  # of an answer without its hits, for the names of its fields
 
 
 class RunReport(BaseModel):
-    """One pass over the project, under way or finished."""
+    """One run: a comparison of the project with the index, under way or finished."""
 
     kind: str = Field(description="start, rescan, request or rebuild")
     finished: bool
@@ -72,7 +73,7 @@ class ModelStatus(BaseModel):
     )
     chunks_embedded: int = Field(description="Computed since the start; cached ones not counted")
     team_vectors: str | None = Field(
-        None, description="How many vectors a team's store has given, and what is wrong with it"
+        None, description="How many of a team's vectors are used, and what is wrong with its store"
     )
 
 
@@ -82,12 +83,12 @@ class WatcherStatus(BaseModel):
     mode: str = Field(description="events, polling, or off")
     problem: str | None = None
     blind_spot: str | None = Field(
-        None, description="Which changes are not noticed at once, and when they are"
+        None, description="Which changes are not noticed at once, and how soon they are found"
     )
 
 
 class FileChange(BaseModel):
-    """What became of one file."""
+    """How the index changed for one file."""
 
     file_path: str = Field(description="Path relative to the project, with forward slashes")
     change: str = Field(description="indexed, skipped, failed or removed")
@@ -135,24 +136,24 @@ class IndexStatus(BaseModel):
     queries: QueryStatus
     index_location: str
     index_problem: str | None = Field(
-        None, description="Why the index does not lie where it was configured to"
+        None, description="Why the index does not lie at the configured place"
     )
     index_writer: str | None = Field(
         None, description="Who writes an index that does not lie on this machine"
     )
     index_bytes: int | None
     shared_index: str | None = Field(
-        None, description="Where the index was fetched from, how far that is, or why it was not"
+        None, description="Where the index is fetched from, with the progress, or why it was not"
     )
     memory_bytes: int
     worker_memory_bytes: int | None
     worker_shared_by: int = Field(
-        0, description="Services that use the embedding worker together; 0 if it is ours alone"
+        0, description="How many services share the embedding worker; 0 if this one has its own"
     )
 
 
 class ProjectTriggered(BaseModel):
-    """How far one project is after `trigger_index`."""
+    """The progress of one project after `trigger_index`."""
 
     project_path: str
     complete: bool = Field(description="Whether all is indexed, vectors included")
@@ -165,13 +166,13 @@ class ProjectTriggered(BaseModel):
 def search_result(
     answer: "Answer", max_tokens: int, detail: Detail = "full", *, explain: bool = False
 ) -> SearchResult:
-    """The hits of `answer`, as they go out.
+    """The result of a search, as the tool returns it.
 
     Args:
-        answer: What was found.
-        max_tokens: About how long it may be.
+        answer: The answer of the search.
+        max_tokens: About how long the result may be.
         detail: How much of each hit is shown.
-        explain: Whether it says why each hit stands where it does.
+        explain: Whether to explain the rank of each hit.
     """
     shown_ids = {hit.chunk.document_id for hit in answer.hits}
     result = SearchResult(
@@ -186,10 +187,10 @@ def search_result(
 
 
 def fitted(result: SearchResult, max_tokens: int) -> SearchResult:
-    """As much of `result` as fits: texts are shortened before hits are left out.
+    """Shorten a result to fit: texts are shortened before hits are left out.
 
     Args:
-        result: What is to go out.
+        result: The whole result.
         max_tokens: About how long it may be.
     """
     hits, notes = result.results, [result.note] if result.note else []
@@ -213,13 +214,13 @@ def _cut(text: str) -> dict[str, Any]:
 
 
 def _frame(hit: SearchHit) -> int:
-    """The characters that a hit takes in an answer beside its text, as structure."""
+    """The number of characters that a hit takes in JSON beside its text."""
     framed = {**hit.compact(), "is_cut": True, "extracted_text_chunk": ""}
     return len(json.dumps(framed, ensure_ascii=False)) + len(", ")
 
 
 def _also(hit: "Hit", shown_ids: Collection[str]) -> list[str]:
-    """The next best places of the file of a hit: lines, and what is defined there."""
+    """The next best chunks of a hit's file: lines, and the names that they define."""
     others = [chunk for chunk in hit.also if chunk.document_id not in shown_ids]
     return [_place(chunk) for chunk in others[:_MOST_OTHERS]]
 
@@ -303,7 +304,7 @@ def run_report(run: Run) -> RunReport:
 
 
 async def index_status(codebase: "Codebase") -> IndexStatus:
-    """Everything somebody may ask about the index, as it is now. Never fails."""
+    """Everything that is known about the index now. Never raises."""
     now = await codebase.index.status()
     progress, model, last = now.progress, now.model, codebase.recent.last
     begun, ended = now.last_scan
@@ -364,5 +365,5 @@ async def index_status(codebase: "Codebase") -> IndexStatus:
 def _memory_of(pid: int | None) -> int | None:
     try:
         return None if pid is None else int(psutil.Process(pid).memory_info().rss)
-    except psutil.Error:  # it has just ended
+    except psutil.Error:  # the process has just ended
         return None

@@ -1,8 +1,8 @@
-"""Several projects searched as one: each by its own service, the answers merged.
+"""Searches several projects as one: asks the service of each, and merges the answers.
 
-No project is indexed twice for it, and none waits for another. What hits of different projects
-have in common is their score, which says how often such a hit is right. Paths are absolute here:
-a relative one would leave open which project it counts from.
+No project is indexed twice for this, and none waits for another. Hits of different projects are
+merged by their scores, which say how often such a hit is right. Results have absolute paths, since
+a relative path would not show in which project the file lies.
 """
 
 import os
@@ -24,55 +24,55 @@ from vector_index_mcp.codebase.arguments import (
 from vector_index_mcp.codebase.hits import Mode, SearchHit, SearchResult
 from vector_index_mcp.codebase.limits import LARGEST_OFFSET, LONGEST_QUERY_CHARS, MAX_TOKENS, TOP_K
 from vector_index_mcp.errors import SYSTEM_ERRORS, BackgroundError, QueryError, VectorIndexError
-from vector_index_mcp.errors import sentence as said_by
+from vector_index_mcp.errors import sentence as sentence_of
 from vector_index_mcp.foreign import visible
 
 Values: TypeAlias = dict[str, Any]
 Ask: TypeAlias = Callable[[Path, str, Values], Awaitable[Values]]
-"""Asks the service of a project one of `codebase.calls`; starts it if there is none.
+"""Sends one of `codebase.calls` to the service of a project, and starts the service if needed.
 
 Raises a VectorIndexError if that fails.
 """
 
-_PATIENCE_SECONDS = 20.0  # for one project: it may have to start, which takes one or two
+_PATIENCE_SECONDS = 20.0  # for one project, whose service may take one or two to start
 _TRIGGER_SECONDS = 45.0  # clients give up on a call after 60 s
-_LOOK_SECONDS = 0.25  # between two looks whether an index is complete
+_LOOK_SECONDS = 0.25  # between two checks whether an index is complete
 
 
 class Workspace:
-    """The projects that one client searches at once, by their services. It has no index."""
+    """The projects that one client searches at once. It has no index, but asks their services."""
 
     def __init__(self, projects: Sequence[Path], ask: Ask) -> None:
         """Make one.
 
         Args:
-            projects: Their folders, resolved; each once.
-            ask: Asks the service of one.
+            projects: The folders of the projects, resolved; each once.
+            ask: Asks the service of a project.
         """
         self.projects = names_of(projects)
         self._ask = ask
 
-    is_busy = False  # what is to be done is done by the services
+    is_busy = False  # the services do all work
     state = "WATCHING"
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """The time in which questions are answered."""
+        """Answer questions while the context lasts."""
         yield
 
     async def search(self, asked: WorkspaceArguments) -> SearchResult:
         """The best hits of all projects, best first, their paths absolute.
 
         Raises:
-            QueryError: If the query or a filter means nothing, to any project.
-            BackgroundError: If none can be asked.
+            QueryError: If the query or a filter is invalid for all projects.
+            BackgroundError: If no service of a project answers.
         """
         chosen = self._meant_by(asked)
         given = {name: self._given(asked, path) for name, path in chosen.items()}
         sample, most = None, asked.offset + asked.top_k
         if asked.similar_to and asked.similar_to.strip():
             sample = await self._share_sample(asked.similar_to, given)
-            most = min(most + 1, LARGEST_OFFSET + TOP_K[1])  # one may be the sample itself
+            most = min(most + 1, LARGEST_OFFSET + TOP_K[1])  # one hit may be the sample itself
 
         async def found(name: str) -> SearchResult | str:
             return await self._found(name, given[name], most)
@@ -90,7 +90,7 @@ class Workspace:
         return wire.fitted(merged.model_copy(update={"results": shown}), asked.max_tokens)
 
     async def status(self, _: StatusArguments) -> dict[str, wire.IndexStatus | Exception]:
-        """How the index of each project is, or why that is not known."""
+        """The status of each project's index, or the error if it is unknown."""
 
         async def found(name: str) -> wire.IndexStatus:
             return wire.IndexStatus.model_validate(await self._asked(name, "status", {}))
@@ -120,7 +120,7 @@ class Workspace:
         ask: Callable[[str], Awaitable[Any]],
         patience: float | None = None,
     ) -> dict[str, Any]:
-        """What each answers, or the error in its place: one that fails stops no other."""
+        """Ask all projects at once; returns the answer of each, or its error."""
         answers: dict[str, Any] = dict.fromkeys(names)
         patience = patience or _PATIENCE_SECONDS
 
@@ -142,7 +142,7 @@ class Workspace:
         return await self._ask(self.projects[name], call, given)
 
     async def _found(self, name: str, given: Values, most: int) -> SearchResult | str:
-        """The best hits of one project; a sentence if it makes no sense of the question."""
+        """The best hits of one project; if it rejects the query, a sentence that says why."""
         pages: list[SearchResult] = []
         for first in range(0, most, TOP_K[1]):
             page = {"offset": first, "top_k": min(TOP_K[1], most - first)}
@@ -156,10 +156,10 @@ class Workspace:
         return pages[0].model_copy(update={"results": hits})
 
     def _meant_by(self, asked: WorkspaceArguments) -> dict[str, str]:
-        """The projects that are to be searched, each with the path in it that limits the search.
+        """The projects to search, each with the path in it that limits the search.
 
         Raises:
-            QueryError: If there is none.
+            QueryError: If there is no such project.
         """
         chosen = self.projects
         if wanted := (asked.project or "").strip():
@@ -175,15 +175,15 @@ class Workspace:
         return inside
 
     def _given(self, asked: WorkspaceArguments, path: str) -> Values:
-        """What a project is asked: its whole hits, of which the best are cut to fit."""
+        """The arguments for one project, with room for whole hits: merged ones are shortened."""
         own = asked.model_dump(include={*SearchArguments.model_fields})
         return own | {"path": path, "max_tokens": MAX_TOKENS[1]}
 
     async def _share_sample(self, similar_to: str, given: dict[str, Values]) -> "_Lines":
-        """Have one project look for what is like its sample, the others for the sample's text.
+        """Change `given`: the sample's project searches for similar code, others for its text.
 
         Returns:
-            Where the sample lies: a project that lies around that one, or in it, holds it too.
+            The place of the sample, since nested projects may contain it, too.
         """
         for name, root in self.projects.items():
             inside = path_in(root, similar_to)
@@ -220,7 +220,7 @@ class _Lines:
 
 
 def names_of(projects: Sequence[Path]) -> dict[str, Path]:
-    """Projects by the names of their folders, which are longer where two are the same."""
+    """Projects by the names of their folders, with parent folders if two have the same name."""
     names: dict[str, Path] = {}
     for project in projects:
         parts, length = project.parts, 1
@@ -231,20 +231,20 @@ def names_of(projects: Sequence[Path]) -> dict[str, Path]:
 
 
 def path_in(project: Path, path: str) -> str | None:
-    """What `path`, a path or a glob, means in a project; empty for all, None if it lies elsewhere.
+    """A path or glob relative to a project; empty for the whole project, None if it lies elsewhere.
 
     Args:
-        project: Its folder, resolved.
-        path: As somebody wrote it; a relative one may mean any project.
+        project: The project's folder, resolved.
+        path: The path as the user wrote it; a relative one counts in every project.
     """
     wanted = path.strip()
     if not Path(wanted).is_absolute():
         return wanted
     root, ways = project.as_posix(), [wanted.replace(os.sep, "/")]
-    with suppress(OSError, ValueError):  # no path can be written so
+    with suppress(OSError, ValueError):  # no valid path
         ways.append(os.path.realpath(wanted))
     for written in dict.fromkeys(ways):
-        if f"{root}/".startswith(f"{written.rstrip('/')}/"):  # the project, or a folder above it
+        if f"{root}/".startswith(f"{written.rstrip('/')}/"):  # the project or a folder above it
             return ""
         if written.startswith(f"{root}/"):
             return written[len(root) + 1 :]
@@ -261,7 +261,7 @@ def _merged(
     notes: Sequence[str],
     sample: "_Lines | None",
 ) -> SearchResult:
-    """The hits of all but the sample, best first; one that lies in two projects counts once."""
+    """Merge the hits of all projects, best first, without duplicates and the sample itself."""
     places: dict[tuple[str, int, int], SearchHit] = {}
     for name, result in results.items():
         for hit in result.results:
@@ -284,12 +284,12 @@ def _merged(
     )
 
 
-def _by_names(said: Mapping[str, str]) -> list[str]:
-    """What was said of projects, with their names; what is true of several is said once."""
+def _by_names(notes: Mapping[str, str]) -> list[str]:
+    """The notes of projects, each after the names of all projects that have it."""
     names: dict[str, list[str]] = {}
-    for name, words in said.items():
-        names.setdefault(words, []).append(name)
-    return [f"{visible(', '.join(which))}: {words}" for words, which in names.items()]
+    for name, note in notes.items():
+        names.setdefault(note, []).append(name)
+    return [f"{visible(', '.join(which))}: {note}" for note, which in names.items()]
 
 
 def _mode_of(results: Mapping[str, SearchResult]) -> Mode:
@@ -303,7 +303,7 @@ def _in_all(lists: Sequence[list[str]]) -> list[str]:
 
 def _in_words(failures: Mapping[str, Exception]) -> list[str]:
     return [
-        f"{visible(name)} could not be searched: {visible(said_by(e))}."
+        f"{visible(name)} could not be searched: {visible(sentence_of(e))}."
         for name, e in failures.items()
     ]
 
@@ -319,9 +319,9 @@ def _triggered(now: wire.IndexStatus) -> wire.ProjectTriggered:
     if now.error_message:
         is_complete, message = False, now.error_message
     elif not is_complete:
-        message = "indexing goes on in the background; get_status shows how far it is"
+        message = "indexing goes on in the background; get_status shows its progress"
     elif now.embedded_chunk_count < now.indexed_chunk_count:
-        is_complete, message = False, f"all text is found by words; {now.model.reason}"
+        is_complete, message = False, f"all text can be found by words; {now.model.reason}"
     return wire.ProjectTriggered(
         project_path=now.project_path,
         complete=is_complete,

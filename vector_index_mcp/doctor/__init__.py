@@ -1,4 +1,4 @@
-"""The checks of `doctor`: what is wrong on this machine, and what to do about it.
+"""The checks of `doctor`, which find what is wrong on this machine and say what to do about it.
 
 Must not change anything.
 """

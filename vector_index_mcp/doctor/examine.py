@@ -1,6 +1,6 @@
-"""Runs all checks, one after the other, and prints what they find.
+"""Runs all checks, one after the other, and prints their findings.
 
-A check that raises or hangs is a finding like any other, and stops no other check: each runs in a
+A check that raises or hangs becomes a finding, too, and stops no other check: each check runs in a
 thread of its own, which is abandoned if it hangs.
 """
 
@@ -29,7 +29,7 @@ Checks = Sequence[tuple[str, Check, float]]
 """Each check with its name and how many seconds it may take."""
 
 _SECONDS = 30.0  # for a check that reads a few files
-_LONG_SECONDS = 180.0  # for one that walks a large project, loads a model or perhaps downloads it
+_LONG_SECONDS = 180.0  # for a check that walks a large project, or loads or downloads a model
 CHECKS: Checks = (
     ("versions", machine.versions, _SECONDS),
     ("processor", machine.processor, _SECONDS),
@@ -62,7 +62,7 @@ _MARK_COLUMNS = 9
 def run_for_documents(
     home: Home, settings: Settings, env_file: str | None, *, as_json: bool
 ) -> int:
-    """Examine the documents of `home`, as `run` does a project."""
+    """Examine the documents of `home`; see `run`."""
     subject = Documents(home, settings)
     return run(subject, settings, env_file, as_json=as_json, checks=CHECKS_OF_DOCUMENTS)
 
@@ -75,14 +75,17 @@ def run(
     as_json: bool,
     checks: Checks = CHECKS,
 ) -> int:
-    """Examine `subject` and the machine, and print what was found; 1 if a check failed.
+    """Examine `subject` and the machine, and print the findings.
 
     Args:
-        subject: An index, and how it is asked.
-        settings: As they were read.
-        env_file: The file that they were read from besides the environment, if any.
+        subject: The index to examine.
+        settings: The settings.
+        env_file: The env file from which settings were read, if any.
         as_json: Whether to print JSON.
-        checks: Which ones.
+        checks: The checks to run.
+
+    Returns:
+        The exit status: 1 if a check failed.
     """
     case = Case(
         subject,
@@ -109,7 +112,7 @@ def run(
 
 
 def findings(case: Case, checks: Checks) -> Iterator[tuple[str, Finding]]:
-    """What each check finds, as soon as it does."""
+    """Run the checks; yields the name and the finding of each as soon as it ends."""
     can_run_lancedb = True
     for name, check, seconds in checks:
         if name in NEED_LANCEDB and not can_run_lancedb:
@@ -122,7 +125,7 @@ def findings(case: Case, checks: Checks) -> Iterator[tuple[str, Finding]]:
 
 
 def _bounded(check: Check, case: Case, seconds: float) -> Finding:
-    """What `check` finds within `seconds`; if it raises or hangs, that is the finding."""
+    """Run a check for at most `seconds`; if it raises or hangs, the finding says so."""
     outcome: list[Finding] = []
 
     def examine() -> None:
@@ -133,7 +136,7 @@ def _bounded(check: Check, case: Case, seconds: float) -> Finding:
         except OSError as error:
             remedy = "give yourself permission, or examine the disk"
             outcome.append(failed(f"cannot be examined: {error}", remedy))
-        except Exception as error:  # noqa: BLE001 - whatever it is, the other checks go on
+        except Exception as error:  # noqa: BLE001 - no error may stop the other checks
             words = f"the check itself failed: {type(error).__name__}: {error}"
             outcome.append(failed(words, "please report this, it is a bug"))
 
@@ -147,7 +150,7 @@ def _bounded(check: Check, case: Case, seconds: float) -> Finding:
 
 
 def show(console: Console, name: str, finding: Finding) -> None:
-    """Print a finding; its verdict is a word, which can be read without colour."""
+    """Print a finding. The verdict is a word, so that it is readable without colours, too."""
     lines = [f"{name}: {finding.words}", *finding.details]
     if finding.remedy:
         lines.append(f"do: {finding.remedy}")

@@ -1,4 +1,4 @@
-"""What a check examines, and what it finds."""
+"""The input of a check, and its finding."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -21,20 +21,20 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What is examined."""
+    """What the checks examine."""
 
     subject: Subject
     settings: Settings
     origins: dict[str, str]
-    """Where each setting that is not at its default comes from, by field."""
+    """The source of each given setting, by field."""
     cache_folder: Path
     state_folder: Path
     mistyped: tuple[str, ...] = ()
-    """A sentence for each variable that is named as a setting is, and is none."""
+    """A sentence for each variable that has our prefix but is no setting."""
 
     @property
     def index_folder(self) -> Path | None:
-        """Where the index lies; None if that is no folder of this machine."""
+        """The folder of the index; None if the index does not lie on this machine."""
         return None if "://" in self.subject.place.uri else Path(self.subject.place.uri)
 
 
@@ -45,31 +45,31 @@ class Finding:
     verdict: Verdict
     words: str
     remedy: str = ""
-    """What to do; empty only if all is well or nothing was tried."""
+    """What to do; empty only if the verdict is OK or NOT_TRIED."""
     details: tuple[str, ...] = ()
 
 
 def ok(words: str, *details: str) -> Finding:
-    """All is well."""
+    """The finding if all is well."""
     return Finding(Verdict.OK, words, "", details)
 
 
 def warning(words: str, remedy: str) -> Finding:
-    """It works, but not as well as it could."""
+    """The finding if something works, but not as well as it could."""
     return Finding(Verdict.WARNING, words, remedy)
 
 
 def failed(words: str, remedy: str) -> Finding:
-    """Something does not work."""
+    """The finding if something does not work."""
     return Finding(Verdict.FAILED, words, remedy)
 
 
 def not_tried(words: str) -> Finding:
-    """The check could not run, `words` says why."""
+    """The finding if the check could not run; `words` says why."""
     return Finding(Verdict.NOT_TRIED, words)
 
 
 def failed_by(error: VectorIndexError, remedies: Remedies) -> Finding:
-    """An error of ours, whose message ends with what to do."""
+    """The finding for an error of ours, whose message says what is wrong and what to do."""
     words, separator, remedy = remedies.message(error).partition("; ")
     return failed(words, remedy if separator else f"look at {remedies.log}")

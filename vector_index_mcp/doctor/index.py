@@ -1,6 +1,6 @@
-"""Checks of what has been made: the service, the index, and how fast an answer comes.
+"""Checks the service, the index, and how fast answers come.
 
-A running service is asked, and none is started: without one the index is opened here, read only.
+A running service is asked. None is started: without one, this process opens the index read-only.
 """
 
 import os
@@ -38,17 +38,17 @@ from vector_index_mcp.errors import (
 from vector_index_mcp.indexing.ledger import FAILED, INDEXED, SKIPPED, Ledger
 from vector_index_mcp.serving.keys import remote_of
 
-if TYPE_CHECKING:  # it imports LanceDB, which crashes where the processor lacks something
+if TYPE_CHECKING:  # imports LanceDB, which crashes on a processor without AVX2 or FMA
     from vector_index_mcp.engine.store import Index
     from vector_index_mcp.indexing.opening import Opener
     from vector_index_mcp.indexing.remote_opening import RemoteOpener
 
 _SLOW_SECONDS = 2.0
-_COMMIT_SECONDS = 2.0  # what looks wrong in the middle of a commit is right after it
+_COMMIT_SECONDS = 2.0  # rows and records may differ during a commit, but not after it
 
 
 def service(case: Case) -> Finding:
-    """Whether a service runs, is ours, and answers; and what it complains about."""
+    """Check whether the service runs, has this version and answers, and what it reports."""
     subject = case.subject
     endpoint = subject.endpoint()
     began = time.monotonic()
@@ -109,7 +109,7 @@ def _opener(case: Case) -> "Opener | RemoteOpener":
 
 
 def _is_ours(pid: int) -> bool:
-    """Whether the process is a service: the number may have gone to another program since."""
+    """Whether the process is a service: another program may have got this pid since."""
     try:
         return "vector_index_mcp" in psutil.Process(pid).cmdline()
     except psutil.Error:
@@ -117,7 +117,7 @@ def _is_ours(pid: int) -> bool:
 
 
 def index(case: Case) -> Finding:
-    """Whether the index is readable, and its tables agree with each other."""
+    """Check whether the index is readable, and its tables match each other."""
     try:
         return awaited(partial(_index, case))
     except DamagedIndexError as error:
@@ -162,7 +162,7 @@ async def _index(case: Case) -> Finding:
 
 
 async def _elsewhere(opener: "RemoteOpener", finding: Finding) -> Finding:
-    """What is to be said of an index that does not lie on this machine."""
+    """The finding for an index that does not lie on this machine."""
     await opener.has_writer()
     words = f"{finding.words}, at {opener.uri}, written by {opener.writer}"
     if finding.verdict is not Verdict.OK:
@@ -193,7 +193,7 @@ def _judged(ledger: Ledger, size: int | None, build: str) -> Finding:
 
 
 def first_answer(case: Case) -> Finding:
-    """How long an answer takes: of the service, or of an index that is opened for it."""
+    """Measure how long answers take: of the service, or of an index that is opened for this."""
     subject = case.subject
     try:
         if answer := contact.ask(subject.endpoint(), greeting.REPORT):
@@ -210,7 +210,7 @@ def first_answer(case: Case) -> Finding:
         return failed_by(error, subject.remedies)
     words = f"{took[0]:.2f} s {how}, the next {took[1]:.2f} s"
     if took[1] > _SLOW_SECONDS:
-        return warning(words, "look what else keeps the machine busy, and whether memory is short")
+        return warning(words, "check what else keeps the machine busy, and whether memory is short")
     return ok(words)
 
 

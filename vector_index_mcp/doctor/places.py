@@ -1,4 +1,4 @@
-"""Checks of the folders that the program reads and writes."""
+"""Checks the folders that the program reads and writes, and the settings."""
 
 import os
 import stat
@@ -17,7 +17,7 @@ _HIDDEN = "***"
 
 
 def git_rules(case: Case) -> Finding:
-    """Whether the ignore files that apply to the whole project can be read."""
+    """Check whether the ignore files that apply to the whole project can be read."""
     files: dict[Path, bool] = {}
     for folder in case.subject.folders():
         files |= rule_files(folder.path)
@@ -25,21 +25,22 @@ def git_rules(case: Case) -> Finding:
     if unread:
         return warning(
             f"not read: {', '.join(unread)}",
-            "make each a plain file of at most 1 MB that you may read; what it excludes is indexed",
+            "make each a plain file of at most 1 MB that you may read; until then, files that it "
+            "excludes are indexed",
         )
     names = ", ".join(map(str, files))
     return ok(f"read: {names}" if names else "no ignore files: only the built-in list applies")
 
 
 def collections(case: Case) -> Finding:
-    """Whether every folder of documents is there."""
+    """Check whether every folder of documents exists."""
     folders = case.subject.folders()
     absent = [f"{f.name}: {problem}" for f in folders if (problem := absence_of(f)) is not None]
     if absent:
         return warning(
             "; ".join(absent),
             "plug in the disk, correct the path in the configuration, or remove the collection; "
-            "what is indexed of it is kept until then",
+            "until then, its indexed documents are kept",
         )
     if not folders:
         return warning(
@@ -50,14 +51,14 @@ def collections(case: Case) -> Finding:
 
 
 def index_folder(case: Case) -> Finding:
-    """Whether the index can be written."""
+    """Check whether the index can be written."""
     if case.index_folder is None:
         return ok(f"{masked(case.subject.place.uri)[0]} is not on this machine")
     return _writable(case.index_folder, case.subject.remedies.place)
 
 
 def cache_folder(case: Case) -> Finding:
-    """Whether the embedding cache can be written."""
+    """Check whether the embedding cache can be written."""
     return _writable(case.cache_folder, f"{PREFIX}EMBEDDING_CACHE_DIR")
 
 
@@ -74,7 +75,7 @@ def _writable(folder: Path, setting: str) -> Finding:
 
 
 def runtime_folder(case: Case) -> Finding:
-    """Whether there is a folder for the sockets of services that only the user can enter."""
+    """Check whether there is a private folder for the sockets of services."""
     try:
         endpoint = case.subject.endpoint()
     except ProjectError as error:
@@ -83,7 +84,7 @@ def runtime_folder(case: Case) -> Finding:
 
 
 def settings(case: Case) -> Finding:
-    """The settings that somebody has made, where each comes from, and names that are none."""
+    """List the given settings with their sources, and warn of variables that are no settings."""
     lines = []
     for field in (field for field in Settings.model_fields if field in case.origins):
         value = getattr(case.settings, field)
@@ -94,6 +95,6 @@ def settings(case: Case) -> Finding:
         lines.append(f"{line} ({case.origins[field]})")
     words = f"{len(lines)} set; all others are default" if lines else "all are default"
     if case.mistyped:
-        told = "; ".join((words, *case.mistyped))
-        return replace(warning(told, "correct the name, or unset it"), details=tuple(lines))
+        words = "; ".join((words, *case.mistyped))
+        return replace(warning(words, "correct the name, or unset it"), details=tuple(lines))
     return ok(words, *lines)

@@ -1,4 +1,4 @@
-"""What the doctor examines besides the machine: the index of a project, or of documents."""
+"""What `doctor` examines besides the machine: the index of a project, or of documents."""
 
 import shlex
 from collections.abc import Mapping, Sequence
@@ -30,11 +30,11 @@ _QUERY = "where is the configuration read"
 
 
 class Subject(Protocol):
-    """An index, and how its tool set is asked."""
+    """An index, its service and its tool set, as far as checks need them."""
 
     @property
     def place(self) -> Place:
-        """Where the index lies, and whose it is."""
+        """Where the index lies, and who owns it."""
 
     @property
     def remedies(self) -> Remedies:
@@ -42,7 +42,7 @@ class Subject(Protocol):
 
     @property
     def wording(self) -> Wording:
-        """What the embedding model is given of a text."""
+        """How texts are prepared for the embedding model."""
 
     @property
     def build(self) -> str:
@@ -53,52 +53,52 @@ class Subject(Protocol):
         """The command that ends the service."""
 
     def endpoint(self) -> Endpoint:
-        """Where the service is met.
+        """The endpoint of the service.
 
         Raises:
-            ProjectError: If there is no safe place for it.
+            ProjectError: If the user's runtime folder is not private.
         """
 
     def folders(self) -> Sequence[Folder]:
-        """What is indexed.
+        """The indexed folders.
 
         Raises:
             SettingsError: If the configuration cannot be read.
         """
 
     def complaints(self) -> tuple[str, str]:
-        """What the running service says is wrong, and what is not as good as it could be.
+        """The error that the running service reports, and the lesser problem; each may be empty.
 
         Raises:
-            BackgroundError: If it does not answer.
+            BackgroundError: If the service does not answer.
         """
 
     def loaded_model(self) -> str:
-        """What the running service says of the model that it has loaded; empty if it has none.
+        """A sentence about the model that the running service has loaded; empty if it has none.
 
         Raises:
-            BackgroundError: If it does not answer, or there is none.
+            BackgroundError: If no service runs, or it does not answer.
         """
 
     def team_vectors(self) -> str:
-        """What the running service says of vectors that others have made; empty if nothing.
+        """What the running service reports of the team's vectors; empty if there are none.
 
         Raises:
-            BackgroundError: If it does not answer, or there is none.
+            BackgroundError: If no service runs, or it does not answer.
         """
 
     async def ask_service(self) -> None:
         """Have the running service answer a query.
 
         Raises:
-            BackgroundError: If it does not answer.
+            BackgroundError: If the service does not answer.
         """
 
     async def open(self) -> Any:
-        """The service, to be run in this process; `ask` asks it."""
+        """Load the service in this process; the caller runs it."""
 
     async def ask(self, opened: Any) -> None:
-        """Have what was opened answer a query.
+        """Have the service that `open` returned answer a query.
 
         Raises:
             StoreError: If there is no index.
@@ -118,32 +118,32 @@ class Project:
         self.stop = f"vector-index-mcp stop {project}"
 
     def endpoint(self) -> Endpoint:
-        """Of the codebase's service."""
+        """The endpoint of the project's service."""
         return endpoint_of(CODEBASE, self.project)
 
     def folders(self) -> Sequence[Folder]:
-        """The project."""
+        """The project's folder."""
         return (folder_of(self.project, self._settings),)
 
     def complaints(self) -> tuple[str, str]:
-        """What `status` says."""
+        """The error and the watcher's problem in the service's status."""
         status = _called(self.endpoint(), "status")
         return status["error_message"] or "", status["watcher"]["problem"] or ""
 
     def loaded_model(self) -> str:
-        """What `status` says."""
+        """A sentence about the model in the service's status."""
         return _loaded(_called(self.endpoint(), "status")["model"])
 
     def team_vectors(self) -> str:
-        """What `status` says."""
+        """The sentence about the team's vectors in the service's status."""
         return _called(self.endpoint(), "status")["model"]["team_vectors"] or ""
 
     async def ask_service(self) -> None:
-        """By `search`."""
+        """Have the running service answer the call `search`."""
         await anyio.to_thread.run_sync(partial(_called, self.endpoint(), "search", query=_QUERY))
 
     async def open(self) -> Any:
-        """The codebase."""
+        """Load the codebase."""
         return load_codebase(self.project, self._settings)
 
     async def ask(self, opened: Any) -> None:
@@ -152,7 +152,7 @@ class Project:
 
 
 def _loaded(model: Mapping[str, Any]) -> str:
-    """What a service says of its model, in words; empty if it has not loaded it."""
+    """A sentence about the model in a service's status; empty if the service has not loaded it."""
     if model["state"] == "loading":
         return "the service is loading it; it is not loaded here as well"
     if model["state"] != "ready":
@@ -163,10 +163,10 @@ def _loaded(model: Mapping[str, Any]) -> str:
 
 
 def _called(endpoint: Endpoint, name: str, **given: Any) -> Mapping[str, Any]:
-    """What the running service answers to a call.
+    """The running service's answer to a call.
 
     Raises:
-        BackgroundError: If there is none any more.
+        BackgroundError: If the service has ended, or answers with an error.
     """
     answer = contact.call(endpoint, name, given, lambda _: None)
     if answer is None:
@@ -188,40 +188,40 @@ class Documents:
         self.stop = f"vector-index-mcp documents stop{chosen}"
 
     def endpoint(self) -> Endpoint:
-        """Of the documents' service."""
+        """The endpoint of the documents' service."""
         return endpoint_of(DOCUMENTS, self._home.configuration)
 
     def folders(self) -> Sequence[Folder]:
-        """The collections."""
+        """The folders of the collections."""
         found = configuration.read(self._home.configuration)
         return [folder_of_collection(collection) for collection in found.collections]
 
     def complaints(self) -> tuple[str, str]:
-        """What `status` says."""
+        """The problem of the index and those of collections in the service's status."""
         status = _called(self.endpoint(), "status")
         poor = [each for each in status["collections"] if each["problem"]]
         return status["problem"], "; ".join(f"{each['name']}: {each['problem']}" for each in poor)
 
     def loaded_model(self) -> str:
-        """What `status` says."""
+        """A sentence about the model in the service's status."""
         return _loaded(_called(self.endpoint(), "status")["model"])
 
     def team_vectors(self) -> str:
-        """Nothing: documents are embedded here."""
+        """Always empty: no team shares vectors of documents."""
         return ""
 
     async def ask_service(self) -> None:
-        """By words: whether there are vectors is for another check."""
+        """Have the running service search by words; other checks look at vectors."""
         await anyio.to_thread.run_sync(
             partial(_called, self.endpoint(), "search", query=_QUERY, limit=1)
         )
 
     async def open(self) -> Any:
-        """The documents."""
+        """Load the documents."""
         return await open_documents(self._home.configuration, self._settings)
 
     async def ask(self, opened: Any) -> None:
-        """As `search` does."""
+        """Search as the call `search` does."""
         from vector_index_mcp.documents import asking
 
         await asking.search(opened, asking.Wanted(_QUERY, asking.Mode.WORDS, limit=1))

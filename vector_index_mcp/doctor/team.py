@@ -13,21 +13,21 @@ from vector_index_mcp.indexing.team_vectors import OFF
 from vector_index_mcp.objects.store import opened
 from vector_index_mcp.settings import PREFIX, Settings
 
-_SECONDS = 10.0  # for a question that takes a store well below one
+_SECONDS = 10.0  # for a listing, which usually takes well below one second
 _SETTING = f"{PREFIX}SHARED_CACHE"
 
 
 def vectors(case: Case) -> Finding:
-    """Whether the store answers, has vectors of this model, and has told the truth so far."""
+    """Check whether the store answers, has vectors of this model, and had no wrong ones so far."""
     uri = case.settings.shared_cache
     if not uri:
-        return ok(f"nobody shares any; {_SETTING} is not set")
+        return ok(f"not used; {_SETTING} is not set")
     try:
-        said = case.subject.team_vectors()
-    except (BackgroundError, ProjectError):  # that is for other checks
-        said = ""
-    if OFF in said:
-        words, _, remedy = said.rpartition("; ")
+        report = case.subject.team_vectors()
+    except (BackgroundError, ProjectError):  # other checks report this
+        report = ""
+    if OFF in report:
+        words, _, remedy = report.rpartition("; ")
         return warning(words, remedy)
     try:
         count = anyio.run(_count, uri)
@@ -36,7 +36,7 @@ def vectors(case: Case) -> Finding:
         return warning(
             f"{words}; chunks are embedded here meanwhile", remedy or f"correct {_SETTING}"
         )
-    packs, details = sum(count.values()), [f"the service: {said}"] if said else []
+    packs, details = sum(count.values()), [f"the service: {report}"] if report else []
     digest = _digest_of(case.settings)
     if digest and packs and not count[digest]:
         words = f"{uri}: {packs} packs of vectors, none of them of this model"
@@ -49,7 +49,7 @@ async def _count(uri: str) -> Counter[str]:
     """How many packs the store has of each model, by its digest.
 
     Raises:
-        StorageError: If it refuses or is silent.
+        StorageError: If the store refuses or is silent.
     """
     try:
         with anyio.fail_after(_SECONDS):

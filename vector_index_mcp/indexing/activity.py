@@ -1,4 +1,4 @@
-"""What is being done right now and for how long, so that a stall is noticed."""
+"""The steps that are under way and how long each has taken, so that a stall is noticed."""
 
 import logging
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ import anyio
 
 _log = logging.getLogger(__name__)
 
-# Longer than any step should take but the maintenance of a very large index.
+# No step should take longer, except the maintenance of a very large index.
 LONG_SECONDS = 30.0
 
 
@@ -22,14 +22,18 @@ class _Step:
 
 @dataclass(slots=True)
 class Activity:
-    """The steps under way; each task that works here has one at a time."""
+    """The steps under way; each task has at most one at a time."""
 
     long_seconds: float = LONG_SECONDS
     _steps: list[_Step] = field(default_factory=list)
 
     @contextmanager
     def of(self, what: str) -> Iterator[None]:
-        """The time in which `what` is being done, named as it reads after "waiting for"."""
+        """Note a step for as long as the context lasts.
+
+        Args:
+            what: A noun phrase that reads well after "waiting for": "the commit of 3 files".
+        """
         step = _Step(what, anyio.current_time())
         self._steps.append(step)
         try:
@@ -40,7 +44,7 @@ class Activity:
                 _log.info("%s is over", what)
 
     def stalls(self) -> list[str]:
-        """What has been going on for unusually long, longest first, each with its time."""
+        """The steps that take unusually long, oldest first, each with its time in seconds."""
         return [f"{step.what} for {seconds:.0f} s" for step, seconds in self._long()]
 
     async def log_stalls(self) -> None:

@@ -1,8 +1,8 @@
-"""A question to a live index, on its way to hits: embed it if possible now, search, check the disk.
+"""Takes a question to a live index: embeds it if that is possible now, searches, checks the disk.
 
-What is searched for and how it is ranked is the tool set's; what belongs to any question is here:
-an index that is opened again if it was lost, a first scan that is waited for, an index replaced
-while it was searched, damage, and hits that are no longer as their files are.
+The tool set decides what to search for and how to rank it. This module does what every question
+needs: it opens a lost index again, waits for the first scan, searches again if the index was
+replaced meanwhile, reports damage, and drops or refreshes hits whose files have changed.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -26,17 +26,17 @@ from vector_index_mcp.indexing.live import Live
 from vector_index_mcp.indexing.run import Kind
 from vector_index_mcp.indexing.service import LiveIndex
 
-# How long a search waits for the scan that follows opening: an empty index has nothing to say,
-# another one is as it was when the service last ended.
+# How long a search waits for the scan that follows opening. It waits longer for an empty index,
+# which has no hits at all; any other index is as it was when the service last ended.
 _EMPTY_INDEX_PATIENCE_SECONDS = 5.0
 _FIRST_SCAN_PATIENCE_SECONDS = 1.0
 _QUERY_PATIENCE_SECONDS = 0.4  # for the query's vector, while the worker is busy
-_LOADING_PATIENCE_SECONDS = 120.0  # for the model, of somebody who would rather wait
-_SPARE_HITS = 5  # in place of hits whose file turns out to be gone
+_LOADING_PATIENCE_SECONDS = 120.0  # for the model, if the caller sets `wait_for_model`
+_SPARE_HITS = 5  # more candidates, to replace hits whose file turns out to be gone
 
 
 class Question:
-    """A query that is embedded once, if that is possible now."""
+    """A query, which is embedded at most once, and only if `find` needs its vector."""
 
     def __init__(
         self,
@@ -49,9 +49,9 @@ class Question:
     ) -> None:
         self.text = text
         self.ledger = ledger
-        """What is known of the files."""
+        """The ledger of the index that is searched."""
         self.lack = ""
-        """Why there is no vector; empty before `embed`, and if there is one."""
+        """Why the query could not be embedded; empty before `embed`, and if it succeeded."""
         self._live_index, self._embedder = live_index, live_index.embedder
         self._remedies = live_index.remedies
         self._index = index
@@ -59,7 +59,7 @@ class Question:
         self._vector: Vector | None = None
 
     async def embed(self) -> Vector | None:
-        """The query's vector; None if something is lacking."""
+        """The query's vector; None if it cannot be had now, and then `lack` says why."""
         if self._vector is None and not self.lack:
             self._vector, self.lack = await self._embed()
         return self._vector
@@ -91,41 +91,43 @@ class Question:
 
 
 Find = Callable[[Store, Question, int], Awaitable[Sequence[Hit]]]
-"""Searches a store for a question: the best hits, so many at most."""
+"""Searches a store for a question and returns at most so many hits, best first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """What a question has found."""
+    """The hits for a question, and what makes the answer incomplete."""
 
     hits: list[Hit]
-    """Best first, as their files are now."""
+    """Best first, with the text that their files have now."""
     stale: frozenset[str]
-    """Files among the hits that changed since they were indexed; they are queued."""
+    """Files of hits that changed since they were indexed; they are queued to be indexed again."""
     untrue: int
-    """Files about which the index was wrong; their hits are left out."""
+    """How many files the index was wrong about; their hits are left out."""
     lack: str
-    """Why the question was not compared by meaning; empty if it was, or did not ask for that."""
+    """Why nothing was searched by meaning; empty if it was, or if nobody asked for that."""
     ledger: Ledger
+    """What the index knows of the files now."""
 
 
 async def ask(
     live_index: LiveIndex, text: str, find: Find, limit: int, *, wait_for_model: bool = False
 ) -> Answered:
-    """Search a live index; what turns out to differ from the disk is indexed again.
+    """Search a live index, and queue files that turn out to differ from it.
 
     Args:
         live_index: It must be running.
-        text: What is embedded, if `find` asks for it.
-        find: Searches; once more if the index was replaced meanwhile, or if an error says little.
+        text: The text to embed, if `find` needs a vector.
+        find: Searches one store. It is called again if the index was replaced meanwhile, or after
+            an error whose cause is unknown.
         limit: How many hits at most.
-        wait_for_model: Whether to wait until the model is loaded. Otherwise it is loaded in the
-            background, and what can be found without must do meanwhile.
+        wait_for_model: Whether to wait until the model is loaded. Otherwise the model is loaded in
+            the background, and this search does without it.
 
     Raises:
         ProjectError: If all folders are out of reach.
-        QueryError: If `find` makes nothing of the question.
-        StoreError: If there is no index that could be read.
+        QueryError: If `find` rejects the question.
+        StoreError: If there is no index, or none that can be read.
     """
     is_again = False
     await live_index.make_sure()
@@ -140,12 +142,12 @@ async def ask(
                 break
             except StorageError:
                 raise
-            except StoreError:  # another machine may have tidied up what was just being read
+            except StoreError:  # another machine may have removed the version that was being read
                 if is_again or not live_index.forget_reading():
                     raise
         is_again = True
     if live_index.indexer is not None:
-        # Newer than the one the search began with: it knows the commits since.
+        # Take the ledger as it is now: it includes commits that were made during the search.
         ledger = live_index.ledger
     checked = await _checked(live_index, ledger, hits, limit)
     if live_index.indexer is not None:
@@ -176,10 +178,10 @@ async def _found(
 async def _search(
     find: Find, question: Question, store: Store, limit: int, live: Live | None
 ) -> Sequence[Hit]:
-    """Search; once more if the index was replaced meanwhile, or if the error says little.
+    """Search; search again if the index was replaced meanwhile, or after an unknown error.
 
     Raises:
-        DamagedIndexError: If the index we keep turns out to be damaged.
+        DamagedIndexError: If the index that this process writes turns out to be damaged.
     """
     for is_last in (False, True):
         try:
@@ -213,9 +215,9 @@ async def _checked(
 
 
 async def wait_for_first_scan(live_index: LiveIndex) -> None:
-    """Let an index that has just been opened catch up, for a moment."""
+    """Give an index that has just been opened a moment to catch up with the disk."""
     run = await live_index.catching_up()
-    # Of what another machine has indexed, every file is looked at: that takes seconds.
+    # Do not wait for an index that another machine has made: it takes seconds to compare its files.
     if run is None or live_index.ledger.claimed_count:
         return
     if not live_index.ledger.chunk_count:

@@ -1,4 +1,4 @@
-"""The embedder behind the cache and a team's vectors: no text is embedded twice."""
+"""An embedder behind a cache and a team's vectors, so that no text is embedded twice."""
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,16 +16,17 @@ from vector_index_mcp.indexing.team_vectors import TeamVectors
 
 _log = logging.getLogger(__name__)
 
-_CHUNKS_PER_FILL = 256  # a commit costs 10 ms and a fragment; a new change ends a fill early
-# Of two vectors of one text. Measured: 0.9999 for bfloat16 and float32, 0.98 for servers that
-# compute texts of different length together.
+# Chunks embedded before one commit, which costs 10 ms and a fragment. A new change ends it earlier.
+_CHUNKS_PER_FILL = 256
+# Least cosine of two vectors that one model has made of one text. Measured: 0.9999 between bfloat16
+# and float32, 0.98 for servers that compute texts of different length together.
 _LEAST_COSINE = 0.98
 
 
 class CachedEmbedder:
-    """The embedder behind the cache: no text is embedded twice.
+    """An embedder with the cache and a team's vectors in front of it.
 
-    It outlives the indexes that a service opens one after another.
+    One object serves all indexes that a service opens one after another.
     """
 
     def __init__(
@@ -39,32 +40,33 @@ class CachedEmbedder:
 
         Args:
             embedder: Makes vectors.
-            cache: Keeps them.
-            activity: What is being done.
-            team: Puts vectors that others have made into the cache; None for nobody.
+            cache: Keeps vectors between runs.
+            activity: Notes what is being done.
+            team: Puts vectors that teammates have made into the cache; None if nobody shares any.
         """
         self.embedder = embedder
         self.team = team or TeamVectors(None, cache)
         self.embedded = 0
-        """Chunks the model embedded since the start; the cache's are not among them."""
+        """How many chunks the model embedded since the start; the cache's do not count."""
         self.hopeless: set[str] = set()
-        """Hashes of texts that alone make the embedder fail; they are not tried again."""
+        """Hashes of texts that fail even when embedded alone; they are not tried again."""
         self._cache = cache
         self._activity = activity
 
     async def knows_nothing(self) -> bool:
-        """Whether no text has ever been embedded for this user, nor by a team."""
+        """Whether the user's cache has never been filled, and no team shares vectors."""
         return not self.team.is_used and await anyio.to_thread.run_sync(self._cache.is_new)
 
     async def vectors_of(
         self, model: ModelIdentity, texts: Mapping[str, str], is_newest: Callable[[], bool]
     ) -> dict[str, Vector]:
-        """Vectors of some of `texts`, both by hash: all that the cache has, else a few new ones.
+        """Return vectors of some of `texts`, by hash: all cached ones and a few new ones.
 
         Args:
-            model: The embedder's.
-            texts: What is to be embedded, the most urgent first.
-            is_newest: Whether nothing more urgent waits; asked before every request to the model.
+            model: The embedder's model.
+            texts: The texts to embed, by hash, the most urgent first.
+            is_newest: Whether nothing more urgent waits. It is called before every request to the
+                model; if it returns False, no more texts are embedded.
 
         Raises:
             ModelNotFoundError: If there is no model any more.
@@ -86,27 +88,28 @@ class CachedEmbedder:
         return vectors
 
     def _first(self, lacking: Iterable[str]) -> list[str]:
-        """Those that are embedded next: the model makes first what the team does not have."""
+        """The hashes to embed next: those first that the team does not have."""
         in_order = sorted(lacking, key=self.team.may_have)
         return in_order[:_CHUNKS_PER_FILL]
 
     async def read_from_team(self) -> None:
-        """Look for vectors that others have made, until cancelled."""
+        """Fetch vectors that teammates have made, until cancelled."""
         await self.team.read_forever(self.makes)
 
     async def makes(self, model: ModelIdentity, samples: Sequence[tuple[str, Vector]]) -> bool:
-        """Whether `model` makes such vectors of texts.
+        """Whether `model` makes the same vectors of the sample texts.
 
-        As queries, if that can be done at once; what does not agree then may only have been given
-        another prompt, and is embedded as a text to be found.
+        First the samples are embedded as queries, if that can be done at once. Where the vectors
+        differ, the reason may only be the prompt for queries: these and all later samples are
+        embedded as documents.
 
         Raises:
-            EmbeddingError: If that cannot be said now.
+            EmbeddingError: If the samples cannot be embedded now.
         """
         for at, (text, vector) in enumerate(samples):
             asked = await self.embedder.asked(text)
             is_asked = asked is not None and asked[1].digest == model.digest
-            # Not so for what is no number.
+            # `not … >=` instead of `<`, so that NaN counts as different.
             if asked is None or not is_asked or not asked[0] @ vector >= _LEAST_COSINE:
                 doubtful = samples[at:]
                 made = await self._embedded_by(model, [text for text, _ in doubtful])
@@ -115,7 +118,7 @@ class CachedEmbedder:
         return True
 
     async def keep(self, model: ModelIdentity, vectors: Mapping[str, Vector]) -> None:
-        """Remember vectors of `model`, by hash, that somebody else has made."""
+        """Put vectors of `model` that somebody else has made into the cache, by hash."""
         await anyio.to_thread.run_sync(self._cache.put, model, vectors)
 
     async def _embed(
@@ -149,10 +152,10 @@ class CachedEmbedder:
         return vectors
 
     async def _embedded_by(self, model: ModelIdentity, texts: Sequence[str]) -> Rows:
-        """Vectors that `model` has made: a server may have another one at any moment.
+        """Embed texts and make sure that it was `model`: a server may change its model any time.
 
         Raises:
-            ModelNotFoundError: If it is another one now.
+            ModelNotFoundError: If the embedder has another model now.
         """
         computed = await self.embedder.embed(texts)
         if (await self.embedder.identity()).digest != model.digest:

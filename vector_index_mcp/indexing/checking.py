@@ -1,4 +1,4 @@
-"""Hits against the disk: nothing is shown that does not stand in a file as it is now."""
+"""Compares hits with the disk, so that a search shows only text that a file contains now."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -9,32 +9,33 @@ from vector_index_mcp.files.folder import Folder, Folders
 from vector_index_mcp.files.scan import stamp_of
 from vector_index_mcp.indexing.ledger import CLAIMED, Ledger
 
-_MOST_CHARS = 1_200  # shown of lines that have changed, unless the chunk was longer
+_MOST_CHARS = 1_200  # of a hit whose lines have changed, unless the chunk was longer
 
 
 @dataclass(slots=True)
 class Checked:
-    """The hits that may be shown, and which files are not as the index says."""
+    """The hits that may be shown, and the keys of files that differ from the index."""
 
     hits: list[Hit] = field(default_factory=list)
     gone: set[str] = field(default_factory=set)
+    """Files that do not exist any more."""
     stale: set[str] = field(default_factory=set)
-    """They changed since they were indexed, or cannot be looked at."""
+    """Files that changed since they were indexed, or cannot be read now."""
     untrue: set[str] = field(default_factory=set)
-    """They did not change, but a hit says something else than they do."""
+    """Files that did not change, but do not contain the text of a hit: the index is wrong."""
 
 
 def check_against_disk(
     folders: Folders, ledger: Ledger, hits: Sequence[Hit], limit: int
 ) -> Checked:
-    """The first `limit` hits that can be shown, as their files are now.
+    """Return the first `limit` hits that can be shown, with the text that their files have now.
 
-    Where a file has changed, a hit has the text that stands in its lines by now. A hit whose file
-    is gone or cannot be read is left out, and so is one that says something else than a file that
-    has not changed: there, the index is wrong.
+    Where a file has changed, the hit gets the text that its lines contain now. A hit is left out if
+    its file is gone or cannot be read, or if the file has not changed but does not contain the
+    hit's text: then the index is wrong.
 
     Args:
-        folders: Those of the index.
+        folders: The folders of the index.
         ledger: What is known of every file; it may be newer than the hits.
         hits: Best first.
         limit: How many are wanted.
@@ -50,10 +51,10 @@ def check_against_disk(
 
 
 def _shown(chunk: StoredChunk, texts: "_Texts", checked: Checked) -> StoredChunk | None:
-    """What to show of a chunk; None for nothing."""
+    """The chunk as it may be shown; None if it must be left out."""
     key = chunk.key
     folder, record = texts.folders.of(key), texts.ledger.get(key)
-    if folder is None:  # it has just been removed
+    if folder is None:  # its folder has just been removed from the index
         checked.gone.add(key)
         return None
     try:
@@ -63,14 +64,14 @@ def _shown(chunk: StoredChunk, texts: "_Texts", checked: Checked) -> StoredChunk
         return None
     is_stale = record is None or (record.stamp, record.content_hash) != (stamp, chunk.content_hash)
     is_claimed = record is not None and record.stamp == CLAIMED
-    if read.is_converted(folder, key):  # nothing is parsed here: what was read of it must do
+    if read.is_converted(folder, key):  # converting it again takes too long: show what is indexed
         if is_stale:
             checked.stale.add(key)
         return chunk
     lines = texts.lines(folder, key, is_masked=is_stale or record is None or record.masked > 0)
     here = "\n".join(lines[chunk.start_line - 1 : chunk.end_line]) + "\n"
     if not is_stale and chunk.text not in here:
-        is_stale = read.stamp_now(folder, key) != stamp  # it has just been written
+        is_stale = read.stamp_now(folder, key) != stamp  # it was written while we read it
         if not is_stale:
             checked.untrue.add(key)
             return None
@@ -83,7 +84,7 @@ def _shown(chunk: StoredChunk, texts: "_Texts", checked: Checked) -> StoredChunk
 
 
 def _as_it_is_now(chunk: StoredChunk, lines: list[str]) -> StoredChunk | None:
-    """`chunk` with the lines that stand in its place; None if there are none."""
+    """`chunk` with the text that its lines have now; None if there is none."""
     most, kept = max(_MOST_CHARS, len(chunk.text)), ""
     end = chunk.start_line - 1
     for line in lines[end : chunk.end_line]:
@@ -109,8 +110,8 @@ class _Texts:
         Args:
             folder: Where it lies.
             key: The file.
-            is_masked: Whether credentials are replaced; to look for them takes ten times as long
-                as to read, so it is done where there are some, or may be.
+            is_masked: Whether to mask credentials. Looking for them takes ten times as long as
+                reading, so set it only if the file has credentials or may have some.
         """
         place = key, is_masked
         if place not in self._lines:

@@ -1,4 +1,4 @@
-"""How far an index is that is being brought up to date, for whoever waits."""
+"""Shows the progress of an index that is being brought up to date."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -7,17 +7,17 @@ import anyio
 
 from vector_index_mcp.indexing.run import Run
 
-if TYPE_CHECKING:  # a command that asks a running service needs no LanceDB
+if TYPE_CHECKING:  # imports LanceDB, which a command that asks a running service does not need
     from vector_index_mcp.indexing.service import LiveIndex
 
 _MEGABYTE = 1_000_000
 _LOOK_SECONDS = 0.05
 Show = Callable[[str, int, int], None]
-"""Shows how much of what is done: (what, done, total)."""
+"""Shows one step's progress, given (name of the step, units done, units in all)."""
 
 
 async def follow_fetch(show: Show, index: "LiveIndex") -> None:
-    """Show how far the shared index is fetched, until it is known whether it can be opened."""
+    """Show how much of the shared index is fetched, until the index is open or cannot be."""
     while not index.is_open:
         if index.fetch is not None:
             fetched, total = index.fetch.bytes_done, index.fetch.total
@@ -35,7 +35,7 @@ async def follow_text(show: Show, run: Run) -> None:
 
 
 async def follow_vectors(show: Show, index: "LiveIndex") -> None:
-    """Show the embedding until every chunk has its vector, or no more will get one."""
+    """Show the embedding until every chunk has its vector, or no further chunk can get one."""
     while True:
         now = index.progress
         show("embedding chunks", now.embedded, now.chunks)

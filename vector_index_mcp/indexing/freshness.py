@@ -1,8 +1,8 @@
-"""How changes are noticed: events where the system gives them, scans where it does not.
+"""Notices changes: by events where the system reports them, by scans where it does not.
 
-Some changes make no event although all folders are watched: a write by a hard link elsewhere or
-through a memory map that stays open, a folder that is mounted over. A sweep finds these: it asks
-for the stamps of the files that are indexed, which costs a third of a scan, and is made more often.
+Some changes cause no event although all folders are watched: a write by a hard link elsewhere or
+through a memory map that stays open, or a mount over a folder. A sweep finds these. It compares
+the stamps of the indexed files only, which costs a third of a scan, so it runs more often.
 """
 
 import asyncio
@@ -29,30 +29,30 @@ from vector_index_mcp.indexing.run import Kind
 _log = logging.getLogger(__name__)
 
 _SECONDS_BETWEEN_SCANS_AFTER_ERROR = 5.0  # a folder that is gone may come back at any time
-# Without events, changes are found by scanning; a scan may take this share of the time.
+# Without events, scans find changes. They may take this share of the time.
 _POLLING_SHARE = 0.05
 _POLLING_LEAST_SECONDS = 2.0
 # A sweep of 10,000 files takes 25 ms of a processor.
 SWEEP_LEAST_SECONDS = 30.0
 _SWEEP_SHARE = 0.001
 _LIMIT_REACHED = (
-    "the system's limit of watched folders is reached; raise fs.inotify.max_user_watches, "
-    "changes are found by scanning meanwhile"
+    "the system's limit of watched folders is reached; raise fs.inotify.max_user_watches, until "
+    "then scans find changes a little later"
 )
 _BLIND_SPOT = (
-    "writes through a memory map that stays open or by a hard link from outside, and file systems "
-    "that are mounted, make no event; these are found within {seconds:.0f} s, changes of files "
-    "that git's settings include within {rescan:.0f} s"
+    "the system does not report writes through a memory map that stays open or a hard link from "
+    "outside, nor new mounts; they are found within {seconds:.0f} s, and changes of files that "
+    "git's settings include within {rescan:.0f} s"
 )
 _CHANGED_ELSEWHERE = (
-    "the file system ({}) does not report changes that other machines make; these are found by "
-    "scanning, others at once"
+    "the file system ({}) does not report changes that other machines make; scans find these, "
+    "other changes are noticed at once"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Which folder one of ours is, and which file systems are mounted below."""
+    """The identity of a folder on disk, and the file systems that are mounted below it."""
 
     device: int
     number: int
@@ -68,20 +68,20 @@ class _Place:
 
 
 class Freshness:
-    """Turns what happens in the folders of an index into dirty keys. Used inside the event loop."""
+    """Queues dirty keys for what changes in the folders. Use it only inside the event loop."""
 
     def __init__(self, folders: Folders, queue: DirtyQueue, rescan_seconds: float) -> None:
         """Prepare; `start` sets watches.
 
         Args:
-            folders: Those of the index; may change.
-            queue: Where dirty keys go.
-            rescan_seconds: From one scan to the next while events report changes.
+            folders: The folders of the index; they may change.
+            queue: Receives the dirty keys.
+            rescan_seconds: The time between two scans while events report changes.
         """
         self.mode = "off"
         """`events`, `polling` or `off`."""
         self.problem = ""
-        """Why it is not events, and the remedy."""
+        """Why the mode is `polling`, and what to do about it; empty in other modes."""
         self._folders = folders
         self._queue = queue
         self._rescan_seconds = rescan_seconds
@@ -89,9 +89,10 @@ class Freshness:
         self._outlook: Outlook | None = None
         self._watch: Watch | None = None
         self._lacks_watches = False
-        self._silent = ""  # the type of a file system that does not report every change
+        self._silent = ""  # the type of a file system that does not report all changes, if any
         self._sweep_seconds = SWEEP_LEAST_SECONDS
-        self._repositories: frozenset[tuple[str, str]] = frozenset()  # whose rules are watched
+        # The repositories whose rules are watched.
+        self._repositories: frozenset[tuple[str, str]] = frozenset()
         self._places: dict[str, _Place] = {}
 
     async def start(self, outlook: Outlook) -> None:
@@ -111,7 +112,7 @@ class Freshness:
         )
         self._outlook, self._repositories = outlook, frozenset()
         self._lacks_watches = False
-        self._watch = watch  # before it starts: if we are cancelled meanwhile, `stop` must find it
+        self._watch = watch  # set before it starts, so that `stop` finds it after a cancellation
         try:
             await anyio.to_thread.run_sync(lambda: watch.start(outlook.sources))
         except ProjectError as error:
@@ -121,7 +122,7 @@ class Freshness:
         self._note_mode()
 
     async def rescan_forever(self, indexer: Indexer) -> None:
-        """Find what no event reported, and set the watches anew where they are gone."""
+        """Scan for changes that no event reported, and set watches anew if they are gone."""
         while True:
             await self._wait_for_rescan(indexer)
             self._rescan_wanted = anyio.Event()
@@ -129,7 +130,7 @@ class Freshness:
             if not is_watching and await anyio.to_thread.run_sync(self._is_anything_there):
                 await anyio.to_thread.run_sync(self.stop)
                 await self.start(indexer.outlook)
-            if indexer.runs.current is not None:  # its walk may precede the loss of events
+            if indexer.runs.current is not None:  # it may have walked before the events were lost
                 await indexer.runs.current.finished.wait()
             repository.forget_settings()
             run = indexer.begin_run(Kind.REBUILD if indexer.needs_rebuild else Kind.RESCAN)
@@ -141,13 +142,13 @@ class Freshness:
     async def _wait_for_rescan(self, indexer: Indexer) -> None:
         began = anyio.current_time()
         while (left := began + self._seconds_to_rescan(indexer) - anyio.current_time()) > 0:
-            # Not for the whole time: after an error it is a shorter one.
+            # Wait in short steps: after an error, the time to the next scan becomes shorter.
             with anyio.move_on_after(min(left, _SECONDS_BETWEEN_SCANS_AFTER_ERROR)):
                 await self._rescan_wanted.wait()
                 return
 
     async def sweep_forever(self, indexer: Indexer) -> None:
-        """Find, while there are events, what makes none."""
+        """Sweep from time to time, as long as events report the other changes."""
         while True:
             await anyio.sleep(self._sweep_seconds)
             if self.mode == "events" and indexer.runs.current is None and not indexer.is_in_error:
@@ -170,7 +171,7 @@ class Freshness:
 
         changed, is_outdated, is_moved, took = await anyio.to_thread.run_sync(find)
         self._sweep_seconds = max(SWEEP_LEAST_SECONDS, took / _SWEEP_SHARE)
-        if is_moved:  # or something is mounted there: which files there are, only a walk finds
+        if is_moved:  # or something is mounted there; only a walk finds which files there are
             self._note_mode()
             self._rescan_wanted.set()
         self._queue.touch([*changed, *([RULES] if is_outdated else [])])
@@ -201,14 +202,14 @@ class Freshness:
 
     @property
     def blind_spot(self) -> str:
-        """Which changes are not noticed at once, and when they are; empty if not by events."""
+        """Which changes events do not report, and how soon they are found; empty without events."""
         if self.mode != "events":
             return ""
         seconds = min(self._sweep_seconds, self._rescan_seconds)
         return _BLIND_SPOT.format(seconds=seconds, rescan=self._rescan_seconds)
 
     def _look_at_places(self) -> bool:
-        """Whether a folder is another one than before, or other file systems are mounted there."""
+        """Whether a folder was replaced, or file systems were mounted or unmounted below it."""
         former, self._places = self._places, {f.name: _Place.of(f) for f in self._folders}
         silent = (silent_file_system(folder.path) for folder in self._folders)
         self._silent = next(filter(None, silent), "")
@@ -223,7 +224,7 @@ class Freshness:
     def _note_problem(self, problem: str) -> None:
         is_known = problem == WATCH_LIMIT and self.problem == _LIMIT_REACHED
         self._lacks_watches |= problem == WATCH_LIMIT
-        if is_known:  # every folder reports it, at every resync
+        if is_known:  # every folder reports the limit again at every resync
             return
         self._note_mode()
         _log.warning("watching: %s", problem)

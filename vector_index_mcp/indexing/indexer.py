@@ -1,13 +1,13 @@
-"""The first writer: makes the index's text match the disk, and goes on doing so.
+"""The task that keeps the index's text equal to the disk: the first of two tasks that write.
 
-It takes dirty keys off the queue and commits the text of their files; `vectors` then gives the
-committed chunks their vectors. Scans, rebuilds and the store's maintenance are steps of this task,
-taken in this order of urgency:
+It takes dirty keys off the queue and commits the text of their files. The second task, `vectors`,
+gives the committed chunks their vectors. Scans, rebuilds and the store's maintenance are steps of
+this task. It always takes the most urgent step:
 
     a renamed folder > files that have just changed > a walk that was asked for > the rest of a
     scan > a rebuild
 
-so that a file saved in the middle of a long run is searchable before the run goes on.
+so that a search finds a file saved in the middle of a long run before the run goes on.
 """
 
 import logging
@@ -33,15 +33,15 @@ from vector_index_mcp.indexing.state import State, StateMachine
 from vector_index_mcp.indexing.worklist import Worklist
 
 _log = logging.getLogger(__name__)
-# Few enough that a change waits at most for about half a second, many enough that the commits
-# (30 to 60 ms each) hardly count.
+# Few enough that a change waits at most about half a second for the batch before it, and many
+# enough that the commits (30 to 60 ms each) hardly count.
 FILES_PER_BATCH = 200
 _RETRY_SECONDS = (0.5, 1, 2, 5, 10, 30)  # after the first, second, ... failure in a row
-_QUIET_SECONDS = 60  # without a change; then old versions are dropped
+_QUIET_SECONDS = 60  # without a change, after which the store drops old versions
 
 
 class Indexer:
-    """Keeps one open index as the disk is. The process must hold the writer's lock."""
+    """Makes one open index match the disk. The process must hold the writer's lock."""
 
     def __init__(
         self,
@@ -60,9 +60,9 @@ class Indexer:
             live: The index, open for writing.
             outlook: Looks at the folders.
             pipeline: The stages of a batch.
-            queue: What waits to be looked at.
-            state: Follows runs and errors.
-            chunker: The version that the index's chunks should have.
+            queue: The keys that wait to be looked at.
+            state: Records runs and errors.
+            chunker: The version of the chunker that the index's chunks should have.
             start_over: Replaces a damaged index by an empty one.
         """
         self.live = live
@@ -77,47 +77,51 @@ class Indexer:
         self._passage = self._new_passage()
         self._rebuild: Rebuild | None = None
         self._renames: list[tuple[str, str]] = []
-        self._failures = 0  # of the store, in a row
+        self._failures = 0  # how often the store has failed in a row
         self._in_hand = 0  # keys taken off the queue and not committed yet
 
-    # -- what others ask for ---------------------------------------------------------------
+    # -- for callers -----------------------------------------------------------------------
 
     def begin_run(self, kind: Kind) -> Run:
         """Begin a run, or join the one under way; see `Runs.begin`."""
         return self.runs.begin(kind)
 
     def look_again(self, keys: Iterable[str]) -> None:
-        """Queue files that a search found to differ from the index."""
+        """Queue files that differ from the index, such as those that a search found stale."""
         self.queue.touch_unless_queued(keys)
 
     def rename(self, name: str, new: str) -> None:
-        """Have all that the index holds of a folder follow its new name."""
+        """Give all rows of a renamed folder new keys, as the next step."""
         self._renames.append((name, new))
         self.queue.wake()
 
     def end(self, reason: str) -> None:
-        """End whatever run somebody waits for: this index is kept no longer."""
+        """End all runs, and so whoever waits for them: this index is no longer kept.
+
+        Args:
+            reason: The error of the runs.
+        """
         self.runs.end_all(reason)
 
     @property
     def pending_path_count(self) -> int:
-        """Changed files and folders that are not indexed yet."""
+        """How many changed files and folders are not indexed yet."""
         late = self._pipeline.crew.late_count
         waiting = len(self._worklist) + len(self._passage) + len(self._renames)
         return len(self.queue) + waiting + self._in_hand + late
 
     @property
     def is_in_error(self) -> bool:
-        """Whether something keeps the index from being brought up to date."""
+        """Whether an error keeps the index from being brought up to date."""
         return self._state.current is State.ERROR
 
     @property
     def needs_rebuild(self) -> bool:
-        """Whether the index's chunks were cut by another chunker than ours."""
+        """Whether the index's chunks were cut by another version of the chunker."""
         return self.live.index.manifest.chunker != self._chunker
 
     def is_text_first(self) -> bool:
-        """Whether text waits to be committed, before which nothing is embedded."""
+        """Whether a scan or rebuild still has text to commit; nothing is embedded until it ends."""
         return self._has_scanned or self._rebuild is not None
 
     # -- the task --------------------------------------------------------------------------
@@ -127,7 +131,7 @@ class Indexer:
         while True:
             with anyio.move_on_after(_QUIET_SECONDS) as quiet:
                 await self.queue.wait()
-            if self.queue.has_touched:  # they are not quiet yet: a child starts in less
+            if self.queue.has_touched:  # starting a child takes less time than they need to settle
                 await self._pipeline.crew.warm_up()
             try:
                 await self._work(is_quiet=quiet.cancelled_caught)
@@ -180,8 +184,9 @@ class Indexer:
         if self.is_text_first() or self.runs.is_walk_due or self._renames:
             self.queue.wake()
         elif self.runs.current is not None:
-            # After whatever step: what a scan found may have been indexed as just changed. First
-            # tidy: now questions come, which pay for every row that is not in the word index.
+            # Look after any step: files that a scan found may have been indexed as just changed.
+            # Tidy up before the run ends: then questions come, and each has to search all rows that
+            # are not in the word index yet.
             await self.live.maintain_if_due()
             self._end_run()
         return True
@@ -197,7 +202,7 @@ class Indexer:
         return Passage(self._pipeline, self.live.index.store, self.live.ledger, take)
 
     def _aim_passage(self) -> None:
-        """Let what scans found go into the generation that is current now."""
+        """Direct the files that scans found into the current generation."""
         self._worklist.add(self._passage.give_back())
         self._passage = self._new_passage()
 
@@ -210,7 +215,7 @@ class Indexer:
         return dict.fromkeys([*self._worklist.dirty, *self._passage.files])
 
     def _settle(self, changes: Changes) -> None:
-        """Let go of what is listed or prepared of files that were looked at since."""
+        """Drop what is listed or prepared of these files: they were looked at since."""
         self._worklist.settle(changes)
         self._passage.settle(changes)
         changes.gone = [key for key in changes.gone if self.live.ledger.get(key) is not None]
@@ -230,7 +235,7 @@ class Indexer:
             await self._index(changes)
 
     async def _walk(self) -> None:
-        self.live.make_sure()  # a walk is when somebody wants the truth
+        self.live.make_sure()  # a walk must not trust an index that another program has changed
         if self.runs.current is not None and self.runs.current.kind is not Kind.START:
             await self.live.make_sure_elsewhere()
         run = self.runs.current
@@ -259,7 +264,7 @@ class Indexer:
         self.runs.current.advance(len(files), outcome)
 
     async def _index(self, changes: Changes) -> None:
-        """Bring a few files up to date, before whatever else is to be done."""
+        """Bring a few files up to date at once, in a batch of their own."""
         live = self.live
         store = live.index.store
         batch = await self._pipeline.prepare(store, live.ledger, changes, promptly=True)
@@ -273,10 +278,10 @@ class Indexer:
         live.text_moved.send()
 
     async def _follow_rename(self) -> None:
-        """Give the rows of a renamed folder their new keys; a rebuild begins anew."""
+        """Give the rows of a renamed folder their new keys; a rebuild under way begins anew."""
         name, new = self._renames[0]
         live, ledger = self.live, self.live.ledger
-        # What was found under either name may be wrong by now, and a look finds it again.
+        # What scans found below either name may be wrong by now; the look queued below repeats it.
         self._aim_passage()
         self._worklist.drop({name, new})
         self.runs.is_walk_due |= self._rebuild is not None
@@ -291,7 +296,7 @@ class Indexer:
         live.text_moved.send()
 
     async def _follow_readings(self) -> None:
-        """Note how the folders are read; what was read otherwise is forgotten, to be read again."""
+        """Store how each folder is read. Files that were read differently are read again."""
         live, now = self.live, self.outlook.readings
         stored = live.index.manifest.folders
         others = [name for name, how in now.items() if stored.get(name, how) != how]
@@ -308,7 +313,7 @@ class Indexer:
 
     async def _begin_rebuild(self, run: Run, files: list[str]) -> None:
         try:
-            async with self.live.writing():  # the model stays from here on, see `Vectors`
+            async with self.live.writing():  # the model must not change from here on, see `Vectors`
                 rebuild = await Rebuild.begin(self.live, self._pipeline, files, FILES_PER_BATCH)
                 for view in self.outlook.views:
                     if view.problem is not None:
@@ -330,25 +335,25 @@ class Indexer:
             async with self.live.writing():
                 await rebuild.swap(self.live, self._chunker)
         except StoreError as error:
-            # What is current stays current; the tables left behind are dropped by the next start.
+            # The current generation stays; the next start drops the tables of the unfinished one.
             self._rebuild = None
             self._end_run(f"the new index could not be built: {self.live.remedies.message(error)}")
             raise
         self._rebuild = None
         self._aim_passage()
-        # The run is not over before: whoever waits for it wants the index to match the disk.
+        # Before the run ends: whoever waits for it expects the index to match the disk.
         await self._index_touched(list(rebuild.touched))
 
-    # -- what goes wrong -------------------------------------------------------------------
+    # -- errors ----------------------------------------------------------------------------
 
     def _give_up(self, error: ProjectError) -> None:
-        """All folders are out of reach: what was to be done is found again by a scan."""
+        """Drop all work, since all folders are out of reach; a later scan finds it again."""
         self._rebuild = None
         self.runs.is_walk_due = False
         self._worklist.clear()
         self._passage = self._new_passage()
         self._end_run(str(error))
-        self.live.is_lost()  # the index may have gone with them
+        self.live.is_lost()  # notes it, if the index has gone with the folders
 
     async def _pause(self, error: StoreError) -> None:
         delay = _RETRY_SECONDS[min(self._failures, len(_RETRY_SECONDS) - 1)]
@@ -359,12 +364,12 @@ class Indexer:
         self.queue.wake()
 
     async def _replace_index(self, error: StoreError) -> None:
-        """Start over with an empty index: all that is lost is the time to fill it."""
+        """Replace a damaged index by an empty one; filling it costs only time."""
         _log.error("the index is damaged and is built anew: %s", error)
         self._rebuild = None
         try:
             async with self.live.replacing():
-                # The old index is not closed: to a search on its way, LanceDB would panic.
+                # Do not close the old index: LanceDB would panic in a search that still uses it.
                 opened = await self._start_over()
                 self.live.index, self.live.ledger = opened.index, opened.ledger
                 self.live.damage = self.live.origin = None

@@ -1,4 +1,4 @@
-"""What a cross-encoder says of what a search has found, if it says that in time."""
+"""Has a cross-encoder score the texts that a search has found, if it answers in time."""
 
 import logging
 from collections.abc import Sequence
@@ -17,23 +17,26 @@ class Judgement:
     """How well texts answer a query."""
 
     scores: Sequence[float] | None = None
-    """From 0 to 1, in the order of the texts; None if nobody has judged them."""
+    """From 0 to 1, in the order of the texts; None if there are no scores."""
     lack: str = ""
-    """Why not, of the cross-encoder; empty where there is no cross-encoder, or nothing to judge."""
+    """Why the cross-encoder gave no scores; empty if it did, or if none was configured or needed.
+
+    It continues a sentence about the cross-encoder: "it is still loading".
+    """
 
 
 async def judged(
     embedder: Embedder, query: str, texts: Sequence[str], seconds: float, *, waits_to_load: bool
 ) -> Judgement:
-    """What the cross-encoder says of `texts`. Never raises.
+    """Score how well `texts` answer `query`. Never raises.
 
     Args:
-        embedder: Has the cross-encoder, if anybody has.
-        query: What was asked.
-        texts: What may answer it.
-        seconds: How long to wait for it.
-        waits_to_load: Whether that goes for a cross-encoder that is still to be loaded. Otherwise
-            only the loading is begun.
+        embedder: Has the cross-encoder, if one is configured.
+        query: The query.
+        texts: The texts to score.
+        seconds: The longest wait for the scores.
+        waits_to_load: Whether to wait also if the cross-encoder is not loaded yet. Otherwise this
+            begins loading it and returns at once.
     """
     if not (texts and embedder.has_reranker):
         return Judgement()

@@ -1,8 +1,8 @@
 """Keeps an index: becomes its writer, follows the folders, and lets go when the index is lost.
 
-One process at a time is the writer of an index. Another one waits until that is gone, and reads
-meanwhile what it commits. An index whose folder was moved, deleted or replaced under our hands is
-given up and opened again: by then it may be another process's.
+One process at a time is the writer of an index. Another process waits until the writer is gone,
+and meanwhile reads what it commits. If the index's folder is moved, deleted or replaced, the keeper
+gives the index up and opens it again, since another process may have it by then.
 """
 
 import logging
@@ -44,11 +44,11 @@ from vector_index_mcp.indexing.vectors import Vectors
 _log = logging.getLogger(__name__)
 
 _LOST = "the index's folder was removed, moved or replaced, and is opened again"
-_LOSS_SECONDS = 1.0  # between two looks whether our index is gone
-_FETCH_PATIENCE_SECONDS = 5.0  # for a shared index on its way
+_LOSS_SECONDS = 1.0  # between two checks whether the index is lost
+_FETCH_PATIENCE_SECONDS = 5.0  # how long a caller waits for a shared index that is being fetched
 _REOPEN_SECONDS = 5.0  # between two tries to open an index that cannot be opened
-_FOREIGN_SECONDS = 60.0  # the same of one that is another owner's
-# The same after the first, the second, ... fault of ours in a row: each try may read all files.
+_FOREIGN_SECONDS = 60.0  # the same, if the index belongs to another owner
+# The same after the first, second, ... bug of this program in a row: each try may read all files.
 _FAULT_SECONDS = (5.0, 60.0, 600.0, 3_600.0)
 
 
@@ -65,15 +65,15 @@ class Options:
     remedies: Remedies
     """What to do about an error, in the tool set's words."""
     team: TeamPlace | None = None
-    """Where vectors are that others have made."""
+    """Where teammates share their vectors; None if nobody does."""
     remote: Remote = Remote()
-    """What is set about an index that does not lie on this machine."""
+    """The settings for an index that does not lie on this machine."""
     shared: Shared | None = None
     """Where somebody publishes the same index; None if nobody does."""
 
 
 class Role(StrEnum):
-    """What a process does for the index beyond answering."""
+    """What a process does for the index besides answering questions."""
 
     KEEPER = "keeper"
     """Watches the folders and becomes the writer as soon as there is no other."""
@@ -96,23 +96,23 @@ class Keeper:
         activity: Activity,
         state: StateMachine,
     ) -> None:
-        """Prepare; `work` does it.
+        """Prepare; `work` keeps the index.
 
         Args:
-            folders: Those of the index; may change.
-            place: Where it lies.
+            folders: The folders of the index; they may change.
+            place: Where the index lies.
             options: What a user may set.
             pipeline: The stages of a batch.
             embedder: Makes the vectors.
-            activity: What is being done.
-            state: Follows runs and errors.
+            activity: Notes what is being done.
+            state: Records runs and errors.
         """
         self._chunker = chunker_of(options.recipe, folders)
         shared, remedies = options.shared, options.remedies
         self.mirror = (
             Mirror(shared, place, self._chunker, embedder.embedder, remedies) if shared else None
         )
-        """Fills an index that is empty; None if nobody publishes it."""
+        """Fills an empty index from the published one; None if nobody publishes it."""
         self.opener = _opener_of(place, self._chunker, options, self.mirror)
         self.kept: Kept | None = None
         """None until the index is open for writing, and while another process is its writer."""
@@ -131,7 +131,7 @@ class Keeper:
         self._faults, self._last_fault = 0, float("-inf")
 
     async def work(self, role: Role) -> None:
-        """Keep the index; open it again whenever it is lost."""
+        """Open and keep the index as `role` wants; a keeper opens it again whenever it is lost."""
         async with anyio.create_task_group() as meanwhile:
             meanwhile.start_soon(self.opener.keep_writing)
             while (opened := await self._open_as_writer(role)) is not None:
@@ -199,7 +199,7 @@ class Keeper:
         async with anyio.create_task_group() as preparations:
             preparations.start_soon(kept.vectors.expect_model)
             if role is Role.KEEPER:
-                # Before the first walk: what changes behind its back is an event then.
+                # Before the first walk, so that an event reports what changes during the walk.
                 preparations.start_soon(kept.freshness.start, indexer.outlook)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._activity.log_stalls)
@@ -212,7 +212,7 @@ class Keeper:
             tasks.start_soon(kept.vectors.embed_forever)
 
     async def _notice_loss(self, indexer: Indexer) -> None:
-        """Look every second whether folders and index are where they were: no event reports it."""
+        """Check every second whether folders and index are still there: no event reports that."""
         while True:
             await anyio.sleep(_LOSS_SECONDS)
             indexer.live.is_lost()
@@ -223,7 +223,7 @@ class Keeper:
                     indexer.look_again([view.folder.top])
 
     async def _let_go(self, kept: "Kept") -> None:
-        """Give up an index whose folder is gone: it may be another process's now."""
+        """Stop writing an index that was lost or given up, and release its locks."""
         problem, failure = self._folders.absence(), kept.indexer.live.failure
         reason = _LOST if problem is None else str(problem)
         if failure is not None:
@@ -239,7 +239,7 @@ class Keeper:
         await self.opener.let_go()
 
     async def _open_as_writer(self, role: Role) -> Opened | None:
-        """Open the index as soon as it has no other writer; None for a role that does not wait."""
+        """Open the index as soon as it has no other writer; None if the role does not wait."""
         while True:
             self._is_trying = True
             delay = self.opener.seconds_between_looks
@@ -253,7 +253,7 @@ class Keeper:
                 else:
                     self._state.enter(State.WATCHING)
                     delay = self.opener.seconds_between_looks
-            except ProjectError as error:  # it may come back at any time
+            except ProjectError as error:  # the folders may come back at any time
                 self._state.enter(State.ERROR, str(error))
             except StoreError as error:
                 self._state.enter(State.ERROR, self._options.remedies.message(error))
@@ -263,23 +263,24 @@ class Keeper:
             self.opened.set()
             if role is not Role.KEEPER:
                 return None
-            # Its processes may have been started for us already.
+            # The crew may have started children for an index that did not open.
             await self._pipeline.crew.end()
             await self._next_try(delay)
 
     async def _step_back(self) -> None:
-        """Leave an index that cannot be opened to machines that may be able to."""
+        """Release an index on another machine that cannot be opened: another writer may manage."""
         if not is_local(self.opener.uri):
             with anyio.CancelScope(shield=True):
                 await self.opener.let_go()
 
     async def wait(self) -> None:
-        """Wait until it is known whether the index can be opened; not long while it is fetched.
+        """Wait until the index has been opened or has failed to open.
 
         Raises:
-            StoreError: If the shared index is still being fetched.
+            StoreError: If the shared index is still being fetched after a few seconds.
         """
-        while not self.opened.is_set() or self._is_fetching:  # an index that is lost comes again
+        # `opened` stays set when an index is lost; a fetch may then begin again.
+        while not self.opened.is_set() or self._is_fetching:
             with anyio.move_on_after(_FETCH_PATIENCE_SECONDS):
                 await (self._tried if self.opened.is_set() else self.opened).wait()
                 return
@@ -292,19 +293,20 @@ class Keeper:
 
     @property
     def of_shared(self) -> str:
-        """What became of the shared index; empty if there is none."""
+        """The state of the shared index, as a phrase for the status; empty if there is none."""
         origin = self.kept.indexer.live.origin if self.kept is not None else None
         if origin is not None:
             return origin.description
         return self.mirror.description if self.mirror is not None else ""
 
     async def try_now(self, *, anew: bool = False) -> None:
-        """Open the index again if that is due: somebody needs it.
+        """Open the index now, if it is lost or if the keeper pauses after a failure.
 
         Args:
-            anew: Whether one that cannot be read may be replaced, also where others use it.
+            anew: Whether an index that cannot be read may be replaced by an empty one, even if
+                other machines use it.
         """
-        if anew and self._is_trying:  # without that wish
+        if anew and self._is_trying:  # the try under way may not replace the index
             await self._tried.wait()
         is_due = self._is_pausing and (self._state.error or anew)
         is_lost = self.kept is not None and self.kept.indexer.live.is_lost()
@@ -312,7 +314,8 @@ class Keeper:
             return
         self.opener.is_anew = anew
         self._wanted.set()
-        if anew or is_local(self.opener.uri):  # a search reads what is there, and waits for nobody
+        # A search of an index on another machine does not wait: it reads what there is.
+        if anew or is_local(self.opener.uri):
             await self._tried.wait()
         self.opener.is_anew = False
 
@@ -328,13 +331,13 @@ class Keeper:
         self._is_pausing = False
 
     async def release(self) -> None:
-        """Let another process become the writer; called when `work` has ended."""
+        """Let another process become the writer. Call it when `work` has ended."""
         if self.kept is not None:
             await anyio.to_thread.run_sync(self.kept.freshness.stop)
         await self.opener.let_go()
 
     def make_ignore(self, folder: Folder) -> Ignore:
-        """The rules of `folder` as they are on disk now; the index itself is never indexed."""
+        """Read the rules of `folder` from disk; they also exclude the index's own folder."""
         place = Path(self.opener.uri)
         if is_local(self.opener.uri) and place.is_relative_to(folder.path):
             selection = folder.selection
@@ -355,10 +358,10 @@ def _opener_of(
 
 @contextmanager
 def _reporting_faults() -> Iterator[None]:
-    """Have an error that nobody foresaw told like others, so that it ends no service.
+    """Turn an unexpected exception into a `StoreError`, which is reported and ends no service.
 
     Raises:
-        StoreError: In its place.
+        StoreError: In place of the unexpected exception, with the problem `FAULT`.
     """
     try:
         yield
@@ -387,9 +390,10 @@ class Kept:
 
 
 def chunker_of(recipe: Recipe, folders: Folders) -> str:
-    """What the manifest calls the chunker: another one would make other chunks of the same files.
+    """The version of the chunker for the manifest: another version would make other chunks.
 
-    How named folders are read is in the manifest for each of them, since they come and go.
+    It includes how a nameless folder is read. The manifest notes that of named folders one by one,
+    since they come and go.
     """
     nameless = folders.of("")
     return f"{recipe.version} {nameless.reading.version}" if nameless else recipe.version

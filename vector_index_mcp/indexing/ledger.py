@@ -1,4 +1,4 @@
-"""What the index knows of every file, in memory: the table `files` and what still lacks vectors."""
+"""What the index knows of every file: the table `files` in memory, and which files lack vectors."""
 
 from bisect import bisect_left, insort
 from collections import Counter, defaultdict
@@ -9,30 +9,31 @@ from vector_index_mcp.files.scan import Stamp
 
 INDEXED, SKIPPED, FAILED = "indexed", "skipped", "failed"
 GIVEN_UP = "given up"
-"""How the reason begins of a file that fails however often it is tried, until it changes."""
+"""How the reason begins if a file fails at every try, so that only a change leads to another."""
 _DISTRUSTED: Stamp = (-1, -1, -1)
-"""No file has it, so the next scan takes the file for changed."""
+"""A stamp that no file can have, so the next scan takes the file for changed."""
 CLAIMED: Stamp = (-2, -2, -2)
-"""Of a file whose rows another machine has made: neither its stamp nor they were compared with the
-disk yet. No file has it, either."""
-# So many new keys are put where they belong; after more of them, all keys are sorted again.
+"""The stamp of a file whose rows another machine has made, until the file and its rows have been
+compared with the disk. No file can have it, either."""
+# Up to so many changed keys are inserted one by one; if there are more, all keys are sorted again.
 _FEW_KEYS = 1_000
 
 
 def is_cut_by_lines(record: FileRecord) -> bool:
-    """Whether a file is indexed although it could not be parsed; its record's reason says why."""
+    """Whether a file was cut by its lines since it could not be parsed; the reason says why."""
     return record.state == INDEXED and bool(record.reason)
 
 
 class Ledger:
-    """One record per file seen. Only the writer changes it, after the commit that it is about."""
+    """One record per file seen. Only the writer changes it, always after the commit."""
 
     def __init__(self) -> None:
         self._records: dict[str, FileRecord] = {}
-        self._sorted: list[str] = []  # keys as they were when `below` was asked last
-        self._unsorted: set[str] = set()  # those that have come or gone since
-        self._without_vector: dict[str, int] = {}
-        self._waiting: dict[str, int] = {}  # of those, what is to be embedded; oldest change first
+        self._sorted: list[str] = []  # the keys at the last call of `below`
+        self._unsorted: set[str] = set()  # keys that were added or removed since
+        self._without_vector: dict[str, int] = {}  # number of chunks, by file
+        # The same without chunks that were given up; the file that changed last comes last.
+        self._waiting: dict[str, int] = {}
         self._reasons: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self.failed: dict[str, FileRecord] = {}
         """The records of files that failed, by file."""
@@ -43,16 +44,16 @@ class Ledger:
         """How many credentials in the indexed texts were masked."""
         self.unembedded_count = 0
         self.claimed_count = 0
-        """How many files have rows that nobody has compared with the disk yet, see CLAIMED."""
+        """How many files have the stamp CLAIMED."""
         self.revision = 0
-        """Grows with every change, so that somebody can see whether there was one."""
+        """Grows with every change, so that a reader can notice changes."""
 
     @classmethod
     def reconciled(cls, records: Iterable[FileRecord], holdings: Mapping[str, Holding]) -> "Ledger":
-        """The ledger of an index that may have been left in the middle of a commit.
+        """The ledger of an index whose last writer may have been killed during a commit.
 
-        A file whose rows are not what its record says is distrusted: read again if it is still
-        there, forgotten if not.
+        A file whose rows do not match its record is distrusted: the next scan reads it again, or
+        forgets it if it is gone.
         """
         ledger = cls()
         for record in records:
@@ -71,12 +72,12 @@ class Ledger:
         self._put(record, unembedded, waiting=unembedded)
 
     def put_unchanged(self, record: FileRecord) -> None:
-        """Note a file's new record; its rows are those it had."""
+        """Note a file's new record; its rows have not changed."""
         lacking = self._without_vector.get(record.key, 0)
         self._put(record, lacking, waiting=self.waiting_of(record.key))
 
     def distrust(self, key: str) -> None:
-        """Note that the rows of a file are not what its record says."""
+        """Note that the rows of a file do not match its record, so that the next scan reads it."""
         record = self._records.get(key)
         if record is not None:
             stored = Holding("", record.chunk_count, 0)
@@ -89,7 +90,7 @@ class Ledger:
             self._unsorted.add(record.key)
         else:
             self._leave_out(known)
-        self._records[record.key] = record  # in one step: a look may be going on in a thread
+        self._records[record.key] = record  # in one step: another thread may be reading
         self.revision += 1
         self._count(record, 1)
         if record.state == FAILED:
@@ -103,7 +104,7 @@ class Ledger:
             self._waiting[record.key] = waiting
 
     def forget(self, key: str) -> None:
-        """Note that the index holds nothing of this file any more."""
+        """Note that the index does not hold this file any more."""
         self.revision += 1
         record = self._records.pop(key, None)
         if record is not None:
@@ -111,7 +112,7 @@ class Ledger:
             self._leave_out(record)
 
     def _leave_out(self, record: FileRecord) -> None:
-        """Count a record out, with all that is kept of it elsewhere."""
+        """Subtract a record from all counts, and remove it from the other tables."""
         self._count(record, -1)
         self.failed.pop(record.key, None)
         self.cut_by_lines.pop(record.key, None)
@@ -119,14 +120,14 @@ class Ledger:
         self._waiting.pop(record.key, None)
 
     def _count(self, record: FileRecord, one: int) -> None:
-        """Count a record in or out, so that a status need not look at every file."""
+        """Add `one` (1 or -1) times a record to the counts, which make the status cheap."""
         self.chunk_count += one * record.chunk_count
         self.masked_count += one * record.masked
         self.claimed_count += one * (record.stamp == CLAIMED)
         self._reasons[record.state][record.reason] += one
 
     def note_embedded(self, key: str, embedded: int, given_up: int = 0) -> None:
-        """Note that chunks of a file have their vector now, or will never have one."""
+        """Note that `embedded` chunks of a file got a vector, and `given_up` will never get one."""
         self.revision += 1
         self._without_vector[key] = self._without_vector.get(key, 0) - embedded
         if self._without_vector[key] <= 0:
@@ -145,12 +146,12 @@ class Ledger:
 
     @property
     def distrusted(self) -> list[str]:
-        """The files whose rows were not what their record said."""
+        """The files whose rows do not match their record."""
         return [key for key, record in self._records.items() if record.stamp == _DISTRUSTED]
 
     @property
     def worth_another_try(self) -> set[str]:
-        """The files that failed and may not fail again, although they have not changed."""
+        """The files that failed, but may succeed at the next try although they have not changed."""
         return {key for key, r in self.failed.items() if not r.reason.startswith(GIVEN_UP)}
 
     @property
@@ -165,7 +166,7 @@ class Ledger:
 
     @property
     def newest_waiting(self) -> str | None:
-        """The file changed last among those whose chunks wait for their vectors."""
+        """The file that changed last among those with chunks that wait for a vector."""
         return next(reversed(self._waiting), None)
 
     def waiting_of(self, key: str) -> int:
@@ -173,11 +174,11 @@ class Ledger:
         return self._waiting.get(key, 0)
 
     def get(self, key: str) -> FileRecord | None:
-        """The record of a file, if it was ever seen."""
+        """The record of a file; None if the file is unknown."""
         return self._records.get(key)
 
     def keys(self) -> list[str]:
-        """Every file that was ever seen; may be called in a thread while records change."""
+        """All known files. May be called in another thread while records change."""
         return list(self._records)
 
     def __len__(self) -> int:
@@ -186,8 +187,8 @@ class Ledger:
     def below(self, key: str) -> list[str]:
         """The files in the folder with the key `key`; all of them for an empty one.
 
-        What it costs depends on them and on what has changed since it was asked last, not on how
-        many files there are.
+        Its cost depends on the number of these files and of the changes since the last call, not on
+        the number of all files.
         """
         self._sort()
         if not key:
@@ -214,10 +215,11 @@ class Ledger:
         return [(r, self._without_vector.get(key, 0)) for key, r in self._records.items()]
 
     def stamps(self, coming: Iterable[str] = ()) -> dict[str, Stamp]:
-        """By file, the stamp it had when it was last looked at; one that no file has if `coming`.
+        """The stamp that each file had when it was last looked at, by file.
 
         Args:
-            coming: Files that are on their way into the index.
+            coming: Files on their way into the index. Those without a record get a stamp that no
+                file can have.
         """
         known = {key: record.stamp for key, record in self._records.items()}
         return dict.fromkeys(coming, _DISTRUSTED) | known
@@ -253,7 +255,8 @@ class Stamps:
 
         Args:
             ledger: What the index holds.
-            coming: Files on their way into it. Their stamp is one that no file has.
+            coming: Files on their way into the index. Those without a record get a stamp that no
+                file can have.
         """
         self._ledger = ledger
         self._coming = coming

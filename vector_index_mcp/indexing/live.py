@@ -1,4 +1,4 @@
-"""The open index as its two writers share it."""
+"""The open index that the two writing tasks (`indexer` and `vectors`) share."""
 
 import logging
 from collections.abc import AsyncIterator, Callable, Collection
@@ -26,37 +26,37 @@ from vector_index_mcp.processes import memory
 _log = logging.getLogger(__name__)
 
 _MAINTENANCE_RETRY_SECONDS = 60
-# An error of LanceDB's that nobody can classify counts as damage the second time in a row; but if
-# an index made anew has it as well, it is something else, and building once more would not help.
+# An unknown error of LanceDB counts as damage if it occurs twice in a row. If it comes back soon
+# after the index was built anew, the cause is another one, and a further rebuild would not help.
 _DOUBTS_BEFORE_DAMAGE = 2
 _SECONDS_BETWEEN_DAMAGES = 600.0
 
 
 @dataclass(slots=True)
 class Live:
-    """What both tasks write; replaced as a whole when a rebuild or a repair has made a new one."""
+    """The index that both tasks write. A rebuild or repair replaces `index` and `ledger`."""
 
     index: Index
     ledger: Ledger
-    """Of the index's current store."""
+    """The ledger of the index's current store."""
     activity: Activity
     check: Callable[[], None]
     """Raises LostIndexError once the index's folder is not the one that was opened."""
     on_damage: Callable[[], None]
-    """Called when `damage` is set, so that the first writer mends it."""
+    """Called when `damage` is set: wakes the indexer, which repairs the index."""
     remedies: Remedies
     origin: Origin | None = None
     """Where the index was fetched from; None if it was made here."""
     damage: StoreError | None = None
-    """What shows that the index is damaged, until it is mended."""
+    """The error that shows that the index is damaged; None after the repair."""
     text_moved: Signal = field(default_factory=Signal)
-    """Sent when text was committed, or when none waits any more: chunks may lack vectors."""
+    """Sent when text was committed, or when no more text waits: chunks may lack vectors then."""
     lost: anyio.Event = field(default_factory=anyio.Event)
-    """Set once the index's folder is gone or another one: it has to be opened again."""
+    """Set once the index has to be opened again: its folder is gone or was replaced."""
     loss: str = ""
-    """Why it is lost."""
+    """Why the index is lost."""
     failure: StoreError | None = None
-    """What it was given up for, though nobody has taken it."""
+    """The error for which the index was given up; None if its folder was lost instead."""
     lock: anyio.Lock = field(default_factory=anyio.Lock)
     _doubts: int = 0
     _last_damage: float = float("-inf")
@@ -64,11 +64,11 @@ class Live:
 
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[None]:
-        """The time of a commit, one at a time.
+        """Make one commit at a time, while the context lasts.
 
         Raises:
-            LostIndexError: If the index's folder is gone, or another one now.
-            DamagedIndexError: If somebody else has written to the index.
+            LostIndexError: If the index's folder is gone or was replaced.
+            DamagedIndexError: If another program has written to the index.
         """
         async with self.lock:
             self._make_sure()
@@ -76,7 +76,7 @@ class Live:
 
     @asynccontextmanager
     async def replacing(self) -> AsyncIterator[None]:
-        """Like `writing`, to put another index into the place of this one, whatever it is like."""
+        """Like `writing`, but for replacing the index, so it does not check for other writers."""
         async with self.lock:
             self._check_folder()
             yield
@@ -84,7 +84,7 @@ class Live:
     def make_sure(self) -> None:
         """Raise what `writing` raises, if something is wrong.
 
-        Not while a commit is under way, which is not noted yet: it has looked before.
+        During a commit this checks nothing: our own changes would look like another program's.
         """
         if not self.lock.locked():
             self._make_sure()
@@ -95,27 +95,27 @@ class Live:
             raise DamagedIndexError("another program has changed the index's files")
 
     async def make_sure_elsewhere(self) -> None:
-        """Look whether another machine has changed the index, which costs some requests.
+        """Check whether another machine has changed the index; this costs some requests.
 
         Raises:
-            LostIndexError: If one has.
+            LostIndexError: If another machine has changed it.
             StoreError: If the index cannot be reached.
         """
         if is_local(self.index.uri):
-            return  # `make_sure` sees that, and waits for no commit
+            return  # `make_sure` notices that, without waiting for a commit
         async with self.lock:
             self._make_sure()
             if await self.index.store.is_outrun():
                 raise LostIndexError("another machine has changed the index; it is opened again")
 
     def distrust(self, keys: Collection[str]) -> None:
-        """Have files cut again of which the index says something else than they do."""
+        """Have files indexed again whose rows do not match their content."""
         for key in keys:
             _log.error("the index is wrong about %r, which is indexed again", key)
             self.ledger.distrust(key)
 
     def is_lost(self) -> bool:
-        """Whether the index's folder is gone, or another one now."""
+        """Whether the index's folder is gone or was replaced; sets `lost` then."""
         try:
             self._check_folder()
         except LostIndexError:
@@ -131,10 +131,10 @@ class Live:
             raise
 
     def is_damage(self, error: StoreError) -> bool:
-        """Whether `error`, which has just been met, shows that the index is damaged.
+        """Whether `error`, which has just occurred, shows that the index is damaged.
 
-        Never of one that other machines can reach: it is given up, to be opened again. Nobody
-        knows whether what failed will be done yet, and the next turn makes sure that it is not.
+        Always False for an index on another machine, which is given up and opened again instead: a
+        commit that failed may still arrive there, and opening it again fences that commit out.
         """
         if not is_local(self.index.uri):
             self.give_up(error)
@@ -152,27 +152,27 @@ class Live:
         return True
 
     def give_up(self, error: StoreError) -> None:
-        """Have the index opened again, at once if another one has become its writer."""
+        """Have the index opened again; without a pause if `error` is a LostIndexError."""
         if not isinstance(error, LostIndexError):
             self.failure = self.failure or error
         self.loss = self.loss or str(error)
         self.lost.set()
 
     def note_success(self) -> None:
-        """Note that the index could be read and written: an earlier doubt was none."""
+        """Note that the index works, so that an earlier unknown error does not count as damage."""
         self._doubts = 0
 
     def report(self, error: StoreError) -> None:
-        """Have the index mended if `error`, met outside of the first writer, shows damage."""
+        """Have the indexer repair the index if `error`, which another task met, shows damage."""
         if self.is_damage(error):
             self.damage = error
             self.on_damage()
 
     async def maintain_if_due(self, *, in_bulk: bool = False, is_end: bool = False) -> None:
-        """Let the store tidy up if it is worth it now.
+        """Have the store tidy up if that is due.
 
         Args:
-            in_bulk: Much more is about to be written, so only what cannot wait is done.
+            in_bulk: Much more is about to be written, so do only what cannot wait.
             is_end: Nothing more is about to be written, and questions may come.
 
         Raises:
@@ -184,7 +184,7 @@ class Live:
             await self._maintain()
 
     async def tidy(self) -> None:
-        """Have the store tidy up now, however little that is worth.
+        """Have the store tidy up now, even if there is little to do.
 
         Raises:
             DamagedIndexError: If the index cannot be read.
@@ -192,16 +192,16 @@ class Live:
         await self._maintain()
 
     async def rest(self) -> None:
-        """Nothing has been written for a while: tidy up even a little, and hold little memory.
+        """Tidy up and give memory back, because nothing has been written for a while.
 
-        Called again and again as long as that lasts: what a maintenance held is free only some
-        time after it, 17 of 268 MB in a service of 6,654 chunks (measured).
+        Call it again and again as long as that lasts: memory that a maintenance used becomes free
+        only some time later (measured: 17 of 268 MB in a service of 6,654 chunks).
 
         Raises:
             DamagedIndexError: If the index cannot be read.
         """
         upkeep = self.index.store.upkeep
-        # Elsewhere it takes a hundred round trips, and old versions have to stay for longer.
+        # On another machine this takes a hundred round trips, and old versions must stay longer.
         is_worthwhile = upkeep.is_worthwhile and is_local(self.index.uri)
         if upkeep.is_due or is_worthwhile:
             await self._maintain()
@@ -217,7 +217,7 @@ class Live:
             await anyio.to_thread.run_sync(memory.give_back)
         except (DamagedIndexError, LostIndexError):
             raise
-        except StoreError as error:  # a full disk: searches are slower, nothing else is lost
+        except StoreError as error:  # such as a full disk: searches become slower, no data is lost
             _log.warning("%s", self.remedies.message(error))
             self.report(error)
             self._no_maintenance_before = anyio.current_time() + _MAINTENANCE_RETRY_SECONDS

@@ -1,4 +1,4 @@
-"""Locks of files that die with the process that holds them."""
+"""File locks, which the system releases when the process that holds them ends."""
 
 import hashlib
 import os
@@ -14,21 +14,21 @@ LOCKS = "locks"
 
 
 def lock_of(uri: str, state_folder: Path) -> Path:
-    """The lock that the writer of an index holds outside of its folder."""
+    """The path of the outer lock: the one that an index's writer holds in the state folder."""
     return state_folder / LOCKS / f"{name_of(uri)}.lock"
 
 
 @contextmanager
 def held(lock: Path, seconds: float = 0) -> Iterator[None]:
-    """The time in which no other process holds a lock.
+    """Hold a lock while the context lasts.
 
     Args:
-        lock: Its file, made if it is not there; what is no file of our own is replaced.
-        seconds: How long to wait for it.
+        lock: The lock's file. It is made if it is missing, and replaced if it is a link.
+        seconds: How long to wait for the lock.
 
     Raises:
         BusyError: If another process holds it.
-        OSError: If it cannot be made.
+        OSError: If the file cannot be made.
     """
     make_sound(lock)
     try:
@@ -62,7 +62,7 @@ def is_acquired(lock: filelock.BaseFileLock) -> bool:
 
 
 def make_sound(lock: Path) -> None:
-    """Remove a lock's file that another index may share: one that was copied as a hard link."""
+    """Remove a lock's file if it is a link of any kind, which another index may share."""
     try:
         status = lock.lstat()
     except FileNotFoundError:

@@ -1,8 +1,9 @@
-"""Opening the index of a project: where it lies, who may write it, what is done where it is bad.
+"""Opens a local index: finds its place, becomes its writer, and replaces a damaged index.
 
-An index inside the project is only used if it is ours (`ownership`); otherwise, as where a cloned
-repository ships one, the project's index lies in the user's state folder. A folder outside of the
-project was chosen by the user; if something foreign is in it, the index is refused.
+An index inside the project is used only if this user's program wrote it (`ownership`). A cloned
+repository may contain a foreign one: then the project's index lies in the user's state folder
+instead. A folder outside of the project was chosen by the user, so foreign content there is an
+error.
 """
 
 import errno
@@ -54,9 +55,9 @@ from vector_index_mcp.indexing.remedies import Remedies
 
 _log = logging.getLogger(__name__)
 
-PLACES = "places"  # of indexes that cannot lie in their projects, below the state folder
+PLACES = "places"  # the folder in the state folder for indexes that cannot lie in their projects
 _SECONDS_BETWEEN_TRIES = 0.2
-_SECONDS_BETWEEN_LOOKS = 1.0  # whether the writer is gone
+_SECONDS_BETWEEN_LOOKS = 1.0  # between two checks whether the writer is gone
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +70,14 @@ class Opened:
     check: Callable[[], None]
     """Raises LostIndexError once the folder is no longer the one that was opened."""
     start_over: "Callable[[], Awaitable[Opened]]"
-    """Replaces an index that turned out to be damaged by an empty one."""
+    """Replaces an index that turned out to be damaged by an empty one, and opens that."""
 
 
 class Opener:
-    """Opens the index at a place; holds the writer's two locks.
+    """Opens the index at a place, and holds the writer's two locks.
 
-    One lies in the state folder, named by the index's path: it stays when somebody deletes the
-    index. The other one lies in the index's folder: it goes along when somebody moves that.
+    The outer lock lies in the state folder, named by the index's path: it stays when somebody
+    deletes the index. The inner lock lies in the index's folder: it moves along with the folder.
     """
 
     def __init__(
@@ -87,21 +88,21 @@ class Opener:
         remedies: Remedies,
         mirror: Mirror | None = None,
     ) -> None:
-        """Prepare; nothing is looked at yet.
+        """Prepare; this does not access the disk.
 
         Args:
-            place: Where the index is configured to lie.
-            chunker: The version that chunks of a new index have.
+            place: The configured place of the index.
+            chunker: The chunker's version for a new index.
             state_folder: Where locks and records of indexes lie.
             remedies: What to do about an error.
-            mirror: Fills an index that is empty; None if nobody publishes it.
+            mirror: Fills an empty index from a published one; None if nobody publishes it.
         """
         self.uri = place.uri
-        """Where the index lies; another place than configured if that turns out to be foreign."""
+        """Where the index lies: the configured place, or a substitute if that is foreign."""
         self.displaced = ""
-        """Why it does not lie where it was configured to; empty if it does."""
+        """Why the index does not lie at the configured place; empty if it does."""
         self.seconds_between_looks = _SECONDS_BETWEEN_LOOKS
-        # What can be so only of an index elsewhere, see `RemoteOpener`.
+        # Part of the interface; only `RemoteOpener` ever changes these three.
         self.refusal: StoreError | None = None
         self.writer = ""
         self.is_anew = False
@@ -112,7 +113,7 @@ class Opener:
         self._records = Records(state_folder)
         self._remedies = remedies
         self._mirror = mirror
-        # The system drops the locks when the process dies, however it dies.
+        # The system releases the locks when the process ends, even after SIGKILL.
         self._outer = new_lock(lock_of(place.uri, state_folder))
         self._inner: filelock.BaseFileLock | None = None
         self._claim: Claim | None = None
@@ -143,29 +144,29 @@ class Opener:
         return True
 
     async def become_writer(self) -> bool:
-        """As `acquire`."""
+        """Call `acquire` in a thread."""
         return await anyio.to_thread.run_sync(self.acquire)
 
     async def has_writer(self) -> bool:
-        """As `is_taken`."""
+        """Call `is_taken` in a thread."""
         return await anyio.to_thread.run_sync(self.is_taken)
 
     async def may_be_read(self) -> bool:
-        """As `is_readable`."""
+        """Call `is_readable` in a thread."""
         return await anyio.to_thread.run_sync(self.is_readable)
 
     async def let_go(self) -> None:
-        """As `release`."""
+        """Call `release` in a thread."""
         await anyio.to_thread.run_sync(self.release)
 
     async def keep_writing(self) -> None:
-        """Nothing has to be done: the system keeps locks."""
+        """Do nothing: unlike a lease, a lock needs no renewal."""
 
     def _acquire_folder(self) -> bool:
-        """Take the lock in the index's folder, which is made if there is none."""
+        """Take the lock in the index's folder; make the folder if there is none."""
         home = self._place.home
         if home is not None and (problem := absence_of(Folder(home))) is not None:
-            raise problem  # it is not to be made by making the index
+            raise problem  # else making the index would make the project's folder, too
         standing = self.locate()
         folder = Path(self.uri)
         if standing is Standing.EMPTY:
@@ -181,7 +182,7 @@ class Opener:
         return True
 
     def release(self) -> None:
-        """Let another process become the writer; call it when nothing is written any more."""
+        """Let another process become the writer. Call it after the last write."""
         if self._claim is not None and self._is_open:
             try:
                 self._claim.close()
@@ -189,7 +190,7 @@ class Opener:
                 _log.warning("%s", self._remedies.message(error))
         self._is_open, self._claim = False, None
         if self._inner is not None:
-            self._inner.release(force=True)  # acquired again by each try to open the index
+            self._inner.release(force=True)  # the lock counts how often it was acquired
             self._inner = None
         self._outer.release(force=True)
 
@@ -199,15 +200,15 @@ class Opener:
         return any(is_held(path) for path in (Path(self._outer.lock_file), Path(self.uri) / LOCK))
 
     def is_readable(self) -> bool:
-        """Whether there is an index that we wrote, where `uri` says from then on."""
+        """Whether there is an index that we wrote; sets `uri` and `displaced`."""
         return self.locate() is Standing.OURS
 
     def locate(self) -> Standing:
-        """Find out where the index lies, or is to lie; sets `uri` and `displaced`.
+        """Find out where the index lies, or has to be made; sets `uri` and `displaced`.
 
         Raises:
             ForeignIndexError: If the configured place, outside of the project, is foreign.
-            StoreError: If it cannot be looked at.
+            StoreError: If the place cannot be read.
         """
         try:
             return self._locate(Path(self._configured))
@@ -242,14 +243,14 @@ class Opener:
         return standing
 
     def _tidy(self) -> None:
-        """Drop what earlier starts needed: an index in place of a foreign one, old records."""
+        """Remove what earlier starts left: old records, and a substitute that is not needed now."""
         self._records.forget_unused()
         if not self.displaced:
             shutil.rmtree(self.substitute, ignore_errors=True)
 
     @property
     def substitute(self) -> Path:
-        """Where the index lies if it cannot lie in the project."""
+        """The folder for the index if it cannot lie in the project."""
         return self._state_folder / PLACES / name_of(self._place.owner)
 
     def _unusable(self, error: OSError) -> StoreError:
@@ -259,10 +260,10 @@ class Opener:
         )
 
     async def open(self) -> Opened:
-        """Open the index, or make an empty one where there is none or only a damaged one.
+        """Open the index; make an empty one if there is none, or if it is damaged.
 
         Raises:
-            StoreError: If it belongs to another project, or its place is out of reach.
+            StoreError: If the index belongs to another project, or its place is out of reach.
         """
         claim = self._claimed()
         standing = await anyio.to_thread.run_sync(self._records.standing, claim.folder)
@@ -280,14 +281,14 @@ class Opener:
         return await self._open_sound(is_copy=is_copy)
 
     async def _open_sound(self, *, is_copy: bool = False) -> Opened:
-        """Open an index that is as it was left; what cannot be read twice is damaged."""
+        """Open an index whose files are unchanged; if that fails twice, the index is damaged."""
         try:
             try:
                 return await self._open_existing(is_copy=is_copy)
             except (StorageError, ForeignIndexError, DamagedIndexError):
                 raise
             except StoreError as error:
-                _log.warning("%s; once more", error)
+                _log.warning("%s; the index is opened once more", error)
                 await anyio.sleep(_SECONDS_BETWEEN_TRIES)
                 return await self._open_existing(is_copy=is_copy)
         except (StorageError, ForeignIndexError):
@@ -304,7 +305,7 @@ class Opener:
             return await self.start_over()
         await self._check_owner(index, is_copy=is_copy)
         records, holdings = await index.store.records(), await index.store.holdings()
-        if records:  # what is left of a fetch that failed is of no use any more
+        if records:  # the index is filled, so the rest of a failed fetch is useless
             fetched = Path(self.uri, FETCHED)
             await anyio.to_thread.run_sync(partial(shutil.rmtree, fetched, ignore_errors=True))
         last_revision = await index.store.last_revision()
@@ -342,7 +343,11 @@ class Opener:
         return Path(self._outer.lock_file).parent
 
     async def _check_owner(self, index: Index, *, is_copy: bool) -> None:
-        """Two owners must not write into one index; but a project may be moved or copied."""
+        """Refuse an index of another project, unless it was moved or copied with this one.
+
+        Raises:
+            ForeignIndexError: If the index belongs to another project.
+        """
         owner, home = index.manifest.owner, self._place.home
         if owner == self._place.owner:
             return
@@ -359,5 +364,5 @@ def _invalid() -> OSError:
 
 
 def may_exist(owner: str) -> bool:
-    """Whether there may be somebody who needs an index; of a project that is gone there is not."""
+    """Whether the owner of an index may still need it; not if its project's folder is gone."""
     return not Path(owner).is_absolute() or os.path.isdir(owner)

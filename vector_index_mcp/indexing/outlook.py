@@ -1,4 +1,4 @@
-"""What is seen of the folders: their rules, what the last looks found, and looking again."""
+"""Looks at the folders of an index: reads their rules, and finds which files changed."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -15,35 +15,35 @@ from vector_index_mcp.files.scan import Changes, Known, Tree, look, walk
 
 
 class Watches(Protocol):
-    """What reports changes of the folders as they happen."""
+    """The watches that report changes in the folders as events."""
 
     async def settle(self, everywhere: bool) -> list[str]:
-        """Make the watches match the folders there are, so that what changes later is an event.
+        """Watch the folders that exist and are not ignored, so that later changes cause events.
 
         Args:
-            everywhere: Whether other folders may have become ignored than before, or events were
-                lost; otherwise only where events reported folders.
+            everywhere: Whether to check all folders, because rules changed or events were lost;
+                otherwise only those that events reported.
 
         Returns:
-            The keys at which other folders are than at the last time.
+            The keys of folders that were replaced by other ones since the last time.
         """
 
 
 @dataclass(slots=True, eq=False)
 class View:
-    """What was found when one folder was looked at last."""
+    """What the last look found in one folder of the index."""
 
     folder: Folder
     ignore: Ignore
-    """Its rules as they were then."""
+    """The folder's rules at that time."""
     problem: ProjectError | None = None
-    """Why it is out of reach; the index keeps what it holds of it."""
+    """Why the folder is out of reach; the index keeps its files meanwhile."""
     unreadable: list[str] = field(default_factory=list)
-    """Folders in it of which nothing is known."""
+    """Keys of folders in it that cannot be read."""
     left_out: int = 0
-    """Files in it for which there is no room; exact after a walk."""
+    """How many files are over the limit of files; exact after a walk."""
     linked: set[str] = field(default_factory=set)
-    """Files with other names."""
+    """Files that have further names (hard links)."""
 
 
 class Outlook:
@@ -55,19 +55,19 @@ class Outlook:
         """Read the rules of all folders.
 
         Args:
-            folders: Those of the index; it follows when some come or go.
+            folders: The folders of the index; some may be added or removed later.
             make_ignore: Reads the rules of a folder as they are on disk now.
-            watches: What reports changes of the folders.
+            watches: Reports changes in the folders.
         """
         self._folders = folders
         self._make_ignore = make_ignore
         self._watches = watches
         self._views: dict[str, View] = {}
-        self._others: list[str] = []  # where other folders are than at the last look
+        self._others: list[str] = []  # keys of folders that were replaced since the last look
         self._views = self._followed()
 
     async def _follow(self) -> None:
-        """Have a view of each folder, and of no other."""
+        """Add views of new folders, and drop those of removed ones."""
         if [view.folder for view in self.views] != list(self._folders):
             self._views = await anyio.to_thread.run_sync(self._followed)  # may start git
 
@@ -97,17 +97,17 @@ class Outlook:
 
     @property
     def sources(self) -> list[Path]:
-        """The files outside of what is walked that rules come from, there or not."""
+        """The files with rules that lie outside of the walked folders; some may not exist."""
         return [path for view in self.views for path in view.ignore.sources()]
 
     @property
     def repositories(self) -> frozenset[tuple[str, str]]:
-        """The repositories inside of folders that were met: the folder's name and the path."""
+        """The git repositories found inside of folders: (name of the folder, path in it)."""
         return frozenset((v.folder.name, at) for v in self.views for at in v.ignore.repositories)
 
     @property
     def readings(self) -> dict[str, str]:
-        """By the name of each folder that has one, the version of how it is read."""
+        """The version of how each named folder is read, by the folder's name."""
         return {f.name: f.reading.version for f in self._folders if f.name}
 
     @property
@@ -117,20 +117,20 @@ class Outlook:
 
     @property
     def unreadable(self) -> list[str]:
-        """Folders inside of ours of which nothing is known."""
+        """Keys of folders inside of the index's that cannot be read."""
         return [key for view in self.views for key in view.unreadable]
 
     @property
     def left_out(self) -> int:
-        """Files for which there is no room."""
+        """How many files are over the limit of files."""
         return sum(view.left_out for view in self.views)
 
     # -- looking ---------------------------------------------------------------------------
 
     async def look(self, touched: list[str], known: Known) -> Changes:
-        """What has to be done about the dirty keys `touched`; see `files.scan.look`.
+        """Find what has to be done about the dirty keys `touched`; see `files.scan.look`.
 
-        A folder that is out of reach is left as it was, and noted.
+        Of a folder that is out of reach, only the problem is noted.
 
         Raises:
             ProjectError: If all folders are out of reach.
@@ -142,7 +142,8 @@ class Outlook:
             keys = [key for key in touched if holds(key)]
             if not keys:
                 continue
-            # A file that is named is read: a write through a memory map leaves its stamp.
+            # The last argument: read touched files even if their stamp is the same, since a write
+            # through a memory map does not change it.
             others_here = [key for key in others if holds(key)]
             looking = partial(
                 look, view.folder, view.ignore, keys, known, view.linked, others_here, keys
@@ -158,11 +159,11 @@ class Outlook:
             found.gone += changes.gone
         self._raise_if_all_are_absent()
         found.gone += self._of_no_folder(touched, known)
-        await self._settle(False)  # watch the rules of repositories that were met
+        await self._settle(False)  # watch the rules of repositories that the look found
         return found
 
     async def walk(self, *, may_have_missed: bool) -> Tree:
-        """All files that are there, by key; `unreadable` also names folders out of reach.
+        """Find all files, by key; `unreadable` also names folders out of reach.
 
         Args:
             may_have_missed: Whether events were lost, so that all watches are set anew.
@@ -195,23 +196,23 @@ class Outlook:
             raise ProjectError(str(problems[0]))
 
     def _of_no_folder(self, touched: Iterable[str], known: Known) -> list[str]:
-        """What the index still holds of folders that it has no more."""
+        """Files that the index still holds of folders that were removed from it."""
         lost = [key for key in touched if self._folders.of(key) is None]
         return [each for key in lost for each in known.below(key)]
 
     async def _before_look(self, touched: list[str]) -> tuple[list[str], list[str]]:
-        """Where to look because something happened at `touched`, once the watches are set.
+        """Set the watches, and find out where to look because something happened at `touched`.
 
         Returns:
-            The keys, and those of them at which other folders are than before. Files in these may
-            be others, too, although their stamps are the same.
+            The keys to look at, and those of them whose folder was replaced. Files in a replaced
+            folder may have changed although their stamps are the same.
         """
         await self._follow()
         keys = [key for key in touched if key not in {RULES, ""}]
         if "" in touched:
             keys += [view.folder.top for view in self.views]
         concerned = [v for v in self.views if RULES in touched or any(map(v.folder.holds, keys))]
-        # What is tracked or not ignored now may lie in folders that were not watched.
+        # Files that are no longer ignored may lie in folders that were not watched.
         outdated = await self._renewed(concerned, in_repositories=RULES in touched)
         keys += [view.folder.top for view in outdated]
         tops = {view.folder.top for view in self.views}
@@ -220,7 +221,7 @@ class Outlook:
         return [*keys, *others], others
 
     def is_outdated(self) -> bool:
-        """Whether rules from outside of the folders are others now. Blocks; changes nothing."""
+        """Whether rules from outside of the folders have changed. Blocks; changes nothing."""
         return any(
             view.ignore.is_outdated_by(self._make_ignore(view.folder), in_repositories=True)
             for view in self.views
@@ -230,7 +231,7 @@ class Outlook:
         self._others += await self._watches.settle(everywhere)
 
     async def _renewed(self, views: Iterable[View], *, in_repositories: bool) -> list[View]:
-        """Read rules again; returns the folders where those from outside of it are others now."""
+        """Read rules again; returns the views whose rules from outside of the folder changed."""
 
         def renew() -> list[View]:  # may start git
             outdated = []

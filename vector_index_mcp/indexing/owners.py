@@ -1,8 +1,9 @@
-"""Whose an index is that does not lie on this machine: a name, since others know no path of ours.
+"""The owner's name of an index that does not lie on this machine.
 
-Each project has a random name, kept in the user's state folder with its path. So another checkout,
-on this machine or another one, is somebody else. A project that was moved keeps its name: nothing
-is left where it was. Machines that are meant to keep one index are given one name by their users.
+A path would not do, since it means nothing on other machines. So each project gets a random name,
+which the user's state folder keeps with its path. Another checkout, on this machine or another one,
+is another owner. A project that was moved keeps its name: nothing is left at its old path. If
+several machines are meant to keep one index, their users configure the same name for all.
 """
 
 import contextlib
@@ -31,10 +32,10 @@ class Owners:
         self._installation = state_folder / _INSTALLATION
 
     def name_of(self, project: str) -> str:
-        """The name of a project, which has one from now on.
+        """The name of a project; a new one is made and stored if it has none.
 
         Raises:
-            StorageError: If it cannot be kept.
+            StorageError: If the name cannot be stored or read.
         """
         text = _made_once(
             self._folder / f"{name_of(project)}.json",
@@ -46,7 +47,7 @@ class Owners:
         return known[1]
 
     def is_moved(self, owner: str) -> bool:
-        """Whether a project of that name has been here, and is no longer where it was."""
+        """Whether a project with this name was on this machine, and its folder is gone now."""
         return any(name == owner and not os.path.isdir(path) for path, name in self._all())
 
     def _all(self) -> Iterator[tuple[str, str]]:
@@ -57,12 +58,13 @@ class Owners:
 
     @property
     def place(self) -> str:
-        """Shared by processes that can hold a lock in the state folder against each other.
+        """A value that is the same for all processes whose locks exclude each other.
 
-        Another machine may have a copy of that folder, and so may this one after its next start.
+        The state folder alone does not suffice: another machine may have a copy of it. So the
+        value also depends on the host's name and on this boot of the system.
 
         Raises:
-            StorageError: If it cannot be kept.
+            StorageError: If the state folder cannot be written or read.
         """
         installation = _made_once(self._installation, secrets.token_hex(16))
         boot = ""
@@ -73,13 +75,13 @@ class Owners:
 
 
 def _made_once(path: Path, text: str) -> str:
-    """What the file at `path` says, which says `text` if it was not there."""
+    """Read the file at `path`; if it does not exist, write `text` into it first."""
     part = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not path.exists():
             part.write_text(text, encoding="utf-8")
-            with contextlib.suppress(FileExistsError):  # by another process just now
+            with contextlib.suppress(FileExistsError):  # another process has just written it
                 os.link(part, path)
             part.unlink()
         return path.read_text(encoding="utf-8")[:_LONGEST]

@@ -1,13 +1,12 @@
-"""Whose an index is: we serve, overwrite and delete only what this user's program wrote here.
+"""Who owns an index: we serve, overwrite and delete only what this user's program wrote here.
 
-The folder of an index carries a mark, a file with a random number. A record in the user's state
-folder, outside of every project, says which file that mark is (its inode and ctime, which no
-clone, archive or copy can carry) and what every file of the index was like when its last writer
-ended. So a folder is
+The folder of an index contains a mark, a file with a random number. A record in the user's state
+folder, outside of every project, holds the mark's inode and ctime, which no clone, archive or copy
+can reproduce, and the state of every file of the index when its last writer ended. So a folder is
 
-- empty, where an index may be made;
-- ours, where the mark is the very file of the record;
-- a copy of ours, where the mark's number is known, but the file is another one: the project was
+- empty: an index may be made in it;
+- ours: its mark has the recorded inode and ctime;
+- a copy of ours: the mark's number is recorded, but the file is another one, since the project was
   copied, restored or synchronised;
 - foreign in all other cases, and then left alone.
 
@@ -36,16 +35,16 @@ LOCK = "index.lock"
 _NUMBER = re.compile(r"[0-9a-f]{32}")
 _LONGEST_MARK_BYTES = 100
 RECORDS = "indexes"
-_RECORD_KEPT_SECONDS = 180 * 24 * 3600  # of a folder that is gone: its disk may be unplugged
-# Hashing takes 0.7 s for a gigabyte, and a service has 4 s to end. What is not hashed costs a
-# later copy of the index its texts, not its vectors, which the embedding cache has as well.
+_RECORD_KEPT_SECONDS = 180 * 24 * 3600  # if the folder is gone, since its disk may be unplugged
+# Hashing takes 0.7 s for a gigabyte, and a service has 4 s to end. If files are not hashed, a later
+# copy of the index has to be built anew, but its vectors are still in the embedding cache.
 _MOST_HASHED_BYTES = 1_000_000_000
 
 _Place = tuple[int, int]  # (inode, ctime_ns) of a file
 
 
 class Standing(StrEnum):
-    """Whose the index in a folder is."""
+    """Who owns the index in a folder."""
 
     EMPTY = "empty"
     OURS = "ours"
@@ -55,28 +54,29 @@ class Standing(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What a record says of an index."""
+    """The record of an index."""
 
     number: str
+    """The number in the index's mark."""
     folder: Path | None
-    """Where it lay when it was last written; None if the record is damaged."""
+    """Where the index lay when it was last written; None if the record is damaged."""
     owner: str
-    """Whose it is; empty if that was not noted."""
+    """The owner of the index; empty if the record does not name it."""
     is_folder_made: bool
-    """Whether the folder was made for it, and was nobody's before."""
+    """Whether this program made the folder for the index."""
 
 
 class Records:
-    """What this user's state folder knows of indexes."""
+    """The records of indexes in this user's state folder."""
 
     def __init__(self, state_folder: Path) -> None:
         self._folder = state_folder / RECORDS
 
     def standing(self, folder: Path) -> Standing:
-        """Whose the index in `folder` is. Follows no link and changes nothing.
+        """Find out who owns the index in `folder`. Follows no link and changes nothing.
 
         Raises:
-            OSError: If it cannot be looked at.
+            OSError: If the folder cannot be read.
         """
         try:
             names = _names_in(folder) if _is_folder(folder) else None
@@ -92,7 +92,7 @@ class Records:
         return Standing.OURS if is_it else Standing.COPY
 
     def claim(self, folder: Path) -> "Claim":
-        """Our right to the index in `folder`, which is ours or a copy of ours.
+        """Claim the index in `folder`, which is ours or a copy of ours.
 
         Raises:
             ForeignIndexError: If it is neither.
@@ -107,10 +107,10 @@ class Records:
         return claim
 
     def _record_of(self, folder: Path) -> tuple[str, dict[str, Any]] | None:
-        """The number of the index in `folder`, and what is recorded of it; None if nothing is.
+        """The number and the record of the index in `folder`; None if there is no record.
 
-        Where the mark is damaged, the record of this very place counts. So a damaged mark or
-        record makes a copy of an index that is ours.
+        If the mark is damaged, the record with this folder's path is taken, without its mark. So an
+        index of ours whose mark or record is damaged counts as a copy of ours.
         """
         if _place_of(folder / MARK) is None:
             return None
@@ -124,7 +124,7 @@ class Records:
         return None
 
     def all(self) -> Iterator[Known]:
-        """Every index that there is a record of."""
+        """All indexes with a record."""
         for path in sorted(self._folder.glob("*.json")):
             if _NUMBER.fullmatch(path.stem) and (record := self._read(path.stem)) is not None:
                 folder = Path(str(record.get("folder") or ""))
@@ -133,13 +133,13 @@ class Records:
                 yield Known(path.stem, place, _owner_in(record), _is_made_in(record))
 
     def of(self, folder: Path) -> Known | None:
-        """What is recorded of the index in `folder`; None if it is not ours."""
+        """The record of the index in `folder`; None if it is not ours."""
         if (found := self._record_of(folder)) is None:
             return None
         return Known(found[0], folder, _owner_in(found[1]), _is_made_in(found[1]))
 
     def forget(self, number: str) -> None:
-        """Drop the record of an index that is no more."""
+        """Drop the record of an index that was removed."""
         with contextlib.suppress(FileNotFoundError):
             (self._folder / f"{number}.json").unlink()
 
@@ -147,12 +147,12 @@ class Records:
         """Make `folder` the place of an index of ours, empty until somebody fills it.
 
         Raises:
-            ForeignIndexError: If there is something that is not ours.
-            StorageError: If the folder, or our record of it, cannot be written.
+            ForeignIndexError: If the folder contains something that is not ours.
+            StorageError: If the folder or its record cannot be written.
         """
         if self.standing(folder) is Standing.FOREIGN:
             raise foreign(folder)
-        # It may be left from an index that was removed, or never finished.
+        # We may have made the folder before, for an index that was removed or never finished.
         before = (each.is_folder_made for each in self.all() if each.folder == folder)
         is_made = any(before) or not os.path.lexists(folder)
         prepare_folder(folder, own_names={MARK, LOCK})
@@ -172,7 +172,7 @@ class Records:
                         path.unlink()
 
     def _read(self, number: str) -> dict[str, Any] | None:
-        """The record of a number: empty if it is damaged, None if there is none."""
+        """The record with this number: empty if it is damaged, None if there is none."""
         try:
             record = json.loads((self._folder / f"{number}.json").read_text(encoding="utf-8"))
         except OSError:
@@ -182,23 +182,23 @@ class Records:
         return record if isinstance(record, dict) else {}
 
     def write(self, number: str, record: dict[str, Any]) -> None:
-        """Replace a record in one step, readable by the user alone.
+        """Replace a record atomically; only the user can read it.
 
         Raises:
-            StorageError: If that is not possible.
+            StorageError: If it cannot be written.
         """
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             _replace(self._folder / f"{number}.json", json.dumps(record))
         except OSError as error:
             raise StorageError(
-                f"the folder {self._folder} cannot be written ({error.strerror}), in which the "
-                "indexes of this user are noted; set XDG_STATE_HOME to a folder you may write"
+                f"the folder {self._folder}, which has the records of this user's indexes, cannot "
+                f"be written ({error.strerror}); set XDG_STATE_HOME to a folder you may write"
             ) from error
 
 
 class Claim:
-    """Our right to the index in one folder."""
+    """The right of this process to the index in one folder, and the record of that index."""
 
     def __init__(
         self,
@@ -212,7 +212,7 @@ class Claim:
     ) -> None:
         self.folder = folder
         self.is_folder_made = False
-        """Whether the folder was made for the index."""
+        """Whether this program made the folder for the index."""
         self._records = records
         self._number = number
         self._files = files
@@ -229,13 +229,13 @@ class Claim:
             return False
 
     def renew_mark(self) -> None:
-        """Put a new mark into the folder: it is from now on an index of its own.
+        """Put a new mark into the folder, so that it is no copy of another index any more.
 
         Raises:
-            StorageError: If it cannot be written.
+            StorageError: If the mark or the record cannot be written.
         """
         self._number, self._place = secrets.token_hex(16), None
-        self._note()  # first: a mark without a record would be nobody's
+        self._note()  # before the mark: a mark without a record would be foreign
         try:
             _replace(self.folder / MARK, f"{self._number}\n")
         except OSError as error:
@@ -249,8 +249,8 @@ class Claim:
     def is_intact(self, *, is_copy: bool = False) -> bool:
         """Whether every file of the index is as its last writer left it.
 
-        After a kill, files that are newer than our record are taken for the killed writer's, but
-        not in a copy: there, nobody knows who wrote them.
+        If that writer was killed, files that the record does not know are taken for its own. In a
+        copy they are not, since anybody may have written them.
         """
         may_be_newer = not (self._is_closed or is_copy)
         found: set[str] = set()
@@ -267,12 +267,12 @@ class Claim:
         return may_be_newer or found == self._files.keys()
 
     def open(self, owner: str) -> None:
-        """Note that the index is being written from now on, and whose it is."""
+        """Record that the index is being written from now on, and its owner."""
         self._is_closed, self._owner = False, owner
         self._note()
 
     def close(self) -> None:
-        """Note what every file is like now, because nobody writes any more."""
+        """Record the state of every file, because this process writes no more."""
         if not self.holds:
             return
         files: dict[str, Stamp] = {}
@@ -314,7 +314,7 @@ def _is_made_in(record: dict[str, Any]) -> bool:
 
 
 def foreign(folder: Path) -> ForeignIndexError:
-    """What to say about a folder with something foreign in it."""
+    """The error for a folder that contains something foreign."""
     return ForeignIndexError(
         f"the folder {folder} holds something that this program did not write for you on this "
         "machine, so nothing in it is read or changed",
@@ -323,7 +323,7 @@ def foreign(folder: Path) -> ForeignIndexError:
 
 
 def is_led_through_link(root: Path, folder: Path) -> bool:
-    """Whether a part of the way from `root` down to `folder` is a link."""
+    """Whether `folder`, or a folder between it and `root`, is a link."""
     between = folder.relative_to(root).parts
     return any(root.joinpath(*between[:n]).is_symlink() for n in range(1, len(between) + 1))
 
@@ -337,7 +337,7 @@ def _is_folder(path: Path) -> bool:
 
 
 def _place_of(path: Path) -> _Place | None:
-    """Which file the one at `path` is; None if there is none, or something else."""
+    """The inode and ctime of the file at `path`; None if there is no regular file."""
     try:
         status = path.lstat()
     except OSError:
@@ -375,7 +375,7 @@ def _names_in(folder: Path) -> list[str]:
 
 
 def _replace(path: Path, text: str) -> None:
-    """Write a file by a new one that takes its place; no link is followed."""
+    """Replace a file atomically by a new one. Follows no link."""
     part = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
     descriptor = os.open(part, flags, 0o600)

@@ -1,7 +1,7 @@
-"""The packs of vectors that a store has, and what of them is kept on this disk.
+"""The packs of vectors in a team's store, and the parts of them that are kept on this disk.
 
-Of each pack its hashes are read once and kept; of those that are read whole, all. Packs never
-change, so nothing that is kept is ever out of date.
+The hashes of each pack are read once and kept. A pack that is read as a whole is kept as a whole.
+Packs never change, so what is kept is never out of date.
 """
 
 import contextlib
@@ -27,12 +27,12 @@ from vector_index_mcp.objects.store import Objects, at_once
 
 _ROOT = "vectors-1"
 _NAME = re.compile(r"[0-9a-f]{32}\.pack")
-# Considered are the newest ones: 2,000,000 chunks, of which the hashes are 64 MB.
+# Only the newest packs are used: up to 2,000,000 chunks, whose hashes take 64 MB.
 _MOST_PACKS = 512
 _MOST_ROWS = 2_000_000
 _MOST_BYTES_KEPT = 512_000_000
 _HASH_CHARS = 16
-_LEFT_OVER_SECONDS = 3_600  # after that nobody is still writing a file
+_LEFT_OVER_SECONDS = 3_600  # an unfinished file that is older is left from a killed process
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,38 +42,39 @@ class Listed:
     name: str
     shape: Shape
     modified: float
-    """By the store's clock, in seconds since 1970."""
+    """When the pack was written, by the store's clock, in seconds since 1970."""
 
 
 class Packs:
     """The packs of one model in a store."""
 
     def __init__(self, store: Objects, model: ModelIdentity, base: Path) -> None:
-        """Ask nothing yet.
+        """Prepare; this sends no request.
 
         Args:
-            store: Where they are.
-            model: Whose vectors they hold.
-            base: Below it lies what is kept of them here.
+            store: The store of the packs.
+            model: The model whose vectors they hold.
+            base: The folder below which parts of packs are kept on this disk.
         """
         known = f"{store.uri}\0{model.digest}".encode("utf-8", "surrogateescape")
         self.model = model
         self.listed: dict[str, Listed] = {}
-        """By name, the newest first; those whose hashes are here."""
+        """The packs whose hashes are kept here, by name, the newest first."""
         self.requests = 0
         self.bytes_read = 0
         self.bytes_written = 0
         self._store = store
         self._folder = base / hashlib.sha256(known).hexdigest()[:_HASH_CHARS]
         self._prefix = f"{_ROOT}/{model.digest}/"
-        self._refused: set[str] = set()  # that are no packs of the model
-        self._spent: dict[str, int] = {}  # for parts of a pack, as `packs.cost_of` counts
+        self._refused: set[str] = set()  # names of objects that are no valid packs of the model
+        # What reading parts of each pack has cost, see `packs.cost_of`.
+        self._spent: dict[str, int] = {}
 
     async def look(self) -> bool:
-        """Find out which packs there are, and read the hashes of new ones.
+        """List the packs, and read the hashes of new ones.
 
         Returns:
-            Whether there are any that were not known.
+            Whether there are new packs.
 
         Raises:
             StorageError: If the store refuses or is silent.
@@ -100,7 +101,7 @@ class Packs:
         return is_new
 
     async def _learn(self, listed: Listed, found: dict[str, Listed]) -> None:
-        """Have the hashes of a pack here; one that is none of the model's is left out."""
+        """Read and keep the hashes of a pack; remove it from `found` if it is no valid pack."""
         if await anyio.to_thread.run_sync(self._kept, listed) is None:
             self.requests += 1
             data = await self._store.part(self._prefix + listed.name, 0, listed.shape.keys_end)
@@ -121,12 +122,12 @@ class Packs:
         return await anyio.to_thread.run_sync(find)
 
     async def heads_of(self, listed: Listed) -> npt.NDArray[np.uint64]:
-        """The first 64 bits of each hash of a pack; none if they are not kept here any more."""
+        """The first 64 bits of each hash of a pack; empty if they are not kept here any more."""
         kept = await anyio.to_thread.run_sync(self._kept, listed)
         return np.array([], "<u8") if kept is None else packs.heads_in(kept, listed.shape)
 
     async def all_of(self, listed: Listed) -> dict[str, Vector]:
-        """All vectors of a pack that make sense, by hash.
+        """All valid vectors of a pack, by hash.
 
         Raises:
             StorageError: If the store refuses or is silent.
@@ -138,11 +139,11 @@ class Packs:
         return await self.vectors(listed, {key: row for row, key in enumerate(hashes)})
 
     async def vectors(self, listed: Listed, rows: Mapping[str, int]) -> dict[str, Vector]:
-        """The vectors in some rows of a pack, by hash: those that make sense.
+        """The valid vectors in some rows of a pack, by hash.
 
         Args:
             listed: The pack.
-            rows: By hash, in order, as `rows_of` returns them.
+            rows: The row of each hash, in order, as `rows_of` returns them.
 
         Raises:
             StorageError: If the store refuses or is silent.
@@ -154,7 +155,7 @@ class Packs:
         return await anyio.to_thread.run_sync(packs.vectors_in, pieces, rows, listed.shape)
 
     async def vectors_here(self, listed: Listed, rows: Mapping[str, int]) -> dict[str, Vector]:
-        """As `vectors`, of a pack that lies here whole; none of another one. Asks nobody."""
+        """Like `vectors`, but only from a pack that is kept here as a whole. Sends no request."""
         pieces = await anyio.to_thread.run_sync(self._pieces_here, listed, rows) if rows else None
         return packs.vectors_in(pieces or (), rows, listed.shape)
 
@@ -188,13 +189,13 @@ class Packs:
         self.bytes_read += len(data)
         kept = await anyio.to_thread.run_sync(self._kept, listed)
         if len(data) != listed.shape.size or kept is None or not data.startswith(kept):
-            return []  # somebody has written over it
+            return []  # somebody has overwritten the pack
         await anyio.to_thread.run_sync(self._keep, listed, data)
         places = ((span, *span.place(listed.shape)) for span in spans)
         return [(span, data[start : start + length]) for span, start, length in places]
 
     async def add(self, vectors: Mapping[str, Vector]) -> None:
-        """Write one pack, of at most `packs.most_rows`.
+        """Write one pack with at most `packs.most_rows` vectors.
 
         Raises:
             StorageError: If the store refuses or is silent.
@@ -215,7 +216,7 @@ class Packs:
     # -- on this disk ----------------------------------------------------------------------
 
     def _kept(self, listed: Listed) -> bytes | None:
-        """Head and hashes of a pack, if they are here and right."""
+        """The head and hashes of a pack; None if they are not kept here or invalid."""
         try:
             with (self._folder / listed.name).open("rb") as file:
                 data = file.read(listed.shape.keys_end)
@@ -226,7 +227,7 @@ class Packs:
     def _pieces_here(
         self, listed: Listed, rows: Mapping[str, int]
     ) -> list[tuple[Span, bytes]] | None:
-        """What the file here has of a pack; None if it has the hashes only."""
+        """The rows of a pack from this disk; None if only its hashes are kept."""
         path = self._folder / listed.name
         try:
             with path.open("rb") as file:
@@ -237,13 +238,13 @@ class Packs:
                     start, length = span.place(listed.shape)
                     file.seek(start)
                     pieces.append((span, file.read(length)))
-            os.utime(path)  # the one used last is removed last
+            os.utime(path)  # `_tidy` removes the file that was used longest ago first
         except OSError:
             return None
         return pieces
 
     def _keep(self, listed: Listed, data: bytes) -> None:
-        """Keep a pack, or its hashes; if that fails, it is asked for again another time."""
+        """Write a pack, or its hashes, to this disk; on failure it will be requested again."""
         path = self._folder / listed.name
         unfinished = path.with_name(f"{listed.name}.{secrets.token_hex(8)}")
         with contextlib.suppress(OSError):
@@ -256,7 +257,11 @@ class Packs:
                 unfinished.unlink(missing_ok=True)
 
     def _tidy(self, names: set[str]) -> set[str]:
-        """Remove what the store does not have any more, and what is too much; what is left."""
+        """Remove files of packs that the store no longer lists, and old ones over the size limit.
+
+        Returns:
+            The names of the files that remain.
+        """
         left: set[str] = set()
         with contextlib.suppress(OSError):
             files = [(path, path.stat()) for path in self._folder.iterdir()]

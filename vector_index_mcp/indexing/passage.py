@@ -1,4 +1,4 @@
-"""Many files on their way into one generation of the index, batch by batch.
+"""Brings many files into one generation of the index, batch by batch.
 
 The next batch is prepared while one is committed, so that neither waits for the other.
 """
@@ -20,18 +20,18 @@ from vector_index_mcp.indexing.run import Outcome
 
 @dataclass(slots=True)
 class Passage:
-    """Takes changes from somewhere and commits them to `store`, one batch a step."""
+    """Takes changes from `take` and commits them to `store`, one batch in each step."""
 
     pipeline: Pipeline
     store: Store
     ledger: Ledger
-    """Of the store's files."""
+    """What is known of the store's files."""
     take: Callable[[], Changes]
-    """Gives the next batch's worth; empty when there is nothing more."""
+    """Returns the changes for the next batch; empty when there are no more."""
     _batches: deque[Batch] = field(default_factory=deque)
     _in_preparation: int = 0
     _left: list[str] = field(default_factory=list)
-    """Taken, and to be prepared before anything else is."""
+    """Files that a batch had no time for; the next batch begins with them."""
 
     def __len__(self) -> int:
         """How many files have been taken and are not committed yet."""
@@ -39,16 +39,17 @@ class Passage:
         return self._in_preparation + len(self._left) + prepared
 
     async def step(self, live: Live) -> tuple[Collection[str], Outcome]:
-        """Commit a batch: which files it had, and what became of them.
-
-        A batch whose commit fails is the next step's again.
+        """Commit a batch, and prepare the next one meanwhile.
 
         Args:
-            live: The index that the store is, or will be, the current one of.
+            live: The index whose current store this is, or will be.
+
+        Returns:
+            The files of the batch, and the outcome.
 
         Raises:
-            ProjectError: If the project's folder was gone when the files were read.
-            StoreError: If the commit fails.
+            ProjectError: If all folders were out of reach when the files were read.
+            StoreError: If the commit fails. The next step tries the same batch again.
         """
         if not self._batches:
             await self._prepare()
@@ -62,9 +63,9 @@ class Passage:
                 tasks.start_soon(self._prepare)
             try:
                 async with live.writing():
-                    model = live.index.manifest.model  # while we waited, it may have changed
+                    model = live.index.manifest.model  # read now: it may have changed meanwhile
                     outcome = await self.pipeline.commit(self.store, self.ledger, model, batch)
-            # Out of a task group it would come wrapped.
+            # Raised below: the task group would wrap it in an exception group.
             except (ProjectError, StoreError) as error:
                 failure = error
         if failure is not None:
@@ -74,18 +75,18 @@ class Passage:
 
     @property
     def files(self) -> list[str]:
-        """Those that have been taken and are not committed yet."""
+        """The files that have been taken and are not committed yet."""
         return [*self._left, *(key for batch in self._batches for key in batch.known)]
 
     def settle(self, changes: Changes) -> None:
-        """Do not commit what was prepared of files that have been looked at since."""
+        """Drop what was prepared of the files in `changes`: they were looked at again since."""
         keys = {*changes.dirty, *changes.gone}
         batches = (batch.without(keys) for batch in self._batches)
         self._batches = deque(batch for batch in batches if batch.known)
         self._left = [key for key in self._left if key not in keys]
 
     def give_back(self) -> Changes:
-        """What was taken and is not committed; this passage ends."""
+        """End this passage; returns what was taken from `take` and is not committed."""
         batches, self._batches = self._batches, deque()
         left, self._left = self._left, []
         return Changes(
@@ -103,6 +104,6 @@ class Passage:
             batch = await self.pipeline.prepare(self.store, self.ledger, changes)
             self._left = list(batch.left)
             self._in_preparation = 0
-            if batch.known or batch.problem is not None:  # else their folder has just gone
+            if batch.known or batch.problem is not None:  # else the files' folder has just gone
                 self._batches.append(batch)
                 return

@@ -1,7 +1,7 @@
-"""One batch: dirty files to committed text. `vectors` gives the committed chunks their vectors.
+"""Turns a batch of dirty files into committed text. `vectors` embeds the committed chunks later.
 
-What is wrong with one file is data, kept in its record; what is wrong with the store is an error
-that leaves the whole batch to be done again.
+A fault of one file is no error: the file's record says what is wrong. A fault of the store is an
+error, after which the whole batch has to be done again.
 """
 
 import logging
@@ -36,22 +36,23 @@ from vector_index_mcp.indexing.team_vectors import TeamVectors
 _log = logging.getLogger(__name__)
 
 _LAST_CHANGES = 10
-_MOST_SECONDS_OF_A_BATCH = 2.0  # saves wait for it; it takes a quarter of a second
+# Usually a batch takes a quarter of a second. The limit keeps files saved meanwhile from waiting.
+_MOST_SECONDS_OF_A_BATCH = 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Files on their way into the index, prepared but not committed."""
+    """Files that are prepared for the index but not committed."""
 
     known: dict[str, FileRecord | None]
-    """By file, what the index knew when it was taken up."""
+    """What the ledger knew of each file when its preparation began."""
     prepared: list[Prepared]
     gone: list[str]
     """Files to forget."""
     problem: ProjectError | None = None
-    """Why nothing was learnt of the files; they are not committed then."""
+    """Why no file could be read; `commit` raises it."""
     left: tuple[str, ...] = ()
-    """Files that were to be read and have not been, for want of time."""
+    """Files that were not read because the batch's time was up."""
 
     @property
     def dirty(self) -> list[str]:
@@ -59,7 +60,7 @@ class Batch:
         return [each.key for each in self.prepared]
 
     def without(self, keys: Collection[str]) -> "Batch":
-        """What is left of it when nothing is to be done about `keys`."""
+        """This batch without the files `keys`."""
         return Batch(
             {key: known for key, known in self.known.items() if key not in keys},
             [each for each in self.prepared if each.key not in keys],
@@ -71,7 +72,7 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What a commit made of one file."""
+    """How a commit changed what the index holds of one file."""
 
     key: str
     what: str
@@ -80,7 +81,7 @@ class Change:
 
 
 class Pipeline:
-    """The stages between a dirty path and a chunk that is found by its words."""
+    """The stages from a dirty key to a chunk that a search finds by its words."""
 
     def __init__(
         self,
@@ -93,11 +94,11 @@ class Pipeline:
         """Prepare; the two stages are `prepare` and `commit`.
 
         Args:
-            folders: Where the files lie.
+            folders: The folders of the index.
             crew: Reads and cuts files.
             cache: Vectors of texts that were embedded before; a commit stores them with the text.
             activity: Notes what is being done.
-            team: Is told at once which vectors the cache does not have.
+            team: Gives the vectors that the cache lacks, as far as the team has them at hand.
         """
         self.crew = crew
         self._folders = folders
@@ -105,9 +106,9 @@ class Pipeline:
         self._activity = activity
         self._team = team
         self.revision = 0
-        """Of the last commit; to be set from the store before the first."""
+        """The revision of the last commit. Set it from the store before the first commit."""
         self.last_changes: deque[Change] = deque(maxlen=_LAST_CHANGES)
-        """The newest last."""
+        """The last changes, the newest last."""
 
     async def prepare(
         self, store: Store, ledger: Ledger, changes: Changes, *, promptly: bool = False
@@ -117,9 +118,10 @@ class Pipeline:
         Args:
             store: Where their rows are.
             ledger: What is known of that store's files.
-            changes: What has to be done.
-            promptly: Whether they have just been saved: one that takes long is left to `crew`
-                then. Otherwise a part of them may be left to be done again, see `Batch.left`.
+            changes: The files to read and the files to forget.
+            promptly: Whether the files have just been saved. Then the crew goes on with a file
+                that takes long and queues it again when it is done. Otherwise files for which time
+                is short are left out of the batch, see `Batch.left`.
         """
         known = {key: ledger.get(key) for key in (*changes.dirty, *changes.gone)}
         places = ((key, self._folders.of(key)) for key in changes.dirty)
@@ -142,7 +144,7 @@ class Pipeline:
         return batch.without({key for key in answered if self._folders.of(key) in absent})
 
     def _absent(self, prepared: Sequence[Prepared]) -> tuple[list[Folder], ProjectError | None]:
-        """The folders that are out of reach; if these are all there are, the problem instead."""
+        """The folders that are out of reach; if all are, no folders but the first one's problem."""
         lost = (self._folders.of(each.key) for each in prepared if _is_lost(each))
         suspects = [folder for folder in dict.fromkeys(lost) if folder is not None]
         problems = {folder: absence_of(folder) for folder in suspects}
@@ -154,19 +156,19 @@ class Pipeline:
     async def commit(
         self, store: Store, ledger: Ledger, model: ModelIdentity | None, batch: Batch
     ) -> Outcome:
-        """Make the index hold what was prepared.
+        """Write a prepared batch to the index.
 
         Files that were committed again since `batch` was prepared are left as they are now.
 
         Args:
             store: Where the rows are.
-            ledger: What is known of that store's files; brought up to date as well.
-            model: Whose vectors the store holds; None if none yet.
+            ledger: What is known of that store's files; it is brought up to date as well.
+            model: The model of the store's vectors; None if there are no vectors yet.
             batch: As `prepare` returned it, with the same ledger.
 
         Raises:
-            ProjectError: If the project's folder was gone when the files were read.
-            StoreError: If a commit fails. The ledger then knows nothing that was not committed.
+            ProjectError: If all folders were out of reach when the files were read.
+            StoreError: If a commit fails. The ledger never holds what was not committed.
         """
         if batch.problem is not None:
             raise batch.problem
@@ -184,16 +186,16 @@ class Pipeline:
         return _outcome(prepared, len(gone))
 
     async def rekey(self, store: Store, ledger: Ledger, keys: Mapping[str, str]) -> None:
-        """Give files other keys, with the chunks and vectors they have; nothing is read again.
+        """Give files other keys; they keep their chunks and vectors, and nothing is read again.
 
         Args:
             store: Where the rows are.
-            ledger: What is known of that store's files; brought up to date as well.
+            ledger: What is known of that store's files; it is brought up to date as well.
             keys: The new key of each file by its old one.
 
         Raises:
             StoreError: If a commit fails. Files may then have rows under both keys, as after a
-                kill; those under the old one belong to no folder and are forgotten.
+                kill. Rows under an old key belong to no folder, so a later look forgets them.
         """
         rows = await store.rows(_storable(keys))
         known = {key: ledger.get(key) for key in keys}
@@ -207,15 +209,15 @@ class Pipeline:
     async def carry_over(
         self, source: Store, known: Ledger, target: Store, ledger: Ledger, keys: Sequence[str]
     ) -> None:
-        """Copy what one store holds of files that are out of reach into another.
+        """Copy the rows of files that are out of reach from one store into another.
 
-        As soon as they can be read they are, since they were not compared with the disk.
+        The copied records have an unknown stamp, so the files are read as soon as they can be.
 
         Args:
-            source: Where the rows are.
-            known: What is known of its files.
-            target: Where they are to be, too.
-            ledger: What is known of the target's files; brought up to date as well.
+            source: The store to copy from.
+            known: What is known of the source's files.
+            target: The store to copy to.
+            ledger: What is known of the target's files; it is brought up to date as well.
             keys: The files.
 
         Raises:
@@ -267,7 +269,7 @@ class Pipeline:
         records = [record for record in found if ledger.get(record.key) != record]
         hashes = {d.key: [entry.chunk_hash for entry in d.entries] for d in documents}
         vectors: dict[str, Vector] = {}
-        # They differ after a change of the model that failed or was killed halfway.
+        # The dimensions differ after a change of the model that failed or was killed halfway.
         if model is not None and model.dimension == store.dimension:
             wanted = [h for of_document in hashes.values() for h in of_document]
             vectors = await anyio.to_thread.run_sync(self._cache.get, model, wanted)
@@ -286,7 +288,7 @@ class Pipeline:
 
 
 def _texts_lacking(documents: Iterable[Document], vectors: Mapping[str, Vector]) -> dict[str, str]:
-    """What is embedded of the chunks that have no vector, by hash."""
+    """The texts to embed of the chunks that have no vector, by hash."""
     return {
         entry.chunk_hash: embedded_text(document.key, entry.chunk.scope, entry.chunk.text)
         for document in documents
@@ -298,14 +300,17 @@ def _texts_lacking(documents: Iterable[Document], vectors: Mapping[str, Vector])
 async def _claims(
     store: Store, known: Mapping[str, FileRecord | None]
 ) -> Mapping[str, Sequence[Claim]]:
-    """What rows say that another machine has made, of the files where nobody has looked yet."""
+    """The rows that another machine has made, of files that nobody has compared with the disk."""
     claimed = [key for key, record in known.items() if record and record.stamp == CLAIMED]
     if not claimed:
         return {}
     try:
         return await store.contents.claims(claimed)
-    except StoreError as error:  # then they are made here
-        _log.warning("what the shared index says cannot be compared: %s", error)
+    except StoreError as error:  # then the rows are made here
+        _log.warning(
+            "the shared index cannot be compared with the files, which are read here instead: %s",
+            error,
+        )
         return {}
 
 
@@ -319,12 +324,12 @@ def _files(keys: Sequence[str]) -> str:
 
 
 def _is_unchanged(file: Prepared) -> bool:
-    """Whether it was touched, but has the bytes it had."""
+    """Whether the file was touched, but its content is the same as before."""
     return file.document is None and file.record is not None and file.record.state == INDEXED
 
 
 def _is_lost(file: Prepared) -> bool:
-    """Whether nothing could be read of it, as where the whole project is out of reach."""
+    """Whether the file could not be read, as happens when its whole folder is out of reach."""
     return file.record is None or file.record.state == FAILED
 
 

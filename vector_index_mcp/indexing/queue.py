@@ -1,6 +1,7 @@
-"""The keys at which something has just happened: by events, or by hits that a search found stale.
+"""The queue of dirty keys, which come from events and from hits that a search found stale.
 
-A key waits until it is quiet. What a scan finds is in a `worklist`, which these keys overtake.
+A key waits until it has been quiet for a while. Files that scans find wait in a `worklist` instead;
+the keys here are taken before those.
 """
 
 import asyncio
@@ -13,13 +14,14 @@ import anyio
 
 from vector_index_mcp.files.debounce import Debouncer
 
-# A file that is written into and stays open, like a log, does not hold up those that are saved, and
-# is looked at seldom: after a second of quiet or 30 s, with the usual 0.2 s and 2 s for others.
+# Factors for files that are written and stay open, like logs. They wait in a debouncer of their
+# own, so that they do not delay saved files, and for longer: by default for 1 s of quiet, at most
+# 30 s, where saved files wait for 0.2 s, at most 2 s.
 _UNFINISHED_QUIETS, _UNFINISHED_LONGESTS = 5, 15
 
 
 class DirtyQueue:
-    """The queue of one event loop. Only what ends in `from_thread` may be called elsewhere."""
+    """The queue of one event loop. Other threads may call only the methods `…_from_thread`."""
 
     def __init__(self, quiet: float, longest: float) -> None:
         self._debouncer = Debouncer(quiet, longest)
@@ -35,22 +37,22 @@ class DirtyQueue:
         self._wake.set()
 
     def touch_unfinished(self, paths: Iterable[str]) -> None:
-        """Note that somebody is writing into the files at `paths`, and has not closed them."""
+        """Note that the files at `paths` were written, and are still open."""
         new = (path for path in paths if path not in self._debouncer)
         self._unfinished.touch(new, time.monotonic())
         self._wake.set()
 
     def touch_unless_queued(self, paths: Iterable[str]) -> None:
-        """Like `touch`, but paths that wait already wait no longer for it."""
+        """Like `touch`, but does not make paths wait longer that wait already."""
         if new := [path for path in paths if path not in self._debouncer]:
             self.touch(new)
 
     def touch_from_thread(self, paths: list[str]) -> None:
-        """Like `touch`, from any thread; too late is no error."""
+        """Like `touch`, from any thread. Does nothing if the event loop has ended."""
         self._soon(self.touch, paths)
 
     def touch_unfinished_from_thread(self, paths: list[str]) -> None:
-        """Like `touch_unfinished`, from any thread."""
+        """Like `touch_unfinished`, from any thread. Does nothing if the event loop has ended."""
         self._soon(self.touch_unfinished, paths)
 
     def _soon(self, touch: Callable[[Iterable[str]], None], paths: list[str]) -> None:
@@ -59,11 +61,11 @@ class DirtyQueue:
 
     @property
     def touched(self) -> list[str]:
-        """The paths that events named and that have not been taken yet."""
+        """The paths that have been touched and not taken yet."""
         return [*self._debouncer, *self._unfinished]
 
     def wake(self) -> None:
-        """Make `wait` return, because there is other work."""
+        """Make `wait` return, because there is other work than touched paths."""
         self._wake.set()
 
     async def wait(self) -> None:
@@ -76,13 +78,13 @@ class DirtyQueue:
         self._wake = anyio.Event()
 
     def take_touched(self) -> list[str]:
-        """The paths events named, once they are quiet."""
+        """Take the touched paths that are quiet by now, or have waited long enough."""
         now = time.monotonic()
         return [*self._debouncer.take(now), *self._unfinished.take(now)]
 
     @property
     def has_touched(self) -> bool:
-        """Whether paths wait that events named, quiet or not."""
+        """Whether touched paths wait, quiet or not; files that stay open do not count."""
         return len(self._debouncer) > 0
 
     def __len__(self) -> int:

@@ -1,7 +1,7 @@
-"""An index that another process writes.
+"""Reads an index that another process writes.
 
-One on this machine is opened for each question. One elsewhere is opened once, and looked at for
-news: to open it costs a dozen round trips, and what is known of its files is read whole.
+A local index is opened anew for each question. An index elsewhere is opened once and then checked
+for new versions, since opening costs a dozen round trips, and all its records have to be read.
 """
 
 from collections.abc import AsyncIterator
@@ -18,7 +18,7 @@ from vector_index_mcp.indexing.ledger import Ledger
 
 
 class Place(Protocol):
-    """Where an index lies; an opener is one."""
+    """The part of an opener that a reader needs."""
 
     uri: str
 
@@ -27,7 +27,7 @@ class Place(Protocol):
 
 
 class Reader:
-    """The index at one place, for who only reads it."""
+    """The index at one place, as a process sees it that only reads it."""
 
     def __init__(self, uri: str, server: Server) -> None:
         self._uri, self._server = uri, server
@@ -38,7 +38,7 @@ class Reader:
 
     @asynccontextmanager
     async def reading(self, place: Place) -> AsyncIterator[tuple[Index, Ledger] | None]:
-        """The index at a place and what is known of its files; None if there is none.
+        """The index at a place and its ledger; None if there is no index.
 
         Raises:
             StoreError: If it cannot be read.
@@ -57,10 +57,10 @@ class Reader:
             index.close()
 
     async def read(self) -> tuple[Index, Ledger] | None:
-        """The index and what is known of its files, as of a few seconds ago; None if there is none.
+        """The index elsewhere and its ledger, at most a few seconds old; None if there is no index.
 
         Raises:
-            StoreError: If it cannot be read. Then it is opened again the next time.
+            StoreError: If it cannot be read. The next call then opens it again.
         """
         async with self._lock:
             try:
@@ -84,5 +84,5 @@ class Reader:
         return self._index, self._ledger
 
     def forget(self) -> None:
-        """Have it opened again: files that it had may be gone."""
+        """Have the next call open the index again, because its files may be gone."""
         self._index = None

@@ -1,4 +1,4 @@
-"""A new generation of the tables on its way to replace the current one."""
+"""Fills a new generation of the tables, which then replaces the current one."""
 
 from dataclasses import dataclass, field
 from typing import Self
@@ -16,27 +16,27 @@ from vector_index_mcp.indexing.pipeline import Pipeline
 
 @dataclass(slots=True)
 class Rebuild:
-    """Fills a store beside the current one. Its methods need the index's lock."""
+    """A store that is filled beside the current one. Hold the index's lock to call its methods."""
 
     passage: Passage
     touched: set[str] = field(default_factory=set)
-    """Where something happened meanwhile."""
+    """Keys that were touched during the rebuild."""
 
     @classmethod
     async def begin(
         cls, live: Live, pipeline: Pipeline, files: list[str], files_per_batch: int
     ) -> Self:
-        """Make the store that `files` are to go into, `files_per_batch` at a time.
+        """Make the new store, and a passage that brings `files` into it.
 
         Raises:
-            StoreError: If it cannot be made.
+            StoreError: If the store cannot be made.
         """
         waiting = map(list, batched(files, files_per_batch))
         store = await live.index.begin_rebuild()
         return cls(Passage(pipeline, store, Ledger(), lambda: Changes(next(waiting, []))))
 
     async def carry_over(self, live: Live, keys: list[str], files_per_batch: int) -> None:
-        """Keep what the index holds of files that are out of reach.
+        """Copy the rows of files that are out of reach into the new store.
 
         Raises:
             StoreError: If a commit fails.
@@ -52,7 +52,7 @@ class Rebuild:
 
         Args:
             live: The index.
-            chunker: The version that cut what is in the store.
+            chunker: The version of the chunker that cut the store's chunks.
 
         Raises:
             StoreError: If a commit fails; the current store then stays.
@@ -60,6 +60,6 @@ class Rebuild:
         await self.passage.store.maintain()
         await live.index.swap(self.passage.store, chunker)
         live.ledger = self.passage.ledger
-        if live.origin is not None:  # all that it holds was made here
+        if live.origin is not None:  # the rebuilt index has nothing from another machine any more
             live.origin = None
             await anyio.to_thread.run_sync(origin.forget, live.index.uri)

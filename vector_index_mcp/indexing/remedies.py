@@ -1,7 +1,7 @@
-"""What to do about what is wrong in the engine, in a tool set's own words. Pure.
+"""What to do about each `Problem`, in the words of a tool set. Pure.
 
-The engine and this room know no settings, tools and commands; each tool set says what its own are
-called.
+The engine and this room do not know how tools and commands are called; each tool set fills in the
+names of its own.
 """
 
 from collections.abc import Mapping
@@ -25,36 +25,39 @@ _REMEDIES: Mapping[Problem, str] = {
     Problem.INDEX_KEPT: "nothing needs to be done, see {state}",
     Problem.INDEX_MISSING: "{again}",
     Problem.FAULT: (
-        "please report it with what the log says; what is indexed is still searched, and it is "
-        "tried again by itself"
+        "please report it with the end of the log; searches still work, and the program goes on "
+        "trying by itself"
     ),
     Problem.STORE_SILENT: (
-        "check AWS_ENDPOINT_URL, if it is not that of the cloud itself, and the network; it is "
-        "asked again by itself"
-    ),
-    Problem.STORE_FOLDER: (
-        "make sure that its drive is there, has space and lets you use it; it is asked again by "
+        "check AWS_ENDPOINT_URL, if you have set it, and the network; the program tries again by "
         "itself"
     ),
-    Problem.STORE_REFUSES: (
-        "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or what the cloud has for it, where the "
-        "program is started"
+    Problem.STORE_FOLDER: (
+        "make sure that its drive is there, has space and lets you use it; the program tries again "
+        "by itself"
     ),
-    Problem.STORE_FORBIDS: "use a key that may, or only read",
+    Problem.STORE_REFUSES: (
+        "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or what your cloud has instead, where "
+        "the program is started"
+    ),
+    Problem.STORE_FORBIDS: "use a key with this permission, or only read",
     Problem.STORE_MISSING: "make the bucket, or correct its name",
-    Problem.STORE_REGION: "set AWS_REGION to the bucket's",
+    Problem.STORE_REGION: "set AWS_REGION to the region of the bucket",
     Problem.STORE_INSECURE: (
-        "use an address with https://, or set AWS_ALLOW_HTTP=true if the network may see it"
+        "use an address with https://, or set AWS_ALLOW_HTTP=true if others in the network may "
+        "read the traffic"
     ),
     Problem.STORE_UNCONDITIONAL: (
-        "set {place} to a store that honours both, as those of the clouds do; here it is only read"
+        "set {place} to a store that honours both headers, as those of the clouds do; this one is "
+        "only read"
     ),
     Problem.LANCEDB_SILENT: (
-        "check VECTOR_INDEX_LANCEDB_HOST and VECTOR_INDEX_LANCEDB_REGION, and the network; it is "
-        "asked again by itself"
+        "check VECTOR_INDEX_LANCEDB_HOST and VECTOR_INDEX_LANCEDB_REGION, and the network; the "
+        "program tries again by itself"
     ),
     Problem.LANCEDB_REFUSES: (
-        "set VECTOR_INDEX_LANCEDB_KEY or VECTOR_INDEX_LANCEDB_KEY_FILE to a key that may"
+        "set VECTOR_INDEX_LANCEDB_KEY or VECTOR_INDEX_LANCEDB_KEY_FILE to a key with this "
+        "permission"
     ),
     Problem.STORE_READER_MISSING: 'install it with `pip install "vector-index-mcp[remote]"`',
     Problem.MODEL_NOWHERE: (
@@ -69,25 +72,27 @@ _REMEDIES: Mapping[Problem, str] = {
     ),
     Problem.MODEL_INVALID: "set VECTOR_INDEX_EMBEDDING_MODEL to a sentence-transformers model",
     Problem.MODEL_TOO_SHORT: (
-        "set VECTOR_INDEX_EMBEDDING_DIMENSION to as many at most, or unset it to use all"
+        "set VECTOR_INDEX_EMBEDDING_DIMENSION to no more than the model makes, or unset it"
     ),
     Problem.MODEL_WITH_CODE: (
-        "no model's code is ever run here, set VECTOR_INDEX_EMBEDDING_MODEL to one that needs no "
-        "trust_remote_code"
+        "code that comes with a model is never run, set VECTOR_INDEX_EMBEDDING_MODEL to a model "
+        "that needs no trust_remote_code"
     ),
     Problem.MODEL_UNLOADABLE: (
         "check VECTOR_INDEX_EMBEDDING_MODEL and VECTOR_INDEX_EMBEDDING_DEVICE"
     ),
-    Problem.WORKER_NOT_STARTED: "look at the machine's limits, then {again}",
+    Problem.WORKER_NOT_STARTED: (
+        "raise the limits of processes and memory (`ulimit -u`, `ulimit -v`), then {again}"
+    ),
     Problem.SERVER_SILENT: (
-        "start it or correct VECTOR_INDEX_EMBEDDING_URL; it is asked again by itself"
+        "start it or correct VECTOR_INDEX_EMBEDDING_URL; the program tries again by itself"
     ),
     Problem.SERVER_REFUSES: (
         "check VECTOR_INDEX_EMBEDDING_KEY or VECTOR_INDEX_EMBEDDING_KEY_FILE, then {again}"
     ),
     Problem.SERVER_INVALID: (
-        "check that VECTOR_INDEX_EMBEDDING_URL is all that stands before /embeddings, and that "
-        "the server embeds with VECTOR_INDEX_EMBEDDING_MODEL, then {again}"
+        "check that VECTOR_INDEX_EMBEDDING_URL is the address without /embeddings, and that the "
+        "server embeds with VECTOR_INDEX_EMBEDDING_MODEL, then {again}"
     ),
     Problem.WORKER_DIES: "look at {log} and at free memory, then {again}",
 }
@@ -95,21 +100,21 @@ _REMEDIES: Mapping[Problem, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Remedies:
-    """What a tool set calls what remedies name; each fits into a sentence."""
+    """A tool set's names for the actions and places in remedies; each fits into a sentence."""
 
     place: str
-    """The setting that says where the index lies."""
+    """The setting for the index's place."""
     again: str
-    """What brings the index up to date, as an imperative."""
+    """The action that brings the index up to date, as an imperative."""
     anew: str
-    """What replaces the index by a new one, as a noun."""
+    """The action that replaces the index by a new one, as a noun."""
     state: str
-    """What shows how the index is."""
+    """The tool or command that shows the status of the index."""
     log: str
-    """What shows the log of the service."""
+    """The command or place that shows the service's log."""
 
     def message(self, error: VectorIndexError) -> str:
-        """What is wrong, and what to do about it."""
+        """The error's message, followed by what to do about it."""
         return f"{error}; {self.of(error.problem)}" if error.problem is not None else str(error)
 
     def of(self, problem: Problem) -> str:

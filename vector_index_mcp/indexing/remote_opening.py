@@ -1,8 +1,8 @@
-"""Opening an index that lies on object storage, where other machines can reach it.
+"""Opens an index on object storage, where other machines can reach it.
 
-Who writes there holds a lease (`objects.lease`), and fences every table when its turn begins
-(`engine.store.fencing`). It never starts such an index over by itself: what looks damaged may be
-another machine's doing a moment ago, so it is opened again.
+The writer of such an index holds a lease (`objects.lease`), and fences every table when its turn
+begins (`engine.store.fencing`). It never replaces such an index by itself: what looks like damage
+may be the work of another machine a moment ago, so the index is only opened again.
 """
 
 import contextlib
@@ -36,28 +36,28 @@ _log = logging.getLogger(__name__)
 _READ_ONLY = {Problem.STORE_FORBIDS, Problem.STORE_UNCONDITIONAL, Problem.STORE_READER_MISSING}
 ANOTHER = "another process of this machine"
 _SECONDS_BETWEEN_LOOKS = 5.0
-_SECONDS_READ_ONLY = 300.0  # before a key that may only read is tried again
+_SECONDS_READ_ONLY = 300.0  # until writing is tried again with a key that may only read
 
 
 class RemoteOpener:
-    """Opens the index at a URI; holds its lease, and a lock against processes of this machine."""
+    """Opens the index at a URI, and holds its lease and a lock against local processes."""
 
     displaced = ""
 
     def __init__(self, place: Place, chunker: str, state_folder: Path, remote: Remote) -> None:
-        """Prepare; nothing is asked yet.
+        """Prepare; this sends no request.
 
         Args:
-            place: Where the index lies, and of which project it is.
-            chunker: The version that chunks of a new index have.
+            place: Where the index lies, and the project it belongs to.
+            chunker: The chunker's version for a new index.
             state_folder: Where locks and names of owners lie.
-            remote: What the user has set about it.
+            remote: The user's settings for the index.
         """
         self.uri = place.uri
         self.refusal: StoreError | None = None
-        """Why this process only reads the index, if that is nothing that passes by itself."""
+        """Why this process may only read the index, if the cause does not pass by itself."""
         self.is_anew = False
-        """Whether the next opening may replace an index that cannot be read."""
+        """Whether the next `open` may replace an index that cannot be read."""
         self._place = place
         self._chunker = chunker
         self._remote = remote
@@ -77,24 +77,24 @@ class RemoteOpener:
 
     @property
     def writer(self) -> str:
-        """Who writes the index, for people."""
+        """The writer of the index, as a phrase for people."""
         if self.refusal is not None:
             return f"other machines alone, since {self.refusal}"
         if self._is_locked_out:
             return ANOTHER
-        said = self._lease.said if self._lease is not None else None
-        if said is None or not said.holder:
+        lease = self._lease.said if self._lease is not None else None
+        if lease is None or not lease.holder:
             return "nobody now"
         is_own = self._lease is not None and self._lease.is_held
-        who = "this process" if is_own else f"the machine {said.host!a}"
-        return f"{who}, since {said.since}"
+        who = "this process" if is_own else f"the machine {lease.host!a}"
+        return f"{who}, since {lease.since}"
 
     async def become_writer(self) -> bool:
-        """Take the lease; False if another process has it, or this one can only read.
+        """Take the lease; False if another process has it, or this one may only read.
 
         Raises:
-            ForeignIndexError: If the index is another owner's.
-            StoreError: If the place cannot be used now.
+            ForeignIndexError: If the index belongs to another owner.
+            StoreError: If the store cannot be used now.
         """
         self.refusal = None
         if not await self._lock_here():
@@ -116,7 +116,7 @@ class RemoteOpener:
         return is_taken
 
     async def _lock_here(self) -> bool:
-        """Keep other processes of this machine from writing; False if one does."""
+        """Lock out other processes of this machine; False if one of them holds the lock."""
 
         def lock() -> bool:
             self._lock_file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -125,7 +125,10 @@ class RemoteOpener:
         try:
             is_locked = await anyio.to_thread.run_sync(lock)
         except OSError as error:
-            raise StorageError(f"{self._lock_file} cannot be locked ({error})") from error
+            raise StorageError(
+                f"the lock {self._lock_file} cannot be taken ({error}); set XDG_STATE_HOME to a "
+                "folder you may write"
+            ) from error
         self._is_locked_out = not is_locked
         return is_locked
 
@@ -140,26 +143,26 @@ class RemoteOpener:
         return self._lease
 
     async def keep_writing(self) -> None:
-        """Keep the lease whenever this process has it, until cancelled."""
+        """Renew the lease whenever this process holds it, until cancelled."""
         await self._begun.wait()
         if self._lease is not None:
             await self._lease.renew_forever()
 
     async def let_go(self) -> None:
-        """Let another process become the writer; call it when nothing is written any more."""
+        """Let another process become the writer. Call it after the last write."""
         if self._lease is not None:
             await self._lease.release()
         await self._unlock()
 
     async def has_writer(self) -> bool:
-        """Whether another process is the writer, as far as is known. Changes nothing."""
+        """Whether another process is the writer, as far as can be found out. Changes nothing."""
         with contextlib.suppress(StoreError):
-            said = await (await self._its_lease()).look()
-            return said is not None and bool(said.holder)
+            lease = await (await self._its_lease()).look()
+            return lease is not None and bool(lease.holder)
         return await anyio.to_thread.run_sync(is_held, self._lock_file)
 
     async def obstacle(self) -> str:
-        """Why nothing can be written there; empty if it can. Writes an object and removes it."""
+        """Why this process cannot write there; empty if it can. Writes and removes an object."""
         try:
             await (await self._its_lease()).probe()
         except StorageError as error:
@@ -167,14 +170,14 @@ class RemoteOpener:
         return ""
 
     async def may_be_read(self) -> bool:
-        """Always: who has set the URI wants to."""
+        """Always True: whoever configures the URI wants to read the index there."""
         return True
 
     async def open(self) -> Opened:
-        """Open the index, or make an empty one where there is none.
+        """Open the index; make an empty one if there is none.
 
         Raises:
-            StoreError: If it belongs to another owner, cannot be read, or is out of reach.
+            StoreError: If the index belongs to another owner, cannot be read, or is out of reach.
         """
         try:
             return await self._open()
@@ -182,7 +185,7 @@ class RemoteOpener:
             is_bad = not isinstance(error, (StorageError, ForeignIndexError, LostIndexError))
             if not (is_bad and self.is_anew):
                 raise
-            _log.error("the index is built anew, as was asked for: %s", error)
+            _log.error("the index cannot be read, and is built anew as requested: %s", error)
             return await self.start_over()
         finally:
             self.is_anew = False
@@ -203,10 +206,10 @@ class RemoteOpener:
         return self._opened(index, Ledger.reconciled(records, holdings), last_revision)
 
     async def start_over(self) -> Opened:
-        """Make an empty index, which replaces whatever there is.
+        """Replace whatever index there is by an empty one.
 
         Raises:
-            StoreError: If that is not possible.
+            StoreError: If the index cannot be written, or this process has lost the lease.
         """
         self._check()
         return await self._made_anew()
@@ -227,8 +230,8 @@ class RemoteOpener:
     def _check(self) -> None:
         if self._lease is None or not self._lease.is_held:
             raise LostIndexError(
-                f"this process is no longer the writer of the index at {self.uri}: another one may "
-                "have taken over, since for a while the store could not be told that this one lives"
+                f"this process is no longer the writer of the index at {self.uri}: it could not "
+                "renew its lease in time, so another one may have taken over"
             )
 
     async def _owner(self) -> str:
@@ -237,7 +240,13 @@ class RemoteOpener:
         return await anyio.to_thread.run_sync(self._owners.name_of, self._place.owner)
 
     async def _check_owner(self) -> None:
-        """Before anything is written there, also the lease; `open` looks again."""
+        """Refuse an index of another owner, before even the lease is written.
+
+        `open` checks the owner again, since it may change until then.
+
+        Raises:
+            ForeignIndexError: If the index belongs to another owner.
+        """
         if self._is_owner:
             return
         try:
@@ -247,15 +256,16 @@ class RemoteOpener:
                 return
             raise
         if found and not self._may_keep(found, await self._owner()):
-            await self.has_writer()  # who it was last, if there is a lease
-            said = self._lease.said if self._lease is not None else None
-            raise self._foreign(found, said.host if said is not None else "")
+            await self.has_writer()  # reads the lease, which names the last writer's machine
+            lease = self._lease.said if self._lease is not None else None
+            raise self._foreign(found, lease.host if lease is not None else "")
         self._is_owner = True
 
     def _may_keep(self, found: str, owner: str) -> bool:
-        """Whether an index of the owner `found` may become one of `owner`."""
+        """Whether `owner` may take over an index of the owner `found`."""
         own = self._place.owner
-        # Earlier versions noted the path. A name of the user's comes after one of ours.
+        # The path: earlier versions noted it as owner. The last case: the user has configured a
+        # name for an index that had the project's own random name before.
         if found in {owner, own} or self._owners.is_moved(found):
             return True
         return bool(self._remote.owner) and found == self._owners.name_of(own)

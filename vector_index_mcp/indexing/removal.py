@@ -1,7 +1,7 @@
 """Removes an index of ours, and leaves alone what else lies in its folder.
 
-The tables go first, then the mark that says whose they are, and our record last. So what a kill
-leaves is still known as ours: the next start builds the index anew, the next removal goes on.
+The tables go first, then the mark that shows that they are ours, and our record last. So what a
+kill leaves is still known as ours: the next start builds the index anew, the next removal goes on.
 """
 
 import os
@@ -28,10 +28,11 @@ from vector_index_mcp.indexing.mirroring.origin import ORIGIN
 from vector_index_mcp.indexing.ownership import LOCK, MARK, Known, Records, Standing
 
 _HIDES = ".gitignore"
-_HIDES_ALL = b"*\n"  # as it is made
+_HIDES_ALL = b"*\n"  # its content as we make it
 _OF_MIRROR = (ORIGIN, FETCHED)
-_PART = re.compile(rf"(?:{re.escape(MARK)}|{re.escape(ORIGIN)})\.[0-9a-f]{{8}}")  # not whole
-_PATIENCE_SECONDS = 5.0  # for a writer that is ending, or another one who removes it
+# The names of files that were written halfway.
+_PART = re.compile(rf"(?:{re.escape(MARK)}|{re.escape(ORIGIN)})\.[0-9a-f]{{8}}")
+_PATIENCE_SECONDS = 5.0  # for a writer that is ending, or another process that removes the index
 _NOT_OURS = "this program did not write it for you on this machine"
 _LINKED = "a link leads there, and none is followed"
 _MOVED = "it was replaced just now; try again"
@@ -41,7 +42,7 @@ def fault_of(folder: Path, records: Records) -> str:
     """Why the index in `folder` must not be removed; empty if it may be, or there is none.
 
     Raises:
-        OSError: If it cannot be looked at.
+        OSError: If the folder cannot be read.
     """
     if os.path.lexists(folder) and os.path.realpath(folder) != str(folder):
         return _LINKED
@@ -49,7 +50,7 @@ def fault_of(folder: Path, records: Records) -> str:
 
 
 def others_in(folder: Path) -> list[str]:
-    """What lies in the folder of an index and is no part of it."""
+    """The names in the folder of an index that are no part of the index."""
     with suppress(OSError), reached(folder) as opened:
         is_hidden = _is_hidden_by_us(opened)
         names = opened.names()
@@ -58,7 +59,7 @@ def others_in(folder: Path) -> list[str]:
 
 
 def size_of_index(folder: Path) -> int:
-    """The bytes of an index, without what else lies in its folder."""
+    """The size of an index in bytes, without other files in its folder."""
     with suppress(OSError), reached(folder) as opened:
         return sum(size_of(folder / name) for name in opened.names() if _is_part(name))
     return 0
@@ -69,7 +70,7 @@ def remove_index(folder: Path, records: Records, state_folder: Path) -> list[Lef
 
     Args:
         folder: An absolute path.
-        records: Of indexes.
+        records: The records of indexes.
         state_folder: Where locks of indexes lie.
     """
     lock = lock_of(str(folder), state_folder)
@@ -81,7 +82,7 @@ def remove_index(folder: Path, records: Records, state_folder: Path) -> list[Lef
         return [Left(str(folder), str(error))]
     except OSError as error:
         is_done = isinstance(error, FileNotFoundError) and not os.path.lexists(folder)
-        return [] if is_done else [left_by(folder, error)]  # by somebody else
+        return [] if is_done else [left_by(folder, error)]  # done: somebody else has removed it
 
 
 def _removed(folder: Path, records: Records) -> list[Left]:
@@ -94,9 +95,9 @@ def _removed(folder: Path, records: Records) -> list[Left]:
             if left := _emptied(opened):
                 return left
             known.append(found)
-        elif known and not others_in(folder):  # a removal was broken off here
+        elif known and not others_in(folder):  # an earlier removal was interrupted here
             remove(opened, _HIDES)
-    if any(each.is_folder_made for each in known):  # and not somebody's own
+    if any(each.is_folder_made for each in known):  # else the folder is the user's own
         remove_if_empty(folder)
     for each in known:
         _forget(each, folder, records)
@@ -104,7 +105,7 @@ def _removed(folder: Path, records: Records) -> list[Left]:
 
 
 def _forget(known: Known, folder: Path, records: Records) -> None:
-    """Drop a record, unless it is that of the index that the one in `folder` was a copy of."""
+    """Drop a record, unless it belongs to an existing index of which `folder` had only a copy."""
     recorded = next((each for each in records.all() if each.number == known.number), None)
     if recorded is None or recorded.folder is None:
         return
@@ -129,7 +130,7 @@ def _emptied(folder: beneath.Folder) -> list[Left]:
 
 @contextmanager
 def _alone_in(folder: beneath.Folder) -> Iterator[None]:
-    """The time in which nobody is the writer by the lock in the index's folder."""
+    """Hold the lock in the index's folder while the context lasts, so that nobody writes."""
     if LOCK not in folder.names():
         yield
         return
@@ -138,7 +139,7 @@ def _alone_in(folder: beneath.Folder) -> Iterator[None]:
 
 
 def _is_same(folder: beneath.Folder) -> bool:
-    """Whether the folder that is held open is still the one that its path leads to."""
+    """Whether the path of an open folder still leads to the same folder."""
     there, here = (folder.path / MARK).lstat(), folder.status(MARK)
     return (there.st_dev, there.st_ino) == (here.st_dev, here.st_ino)
 
@@ -148,7 +149,7 @@ def _is_part(name: str) -> bool:
 
 
 def _is_hidden_by_us(folder: beneath.Folder) -> bool:
-    """Whether the folder's ignore file is the one that is made with an index."""
+    """Whether the folder's `.gitignore` is the one that we make with an index."""
     try:
         descriptor = folder.open(_HIDES, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     except OSError:

@@ -1,4 +1,4 @@
-"""A run: one scan of the whole project until the index matches it. What progress is reported of."""
+"""A run: a scan of all folders and the indexing of all it finds. Progress is reported by run."""
 
 import time
 from dataclasses import dataclass, field
@@ -37,7 +37,7 @@ class Outcome:
 
 @dataclass(slots=True)
 class Run:
-    """One run, under way or finished; one that waits for another has not begun yet."""
+    """One run: waiting for another one to end, under way, or finished."""
 
     kind: Kind
     number: int
@@ -51,31 +51,31 @@ class Run:
     finished: anyio.Event = field(default_factory=anyio.Event)
     progressed: anyio.Event = field(default_factory=anyio.Event)
     seconds: float = 0.0
-    """How long it took; 0 while it is under way."""
+    """How long the run took; 0 while it is under way."""
     _clock: float = field(default_factory=time.monotonic)
 
     def begin(self) -> None:
-        """Count from now."""
+        """Start the clock of the run now."""
         self.started, self._clock = datetime.now(UTC), time.monotonic()
 
     def advance(self, files: int, outcome: Outcome) -> None:
-        """Note that `files` more are done."""
+        """Note that `files` more files are done."""
         self.files_done += files
         self.outcome.add(outcome)
         self._signal()
 
     def plan(self, seen: int, to_do: int) -> None:
-        """Note what a walk found: so many files, of which `to_do` are still to be done."""
+        """Note that a walk has seen so many files, and that `to_do` files have to be done."""
         self.files_seen, self.files_to_do = seen, self.files_done + to_do
         self._signal()
 
     def expect(self, files: int) -> None:
-        """Note that so many more have joined, of which no walk knew."""
+        """Note that `files` more files have to be done, which the walk did not count."""
         self.files_to_do += files
         self._signal()
 
     def finish(self, error: str | None = None) -> None:
-        """End the run; with `error` if the index does not match the project."""
+        """End the run; with `error` if the index does not match the folders."""
         self.error = error
         self.seconds = self.elapsed
         self.finished.set()
@@ -83,19 +83,19 @@ class Run:
 
     @property
     def elapsed(self) -> float:
-        """Seconds since it began, or that it took."""
+        """Seconds since the run began; for a finished run, how long it took."""
         return self.seconds or time.monotonic() - self._clock
 
     @property
     def ended(self) -> datetime | None:
-        """When it was finished; None while it is under way."""
+        """When the run ended; None while it is under way."""
         if not self.finished.is_set():
             return None
         return self.started + timedelta(seconds=self.seconds)
 
     @property
     def seconds_left(self) -> float | None:
-        """An estimate from the files done so far; None while there is nothing to go by."""
+        """An estimate from the files done so far; None if no file is done, or the run has ended."""
         if not self.files_done or self.finished.is_set():
             return None
         return self.elapsed / self.files_done * max(0, self.files_to_do - self.files_done)

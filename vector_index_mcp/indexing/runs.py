@@ -1,4 +1,4 @@
-"""Which run is under way, which comes next, and what that means for the service's state."""
+"""The current run and the next one, and the service's state that follows from them."""
 
 from collections.abc import Callable
 from itertools import count
@@ -11,11 +11,11 @@ class Runs:
     """The runs of one index, one at a time."""
 
     def __init__(self, state: StateMachine, on_begin: Callable[[], None]) -> None:
-        """Begin with none.
+        """Start without any run.
 
         Args:
-            state: Follows the runs.
-            on_begin: Called when there is something to do for a run.
+            state: Is changed as runs begin and end.
+            on_begin: Called when there is work for a run.
         """
         self.current: Run | None = None
         self.last: Run | None = None
@@ -27,9 +27,10 @@ class Runs:
         self._numbers = count(1)
 
     def begin(self, kind: Kind) -> Run:
-        """Begin a run, or join the one under way; a rebuild waits until another one has ended.
+        """Begin a run, or join the one under way; a rebuild waits until another run has ended.
 
-        A request walks the folders again, unless for a rebuild: events may have been lost since.
+        A request that joins a run walks the folders again, since events may have been lost after
+        the first walk; except in a rebuild, which reads every file anyway.
         """
         current = self.current
         if current is None:
@@ -44,9 +45,9 @@ class Runs:
         return self._next
 
     def begin_again(self) -> None:
-        """Begin a run that fills an index which has just been made anew, or turn one into it."""
+        """Fill an index that was replaced by an empty one, in a new run or the one under way."""
         run = self.begin(Kind.START)
-        run.kind = Kind.START  # into the empty index itself: there is nothing to keep beside it
+        run.kind = Kind.START  # no rebuild: the current generation is empty, so fill it directly
         self.is_walk_due = True
         self._on_begin()
 
@@ -60,7 +61,7 @@ class Runs:
         return run
 
     def end(self, error: str | None = None) -> None:
-        """End the current run, if there is one; with `error` if the index does not match."""
+        """End the current run, if any; with `error` if the index does not match the disk."""
         if self.current is not None:
             self.current.finish(error)
             self.last, self.current = self.current, None
@@ -73,6 +74,8 @@ class Runs:
             self._begin(run)
 
     def end_all(self, reason: str) -> None:
-        """End whatever run somebody waits for: the index is kept no longer."""
-        self._next = None
+        """End the current run and the next one, because the index is no longer kept."""
+        waiting, self._next = self._next, None
         self.end(reason)
+        if waiting is not None:  # somebody may wait for it, although it never began
+            waiting.finish(reason)

@@ -1,7 +1,7 @@
-"""Opening an index on LanceDB's own server (db://).
+"""Opens an index on LanceDB's own server (db://).
 
-Its client offers neither conditional writes nor the restoring of versions, so nothing keeps two
-machines with one owner's name from writing at once; the owner alone is looked at.
+Its client offers neither conditional writes nor the restoring of versions, so there is no lease and
+no fencing. Only the owner's name is checked: two machines with the same name may write at once.
 """
 
 from vector_index_mcp.indexing.locks import is_held
@@ -10,14 +10,14 @@ from vector_index_mcp.indexing.remote_opening import ANOTHER, RemoteOpener
 
 
 class ServerOpener(RemoteOpener):
-    """Opens the index at a db:// URI; holds a lock against processes of this machine."""
+    """Opens the index at a db:// URI, and holds a lock against processes of this machine."""
 
     async def become_writer(self) -> bool:
-        """Be the writer, unless another process of this machine is.
+        """Become the writer; False if another process of this machine is.
 
         Raises:
-            ForeignIndexError: If the index is another owner's.
-            StoreError: If the place cannot be used now.
+            ForeignIndexError: If the index belongs to another owner.
+            StoreError: If the server cannot be used now.
         """
         if not await self._lock_here():
             return False
@@ -33,7 +33,7 @@ class ServerOpener(RemoteOpener):
 
     @property
     def writer(self) -> str:
-        """Who writes the index, for people."""
+        """The writer of the index, as a phrase for people."""
         if self._is_locked_out:
             return ANOTHER
         if not self._is_writing:
@@ -41,7 +41,7 @@ class ServerOpener(RemoteOpener):
         return "this process; nothing keeps other machines of its owner from writing as well"
 
     async def keep_writing(self) -> None:
-        """Nothing has to be done: there is no lease."""
+        """Do nothing: there is no lease to renew."""
 
     async def let_go(self) -> None:
         """Let another process of this machine become the writer."""
@@ -53,15 +53,15 @@ class ServerOpener(RemoteOpener):
         return is_held(self._lock_file)
 
     async def obstacle(self) -> str:
-        """Nobody knows before something is written."""
+        """Always empty: only a write would show whether this process may write."""
         return ""
 
     async def start_over(self) -> Opened:
-        """Make an empty index; there is no lease to be lost."""
+        """Replace whatever index there is by an empty one; there is no lease to check."""
         return await self._made_anew()
 
     def _check(self) -> None:
-        """Nobody can have taken over."""
+        """Do nothing: without a lease, nobody can have taken over."""
 
     @property
     def _turn(self) -> None:

@@ -1,7 +1,7 @@
-"""A live index of some folders: opens it, keeps it fresh, and says how it is.
+"""A live index of some folders: opens it, keeps it up to date, and reports its status.
 
-One process at a time is the writer of an index; another one that opens it reads what the writer
-commits, and takes over when the writer is gone.
+One process at a time is the writer of an index. Other processes that open it read what the writer
+commits, and one of them takes over when the writer is gone.
 """
 
 from collections.abc import AsyncIterator, Iterable
@@ -36,12 +36,12 @@ from vector_index_mcp.indexing.team_vectors import TeamVectors
 from vector_index_mcp.indexing.vectors import Vectors
 from vector_index_mcp.indexing.verify import Report, verify
 
-_STATUS_PATIENCE_SECONDS = 4.0  # for an index that does not lie on this machine
-_PROGRESS_SECONDS = 1.0  # longest silence of `embedding_progressed`
+_STATUS_PATIENCE_SECONDS = 4.0  # longest wait of `status` for an index on another machine
+_PROGRESS_SECONDS = 1.0  # longest wait of `embedding_progressed`
 
 
 class LiveIndex:
-    """The live index at one place. Constructing it does nothing yet."""
+    """The live index at one place. It works only within `running`."""
 
     def __init__(
         self,
@@ -55,15 +55,15 @@ class LiveIndex:
         """Make one.
 
         Args:
-            folders: What it is an index of.
-            place: Where it lies.
+            folders: The folders to index.
+            place: Where the index lies.
             options: What a user may set.
-            embedder: Makes the vectors; runs while the index does.
-            cache: Keeps the vectors; closed at the end.
+            embedder: Makes the vectors; it runs while the index does.
+            cache: Keeps the vectors; it is closed when `running` ends.
             crew: Prepares files; None for a new one.
 
         Raises:
-            ProjectError: If the names of folders cannot be told apart.
+            ProjectError: If two folders have the same name.
         """
         self.folders = Folders(folders)
         self.embedder = embedder
@@ -91,7 +91,7 @@ class LiveIndex:
 
     @asynccontextmanager
     async def running(self, role: Role = Role.KEEPER) -> AsyncIterator[None]:
-        """The time in which the index answers; it is opened in the background."""
+        """Keep the index open and up to date while the context lasts. Opening is not waited for."""
         try:
             async with self.embedder.running(), anyio.create_task_group() as tasks:
                 tasks.start_soon(self._keeper.work, role)
@@ -102,7 +102,7 @@ class LiveIndex:
                     tasks.cancel_scope.cancel()
                     with anyio.CancelScope(shield=True):
                         await self.pipeline.crew.end()  # a task may wait for one of its children
-        finally:  # not before the last task has ended: it may be writing, or starting a child
+        finally:  # only after the last task has ended: it may be writing, or starting a child
             with anyio.CancelScope(shield=True):
                 await self.pipeline.crew.end()
                 await anyio.to_thread.run_sync(self._cache.close)
@@ -115,17 +115,17 @@ class LiveIndex:
 
     @property
     def team_notice(self) -> str:
-        """What there is to say about vectors that others have made; empty if nobody shares any."""
+        """What users should know about the team's vectors; empty if no team shares any."""
         return self.cached_embedder.team.notice
 
     @property
     def vectors(self) -> Vectors | None:
-        """None like the indexer."""
+        """None whenever `indexer` is None."""
         return self._keeper.kept.vectors if self._keeper.kept is not None else None
 
     @property
     def freshness(self) -> Freshness | None:
-        """None like the indexer."""
+        """None whenever `indexer` is None."""
         return self._keeper.kept.freshness if self._keeper.kept is not None else None
 
     @property
@@ -135,44 +135,44 @@ class LiveIndex:
 
     @property
     def displaced(self) -> str:
-        """Why the index does not lie where it was configured to; empty if it does."""
+        """Why the index does not lie at the configured place; empty if it does."""
         return self._keeper.opener.displaced
 
     @property
     def is_open(self) -> bool:
-        """Whether it is known by now if the index can be opened."""
+        """Whether the first try to open the index has ended, with success or not."""
         return self._keeper.opened.is_set()
 
     @property
     def fetch(self) -> Fetch | None:
-        """How far the shared index is fetched; None while it is not."""
+        """The progress of fetching the shared index; None if it is not being fetched now."""
         return self._keeper.mirror.progress if self._keeper.mirror is not None else None
 
     # -- folders ---------------------------------------------------------------------------
 
     def add_folder(self, folder: Folder) -> None:
-        """Index one folder more, from now on.
+        """Index another folder from now on.
 
         Raises:
-            ProjectError: If its name cannot be used, or is another one's.
+            ProjectError: If its name is not allowed, or is the name of another folder.
         """
         self.folders.add(folder)
         self._look_at(folder.name)
 
     def remove_folder(self, name: str) -> None:
-        """Forget a folder, with all that the index holds of it.
+        """Stop indexing a folder, and remove its files from the index.
 
         Raises:
-            ProjectError: If there is none with this name.
+            ProjectError: If no folder has this name.
         """
         self.folders.remove(name)
         self._look_at(name)
 
     def rename_folder(self, name: str, new: str) -> None:
-        """Call a folder by another name; nothing of it is read or embedded again.
+        """Give a folder another name; none of its files is read or embedded again.
 
         Raises:
-            ProjectError: If there is none with this name, or the new one cannot be used.
+            ProjectError: If no folder has this name, or the new name is not allowed.
         """
         self.folders.rename(name, new)
         if self.indexer is not None:
@@ -185,10 +185,10 @@ class LiveIndex:
     # -- indexing --------------------------------------------------------------------------
 
     async def trigger(self, *, force_reindex: bool) -> Run:
-        """Begin a run or join the one under way; a rebuild may have to wait for that first.
+        """Begin a run, or join the one under way; a rebuild waits until another run has ended.
 
         Args:
-            force_reindex: Read and cut every file again, into a new index that replaces the
+            force_reindex: Read and cut every file again, into a new generation that replaces the
                 current one when it is complete.
 
         Raises:
@@ -201,11 +201,11 @@ class LiveIndex:
         return kept.indexer.begin_run(Kind.REBUILD if force_reindex else Kind.REQUEST)
 
     async def _writing(self, *, anew: bool = False) -> Kept:
-        """What keeps the index, if this process is the one that writes it.
+        """The parts that keep the index; see `Keeper.try_now` about `anew`.
 
         Raises:
-            BusyError: If another process is.
-            StoreError: If the index cannot be opened, or only read.
+            BusyError: If another process is the writer.
+            StoreError: If the index cannot be opened, or can only be read.
         """
         await self._keeper.wait()
         await self._keeper.try_now(anew=anew)
@@ -223,12 +223,12 @@ class LiveIndex:
 
     @property
     def refusal(self) -> str:
-        """Why this process only reads the index, unless another one writes it; empty if not."""
+        """Why this process may not write the index; empty if it may, or if another one writes."""
         refusal = self._keeper.opener.refusal
         return "" if refusal is None else self.remedies.message(refusal)
 
     async def is_kept_elsewhere(self) -> bool:
-        """Whether another process writes the index, and nothing else is wrong."""
+        """Whether another process writes the index, and no error or refusal is known here."""
         await self._keeper.opened.wait()
         return self.indexer is None and not (self.state.error or self.refusal)
 
@@ -253,11 +253,11 @@ class LiveIndex:
         """Wait until every chunk that can have a vector has one.
 
         Args:
-            anew: Whether the vectors that there are are dropped first.
+            anew: Whether to drop all vectors first.
 
         Raises:
             BusyError: If another process is the index's writer.
-            ModelNotFoundError: If there is no model.
+            ModelNotFoundError: If chunks without a vector remain.
             StoreError: If the index cannot be written.
         """
         vectors = (await self._writing()).vectors
@@ -270,7 +270,7 @@ class LiveIndex:
             raise ModelNotFoundError(self.embedder.reason)
 
     async def tidy(self) -> None:
-        """Tidy up what the index has on disk: rows that were deleted, and old versions.
+        """Remove deleted rows and old versions from the index's disk.
 
         Raises:
             BusyError: If another process is the index's writer.
@@ -280,7 +280,7 @@ class LiveIndex:
 
     @asynccontextmanager
     async def tidied(self) -> AsyncIterator[Live]:
-        """The index while nobody writes it, without what nobody needs any more on its disk.
+        """The index, tidied up, and not written by anybody while the context lasts.
 
         Raises:
             BusyError: If another process is the index's writer.
@@ -312,7 +312,7 @@ class LiveIndex:
 
         Raises:
             ProjectError: If a folder cannot be read.
-            StoreError: If there is no index that could be read.
+            StoreError: If there is no index, or none that can be read.
         """
         async with self.reading() as (index, _):
             return await verify(self.folders, index, self._keeper.make_ignore, self._options.recipe)
@@ -321,10 +321,10 @@ class LiveIndex:
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[tuple[Index, Ledger]]:
-        """The index as it is now: our own, or the one another process writes.
+        """The current index and ledger, whether this process or another one writes the index.
 
         Raises:
-            StoreError: If there is none, or none that can be read.
+            StoreError: If there is no index, or none that can be read.
         """
         await self._keeper.wait()
         if self.indexer is not None:
@@ -341,17 +341,17 @@ class LiveIndex:
         return StoreError("nothing is indexed yet", Problem.INDEX_MISSING)
 
     def forget_reading(self) -> bool:
-        """Have an index elsewhere opened again; False if there is no other view to be had of it."""
+        """Have an index on another machine opened again; False if it is local, or written here."""
         if is_local(self.uri) or self.indexer is not None:
             return False
         self._reader.forget()
         return True
 
     async def make_sure(self) -> None:
-        """Open the index again if that is due.
+        """Open the index again if it was lost or could not be opened.
 
         Raises:
-            ProjectError: If all folders are out of reach: nothing can be compared with them.
+            ProjectError: If all folders are out of reach, so that hits cannot be checked.
         """
         await self._keeper.try_now()
         problem = self.folders.absence()
@@ -360,15 +360,15 @@ class LiveIndex:
                 self.indexer.look_again([""])
             raise problem
 
-    # -- how it is -------------------------------------------------------------------------
+    # -- status ----------------------------------------------------------------------------
 
     @property
     def progress(self) -> Progress:
-        """How far the writer is; costs nothing, so it may be asked often."""
+        """The writer's progress; it is cheap, so it may be read often."""
         return Progress.of(self._keeper.kept, self.state, self.embedder)
 
     async def status(self) -> Status:
-        """Everything that can be said about the index, as it is now. Never fails."""
+        """Everything that is known about the index now. Never raises."""
         size, model, problem, ledger = None, None, "", Ledger()
         try:
             if self.fetch is None:

@@ -1,8 +1,8 @@
-"""What the files of an index were like when its last writer ended.
+"""The size, times and digest of an index's files when its last writer ended.
 
-LanceDB never changes a file it has written, but for a hint at the newest version; so this shows
-whether anything was changed while no process wrote the index: damage, a restored backup, files that
-a pull brought.
+Except for a hint at the newest version, LanceDB never changes a file that it has written. So these
+stamps show whether anything changed while no process wrote the index: by damage, a restored backup,
+or files from a git pull.
 """
 
 import hashlib
@@ -14,13 +14,13 @@ from typing import Any
 
 from vector_index_mcp.engine.store.index import is_table
 
-HINT = "/_versions/latest_version_hint.json"  # the only file that LanceDB writes anew
+HINT = "/_versions/latest_version_hint.json"  # the only file that LanceDB overwrites
 _HASHED_AT_ONCE_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """A file of an index at the end of its last writer."""
+    """The state of one file of an index when its last writer ended."""
 
     size: int
     mtime_ns: int
@@ -29,7 +29,7 @@ class Stamp:
     """SHA-256 of its content; empty if there was no time for it."""
 
     def is_like(self, path: str, status: os.stat_result) -> bool:
-        """Whether `path` still has the content that this was."""
+        """Whether the file at `path` still has the same content. Hashes it only if necessary."""
         if (status.st_size, status.st_mtime_ns, status.st_ctime_ns) == self._moment:
             return True
         return status.st_size == self.size and bool(self.digest) and digest_of(path) == self.digest
@@ -40,7 +40,7 @@ class Stamp:
 
 
 def stamps_in(record: dict[str, Any]) -> dict[str, Stamp]:
-    """What a record says of files, by name; nothing if it makes no sense."""
+    """The stamps in a record, by the file's name; empty if the record is invalid."""
     files = record.get("files")
     try:
         return {str(name): Stamp(*values) for name, values in dict(files or {}).items()}
@@ -49,7 +49,7 @@ def stamps_in(record: dict[str, Any]) -> dict[str, Stamp]:
 
 
 def files_below(folder: Path) -> Iterator[tuple[str, str, os.stat_result]]:
-    """Everything in the tables in `folder` that is no folder: name, path and status."""
+    """The name, path and status of everything below the tables in `folder`, except folders."""
     pending = [str(folder)]
     while pending:
         here = pending.pop()
@@ -63,7 +63,7 @@ def files_below(folder: Path) -> Iterator[tuple[str, str, os.stat_result]]:
                         pending.append(entry.path)
                     else:
                         yield name, entry.path, entry.stat(follow_symlinks=False)
-        except OSError:  # it has gone meanwhile
+        except OSError:  # the folder was removed meanwhile
             continue
 
 
@@ -71,7 +71,7 @@ def digest_of(path: str) -> str:
     """The SHA-256 of a file; empty if it cannot be read."""
     found = hashlib.sha256()
     try:
-        with open(path, "rb") as file:  # noqa: PTH123 - there are thousands
+        with open(path, "rb") as file:  # noqa: PTH123 - faster, for thousands of files
             while data := file.read(_HASHED_AT_ONCE_BYTES):
                 found.update(data)
     except OSError:

@@ -1,4 +1,4 @@
-"""What the service is doing, and what may follow what. Everything that changes it is here."""
+"""The state of an index's service, and which state may follow which."""
 
 from enum import StrEnum
 
@@ -11,9 +11,9 @@ class State(StrEnum):
     SCANNING = "SCANNING"
     """A run is comparing the project with the index and bringing it up to date."""
     WATCHING = "WATCHING"
-    """The index is as the disk was when it was last looked at; changes are followed."""
+    """The index matches the disk as it was at the last look, and changes are followed."""
     ERROR = "ERROR"
-    """Something keeps the index from being brought up to date; the message says what."""
+    """An error keeps the index from being brought up to date; the message names it."""
 
 
 MAY_FOLLOW = {
@@ -32,10 +32,10 @@ class StateMachine:
         self.error: str | None = None
 
     def enter(self, state: State, error: str | None = None) -> None:
-        """Go to `state`; entering the current one again only renews its error.
+        """Go to `state`; entering the current state again only replaces its error.
 
         Raises:
-            ValueError: If `state` may not follow the current one: a bug of ours.
+            ValueError: If `state` may not follow the current one, which is a bug of the caller.
         """
         if state is not self.current and state not in MAY_FOLLOW[self.current]:
             raise ValueError(f"{state} may not follow {self.current}")

@@ -1,4 +1,4 @@
-"""How a live index is: one value that tools, the page and the terminal show in their own ways."""
+"""The status of a live index: one value, which tools, page and terminal show in their own ways."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,43 +21,49 @@ if TYPE_CHECKING:
     from vector_index_mcp.indexing.remote_opening import RemoteOpener
 
 MOST_LISTED = 20
-"""Of files that failed, and of other such lists, so many are named."""
+"""How many files a list names at most, such as that of failed files."""
 _OVER_LIMIT = "over the limit of files"
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far the writer is. Equal values: nothing that somebody could see has changed."""
+    """The writer's progress. If two values are equal, nothing that a user sees has changed."""
 
     state: State
     error: str
     """Why the state is ERROR; otherwise empty."""
     is_writer: bool
-    """False while another process writes the index; nothing else is known then."""
+    """False while another process writes the index; all counts are 0 then."""
     files_done: int
     files_to_do: int
-    """Of the run under way; 0 if there is none."""
+    """Like `files_done`, of the run under way; 0 if there is none."""
     run_number: int
-    """0 if no run is under way."""
+    """The number of the run under way; 0 if there is none."""
     pending: int
-    """Changed files and folders that are not indexed yet."""
+    """How many changed files and folders are not indexed yet."""
     chunks: int
     embedded: int
-    """Chunks that have a vector."""
+    """How many chunks have a vector."""
     lacks_vectors: bool
-    """Whether chunks wait for their vectors, or may turn out to."""
+    """Whether chunks wait for vectors, or may have to be embedded again."""
     embedder_state: str
     embedder_reason: str
     embedder_sharers: int
-    """How many services use the process that holds the model; 0 if it is ours alone."""
+    """How many services share the embedding worker; 0 if this service has one of its own."""
     embedder_notice: str
-    """What must be known about where texts are embedded; empty if a worker does it."""
+    """What users must know if a server embeds their texts; empty if a worker does it."""
     revision: tuple[int, int]
-    """Differs whenever the ledger does."""
+    """Changes whenever the ledger changes."""
 
     @classmethod
     def of(cls, kept: "Kept | None", state: StateMachine, embedder: Embedder) -> Self:
-        """The progress of what keeps an index; None if another process writes it."""
+        """The progress of the parts that keep an index.
+
+        Args:
+            kept: The parts; None if another process writes the index.
+            state: The state of the service.
+            embedder: Makes the vectors.
+        """
         run = kept.indexer.runs.current if kept is not None else None
         ledger = kept.indexer.live.ledger if kept is not None else Ledger()
         return cls(
@@ -81,48 +87,50 @@ class Progress:
 
     @property
     def waits_for_vectors(self) -> bool:
-        """Whether chunks will get vectors as soon as the model is through with them."""
+        """Whether chunks wait for vectors and the model can make them."""
         return self.lacks_vectors and self.embedder_state != "unavailable"
 
     @property
     def is_busy(self) -> bool:
-        """Whether anything is still to be done that does not wait for a model."""
+        """Whether there is work that does not have to wait for an unavailable model."""
         return bool(self.run_number or self.pending or self.waits_for_vectors)
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """Everything that can be said about an index."""
+    """Everything that is known about an index."""
 
     progress: Progress
     error: str
-    """What is wrong with it as a whole; empty if nothing is."""
+    """What is wrong with the index as a whole; empty if nothing is."""
     run: Run | None
-    """Under way."""
+    """The run under way."""
     last_run: Run | None
+    """The run that ended last."""
     indexed: int
-    """Files."""
+    """How many files are indexed."""
     chunks: int
     embedded: int
+    """How many chunks have a vector."""
     masked: int
-    """Credentials in indexed texts that were replaced by asterisks."""
+    """How many credentials in indexed texts were masked."""
     skipped: Mapping[str, int]
-    """Files that are not indexed on purpose, by reason."""
+    """How many files are not indexed on purpose, by reason."""
     failed: Sequence[FileRecord]
     cut_by_lines: Sequence[FileRecord]
     unreadable: Sequence[str]
-    """Folders inside of the index's, of which nothing is known."""
+    """Keys of folders inside of the index's that cannot be read."""
     absent: Mapping[str, str]
     """Folders of the index that are out of reach, by name, and why."""
     last_changes: Sequence["Change"]
-    """The newest first."""
+    """The last changes, the newest first."""
     stalls: Sequence[str]
-    """What takes unusually long, with its time so far."""
+    """The steps that take unusually long, each with its time so far."""
     model: ModelIdentity | None
-    """Whose vectors the index holds."""
+    """The model of the index's vectors."""
     precision: str
     chunks_computed: int
-    """By the model since the start; vectors from the cache are not counted."""
+    """How many chunks the model embedded since the start; the cache's do not count."""
     worker_pid: int | None
     watching: str
     """`events`, `polling` or `off`."""
@@ -130,13 +138,13 @@ class Status:
     blind_spot: str
     uri: str
     displaced: str
-    """Why the index does not lie where it was configured to; empty if it does."""
+    """Why the index does not lie at the configured place; empty if it does."""
     writer: str
-    """Who writes it, where it does not lie on this machine; empty if nobody knows."""
+    """The writer of an index that does not lie on this machine; empty for a local one."""
     size_bytes: int | None
-    """On disk; None where that cannot be said cheaply."""
+    """The size on disk; None if it is unknown."""
     shared: str = ""
-    """What became of the shared index; empty if there is none."""
+    """The state of the shared index, as a phrase; empty if there is none."""
 
     @property
     def scan(self) -> Run | None:
@@ -145,7 +153,7 @@ class Status:
 
     @property
     def last_scan(self) -> tuple[datetime | None, datetime | None]:
-        """When that began and when it ended."""
+        """When `scan` began and ended; None for what is not known yet."""
         scan = self.scan
         return (scan.started, scan.ended) if scan is not None else (None, None)
 
@@ -167,17 +175,17 @@ def status_of(
     """The status of an index.
 
     Args:
-        kept: What keeps it; None if another process does.
+        kept: The parts that keep the index; None if another process does.
         ledger: What is known of its files.
-        progress: How far the writer is.
-        model: Whose vectors it holds.
+        progress: The writer's progress.
+        model: The model of the index's vectors.
         cached: Makes vectors.
-        last_changes: What became of files, the newest first.
-        stalls: What takes long.
-        problem: Why it cannot be read; empty if it can.
+        last_changes: The last changes, the newest first.
+        stalls: The steps that take unusually long.
+        problem: Why the index cannot be read; empty if it can.
         absent: Folders that are out of reach, by name, and why.
-        opener: Knows where it lies, and who writes it.
-        size_bytes: On disk.
+        opener: Knows the index's place and its writer.
+        size_bytes: The size on disk.
     """
     indexer, freshness = (kept.indexer, kept.freshness) if kept is not None else (None, None)
     outlook, runs = (indexer.outlook, indexer.runs) if indexer is not None else (None, None)

@@ -1,9 +1,9 @@
-"""Vectors that a team shares, read ahead of the model, which never waits for them.
+"""Fetches vectors that a team shares, while the model works, which never waits for them.
 
-What lacks a vector is noted here as soon as it is known; a task of its own looks for it in the
-store's packs, while the model works, and puts what it finds into the embedding cache. No vector is
-used before some of its pack, chosen at random, are compared with what the model makes of the same
-texts here.
+Chunks without a vector are noted here as soon as they are known. A task of its own looks for their
+vectors in the packs of the team's store, and puts what it finds into the embedding cache. Before a
+pack is used, some of its vectors, chosen at random, are compared with those that the model makes of
+the same texts here.
 """
 
 import logging
@@ -24,56 +24,56 @@ from vector_index_mcp.objects.store import opened
 _log = logging.getLogger(__name__)
 
 Makes = Callable[[ModelIdentity, Sequence[tuple[str, Vector]]], Awaitable[bool]]
-"""Says whether a model makes such vectors of texts."""
+"""Returns whether a model makes the same vectors of some texts."""
 
-# Fewer are embedded in less time than it takes to ask and to compare: so a saved file asks nobody.
+# Fewer vectors are made faster here than fetched and compared, so a saved file causes no request.
 _FEWEST = 32
-_MOST_WANTED = 16_384  # texts of about 1 KB; what is more is wanted again
-_LOOK_SECONDS = 60.0  # between two looks which packs there are
-_REST_SECONDS = 300.0  # after which a store that failed is asked again
+_MOST_WANTED = 16_384  # texts of about 1 KB each; `want` will be called again with the others
+_LOOK_SECONDS = 60.0  # between two listings of the packs
+_REST_SECONDS = 300.0  # until a store that failed is tried again
 _SAMPLE, _LATER_SAMPLE = 8, 2  # vectors compared when a pack is read for the first time, and later
 
 
 OFF = "switched off"
-"""Stands in the notice of a store that has lied."""
+"""Begins the notice about a store that had wrong vectors."""
 
 
 @dataclass(frozen=True, slots=True)
 class TeamPlace:
-    """Where a team's vectors are."""
+    """The place of a team's vectors."""
 
     uri: str
     """A folder or a bucket; empty for none."""
     folder: Path
-    """For what is kept of them on this machine."""
+    """The folder for the packs that are kept on this machine."""
 
 
 class TeamVectors:
-    """What a team's store has of the vectors that are lacking here."""
+    """Finds vectors that are missing here in a team's store."""
 
     def __init__(
         self,
         place: TeamPlace | None,
         cache: EmbeddingCache,
-        told: Callable[[StorageError], str] = str,
+        message_of: Callable[[StorageError], str] = str,
     ) -> None:
-        """Ask nothing yet.
+        """Prepare; this sends no request.
 
         Args:
-            place: Where it is; None for nowhere.
-            cache: Gets what is found.
-            told: What is wrong with a store, and what to do about it.
+            place: The place of the team's vectors; None if no team shares any.
+            cache: Receives the vectors that are found.
+            message_of: Returns the message of an error, with what to do about it.
         """
-        self._told = told
+        self._message_of = message_of
         self.deliveries = 0
-        """Grows whenever the cache has got vectors."""
+        """Grows whenever vectors were put into the cache."""
         self._place, self._cache = place, cache
         self._model: ModelIdentity | None = None
         self._packs: Packs | None = None
         self._wanted: dict[str, str] = {}
-        self._nowhere: set[str] = set()
-        self._used: dict[str, int] = {}  # vectors by pack, of packs that were compared
-        # Used already, and to be compared with what the model makes.
+        self._nowhere: set[str] = set()  # hashes that no pack has
+        self._used: dict[str, int] = {}  # number of vectors used, by pack; all were compared
+        # Vectors that are used already, and still have to be compared with the model's.
         self._samples: list[tuple[ModelIdentity, str, Vector, Listed]] = []
         self._is_wanted = anyio.Event()
         self._last_look = -_LOOK_SECONDS
@@ -83,14 +83,14 @@ class TeamVectors:
 
     @property
     def notice(self) -> str:
-        """What there is to say about it; empty if there is no store."""
+        """The state of the team's store, for the status; empty if there is no store."""
         if self._place is None:
             return ""
         return f"{self._place.uri}: {'; '.join(filter(None, (self._so_far, self._problem)))}"
 
     @property
     def is_used(self) -> bool:
-        """Whether there is a store, and it has not lied."""
+        """Whether there is a store, and it had no wrong vectors."""
         return not self._is_off
 
     @property
@@ -102,11 +102,11 @@ class TeamVectors:
         return f"{read} ({packs.requests:,} requests, {packs.bytes_read / 1e6:,.1f} MB)"
 
     def want(self, model: ModelIdentity, texts: Mapping[str, str]) -> None:
-        """Have vectors of `texts`, by hash, looked for. Returns at once.
+        """Have the task look for vectors of `texts`. Returns at once.
 
         Args:
-            model: Whose vectors.
-            texts: As they are embedded; some of them are, to compare.
+            model: The model that made the vectors.
+            texts: The texts to embed, by hash. Some are embedded here for the comparison.
         """
         now = anyio.current_time()
         if self._is_off or now < self._rests_until:
@@ -117,7 +117,7 @@ class TeamVectors:
             self._nowhere.clear()
             self._samples.clear()
         if now >= self._last_look + _LOOK_SECONDS:
-            self._nowhere.clear()  # somebody may have written them meanwhile
+            self._nowhere.clear()  # somebody may have shared these vectors meanwhile
         free = _MOST_WANTED - len(self._wanted)
         new = [key for key in texts if key not in self._nowhere and key not in self._wanted]
         self._wanted |= {key: texts[key] for key in new[:free]}
@@ -125,9 +125,10 @@ class TeamVectors:
             self._is_wanted.set()
 
     async def at_hand(self, model: ModelIdentity, texts: Mapping[str, str]) -> dict[str, Vector]:
-        """Vectors of `texts`, by hash, from packs that lie here whole; the others are wanted.
+        """Vectors of `texts`, by hash, from packs that are kept here as a whole. Sends no request.
 
-        Only packs of which vectors were compared before; two more are, a little later.
+        Only from packs whose vectors were compared before; two more of each are compared later. The
+        task looks for the vectors that this does not find, as after `want`.
         """
         found: dict[str, Vector] = {}
         packs = self._packs
@@ -147,37 +148,38 @@ class TeamVectors:
         return found
 
     def may_have(self, key: str) -> bool:
-        """Whether a vector may still be found: the model makes the others first."""
+        """Whether the task still looks for the vector with this hash."""
         return key in self._wanted
 
     def forget(self, keys: Mapping[str, Vector]) -> None:
-        """Look no longer for what the model has made meanwhile."""
+        """Stop looking for these vectors, since they are there by now."""
         for key in keys:
             self._wanted.pop(key, None)
 
     async def read_forever(self, makes: Makes) -> None:
-        """Look for what is wanted, until cancelled or until the store has lied.
+        """Look for wanted vectors, until cancelled or until the store turns out to have wrong ones.
 
         Args:
-            makes: Compares vectors with what the model makes here.
+            makes: Compares vectors with those that the model makes here.
         """
         while not self._is_off:
             await self._is_wanted.wait()
             self._is_wanted = anyio.Event()
             try:
                 await self._compare(makes)
-                if len(self._wanted) >= _FEWEST:  # else made or given up meanwhile
+                if len(self._wanted) >= _FEWEST:  # else they were made or given up meanwhile
                     await self._read(makes)
             except StorageError as error:
                 self._rests_until = anyio.current_time() + _REST_SECONDS
-                self._problem = f"left alone for {_REST_SECONDS / 60:g} min: {self._told(error)}"
+                reason = self._message_of(error)
+                self._problem = f"left alone for {_REST_SECONDS / 60:g} min: {reason}"
                 _log.warning("the team's vectors: %s", self._problem)
                 self._wanted.clear()
-            except EmbeddingError:  # without the model nothing can be compared, and nothing asked
+            except EmbeddingError:  # without the model no vector can be compared, so none is used
                 self._wanted.clear()
 
     async def _compare(self, makes: Makes) -> None:
-        """Compare vectors that are used already, as some of their packs were before."""
+        """Compare the samples of vectors that `at_hand` has returned."""
         samples, self._samples = self._samples, []
         for model, text, vector, listed in samples:
             is_current = self._model is not None and self._model.digest == model.digest
@@ -187,7 +189,7 @@ class TeamVectors:
 
     async def _read(self, makes: Makes) -> None:
         packs = await self._looked()
-        if self._packs is not packs:  # another model is wanted by now, of which `want` has told
+        if self._packs is not packs:  # meanwhile, `want` was called for another model
             return
         wanted = dict(self._wanted)
         for listed in list(packs.listed.values()):
@@ -216,7 +218,7 @@ class TeamVectors:
         self._nowhere |= wanted.keys()
 
     async def _looked(self) -> Packs:
-        """The packs of the model, as they were a minute ago or later."""
+        """The packs of the model, listed again if the last listing is older than a minute."""
         assert self._place is not None
         assert self._model is not None
         packs = self._packs
@@ -235,12 +237,12 @@ class TeamVectors:
         self._is_off = True
         self._wanted.clear()
         self._problem = (
-            f"{OFF}: the pack {listed.name} has vectors that this model does not make of "
-            "their texts; delete it there, and find out who has written it"
+            f"{OFF}: the pack {listed.name} has vectors that differ from those that this model "
+            "makes of the same texts; delete it there, and find out who has written it"
         )
         _log.warning("the team's vectors: %s", self._problem)
 
 
 def _some(vectors: Mapping[str, Vector], count: int) -> list[str]:
-    """Some of the hashes, chosen so that nobody can foresee them."""
+    """Some of the hashes, chosen at random, so that whoever writes a pack cannot foresee them."""
     return random.SystemRandom().sample(list(vectors), min(count, len(vectors)))

@@ -1,4 +1,7 @@
-"""The second writer: gives every committed chunk its vector, those of the newest change first."""
+"""The task that gives every committed chunk its vector, those of the newest change first.
+
+It is the second of the two tasks that write the index; the first one is `indexer`.
+"""
 
 import contextlib
 import logging
@@ -20,18 +23,18 @@ from vector_index_mcp.indexing.signal import Signal
 
 _log = logging.getLogger(__name__)
 
-_CHUNKS_PER_LOOK = 4_096  # of these, those whose vector the cache has are filled in one commit
-# Whether there is a model by now: the first time, and at most after doubling. Each look starts a
-# process, half a second of processor time.
+_CHUNKS_PER_LOOK = 4_096  # looked up in the cache at once; what it has is stored in one commit
+# The first and the longest time between two looks for a missing model; it doubles each time. A look
+# starts a process, which costs half a second of processor time.
 _LOOK_FOR_MODEL_SECONDS = 60.0
 _LONGEST_WITHOUT_A_LOOK_SECONDS = 900.0
-_FILES_PER_LOOK = 100  # whose vectors are kept at once: some 1,000
+_FILES_PER_LOOK = 100  # put into the cache at once, with some 1,000 vectors
 _RETRY_SECONDS = 2.0
-_GLANCE_SECONDS = 2.0  # a server may come back by itself; to see that costs nothing
+_GLANCE_SECONDS = 2.0  # between two cheap checks whether a server has come back by itself
 
 
 class Vectors:
-    """Embeds what lacks a vector, as long as there is no text that should be searchable first."""
+    """Embeds chunks without a vector, while no text waits that has to be committed first."""
 
     def __init__(
         self,
@@ -43,14 +46,14 @@ class Vectors:
 
         Args:
             live: The index to write.
-            cached: Makes the vectors, or remembers them.
-            is_text_first: Whether text waits to be committed, before which nothing is embedded.
+            cached: Makes the vectors, or has them in its cache.
+            is_text_first: Whether text waits to be committed; nothing is embedded meanwhile.
         """
         origin = live.origin
         is_unkept = origin is not None and origin.is_proved and not origin.is_kept
         self._keeping = live.ledger.keys() if is_unkept else []
         self.progressed = Signal()
-        """Sent whenever chunks have got their vectors."""
+        """Sent whenever chunks have got vectors."""
         self._live = live
         self._cached, self._embedder = cached, cached.embedder
         self._is_text_first = is_text_first
@@ -61,44 +64,44 @@ class Vectors:
 
     @property
     def are_lacking(self) -> bool:
-        """Whether chunks wait for their vectors, or may turn out to."""
+        """Whether chunks wait for vectors, or may have to be embedded again."""
         is_waiting = self._live.ledger.is_waiting or self._model_check_wanted
         return is_waiting or self._is_foreign
 
     @property
     def _is_foreign(self) -> bool:
-        """Whether another machine has made the vectors, and they can be compared now.
+        """Whether another machine has made the vectors, and they have to be compared now.
 
-        Not before its texts were, with the files: nothing could be chosen of the others.
+        Not before all its rows were compared with the files: samples are chosen from those rows.
         """
         ledger, origin = self._live.ledger, self._live.origin
         is_unproved = origin is not None and not origin.is_proved
         return is_unproved and not ledger.claimed_count and len(ledger) > 0
 
     def look_for_model(self) -> None:
-        """Look again for a model that was not there."""
+        """Look again for a model that was missing."""
         self._look_seconds = _LOOK_FOR_MODEL_SECONDS
         self._embedder.retry()
         self._model_wanted.set()
         self._live.text_moved.send()
 
     def check_model(self, *, again: bool = False) -> None:
-        """Embed everything anew if the vectors are another model's; looked at once per process.
+        """Check once per process which model made the vectors, and embed all anew if they differ.
 
-        Left to the first search or request, because the check starts the embedding worker.
+        The first search or request calls this, since the check starts the embedding worker.
 
         Args:
-            again: Whether to look once more, because a query was embedded by another model.
+            again: Whether to check once more, because another model has embedded a query.
         """
         if (again or not self._model_is_checked) and self._live.index.manifest.model is not None:
             self._model_check_wanted = True
             self._live.text_moved.send()
 
     async def forget_all(self) -> None:
-        """Drop all vectors, so that each chunk gets its vector anew.
+        """Drop all vectors, so that each chunk gets a new one.
 
         Raises:
-            StoreError: If that cannot be written.
+            StoreError: If the index cannot be written.
         """
         live = self._live
         async with live.writing():
@@ -109,10 +112,10 @@ class Vectors:
         live.text_moved.send()
 
     async def expect_model(self) -> None:
-        """Make an empty index ready for vectors, if it is known whose they will be.
+        """Prepare an empty index for the model's vectors, if the model is known already.
 
-        Then those that the cache has are committed with their texts. Not if it has none: finding
-        out which model it is reads the weights, 0.1 s before the first text is committed.
+        Then cached vectors are committed together with their texts. This is skipped if the cache is
+        empty: identifying the model reads its weights, which would delay the first text by 0.1 s.
         """
         live = self._live
         if live.index.manifest.model is not None or live.ledger.chunk_count:
@@ -127,7 +130,7 @@ class Vectors:
                 live.report(error)
 
     async def embed_forever(self) -> None:
-        """Embed what lacks a vector, until cancelled."""
+        """Embed chunks without a vector, until cancelled."""
         while True:
             if self._is_text_first() or not (self.are_lacking or self._keeping):
                 await self._live.text_moved.wait()
@@ -136,7 +139,7 @@ class Vectors:
                 await (self._embed() if self.are_lacking else self._keep_some())
             except ModelNotFoundError:
                 with anyio.move_on_after(self._look_seconds):
-                    await self._model_back()  # a saved file is no reason to look again
+                    await self._model_back()  # a saved file does not end this wait
                 self._look_seconds = min(2 * self._look_seconds, _LONGEST_WITHOUT_A_LOOK_SECONDS)
                 self._model_wanted = anyio.Event()
                 self._embedder.retry()
@@ -147,7 +150,7 @@ class Vectors:
                 await anyio.sleep(_RETRY_SECONDS)
 
     async def _model_back(self) -> None:
-        """Wait until somebody wants the model, or it is there again."""
+        """Wait until `look_for_model` is called, or the model is available again."""
         while self._embedder.state == "unavailable" and not self._model_wanted.is_set():
             with anyio.move_on_after(_GLANCE_SECONDS):
                 await self._model_wanted.wait()
@@ -168,17 +171,19 @@ class Vectors:
         await live.maintain_if_due(is_end=not live.ledger.is_waiting)
 
     async def _prove(self, model: ModelIdentity) -> None:
-        """Compare some vectors that another machine has made; if they are wrong, drop them all."""
+        """Compare samples of another machine's vectors; if they are wrong, drop all vectors."""
         live = self._live
         origin = live.origin
         with live.activity.of("the comparison of the shared index's vectors"):
             samples = await samples_of(live.index.store, live.ledger)
             is_true = await self._cached.makes(model, samples)
-        if origin is None or live.origin is not origin:  # rebuilt meanwhile
+        if origin is None or live.origin is not origin:  # the index was rebuilt meanwhile
             return
         if not is_true:
             _log.warning(
-                "the shared index had vectors that %s does not make; all are made anew", model.name
+                "vectors of the shared index differ from those that %s makes of the same texts; "
+                "all are made anew",
+                model.name,
             )
             await self.forget_all()
         origin.is_proved, origin.is_kept = True, not is_true
@@ -187,15 +192,15 @@ class Vectors:
 
     async def _note_origin(self, origin: Origin) -> None:
         live = self._live
-        async with live.lock:  # else a rebuild may forget it meanwhile
+        async with live.lock:  # so that no rebuild drops the origin meanwhile
             if live.origin is origin:
-                with contextlib.suppress(OSError):  # then it is found out once more
+                with contextlib.suppress(OSError):  # the next start then compares once more
                     await anyio.to_thread.run_sync(origin.write, Path(live.index.uri))
 
     async def _keep_some(self) -> None:
-        """Put some vectors that another machine has made into the cache, as if made here.
+        """Put some of another machine's vectors into the cache, as if they were made here.
 
-        Otherwise a file of which a line changes would be embedded as a whole.
+        Without that, all chunks of a file would be embedded again after any change of it.
         """
         keys, self._keeping = self._keeping[:_FILES_PER_LOOK], self._keeping[_FILES_PER_LOOK:]
         model, store = self._live.index.manifest.model, self._live.index.store
@@ -209,9 +214,10 @@ class Vectors:
     async def embed_batch(self, model: ModelIdentity) -> None:
         """Give vectors to some of the chunks that lack them, those of the last changes first.
 
+        The index's lock is held only during the commit, not while the model computes.
+
         Args:
-            model: The embedder's, whose vectors the index holds. The index's lock is held for the
-                commit only, not while the model computes.
+            model: The model of the embedder and of the index's vectors.
 
         Raises:
             ModelNotFoundError: If there is no model any more.
@@ -223,12 +229,12 @@ class Vectors:
         is_newest = lambda: ledger.newest_waiting in keys  # noqa: E731
         vectors = await self._cached.vectors_of(model, texts, is_newest)
         async with live.writing():
-            if live.index.store is store:  # not replaced meanwhile, by a rebuild or a repair
+            if live.index.store is store:  # else a rebuild or repair has replaced it meanwhile
                 with live.activity.of("the commit of vectors"):
                     await self._fill(keys, vectors)
 
     async def _fill(self, keys: Sequence[str], vectors: Mapping[str, Vector]) -> None:
-        # The store looks again: the files may have changed while the model computed.
+        # The store checks the rows again: files may have changed while the model computed.
         lacked = await self._live.index.store.fill(keys, vectors)
         hopeless, ledger = self._cached.hopeless, self._live.ledger
         for key in keys:
@@ -239,11 +245,11 @@ class Vectors:
             ledger.note_embedded(key, embedded, given_up)
 
     async def _use_model(self, model: ModelIdentity) -> bool:
-        """Make the index ready for the vectors of `model`; those of another one are dropped.
+        """Prepare the index for the vectors of `model`; vectors of another model are dropped.
 
         Returns:
-            False if that has to wait: text comes first, and a rebuild ends with the model it
-            began with.
+            False if that has to wait until all text is committed, since the model must not change
+            during a rebuild.
         """
         live = self._live
         known = live.index.manifest.model
@@ -259,7 +265,7 @@ class Vectors:
 
 
 async def _texts_by_hash(store: Store, keys: Sequence[str]) -> dict[str, str]:
-    """What is to be embedded for `keys`, in their order; of one huge file only so much."""
+    """The texts to embed for `keys`, by hash, in the order of the keys; a limited number."""
     order = {key: place for place, key in enumerate(keys)}
     lacking = [chunk for chunk in await store.unembedded(keys) if chunk.key in order]
     found = sorted(lacking, key=lambda chunk: order[chunk.key])

@@ -1,7 +1,7 @@
-"""Gives the vectors of an index to a team's store, and keeps the store's packs few.
+"""Writes the vectors of an index to a team's store, and merges the store's small packs.
 
-Any number of machines may do that at once: nothing is ever changed, and what two of them write
-twice is removed later.
+Any number of machines may do that at once: packs are never changed, and vectors that two machines
+have written are removed later.
 """
 
 import logging
@@ -25,8 +25,8 @@ from vector_index_mcp.objects.store import opened
 _log = logging.getLogger(__name__)
 
 _FILES_AT_ONCE = 500
-_MOST_SMALL = 16  # packs that are less than half full; more are made one
-_KEPT_SECONDS = 86_400.0  # who has listed a pack may still read it for a day
+_MOST_SMALL = 16  # packs that are less than half full; if there are more, they are merged
+_KEPT_SECONDS = 86_400.0  # a machine that has listed a pack may still read it for a day
 
 Hashes = npt.NDArray[np.uint64]
 """The first 64 bits of each hash."""
@@ -34,20 +34,20 @@ Hashes = npt.NDArray[np.uint64]
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What became of the vectors of an index."""
+    """The result of sharing the vectors of an index."""
 
     written: int
-    """Vectors."""
+    """How many vectors were written."""
     known: int
-    """Vectors that the store had already."""
+    """How many vectors the store had already."""
     packs: int
-    """That were written."""
+    """How many packs were written."""
     requests: int
     bytes_written: int
 
 
 async def share_vectors(index: Index, place: TeamPlace) -> Given:
-    """Write the vectors of `index` into a team's store that it does not have yet.
+    """Write those vectors of `index` to a team's store that the store does not have yet.
 
     Raises:
         StorageError: If the store refuses or is silent.
@@ -67,13 +67,13 @@ async def share_vectors(index: Index, place: TeamPlace) -> Given:
         written += 1
     try:
         await tidy(packs, time.time())
-    except StorageError as error:  # somebody else may, or the next one who shares
+    except StorageError as error:  # whoever shares next will try it again
         _log.warning("the packs of vectors could not be tidied up: %s", error)
     return Given(count, len(ours) - count, written, packs.requests, packs.bytes_written)
 
 
 async def _unknown(packs: Packs, hashes: Iterable[str]) -> set[str]:
-    """Those of `hashes` that no pack has."""
+    """The hashes that no pack has."""
     lacking = set(hashes)
     for listed in packs.listed.values():
         lacking -= (await packs.rows_of(listed, list(lacking))).keys()
@@ -83,7 +83,7 @@ async def _unknown(packs: Packs, hashes: Iterable[str]) -> set[str]:
 async def _batches(
     contents: Contents, hashes: Mapping[str, list[str]], new: set[str], rows: int
 ) -> AsyncIterator[dict[str, Vector]]:
-    """The vectors of `new` hashes, in the order of the files, `rows` at a time."""
+    """Yield the vectors of `new` hashes, in the order of the files, `rows` at a time."""
     batch: dict[str, Vector] = {}
     wanted = [key for key in sorted(hashes) if not new.isdisjoint(hashes[key])]
     for keys in batched(wanted, _FILES_AT_ONCE):
@@ -99,14 +99,14 @@ async def _batches(
 
 
 async def tidy(packs: Packs, now: float) -> None:
-    """Remove packs that others replace, and make one of many small ones.
+    """Remove redundant packs, and merge small packs if there are many.
 
-    A pack is replaced if each of its hashes is in a larger one. All who do this agree which of two
+    A pack is redundant if each of its hashes is in a larger pack. All machines agree which of two
     packs is the larger one, so the last pack with a hash is never removed.
 
     Args:
-        packs: Those of a store.
-        now: In seconds since 1970.
+        packs: The packs of a store.
+        now: The current time, in seconds since 1970.
 
     Raises:
         StorageError: If the store refuses or is silent.
@@ -127,16 +127,16 @@ async def tidy(packs: Packs, now: float) -> None:
 
 
 def _size(listed: Listed) -> tuple[int, str]:
-    """What all who tidy up put packs in order by."""
+    """The order of packs, which is the same on all machines."""
     return listed.shape.rows, listed.name
 
 
 def _replaced(listed: Iterable[Listed], heads: Mapping[str, Hashes]) -> list[str]:
-    """Which of `listed` packs hold nothing that a larger one of them does not hold."""
+    """The names of redundant packs: each of their hashes is in a larger one of `listed`."""
     seen, found = np.array([], "<u8"), []
     for each in sorted(listed, key=_size, reverse=True):
         own = heads[each.name]
-        if not len(own):  # what it holds is not known
+        if not len(own):  # its hashes are not known
             continue
         if np.isin(own, seen).all():
             found.append(each.name)
@@ -146,9 +146,10 @@ def _replaced(listed: Iterable[Listed], heads: Mapping[str, Hashes]) -> list[str
 
 
 async def _merge(packs: Packs, small: Iterable[Listed], room: int) -> None:
-    """Write one pack with all that the smallest packs hold, as far as there is room.
+    """Write one pack with the vectors of the smallest packs, at most `room` vectors.
 
-    One with rows that make no sense stays as it is: another one could never hold all of it.
+    A pack with invalid rows is left out: the new pack cannot make it redundant, since only valid
+    vectors can be copied.
     """
     merged: dict[str, Vector] = {}
     count = 0

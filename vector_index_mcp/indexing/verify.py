@@ -1,6 +1,6 @@
-"""Whether an index is true: its records and rows against each other and against the files on disk.
+"""Checks an index: compares its records and rows with each other and with the files on disk.
 
-Changes nothing and needs no lock, so it can look at an index that a service keeps.
+It changes nothing and needs no lock, so it can also check an index that a service keeps.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -27,20 +27,20 @@ _LENGTH_TOLERANCE = 1e-3  # of a vector's length, which is 1
 NOT_INDEXED = "is not in the index"
 GONE = "is in the index, but no longer on disk"
 OTHER_TEXT = "has another text than the index"
-OTHER_CHUNKS = "has other chunks in the index than its text has"
-STRAY_ROWS = "has rows in the index that nothing accounts for"
-BAD_VECTOR = "has a vector in the index that is none"
+OTHER_CHUNKS = "has chunks in the index that differ from those of its text"
+STRAY_ROWS = "has rows in the index that its record does not account for"
+BAD_VECTOR = "has an invalid vector in the index"
 
 
 @dataclass(slots=True)
 class Report:
-    """What was found."""
+    """The result of a check."""
 
     files: int = 0
     chunks: int = 0
     vectors: int = 0
     faults: dict[str, str] = field(default_factory=dict)
-    """By file, what is wrong."""
+    """What is wrong, by file."""
 
 
 async def verify(
@@ -49,10 +49,10 @@ async def verify(
     """Compare everything `index` holds with `folders`.
 
     Args:
-        folders: Those of the index.
-        index: Is only read.
+        folders: The folders of the index.
+        index: The index; it is only read.
         make_ignore: Reads the rules of a folder.
-        recipe: That of the index.
+        recipe: The recipe of the index's chunks.
 
     Raises:
         ProjectError: If a folder cannot be read.
@@ -115,7 +115,7 @@ def _faults(
     if [_of_row(chunk) for chunk, _ in found] != expected:
         yield OTHER_CHUNKS
     for _, vector in found:
-        # Not the other way round: a length that is no number is within no tolerance.
+        # `not … <=` instead of `>`, so that NaN counts as a fault.
         if vector is not None and not abs(np.linalg.norm(vector) - 1) <= _LENGTH_TOLERANCE:
             yield BAD_VECTOR
 

@@ -1,4 +1,4 @@
-"""What scans found to be done and nobody has begun with."""
+"""The list of files that scans found to be read or forgotten, and that nobody has taken yet."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
@@ -15,12 +15,12 @@ class Worklist:
     _gone: dict[str, None] = field(default_factory=dict)
 
     def add(self, changes: Changes) -> None:
-        """Note what has to be done."""
+        """Add files to read and files to forget."""
         self._dirty.update(dict.fromkeys(changes.dirty))
         self._gone.update(dict.fromkeys(changes.gone))
 
     def take(self, limit: int) -> Changes:
-        """The next part: at most `limit` files to read, and all to forget."""
+        """Take at most `limit` files to read, and all files to forget."""
         dirty = list(islice(self._dirty, limit))
         for key in dirty:
             del self._dirty[key]
@@ -28,13 +28,13 @@ class Worklist:
         return Changes(dirty, gone)
 
     def settle(self, changes: Changes) -> None:
-        """Drop what was found of files that have been looked at since."""
+        """Drop the files in `changes`: they were looked at again since the scan."""
         for key in (*changes.dirty, *changes.gone):
             self._dirty.pop(key, None)
             self._gone.pop(key, None)
 
     def drop(self, names: Collection[str]) -> None:
-        """Drop what was found in the folders with these names."""
+        """Drop the files in the folders with these names."""
         for found in (self._dirty, self._gone):
             for key in [key for key in found if key.partition("/")[0] in names]:
                 del found[key]

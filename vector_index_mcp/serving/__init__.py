@@ -1,4 +1,4 @@
-"""A tool set behind an MCP server: on standard streams, as a background service, on HTTP.
+"""Serves a tool set through MCP: on standard streams, as a background service, and over HTTP.
 
-Must not know what a terminal shows, and of a tool set only what `sets` says of all of them.
+Must not know: what a terminal shows, and of a tool set more than `ToolSet` has.
 """

@@ -1,4 +1,4 @@
-"""The answer of a service to the call of a command: a result, or what is wrong in a sentence."""
+"""Answers the calls of commands: with a result, or with a sentence about what is wrong."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -20,17 +20,20 @@ if TYPE_CHECKING:
 async def answered(
     tool_set: ToolSet, service: Lazily[Service], request: dict[str, Any], tell: "Tell"
 ) -> dict[str, Any]:
-    """The last line of a call's connection.
+    """Answer a call; the answer is the last line on the call's connection.
 
     Args:
-        tool_set: What is served.
+        tool_set: The tool set of the service.
         service: Answers, once it is loaded.
-        request: What whoever calls has said.
-        tell: Tells them how far the answer is.
+        request: The greeting of the command, with `call` and `arguments`.
+        tell: Sends progress to the command.
+
+    Returns:
+        `result`, or `error` and the exit `status` for the command.
     """
     name, given = request.get("call"), request.get("arguments")
     if tool_set.answer is None or not isinstance(name, str) or not isinstance(given, dict):
-        return {"error": f"this is no call that the {tool_set.name} know", "status": WRONG_USE}
+        return {"error": f"the service of {tool_set.name} has no such call", "status": WRONG_USE}
     try:
         return {"result": await tool_set.answer(await service.get(), name, given, tell)}
     except (SettingsError, ProjectError) as error:

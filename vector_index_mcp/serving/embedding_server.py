@@ -1,4 +1,4 @@
-"""The embedding server that the settings name, and what is kept from it."""
+"""Makes an embedder of the embedding server that the settings name."""
 
 from collections.abc import Callable
 from functools import partial
@@ -19,13 +19,13 @@ def server_embedder(
     reranker: Embedder,
     remedy_of: Callable[[Problem], str],
 ) -> ServerEmbedder:
-    """What embeds with the server of the settings.
+    """The embedder that uses the server of the settings; it masks credentials in all texts.
 
     Args:
-        settings: Which one.
-        cache: Nobody else may use it, since it is closed at the end.
+        settings: Name the server and its model.
+        cache: A cache of its own, since the embedder closes it at the end.
         reranker: Judges how well texts answer a query.
-        remedy_of: What to do about a problem with the server.
+        remedy_of: Returns what to do about a problem with the server.
     """
     url = settings.embedding_url
     model, dimension = settings.embedding_model, settings.embedding_dimension

@@ -1,4 +1,4 @@
-"""Where our own files lie: below the user's folders for caches and for state."""
+"""The folders of our own files, below the user's folders for caches and for state."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from vector_index_mcp.indexing.team_vectors import TeamPlace
 
 NOTES_STATE, TABLES, MAKING, TEAM = "notes", "datasets", "making", "team"
-"""Our folders: of notes, of tables of datasets, of datasets in the making, of a team's vectors."""
+"""Names of our folders: for notes, tables of datasets, unfinished datasets, a team's vectors."""
 _FOLDER = "vector-index-mcp"
 
 
 def team_place(settings: Settings) -> "TeamPlace | None":
-    """Where vectors are that others have made; None for nowhere."""
+    """The place of a team's vectors; None if no team shares any."""
     from vector_index_mcp.indexing.team_vectors import TeamPlace
 
     if not settings.shared_cache:
@@ -26,10 +26,10 @@ def team_place(settings: Settings) -> "TeamPlace | None":
 
 
 def cache_folder(settings: Settings) -> Path:
-    """Where the embedding cache lies.
+    """The folder of the embedding cache.
 
     Raises:
-        SettingsError: If it is to lie in a home folder that nobody knows.
+        SettingsError: If it lies in the home folder, and that is unknown.
     """
     import platformdirs
 
@@ -39,10 +39,10 @@ def cache_folder(settings: Settings) -> Path:
 
 
 def state_folder() -> Path:
-    """Where locks, records and names of owners lie, and indexes that cannot lie in their project.
+    """The folder of locks, records, owners' names, and indexes that cannot lie in their project.
 
     Raises:
-        SettingsError: As above.
+        SettingsError: If the home folder is unknown.
     """
     import platformdirs
 

@@ -1,8 +1,9 @@
-"""Who may ask over HTTP, and how much: every request passes here before anything looks at it.
+"""Checks every HTTP request before anything else sees it: its origin, its token and its size.
 
-There is no login, so a web page that the user's browser shows must get nothing and change nothing:
-a request names this listener as its host, comes from no other page, and what it sends is JSON,
-which a page cannot send elsewhere unasked. With a token, only its holder may ask.
+There is no login, so a web page in the user's browser must neither get nor change anything. A
+request must name this listener as its host and come from no other page. A body must be JSON, which
+a page cannot send to another site without a preflight request. With a token, only its holder may
+ask.
 """
 
 import json
@@ -20,13 +21,14 @@ Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
-"""An application as ASGI has it."""
+"""An ASGI application."""
 
 LONGEST_BODY_BYTES = 1_000_000
 _MOST_UNDER_WAY = 64
 _BODY_SECONDS = 30.0
 _DROP_SECONDS = 2.0
-# Of a body that is too long: what a client sends on before it reads why it is refused.
+# Some clients send a whole body before they read the answer. So much of one that is too long is
+# read and dropped.
 _MOST_DROPPED_BYTES = 20_000_000
 _ONCE = frozenset({"host", "origin", "authorization", "content-type", "content-length"})
 _HEADERS = {
@@ -46,30 +48,30 @@ class Refusal:
     detail: str
 
 
-_REPEATED = Refusal(400, "a header is there twice, or the length of the body is said in two ways")
+_REPEATED = Refusal(400, "a header is repeated, or the body's length is given in two ways")
 _OTHER_HOST = Refusal(403, "this host name does not belong to this server")
-_OTHER_PAGE = Refusal(403, "a page of another site may not ask")
+_OTHER_PAGE = Refusal(403, "requests from pages of other sites are refused")
 _NO_TOKEN = Refusal(401, "the token is missing or wrong; send it as `Authorization: Bearer TOKEN`")
 _NO_JSON = Refusal(415, "a body must be JSON, sent as `Content-Type: application/json`")
-_TOO_LONG = Refusal(413, f"a body has {LONGEST_BODY_BYTES} bytes at most")
-_TOO_SLOW = Refusal(408, f"the body was not there after {_BODY_SECONDS:.0f} s")
+_TOO_LONG = Refusal(413, f"a body may have at most {LONGEST_BODY_BYTES} bytes")
+_TOO_SLOW = Refusal(408, f"the body did not arrive within {_BODY_SECONDS:.0f} s")
 _TOO_MANY = Refusal(503, f"{_MOST_UNDER_WAY} requests are under way; try again when some are done")
 
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """Where requests come in, and what they must show."""
+    """The address of a listener, and the token that requests must have."""
 
     names: tuple[str, ...]
-    """What it may be called besides `localhost`."""
+    """Names and addresses of the listener besides `localhost`."""
     port: int
     is_on_all: bool = False
-    """Whether it listens on all addresses of the machine: each of them is a name then."""
+    """Whether it listens on all addresses of the machine, and accepts each of them as its name."""
     token: str = ""
-    """What a request must show; empty if it need not."""
+    """The token that a request must have; empty for none."""
 
     def refusal(self, scope: Scope) -> Refusal | None:
-        """Why a request is refused whatever its body is; None if it may be answered."""
+        """Why a request is refused by its headers; None if it is not."""
         headers = _headers(scope)
         if headers is None:
             return _REPEATED
@@ -92,7 +94,7 @@ class Listener:
 
 
 def _headers(scope: Scope) -> Mapping[str, str] | None:
-    """The headers by their names; None if they can be read in two ways."""
+    """The headers by their names in lower case; None if they are ambiguous."""
     found: dict[str, str] = {}
     for raw_name, raw_value in scope["headers"]:
         name = raw_name.decode("latin-1").lower()
@@ -154,7 +156,7 @@ class Guard:
             self._under_way -= 1
 
     async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Have the request answered, once its body is there."""
+        """Read the whole body, and have the application answer the request."""
         body: bytes | Refusal | None = _TOO_SLOW
         with anyio.move_on_after(_BODY_SECONDS):
             body = await _body(receive)
@@ -172,7 +174,7 @@ class Guard:
 
 
 async def _body(receive: Receive) -> bytes | Refusal | None:
-    """All of a body; None if it breaks off."""
+    """Read a whole body; None if the client leaves before its end."""
     body = bytearray()
     while True:
         message = await receive()
@@ -189,7 +191,7 @@ async def _body(receive: Receive) -> bytes | Refusal | None:
 
 
 async def _drop(receive: Receive) -> None:
-    """Take the rest of a body that is refused, so that its client comes to read why."""
+    """Read and drop the rest of a refused body, so that the client gets to read the answer."""
     dropped = 0
     with anyio.move_on_after(_DROP_SECONDS):
         while dropped < _MOST_DROPPED_BYTES:
@@ -204,7 +206,7 @@ async def _refuse(refusal: Refusal, send: Send) -> None:
     headers = [
         (b"content-type", b"application/json"),
         (b"content-length", str(len(body)).encode()),
-        # Whatever else comes on this connection may be the rest of a body.
+        # Close the connection: what follows on it may be the rest of the body.
         (b"connection", b"close"),
     ]
     if refusal is _NO_TOKEN:

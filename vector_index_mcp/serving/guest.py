@@ -1,6 +1,6 @@
-"""An HTTP server that is a guest in the service's process and event loop.
+"""An HTTP server that runs as a guest in the service's process and event loop.
 
-It takes over neither signals nor logging. Only here is uvicorn known.
+It takes over neither signals nor logging. Only this module knows uvicorn.
 """
 
 import asyncio
@@ -15,18 +15,18 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 _MOST_HEADER_BYTES = 16_384
-_HEADER_SECONDS = 20.0  # for the first line of a request and its headers to be there
+_HEADER_SECONDS = 20.0  # in which the first line and the headers of a request must arrive
 _SHUTDOWN_SECONDS = 1
 
 
 @asynccontextmanager
 async def serving(app: Any, listening: socket.socket, connections: int) -> AsyncIterator[None]:
-    """The time in which requests to a socket are answered; it is closed at the end.
+    """Answer requests while the context lasts; then close the socket.
 
     Args:
         app: An ASGI application.
-        listening: It listens already.
-        connections: How many there may be at once.
+        listening: A socket that listens already.
+        connections: How many connections there may be at once.
     """
     server = _Guest(
         uvicorn.Config(
@@ -35,7 +35,7 @@ async def serving(app: Any, listening: socket.socket, connections: int) -> Async
             ws="none",
             lifespan="off",
             log_config=None,
-            access_log=False,  # it would hold tokens and queries
+            access_log=False,  # it would contain tokens and queries
             server_header=False,
             proxy_headers=False,
             limit_concurrency=connections,
@@ -54,15 +54,15 @@ async def serving(app: Any, listening: socket.socket, connections: int) -> Async
 
 
 class _Guest(uvicorn.Server):
-    """uvicorn inside of a process that has a life of its own."""
+    """uvicorn inside of a process that also does other things."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Leave them to the process."""
+        """Leave signals to the process."""
         yield
 
     async def end(self, listening: socket.socket) -> None:
-        """Close every connection, and what is listened on."""
+        """Close all connections and the listening socket."""
         if self.started:
             await self.shutdown([listening])
         listening.close()
@@ -71,8 +71,8 @@ class _Guest(uvicorn.Server):
 class _InTime(H11Protocol):
     """A connection that is closed if a request on it takes too long to arrive.
 
-    uvicorn waits for the headers as long as it may take, and connections are limited: a few clients
-    that say nothing would keep out all others.
+    uvicorn waits for the headers without a limit, and the number of connections is limited. So a
+    few silent clients would keep out all others.
     """
 
     _deadline: asyncio.TimerHandle | None = None
@@ -83,7 +83,7 @@ class _InTime(H11Protocol):
         self._wait_for_headers()
 
     def on_response_complete(self) -> None:
-        """Note that a request is answered: the next may come."""
+        """Note that a request is answered, and wait for the next one."""
         super().on_response_complete()
         self._wait_for_headers()
 
@@ -101,5 +101,5 @@ class _InTime(H11Protocol):
             self._deadline.cancel()
 
     def _give_up(self) -> None:
-        if self.conn.their_state is h11.IDLE:  # no whole request has come
+        if self.conn.their_state is h11.IDLE:  # the headers of the request are not complete
             self.transport.abort()

@@ -1,4 +1,4 @@
-"""Keys of servers: from a setting, or from a file that holds nothing else."""
+"""Reads the keys of servers from settings, or from files that contain nothing else."""
 
 import re
 from pathlib import Path
@@ -13,30 +13,30 @@ _KEY = re.compile(rb"[!-~]+")
 
 
 def key_of(key: str, file: str) -> str:
-    """The key that is set, or that stands in the file that is.
+    """The key in `file`, or `key` if no file is set.
 
     Raises:
         OSError: If the file cannot be read.
-        SettingsError: If it holds no key.
+        SettingsError: If the file does not contain exactly one key.
     """
     if not file:
         return key
     path = Path(file).expanduser()
-    if not path.is_file():  # a pipe would keep us waiting
-        raise SettingsError(f"{path} is not a file")
+    if not path.is_file():  # reading a pipe could wait forever
+        raise SettingsError(f"{path} is not a file: name one that holds the key alone")
     with path.open("rb") as opened:
         held = opened.read(_LONGEST_KEY_BYTES + 1).strip()
     if len(held) > _LONGEST_KEY_BYTES or not _KEY.fullmatch(held):
-        raise SettingsError(f"{path} does not hold a key alone")
+        raise SettingsError(f"{path} does not hold a key alone: remove all else from it")
     return held.decode()
 
 
 def remote_of(settings: Settings) -> Remote:
-    """What is set about an index that does not lie on this machine.
+    """The settings for an index that does not lie on this machine.
 
     Raises:
-        OSError: If the file of the key cannot be read.
-        SettingsError: If it holds no key.
+        OSError: If the file with the key cannot be read.
+        SettingsError: If that file does not contain exactly one key.
     """
     key = key_of(settings.lancedb_key, settings.lancedb_key_file)
     server = Server(key, settings.lancedb_region, settings.lancedb_host)

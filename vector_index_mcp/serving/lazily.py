@@ -1,4 +1,4 @@
-"""A service that is loaded and run once somebody needs it."""
+"""Loads and runs a service when it is first needed."""
 
 import gc
 from collections.abc import Awaitable, Callable
@@ -16,7 +16,7 @@ _Service = TypeVar("_Service", bound=_Runs)
 
 
 class Lazily(Generic[_Service]):
-    """A service that is loaded and run once somebody needs it."""
+    """A service that is loaded and run when it is first needed."""
 
     def __init__(self, load: Callable[[], Awaitable[_Service]]) -> None:
         self._load = load
@@ -26,7 +26,7 @@ class Lazily(Generic[_Service]):
 
     @property
     def loaded(self) -> _Service | None:
-        """The service, if it is running already."""
+        """The service; None if it is not running yet."""
         return self._service if self._running.is_set() else None
 
     def begin(self) -> None:
@@ -34,16 +34,16 @@ class Lazily(Generic[_Service]):
         self._wanted.set()
 
     async def get(self) -> _Service:
-        """The running service."""
+        """Wait for the running service, and return it."""
         self.begin()
         await self._running.wait()
         assert self._service is not None
         return self._service
 
     async def run(self) -> None:
-        """Load the service when it is wanted and run it until cancelled."""
+        """Wait for `begin`, then load the service and run it until cancelled."""
         await self._wanted.wait()
-        gc.disable()  # imports leave no garbage, and looking for it takes 0.03 of 0.3 s
+        gc.disable()  # imports leave no garbage; collecting it would take 0.03 of 0.3 s
         try:
             self._service = await self._load()
         finally:

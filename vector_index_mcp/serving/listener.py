@@ -1,6 +1,6 @@
-"""The page's listener: on the loopback interface only, and only while the page is used.
+"""The page's listener. It is open only on the loopback interface, and only while the page is used.
 
-What serves it is a guest in the service's process (`guest`).
+Its HTTP server is a guest in the service's process (`guest`).
 """
 
 import contextlib
@@ -20,13 +20,13 @@ from vector_index_mcp.page.routes import Visits, application
 from vector_index_mcp.serving import guest
 
 _HOST = "127.0.0.1"
-_UNUSED_SECONDS = 600.0  # longer than a link is good
-_LOOK_AT_FILES_SECONDS = 0.5  # while there are any
+_UNUSED_SECONDS = 600.0  # longer than a link is valid
+_LOOK_AT_FILES_SECONDS = 0.5  # between two checks for files with expired links
 _MOST_CONNECTIONS = 64
 
 
 class Page:
-    """The page of one service. Nothing is open until somebody asks for its address."""
+    """The page of one service. No port is open until somebody asks for its address."""
 
     def __init__(
         self,
@@ -34,23 +34,23 @@ class Page:
         handover: Handover | None = None,
         unused_seconds: float = _UNUSED_SECONDS,
     ) -> None:
-        """Prepare; it is served while `running`.
+        """Prepare; the page can be opened within `running`.
 
         Args:
-            content: What it shows.
-            handover: Makes the files that links are handed over in, if there are to be any.
-            unused_seconds: For how long nobody has to look at the page before it is closed.
+            content: The content of the page.
+            handover: Writes files that pass links to a browser; None for no such files.
+            unused_seconds: The time without visitors after which the port is closed.
         """
         self._content = content
         self._unused_seconds = unused_seconds
         self._door = Door()
         self._socket: socket.socket | None = None
-        self._port = 0  # any, at first; then the same again, for pages that are still there
+        self._port = 0  # any port at first; later the same one again, for pages that are still open
         self._visits = Visits()
         self._opened = anyio.Event()
         self._handover = handover
         self._files: dict[str, Path] = {}
-        """Those that are there, by the token in them."""
+        """The files that exist, by their tokens."""
         self._has_files = anyio.Event()
 
     @property
@@ -60,22 +60,22 @@ class Page:
 
     @property
     def is_awaited(self) -> bool:
-        """Whether somebody has a link that still opens it."""
+        """Whether somebody has a link that is unused and still valid."""
         return self._door.is_awaited(time.monotonic())
 
     async def address(self) -> str:
-        """A link that opens the page, once and within a few minutes.
+        """Open the port if necessary, and return a link that is valid once and for a few minutes.
 
         Raises:
-            BackgroundError: If the system gives us no port.
+            BackgroundError: If no port can be opened.
         """
         return f"{self._entrance()}?token={self._door.issue(time.monotonic())}"
 
     async def handed_over(self) -> tuple[str, Path | None]:
-        """The same, and a file that opens it; None if none can be written.
+        """Like `address`, with a file that opens the link; None if it cannot be written.
 
         Raises:
-            BackgroundError: As above.
+            BackgroundError: If no port can be opened.
         """
         entrance, token = self._entrance(), self._door.issue(time.monotonic())
         path = None
@@ -95,7 +95,7 @@ class Page:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """The time in which it can be opened."""
+        """Keep the page ready to be opened while the context lasts."""
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._serve_when_opened)
@@ -111,7 +111,7 @@ class Page:
                 self._socket = None
 
     async def _remove_files(self) -> None:
-        """Remove the files whose token has been used, or is too old."""
+        """Remove files whose token was used or has expired, until cancelled."""
         while True:
             await self._has_files.wait()
             self._has_files = anyio.Event()
@@ -132,7 +132,7 @@ class Page:
             await self._serve(self._socket)
 
     async def _serve(self, listening: socket.socket) -> None:
-        """Serve until nobody has looked at the page for a while."""
+        """Serve until the page has been unused for a while."""
         self._visits.ending = anyio.Event()
         app = application(self._content, self._door, self._visits, self._port)
         async with guest.serving(app, listening, _MOST_CONNECTIONS):
@@ -152,10 +152,10 @@ class Page:
 
 
 def _listening(port: int) -> socket.socket:
-    """A socket that only this machine reaches, at `port` or, if it is taken, at any other."""
+    """A socket on the loopback interface, at `port` or, if that is taken, at any other port."""
     for wanted in (port, 0):
         try:
             return socket.create_server((_HOST, wanted))
         except OSError as error:
             problem = error
-    raise BackgroundError(f"no port can be listened on ({problem}); look at the system's limits")
+    raise BackgroundError(f"no port can be opened ({problem}); look at the system's limits")

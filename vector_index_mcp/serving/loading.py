@@ -1,6 +1,6 @@
-"""What the settings make: the services of the tool sets, and where their files lie.
+"""Makes the services of the tool sets from the settings.
 
-Knows nothing of MCP: a command that opens an index itself would wait half a second for it.
+Does not import MCP: a command that opens an index itself would wait half a second for that.
 """
 
 import hashlib
@@ -46,17 +46,17 @@ if TYPE_CHECKING:
 
 _SECONDS_PER_MINUTE = 60
 _HASH_CHARS = 16
-_LARGEST_TEXT_BYTES = 50_000_000  # of the contract of datasets
+_LARGEST_TEXT_BYTES = 50_000_000  # required by the contract of datasets
 
 
 def head_start_of(project: Path, settings: Settings) -> HeadStart | None:
-    """Begin to prepare files of `project` for its first index; None if it may have one."""
+    """Begin to prepare files for the first index of `project`; None if it may have an index."""
     uri = index_uri(project, settings.lancedb_uri)
     if "://" in uri or os.path.exists(uri) or settings.shared_index:
         return None
     try:
         return HeadStart(folder_of(project, settings), settings.chunk_max_chars)
-    except OSError:  # it would only have saved time
+    except OSError:  # no child process: indexing only takes longer
         return None
 
 
@@ -67,10 +67,10 @@ async def open_codebase(
     *,
     is_about_to_index: bool = False,
 ) -> "Codebase":
-    """The service of `project`, not yet running; loaded in a thread.
+    """Load the service of `project` in a thread; it does not run yet.
 
-    If there is no index yet, or it is about to be brought up to date, what will fill it starts
-    meanwhile.
+    If there is no index yet, or it is about to be updated, the children that prepare files start
+    at the same time.
     """
     crew = await anyio.to_thread.run_sync(_crew_of, settings, head_start)
     if head_start is not None and not head_start.is_enough:
@@ -104,13 +104,13 @@ def _recipe_of(settings: Settings) -> "Recipe":
 def load_codebase(
     project: Path, settings: Settings, crew: "Crew | None" = None, branch: str = ""
 ) -> "Codebase":
-    """The service of `project`, not yet running. Takes half a second: it imports lancedb.
+    """Load the service of `project`; it does not run yet. Takes 0.5 s, since it imports LanceDB.
 
     Args:
         project: The folder.
-        settings: As they were read.
+        settings: The settings.
         crew: Prepares files; None for a new one.
-        branch: Of the shared index, if there is one; empty for that of the project.
+        branch: The branch of the shared index to fetch; empty for the project's own.
     """
     from vector_index_mcp.codebase.remedies import REMEDIES
     from vector_index_mcp.codebase.service import Codebase
@@ -134,17 +134,17 @@ def load_codebase(
 async def open_documents(
     configuration: Path, settings: Settings, head_start: HeadStart | None = None
 ) -> "Documents":
-    """The documents that the file `configuration` lists, not yet running; loaded in a thread.
+    """Load the service of the collections in the file `configuration`, in a thread.
 
     Raises:
-        SettingsError: If that file cannot be understood.
+        SettingsError: If that file is invalid.
     """
-    assert head_start is None  # collections are known once their file is read
+    assert head_start is None  # the folders are known only when the file is read
     return await anyio.to_thread.run_sync(load_documents, home_of(configuration), settings)
 
 
 def home_of(configuration: Path) -> "Home":
-    """Where the index of the collections lies that the file `configuration` lists."""
+    """The home of the collections in the file `configuration`."""
     from vector_index_mcp.documents import home
 
     found = home.home_of(configuration.stem, os.environ, Path.cwd())
@@ -152,10 +152,10 @@ def home_of(configuration: Path) -> "Home":
 
 
 def load_documents(home: "Home", settings: Settings) -> "Documents":
-    """The documents of `home`, not yet running. Takes half a second: it imports lancedb.
+    """Load the service of the documents in `home`; it does not run yet. Takes 0.5 s (LanceDB).
 
     Raises:
-        SettingsError: If its file cannot be understood.
+        SettingsError: If the configuration is invalid.
     """
     from vector_index_mcp.documents import configuration
     from vector_index_mcp.documents.remedies import REMEDIES
@@ -176,13 +176,13 @@ def load_documents(home: "Home", settings: Settings) -> "Documents":
 async def open_notes(
     home: Path, settings: Settings, head_start: HeadStart | None = None
 ) -> "Notes":
-    """The notes in the folder `home`, not yet running; loaded in a thread."""
-    assert head_start is None  # they are small
+    """Load the service of the notes in the folder `home`, in a thread; it does not run yet."""
+    assert head_start is None  # not needed, since notes are small
     return await anyio.to_thread.run_sync(load_notes, home, settings)
 
 
 def load_notes(home: Path, settings: Settings) -> "Notes":
-    """The notes in the folder `home`, not yet running."""
+    """Load the service of the notes in the folder `home`; it does not run yet."""
     from vector_index_mcp.notes.remedies import REMEDIES
     from vector_index_mcp.notes.service import Notes
 
@@ -205,7 +205,7 @@ def _folder_of_notes(home: Path) -> Path:
 
 
 def _index_of_notes(home: Path, folder: Path, settings: Settings) -> "LiveIndex":
-    """The index of the notes in `home`, not yet running; takes half a second, as above."""
+    """The index of the notes in `home`, not yet running. Takes 0.5 s, since it imports LanceDB."""
     from vector_index_mcp.indexing.place import Place
     from vector_index_mcp.indexing.preparing.recipe import Recipe
     from vector_index_mcp.indexing.service import LiveIndex
@@ -226,13 +226,13 @@ def _index_of_notes(home: Path, folder: Path, settings: Settings) -> "LiveIndex"
 async def open_datasets(
     root: Path, settings: Settings, head_start: HeadStart | None = None
 ) -> "Datasets":
-    """The datasets in the folder `root`, not yet running; loaded in a thread."""
-    assert head_start is None  # others have done that work
+    """Load the service of the datasets in the folder `root`, in a thread; it does not run yet."""
+    assert head_start is None  # not needed: the texts of datasets are prepared already
     return await anyio.to_thread.run_sync(load_datasets, root, settings)
 
 
 def load_datasets(root: Path, settings: Settings) -> "Datasets":
-    """The datasets in the folder `root`, not yet running; takes half a second, as above."""
+    """Load the service of the datasets in the folder `root`; it does not run yet. Takes 0.5 s."""
     from vector_index_mcp.datasets.conversion import prepare
     from vector_index_mcp.datasets.models import Models
     from vector_index_mcp.datasets.registry import Registry
@@ -247,7 +247,7 @@ def load_datasets(root: Path, settings: Settings) -> "Datasets":
     def other(model: str) -> "Embedder":
         return _embedder_of(settings, REMEDIES, model)
 
-    # Datasets are searched with whole vectors, as they were made.
+    # Datasets have whole vectors, so queries must not be embedded with fewer dimensions.
     usual = settings.model_copy(update={"embedding_dimension": 0})
     models = Models(settings.embedding_model, _embedder_of(usual, REMEDIES), other)
     index_of = partial(index_of_texts, settings=settings)
@@ -256,14 +256,14 @@ def load_datasets(root: Path, settings: Settings) -> "Datasets":
 
 
 def index_of_texts(order: "Order", root: Path, settings: Settings) -> "LiveIndex":
-    """An index of the texts that a dataset is made of, not yet running.
+    """The index of the texts that become a dataset, not yet running.
 
-    It is found again if the work was broken off.
+    The same order leads to the same index, so interrupted work can be continued.
 
     Args:
-        order: What it is made of.
+        order: Says which texts to index, and how.
         root: The folder of all datasets, which is left out if it lies among the texts.
-        settings: How it is made.
+        settings: The settings for all that the order does not say.
     """
     from vector_index_mcp.datasets.remedies import REMEDIES
     from vector_index_mcp.indexing.place import Place
@@ -274,7 +274,7 @@ def index_of_texts(order: "Order", root: Path, settings: Settings) -> "LiveIndex
         "embedding_model": order.model or settings.embedding_model,
         "chunk_max_chars": order.chunk_chars or settings.chunk_max_chars,
     }
-    own = {"embedding_url": ""} if order.model else {}  # that model is no server's
+    own = {"embedding_url": ""} if order.model else {}  # a chosen model runs here, on no server
     chosen = settings.model_copy(update={**changed, **own, "embedding_dimension": 0})
     endings = tuple(order.endings)
     is_among = root != order.source and root.is_relative_to(order.source)
@@ -291,7 +291,7 @@ def index_of_texts(order: "Order", root: Path, settings: Settings) -> "LiveIndex
 
 
 def _name_of(known: bytes) -> str:
-    """The name of a folder of ours for what is known so."""
+    """The name of a folder of ours, from the bytes that identify its content."""
     return hashlib.sha256(known).hexdigest()[:_HASH_CHARS]
 
 
@@ -323,13 +323,14 @@ def _options_of(settings: Settings, recipe: "Recipe", remedies: "Remedies") -> "
 def _embedder_of(
     settings: Settings, remedies: "Remedies", other: str = "", *, is_code: bool = False
 ) -> "Embedder":
-    """What embeds with the model of the settings: a worker, or the server that they name.
+    """The embedder of the settings: a worker, or the server that they name.
 
     Args:
-        settings: Which model, and how.
+        settings: Name the model, and how to run it.
         remedies: What to do about an error.
-        other: Another model, which is not fetched if it is not here: somebody else has chosen it.
-        is_code: Whether what it embeds is code, and not prose.
+        other: The name of another model; empty for that of the settings. It is not downloaded,
+            since the user has not chosen it.
+        is_code: Whether the texts are code, and not prose.
     """
     from vector_index_mcp.engine import wording
     from vector_index_mcp.engine.embed import WorkerEmbedder

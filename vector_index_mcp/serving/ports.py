@@ -1,7 +1,7 @@
-"""The HTTP side of a tool set: REST and MCP at the ports that front ends ask for.
+"""Serves a tool set over HTTP, by REST and MCP, at the ports that front ends ask for.
 
-A port is open as long as a front end wants it; several may share one. Nothing of the web framework
-is imported before somebody connects.
+A port is open as long as a front end wants it; several front ends may share it. The web framework
+is imported only when a client connects.
 """
 
 import errno
@@ -29,52 +29,57 @@ MCP_PATH = "/mcp"
 _HIGHEST_PORT = 65_535
 _MOST_CONNECTIONS = 128
 _MOST_SESSIONS = 64
-_SESSION_SECONDS = 1_800.0  # unused; then a client begins another one
+_SESSION_SECONDS = 1_800.0  # without use, after which a session ends; a client may begin another
 
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What a front end asks for."""
+    """The port that a front end asks for."""
 
     host: str
-    """As its user wrote it."""
+    """The host, as the user wrote it."""
     address: str
-    """The same as a number."""
+    """The numeric address of `host`."""
     port: int
-    """0 for any."""
+    """0 for any port."""
     token: str
-    """What requests must show; empty if they need not."""
+    """The token that requests must have; empty for none."""
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> "Wish":
-        """The wish in the values of a greeting.
+        """Read the wish from the values of a greeting.
 
         Raises:
-            BackgroundError: If it cannot be fulfilled.
+            BackgroundError: If a value is missing or invalid.
         """
         host, port, token = (values.get(key) for key in ("host", "port", "token"))
         if not (isinstance(host, str) and isinstance(port, int) and isinstance(token, str)):
-            raise BackgroundError("host, port and token are needed to listen")
+            raise BackgroundError("host, port or token is missing in the request to open a port")
         if not 0 <= port <= _HIGHEST_PORT:
             raise BackgroundError(f"{port} is no port; choose one from 1 to {_HIGHEST_PORT}")
         try:
             found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
         except (OSError, UnicodeError) as error:
-            raise BackgroundError(f"{host} is no address of this machine ({error})") from error
+            raise BackgroundError(
+                f"{host} is no address of this machine ({error}); choose another one with --host"
+            ) from error
         address = str(found[0][4][0])
         if not token and not ipaddress.ip_address(address).is_loopback:
-            raise BackgroundError(f"{host} can be reached by others, which needs a token")
+            raise BackgroundError(
+                f"other machines can reach {host}, which requires a token; "
+                "set VECTOR_INDEX_HTTP_TOKEN"
+            )
         return cls(host, address, port, token)
 
     @property
     def is_on_all(self) -> bool:
-        """Whether every address of the machine is meant."""
+        """Whether the address stands for all addresses of the machine."""
         return ipaddress.ip_address(self.address).is_unspecified
 
 
 @dataclass(slots=True)
 class _Port:
-    """A port that is open."""
+    """An open port."""
 
     wish: Wish
     listening: socket.socket
@@ -85,15 +90,15 @@ class _Port:
 
 
 class Ports:
-    """The ports of one service. Serves while it is `running`."""
+    """The ports of one service. They are served while `run` runs."""
 
     def __init__(self, tool_set: ToolSet, server: MCPServer[Any], service: Lazily[Service]) -> None:
-        """Prepare; nothing is open yet.
+        """Prepare; no port is open yet.
 
         Args:
-            tool_set: Makes what answers REST.
+            tool_set: Makes the REST interface.
             server: Answers MCP.
-            service: What both are about.
+            service: The service that both use.
         """
         self._tool_set = tool_set
         self._server = server
@@ -103,27 +108,27 @@ class Ports:
         self._tasks: anyio.abc.TaskGroup | None = None
 
     async def run(self) -> None:
-        """Serve what is open, until cancelled."""
+        """Serve all open ports, until cancelled."""
         async with anyio.create_task_group() as self._tasks:
             await anyio.sleep_forever()
 
     @asynccontextmanager
     async def opened(self, values: Mapping[str, Any]) -> AsyncIterator[dict[str, Any]]:
-        """The time in which a front end wants a port open; says where it is.
+        """Keep a port open for a front end while the context lasts; yields its number as `port`.
 
         Args:
-            values: Those of its greeting.
+            values: The values of the front end's greeting.
 
         Raises:
-            BackgroundError: If the port cannot be had.
+            BackgroundError: If the port cannot be opened.
         """
         if self._tool_set.load_rest is None:
-            raise BackgroundError(f"the {self._tool_set.name} have no HTTP interface")
+            raise BackgroundError(f"the tool set {self._tool_set.name} has no HTTP interface")
         wish = await anyio.to_thread.run_sync(Wish.of, values)
         async with self._opening:
             port = self._shared(wish) or self._open(wish)
             port.users += 1
-        if values.get("is_alone"):  # else a session of MCP follows, which must not wait
+        if values.get("is_alone"):  # else an MCP session follows, which loading would delay
             self._service.begin()
         try:
             yield {"port": port.number}
@@ -133,7 +138,11 @@ class Ports:
                     await self._leave(port)
 
     def _shared(self, wish: Wish) -> _Port | None:
-        """The port that is wished, if it is open already."""
+        """The wanted port, if it is open already.
+
+        Raises:
+            BackgroundError: If it is open with another token or host.
+        """
         for port in self._ports:
             if (port.wish.address, port.number) == (wish.address, wish.port):
                 if (port.wish.host, port.wish.token) != (wish.host, wish.token):
@@ -176,21 +185,21 @@ class Ports:
 
         await anyio.to_thread.run_sync(lean_mcp.complete)
         load = self._tool_set.load_rest
-        assert load is not None  # without it nothing is opened
+        assert load is not None  # `opened` has checked that
         rest = await anyio.to_thread.run_sync(load, self._service.get, bool(port.wish.token))
         mcp = self._server.streamable_http_app(
             streamable_http_path=MCP_PATH,
             max_request_body_size=LONGEST_BODY_BYTES,
             session_idle_timeout=_SESSION_SECONDS,
             max_sessions=_MOST_SESSIONS + _MOST_CONNECTIONS,
-            # What our guard lets through, this need not look at again: it knows fewer names.
+            # The guard has checked the host already, and knows more of its names than this check.
             transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
         )
-        sessions = self._server.session_manager  # of this application alone
+        sessions = self._server.session_manager  # belongs to this application alone
         app = Guard(_either(Sessions(mcp, _MOST_SESSIONS), rest), _listener_of(port))
         async with (
             guest.serving(app, port.listening, _MOST_CONNECTIONS),
-            sessions.run(),  # ends first: endless answers would keep the guest
+            sessions.run(),  # ends before `guest`, which would wait for endless answers
         ):
             await anyio.sleep_forever()
 
@@ -219,6 +228,6 @@ def _listening(wish: Wish) -> socket.socket:
                 "another port with --port"
             ) from error
         raise BackgroundError(
-            f"port {wish.port} of {wish.host} cannot be listened on ({error.strerror}); "
+            f"port {wish.port} of {wish.host} cannot be opened ({error.strerror}); "
             "choose others with --host and --port"
         ) from error

@@ -1,7 +1,7 @@
-"""The tool sets behind one MCP server, and the server on standard streams or as a host.
+"""Makes the MCP server of a tool set, and serves it on standard streams or as a background service.
 
-`initialize` and `tools/list` are answered before anything heavy is imported: clients give up
-after 1.5 to 30 seconds. The service is loaded when the first message has been answered.
+It answers `initialize` and `tools/list` before anything heavy is imported, since clients give up
+after 1.5 to 30 seconds. The service is loaded after the first answer.
 """
 
 import signal
@@ -36,11 +36,11 @@ if TYPE_CHECKING:
 
 _SECONDS_PER_MINUTE = 60
 _LOADING = "INITIALIZING"
-"""The state of a service that nobody has needed yet."""
+"""The reported state while the service is not loaded."""
 
 
 def build_server(tool_set: ToolSet, service: Lazily[Service]) -> MCPServer[Any]:
-    """The MCP server of a tool set over `service`, which somebody else runs."""
+    """Make the MCP server of a tool set. The caller runs `service`."""
 
     async def begin_after_answer(ctx: Any, call_next: Callable[[Any], Any]) -> Any:
         answer = await call_next(ctx)
@@ -67,7 +67,7 @@ async def serve_stdio(
     streams: transport.StandardStreams,
     head_start: HeadStart | None,
 ) -> None:
-    """Serve MCP on `streams` until their end, SIGTERM or SIGINT, with no service involved."""
+    """Serve MCP on `streams` from this process, until they end or SIGTERM or SIGINT arrives."""
     service = Lazily(partial(tool_set.load, place, settings, head_start))
     server = build_server(tool_set, service)
     async with anyio.create_task_group() as tasks:
@@ -92,14 +92,14 @@ async def host(
     on_ready: Callable[[str], None],
     head_start: HeadStart | None,
 ) -> None:
-    """Be the background service that is met at `endpoint`: a session for every front end."""
+    """Run the background service at `endpoint`, which serves every front end."""
     memory.share_heaps()
     STARTS_HOST.set(True)
     service = Lazily(partial(tool_set.load, Path(endpoint.place), settings, head_start))
     handover = Handover(endpoint.name, folders_for(endpoint.folder))
 
     async def load_page() -> "Page":
-        assert tool_set.load_page is not None  # asked for only if there is one
+        assert tool_set.load_page is not None  # `open_page` has checked that
         return await anyio.to_thread.run_sync(tool_set.load_page, service.get, handover, settings)
 
     page = Lazily(load_page)
@@ -115,7 +115,7 @@ async def host(
 
     async def open_page(in_a_file: bool) -> dict[str, Any]:
         if tool_set.load_page is None:
-            raise BackgroundError(f"the {tool_set.name} have no page")
+            raise BackgroundError(f"the tool set {tool_set.name} has no page")
         service.begin()
         opened = await page.get()
         if not in_a_file:
@@ -129,7 +129,7 @@ async def host(
         )
 
     def is_busy() -> bool:
-        if page.loaded is not None and page.loaded.is_awaited:  # as long as a link is promised
+        if page.loaded is not None and page.loaded.is_awaited:  # somebody has a valid link
             return True
         return service.loaded is not None and service.loaded.is_busy
 

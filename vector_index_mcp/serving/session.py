@@ -1,8 +1,8 @@
-"""One session of MCP with a client that may be broken: whatever it sends, it costs little.
+"""Serves one MCP session, and bounds what a broken or hostile client can cost.
 
-What is no message is answered by an error, and the session goes on. A client may have so many
-requests under way; beyond that it is not read any further, until its own pipe is full. One that
-takes no answers for minutes is given up. The other clients notice nothing of all that.
+An invalid message is answered with an error, and the session goes on. If a client has too many
+requests under way, nothing more is read from it. If it takes no answers for minutes, its session
+ends. Other clients do not notice any of this.
 """
 
 import contextlib
@@ -34,12 +34,13 @@ from vector_index_mcp.serving.transport import lines_of
 
 _log = logging.getLogger(__name__)
 
-# Parsed values take 50 times their size, texts do not: a longer message must be made of texts.
+# Once parsed, JSON values take 50 times their size, except strings. So a longer message is accepted
+# only if it has at most so many bytes besides strings, and so many strings.
 _MOST_BYTES_OF_VALUES = 1_000_000
-_MOST_TEXTS = 10_000  # in such a message
+_MOST_TEXTS = 10_000
 _MOST_UNDER_WAY = 16
 _MOST_BYTES_UNDER_WAY = 1_000_000
-_PATIENCE_SECONDS = 300.0  # with a client that takes no answers
+_PATIENCE_SECONDS = 300.0  # after which a client that takes no answers is given up
 
 
 def _error(code: int, message: str) -> JSONRPCError:
@@ -48,7 +49,8 @@ def _error(code: int, message: str) -> JSONRPCError:
 
 _TOO_MANY = _error(
     INVALID_REQUEST,
-    f"a message has {_MOST_BYTES_OF_VALUES} bytes at most besides texts, and {_MOST_TEXTS} texts",
+    f"a message may have at most {_MOST_BYTES_OF_VALUES} bytes besides strings, and "
+    f"{_MOST_TEXTS} strings",
 )
 
 
@@ -61,10 +63,10 @@ async def serve(
     """Serve one session until its client ends it; `server` may serve many at once.
 
     Args:
-        server: What answers.
-        receive: Gives the client's next bytes; none when there are no more.
-        send: Takes bytes for the client; those for one that is gone are dropped.
-        longest_message_bytes: A longer one is refused.
+        server: Answers the messages.
+        receive: Returns the client's next bytes; empty at their end.
+        send: Sends bytes to the client; drops them if the client is gone.
+        longest_message_bytes: Longer messages are refused.
     """
     low = server._lowlevel_server
     options = low.create_initialization_options(NotificationOptions())
@@ -86,7 +88,7 @@ async def serve(
 
 
 class _UnderWay:
-    """The requests that are not answered yet: not too many at once, and not too large."""
+    """The requests that are not answered yet; limits their number and their size together."""
 
     def __init__(self) -> None:
         self._sizes: defaultdict[RequestId, list[int]] = defaultdict(list)
@@ -95,7 +97,7 @@ class _UnderWay:
         self._fewer = anyio.Event()
 
     async def admit(self, request: RequestId, size: int) -> None:
-        """Wait until there is room for a request of `size` bytes; a single one always has it."""
+        """Wait until there is room for a request of `size` bytes; alone, it always has room."""
         while self._count and not self._has_room_for(size):
             await self._fewer.wait()
         self._sizes[request].append(size)
@@ -104,7 +106,7 @@ class _UnderWay:
 
     def settle(self, request: RequestId) -> None:
         """Note that a request is answered, or never will be."""
-        # A client may use an id twice at once: which of the two this was makes no difference.
+        # If a client uses an id twice at once, it does not matter which of the two this was.
         self._bytes -= self._sizes[request].pop()
         self._count -= 1
         if not self._sizes[request]:
@@ -117,7 +119,7 @@ class _UnderWay:
 
 
 class _Answers(anyio.abc.ObjectSendStream[SessionMessage]):
-    """What the server says, on its way to the client; its answers make room for requests."""
+    """Passes the server's messages to the client; each answer makes room for a request."""
 
     def __init__(
         self, outgoing: anyio.abc.ObjectSendStream[SessionMessage], under_way: _UnderWay
@@ -126,29 +128,29 @@ class _Answers(anyio.abc.ObjectSendStream[SessionMessage]):
         self._outgoing = outgoing
 
     async def send(self, item: SessionMessage) -> None:
-        """Hand over a message; waits until those before it are written."""
+        """Hand a message to the writer; waits until earlier messages are written."""
         await self._outgoing.send(item)
         message = item.message
         if isinstance(message, JSONRPCResponse | JSONRPCError) and message.id is not None:
             self.under_way.settle(message.id)
 
     async def refuse(self, answer: JSONRPCError) -> None:
-        """Answer what is no request; nothing is under way for it."""
+        """Answer an invalid message, which does not count as a request under way."""
         await self._outgoing.send(SessionMessage(answer))
 
     async def aclose(self) -> None:
-        """Let the writer end when it has written what is left."""
+        """Let the writer end after the remaining messages."""
         await self._outgoing.aclose()
 
 
 class _Requests(anyio.abc.ObjectReceiveStream[SessionMessage | Exception]):
-    """What the client says, as messages."""
+    """Parses the client's lines into messages."""
 
     def __init__(
         self, receive: Callable[[], Awaitable[bytes]], longest: int, answers: _Answers
     ) -> None:
         self._lines = lines_of(receive, longest)
-        self._too_long = _error(INVALID_REQUEST, f"a message has {longest} bytes at most")
+        self._too_long = _error(INVALID_REQUEST, f"a message may have at most {longest} bytes")
         self._answers = answers
 
     async def receive(self) -> SessionMessage:
@@ -178,11 +180,11 @@ class _Requests(anyio.abc.ObjectReceiveStream[SessionMessage | Exception]):
         raise anyio.EndOfStream
 
     async def aclose(self) -> None:
-        """Nothing is held."""
+        """Do nothing: there is nothing to close."""
 
 
 def _is_cheap(line: bytes) -> bool:
-    """Whether a message can be parsed in about its own size: it is short, or made of texts."""
+    """Whether parsing a message takes little memory: it is short, or consists mostly of strings."""
     if len(line) <= _MOST_BYTES_OF_VALUES:
         return True
     plain = line.replace(b"\\\\", b"").replace(b'\\"', b"")
@@ -192,15 +194,15 @@ def _is_cheap(line: bytes) -> bool:
 
 
 def _refusal(line: bytes) -> JSONRPCError:
-    """The answer to what is no message, with its id if it has one."""
+    """The answer to an invalid message, with its id if it has one."""
     try:
         values = json.loads(line)
     except (ValueError, RecursionError):
-        return _error(PARSE_ERROR, "a message is one line of JSON in UTF-8")
-    error = _error(INVALID_REQUEST, "this is no message of JSON-RPC 2.0")
+        return _error(PARSE_ERROR, "a message must be one line of JSON in UTF-8")
+    error = _error(INVALID_REQUEST, "this is no valid message of JSON-RPC 2.0")
     if isinstance(values, dict):
         answer = error.model_dump(exclude_unset=True) | {"id": values.get("id")}
-        with contextlib.suppress(ValidationError):  # an id may be wrong, too
+        with contextlib.suppress(ValidationError):  # the id may be invalid, too
             return JSONRPCError.model_validate_json(json.dumps(answer))
     return error
 
@@ -208,7 +210,7 @@ def _refusal(line: bytes) -> JSONRPCError:
 def _line(message: SessionMessage) -> bytes:
     try:
         text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
-    except PydanticSerializationError:  # a file's name need not be valid Unicode
+    except PydanticSerializationError:  # a file's name may be invalid Unicode
         values = message.message.model_dump(by_alias=True, exclude_unset=True)
         text = json.dumps(values, ensure_ascii=False)
     return text.encode("utf-8", "replace") + b"\n"

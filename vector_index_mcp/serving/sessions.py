@@ -1,7 +1,7 @@
-"""Sessions of MCP over HTTP: where there are too many, the one that was unused longest ends.
+"""Limits the MCP sessions over HTTP: if there are too many, the one unused for longest ends.
 
-Many clients never end a session. Without this, the last ones that came would keep others out until
-their sessions are too old.
+Many clients never end a session. Without this, their sessions would keep out new clients until they
+expire.
 """
 
 from typing import Any
@@ -13,20 +13,20 @@ _REFUSED = 400
 
 
 class Sessions:
-    """An MCP application, in front of which its sessions are counted."""
+    """Wraps an MCP application and counts its sessions."""
 
     def __init__(self, app: App, most: int) -> None:
         """Prepare.
 
         Args:
-            app: The application; it ends a session on DELETE, as the protocol has it.
-            most: How many sessions there may be; more while all are in use, or being opened, as
-                far as the application allows.
+            app: The application. It ends a session on DELETE, as MCP defines it.
+            most: How many sessions there may be. There may be more while all are in use or being
+                opened, as far as the application allows.
         """
         self._app = app
         self._most = most
         self._requests: dict[bytes, int] = {}
-        """How many each session has under way; the one that was unused longest first."""
+        """The number of requests under way, by session; the session unused for longest first."""
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer a request."""
@@ -70,12 +70,12 @@ class Sessions:
         finally:
             for name in opened:
                 self._end(name, is_over=is_refused)
-                if is_refused:  # the application has begun a session all the same
+                if is_refused:  # the application has nevertheless begun a session
                     await self._delete(scope, name)
             await self._make_room(scope)
 
     async def _make_room(self, scope: Any) -> None:
-        """End sessions that nobody uses until there are no more than there may be."""
+        """End unused sessions until there are at most as many as allowed."""
         while len(self._requests) > self._most:
             unused = (name for name, under_way in self._requests.items() if not under_way)
             if (name := next(unused, None)) is None:
@@ -84,7 +84,7 @@ class Sessions:
             await self._delete(scope, name)
 
     async def _delete(self, scope: Any, name: bytes) -> None:
-        """Have the application end a session, by a request like that of `scope`."""
+        """Have the application end a session, by a DELETE request derived from `scope`."""
         host = [(key, value) for key, value in scope["headers"] if key == b"host"]
         deleting = {**scope, "method": "DELETE", "headers": [*host, (_NAME, name)]}
         await self._app(deleting, _nothing, _ignored)

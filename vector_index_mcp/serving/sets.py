@@ -1,6 +1,6 @@
-"""The tables of tool sets. A new one is an entry here; nothing else in this room knows their names.
+"""The table of tool sets. A new tool set is an entry here; the rest of this room knows no names.
 
-Importing this imports none of them: a front end starts with it.
+Importing this module imports no tool set, since a front end imports it at its start.
 """
 
 import os
@@ -30,18 +30,18 @@ CODEBASE, DOCUMENTS, NOTES, DATASETS = "codebase", "documents", "notes", "datase
 
 
 class Service(Protocol):
-    """What a tool set serves, as far as this room needs to know it."""
+    """The service of a tool set, as far as this room needs to know it."""
 
     def running(self) -> AbstractAsyncContextManager[None]:
-        """The time in which it answers."""
+        """Answer while the context lasts."""
 
     @property
     def is_busy(self) -> bool:
-        """Whether work is left that nobody waits for, so that it must not end yet."""
+        """Whether work is left, so that the service must not end even without clients."""
 
     @property
     def state(self) -> str:
-        """What it is doing, in one word."""
+        """The state of the service, in one word."""
 
 
 Get = Callable[[], Awaitable[Any]]
@@ -54,26 +54,26 @@ class ToolSet:
 
     name: str
     server_name: str
-    """What the MCP server calls itself."""
+    """The name of the MCP server."""
     version: str
-    """Of what it offers."""
+    """The version of what the server offers."""
     title: str
     description: str
     instructions: str
     remedies: "Remedies"
-    """What to do about an error, in its words."""
+    """What to do about an error, in the words of the tool set."""
     load: "Callable[[Path, Settings, HeadStart | None], Awaitable[Service]]"
-    """Makes the service of a place, not yet running."""
+    """Makes the service of a place, which does not run yet."""
     register: "Callable[[MCPServer[Any], Get], None]"
     """Offers the tools on a server."""
     load_page: "Callable[[Get, Handover, Settings], Page] | None"
     """Makes the page that shows the service in a browser; None if there is none."""
     answer: "Callable[[Any, str, Mapping[str, Any], Tell], Awaitable[Any]] | None" = None
-    """Answers the call of a command, by its name and arguments; None if there are none."""
+    """Answers the call of a command, by its name and arguments; None if there are no calls."""
     load_rest: "Callable[[Get, bool], App] | None" = None
-    """Makes the REST interface, told whether requests must show a token; None if there is none."""
+    """Makes the REST interface, given whether requests must have a token; None if there is none."""
     longest_message_bytes: int = 1_000_000
-    """Of a client. The longest query, each of its characters escaped, takes 600 KB."""
+    """The longest message of a client. The longest query takes 600 KB if all of it is escaped."""
 
 
 def _codebase() -> ToolSet:
@@ -82,14 +82,14 @@ def _codebase() -> ToolSet:
     from vector_index_mcp.serving.loading import open_codebase
 
     async def answer(codebase: Any, name: str, given: Mapping[str, Any], tell: "Tell") -> Any:
-        from vector_index_mcp.codebase import calls  # LanceDB, which the service has by now
+        from vector_index_mcp.codebase import calls  # needs LanceDB, which is imported by now
 
         return await calls.answer(codebase, name, given, tell)
 
     def load_page(get_service: Get, handover: "Handover", settings: "Settings") -> "Page":
         from vector_index_mcp.editors import template_of
         from vector_index_mcp.page.project import ProjectPage
-        from vector_index_mcp.serving.listener import Page  # 2 MB that few services need
+        from vector_index_mcp.serving.listener import Page  # takes 2 MB, and few services need it
 
         return Page(ProjectPage(get_service, template_of(settings.editor)), handover)
 
@@ -114,12 +114,12 @@ def _documents() -> ToolSet:
     from vector_index_mcp.serving.loading import open_documents
 
     async def answer(documents: Any, name: str, given: Mapping[str, Any], tell: "Tell") -> Any:
-        from vector_index_mcp.documents import calls  # LanceDB, which the service has by now
+        from vector_index_mcp.documents import calls  # needs LanceDB, which is imported by now
 
         return await calls.answer(documents, name, given, tell)
 
     def load_rest(get_service: Get, has_token: bool) -> "App":
-        from vector_index_mcp.documents import rest  # 0.4 s that MCP need not wait for
+        from vector_index_mcp.documents import rest  # takes 0.4 s, for which MCP must not wait
 
         return rest.application(get_service, has_token=has_token)
 
@@ -204,12 +204,12 @@ def _datasets() -> ToolSet:
 
 @dataclass(frozen=True, slots=True)
 class _Start:
-    """What the process of a service does before it knows its tool set."""
+    """What the process of a service does before it loads its tool set."""
 
     place_of: "Callable[[str, Settings], Path]"
-    """The place that is meant on the command line."""
+    """Returns the place that a path on the command line means."""
     head_start_of: "Callable[[Path, Settings], HeadStart | None]"
-    """What is begun before the service is loaded."""
+    """Begins the head start; None if there is none."""
 
 
 def _start_of_codebase() -> _Start:
@@ -223,7 +223,7 @@ def _start_of_codebase() -> _Start:
 
 
 def _start_by_path() -> _Start:
-    # It need not be there yet, and what it will hold nobody knows.
+    # The place may not exist yet, so the path is only made absolute, and there is no head start.
     return _Start(lambda path, _: Path(os.path.abspath(path)), lambda *_: None)  # noqa: PTH100
 
 
@@ -242,7 +242,7 @@ _TABLE: Mapping[str, Callable[[], ToolSet]] = {
 
 
 def named(name: str) -> ToolSet:
-    """The tool set called `name`.
+    """The tool set with this name.
 
     Raises:
         SettingsError: If there is none.
@@ -252,7 +252,7 @@ def named(name: str) -> ToolSet:
 
 
 def of_workspace(workspace: "Workspace") -> ToolSet:
-    """The codebase's tools for several projects, which `workspace` answers."""
+    """The tool set `codebase` for several projects, which `workspace` answers."""
     from vector_index_mcp.codebase import tools
 
     async def load(*_: Any) -> Service:
@@ -268,10 +268,10 @@ def of_workspace(workspace: "Workspace") -> ToolSet:
 
 
 def place_of(name: str, path: str, settings: "Settings") -> Path:
-    """The place that `path` means to the tool set called `name`.
+    """The place that `path` means to the tool set with this name.
 
     Raises:
-        ProjectError: If there is none.
+        ProjectError: If the path is no place of that tool set.
         SettingsError: If there is no such tool set.
     """
     _check(name)
@@ -279,7 +279,7 @@ def place_of(name: str, path: str, settings: "Settings") -> Path:
 
 
 def head_start_of(name: str, place: Path, settings: "Settings") -> "HeadStart | None":
-    """What begins for the service of a place while its tool set is loaded; None if nothing does."""
+    """Begin a head start for the service of a place; None if there is none."""
     return _STARTS[name]().head_start_of(place, settings)
 
 

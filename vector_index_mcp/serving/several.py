@@ -1,4 +1,4 @@
-"""Several projects behind one MCP server, which asks the background service of each."""
+"""Serves several projects through one MCP server, which asks the background service of each."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -18,16 +18,16 @@ from vector_index_mcp.errors import BackgroundError, NoServiceError
 from vector_index_mcp.serving import server, sets, transport
 from vector_index_mcp.settings import Settings
 
-_MOST_CALLERS = 4  # of one project's service, at once
+_MOST_CALLERS = 4  # threads at once that call the service of one project
 
 
 def serve(projects: Sequence[Path], settings: Settings, host_arguments: Sequence[str]) -> None:
     """Serve MCP on standard input and output until its end.
 
     Args:
-        projects: Their folders, resolved.
-        settings: Of this process; each service reads its own.
-        host_arguments: What a service is started with, if a project has none.
+        projects: The folders of the projects, resolved.
+        settings: The settings of this process; each service reads its own.
+        host_arguments: The arguments to start a service with, if a project has none.
     """
     different = list(dict.fromkeys(projects))
     workspace = Workspace(different, _asking(different, host_arguments))
@@ -37,7 +37,7 @@ def serve(projects: Sequence[Path], settings: Settings, host_arguments: Sequence
 
 
 def _asking(projects: Sequence[Path], host_arguments: Sequence[str]) -> Ask:
-    # A service that has been stopped holds its callers for long; those of others go on.
+    # One limiter for each project: a hanging service keeps its callers waiting, but not others.
     callers = {project: anyio.CapacityLimiter(_MOST_CALLERS) for project in projects}
 
     async def ask(project: Path, name: str, given: dict[str, Any]) -> dict[str, Any]:
@@ -45,17 +45,20 @@ def _asking(projects: Sequence[Path], host_arguments: Sequence[str]) -> Ask:
         call = partial(contact.call, endpoint, name, given, lambda _: None, host_arguments)
         answer: dict[str, Any] | None = await _answered(call, callers[project])
         if answer is None:
-            raise NoServiceError(f"the background service of {project} cannot be reached")
+            raise NoServiceError(
+                f"the background service of {project} cannot be reached; "
+                f"`vector-index-mcp logs {project}` may show why"
+            )
         return answer
 
     return ask
 
 
 async def _answered(call: Callable[[], Any], limiter: anyio.CapacityLimiter) -> Any:
-    """What a call answers.
+    """Run a blocking call in a thread, and return its result.
 
-    It is made by a thread that may be given up: one that waits for a service that was stopped
-    counts until it ends, and keeps neither us nor, as anyio's own would, our process.
+    If this is cancelled, the thread goes on and counts in `limiter` until it ends. It keeps neither
+    the caller waiting nor, unlike a thread of anyio, the process from ending.
 
     Raises:
         VectorIndexError: As the call does.
@@ -71,9 +74,9 @@ async def _answered(call: Callable[[], Any], limiter: anyio.CapacityLimiter) -> 
     def work() -> None:
         try:
             done.set_result(call())
-        except BaseException as error:  # noqa: BLE001  # raised where it is waited for
+        except BaseException as error:  # noqa: BLE001  # raised by `done.result`
             done.set_exception(error)
-        with suppress(RuntimeError):  # nobody waits any more
+        with suppress(RuntimeError):  # the event loop has ended
             anyio.from_thread.run_sync(end, token=token)
 
     try:

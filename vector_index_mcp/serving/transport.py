@@ -1,4 +1,4 @@
-"""The bytes that carry MCP: lines, and the standard streams."""
+"""Carries the bytes of MCP: splits them into lines, reads and writes the standard streams."""
 
 import contextlib
 import os
@@ -17,10 +17,10 @@ _READ_BYTES = 65_536
 async def lines_of(
     receive: Callable[[], Awaitable[bytes]], longest: int
 ) -> AsyncIterator[bytes | None]:
-    """The lines in what `receive` returns, until it returns nothing or the stream ends.
+    """Yield the lines that `receive` returns, until it returns nothing or the stream ends.
 
-    None stands for a line of more than `longest` bytes, of which no more is kept. Empty lines and
-    a last one that is not complete are passed over.
+    None stands for a line of more than `longest` bytes, which is dropped. Empty lines are skipped,
+    and so is a last line without a newline.
     """
     buffer = bytearray()
     is_too_long = False
@@ -48,7 +48,7 @@ async def lines_of(
 
 
 def sending(stream: anyio.abc.ByteStream) -> Callable[[bytes], Awaitable[None]]:
-    """Sends on `stream`; what a peer that is gone does not get is dropped."""
+    """A function that sends on `stream`, and drops the bytes if the peer is gone."""
 
     async def send(data: bytes) -> None:
         with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
@@ -58,22 +58,22 @@ def sending(stream: anyio.abc.ByteStream) -> Callable[[bytes], Awaitable[None]]:
 
 
 class StandardStreams:
-    """The process's standard streams, claimed for the protocol."""
+    """The process's standard streams, reserved for the protocol."""
 
     def __init__(self) -> None:
         self._input, self._output = streams.claim()
 
     async def receive(self) -> bytes:
-        """What the client has sent; nothing at the end."""
+        """The client's next bytes; empty at the end."""
         if sys.platform == "win32":
             return await anyio.to_thread.run_sync(self._read, abandon_on_cancel=True)
         # Unlike a thread in read(2), waiting for the descriptor can be cancelled.
-        with contextlib.suppress(PermissionError):  # epoll's word for a file or /dev/null
+        with contextlib.suppress(PermissionError):  # raised by epoll for files and /dev/null
             await anyio.wait_readable(self._input)
         return self._read()
 
     async def send(self, data: bytes) -> None:
-        """Send `data`; what a client that is gone does not get is dropped."""
+        """Send `data`; drop it if the client is gone."""
         await anyio.to_thread.run_sync(self._write, data, abandon_on_cancel=True)
 
     def _read(self) -> bytes:

@@ -1,4 +1,4 @@
-"""One embedding worker for all services of a user.
+"""Shares one embedding worker among all services of a user.
 
-Must not know what is indexed, nor what a setting is: it hands frames on and looks after processes.
+Must not know: what is indexed, and settings. It passes frames on and manages worker processes.
 """

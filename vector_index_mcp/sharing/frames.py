@@ -1,12 +1,12 @@
-"""What a service says to the shared worker, checked: it may be anything.
+"""The frames between a service and the host of the shared worker; checks those of services.
 
     service: {"arguments": [...], "offline": false, "idle_seconds": 600.0}   which worker it needs
     host:    {"pid": 4711}    or    {"failed": "No space left on device"}
 
-From then on both speak as `engine.worker` does. Besides, the host says how many use the worker
-({"event": "sharers", "count": 2}), that it ends one for want of memory ({"event": "resting"}) and
-how one has ended ({"event": "ended", "status": -9}); and a service that a worker hangs
-({"kill": true}), which ends it for all.
+From then on both use the protocol of `engine.worker`, with some additions. The host reports how
+many services use the worker ({"event": "sharers", "count": 2}), that it ends the worker to free
+memory ({"event": "resting"}), and with which status a worker has ended ({"event": "ended",
+"status": -9}). A service reports that the worker hangs ({"kill": true}), which ends it for all.
 """
 
 import json
@@ -14,36 +14,36 @@ from dataclasses import dataclass
 from typing import Any, TypeGuard
 
 LONGEST_LINE_BYTES = 16_000_000
-"""Of a service. The largest request, each of its characters escaped, takes two."""
+"""The longest line of a service. The largest request takes 2 MB if all of it is escaped."""
 _MOST_ARGUMENTS, _LONGEST_ARGUMENT = 8, 4_096
 KILL = {"kill": True}
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which worker a service needs. Two that need the same share it."""
+    """The worker that a service needs. Services with equal needs share a worker."""
 
     arguments: tuple[str, ...]
-    """Of the worker: model, device, reranker, dimension."""
+    """The worker's arguments: model, device, reranker, dimension."""
     offline: bool
-    """Whether it must not ask the hub."""
+    """Whether the worker must not use the Hugging Face hub."""
     stamp: str
-    """Of the models' files, if they are folders: what is changed is another model."""
+    """Changes with the files of a model in a folder, since it counts as another model then."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Something to be computed."""
+    """A request of a service to the worker."""
 
     number: int
-    """Of the service's own."""
+    """The number that the service gave it."""
     urgent: bool
     values: dict[str, Any]
     size: int
-    """In bytes, as it came."""
+    """The size of the service's frame, in bytes."""
 
     def line(self, number: int) -> bytes:
-        """What the worker gets, who knows it by another `number`."""
+        """The frame for the worker, in which the host gives the request another `number`."""
         return line({**self.values, "id": number})
 
 
@@ -56,11 +56,11 @@ def parse(data: bytes) -> dict[str, Any]:
     """The values of a frame.
 
     Raises:
-        ValueError: If it is none.
+        ValueError: If it is no frame.
     """
     try:
         values = json.loads(data)
-    except RecursionError as error:  # too deep is no less wrong
+    except RecursionError as error:
         raise ValueError("nested too deep") from error
     if not isinstance(values, dict):
         raise ValueError("no object")
@@ -68,10 +68,13 @@ def parse(data: bytes) -> dict[str, Any]:
 
 
 def wanted(values: dict[str, Any]) -> tuple[Wanted, float]:
-    """Which worker is asked for, and after how many seconds without use it may end.
+    """Read the first frame of a service.
+
+    Returns:
+        The worker that it needs, and after how many seconds without use the worker may end.
 
     Raises:
-        ValueError: If that is not what it says.
+        ValueError: If the frame is invalid.
     """
     arguments, offline = values.get("arguments"), values.get("offline")
     idle, stamp = values.get("idle_seconds"), values.get("stamp")
@@ -85,10 +88,10 @@ def wanted(values: dict[str, Any]) -> tuple[Wanted, float]:
 
 
 def request(values: dict[str, Any], size: int) -> Request:
-    """What is to be computed.
+    """Read a frame with a request.
 
     Raises:
-        ValueError: If that is not what it says.
+        ValueError: If the frame is invalid.
     """
     number, urgent = values.get("id"), values.get("urgent")
     are_texts = _are_texts(values.get("texts")) and isinstance(values.get("query", ""), str)

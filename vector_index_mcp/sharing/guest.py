@@ -1,4 +1,4 @@
-"""A service that uses the shared worker: its connection, and what is still to be sent to it."""
+"""The connection of a service that uses the shared worker, with the frames to send to it."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,16 +9,16 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 
 from vector_index_mcp.sharing import frames
 
-# Of one guest: far more than a service that answers many people asks at once. Whoever has more
-# takes no answers, or means harm.
+# Limits for one guest, far above what a service needs that answers many people at once. A guest
+# with more takes no answers, or is hostile.
 _MOST_REQUESTS = 1_024
 _MOST_BYTES = 64_000_000
 GONE = (anyio.BrokenResourceError, anyio.ClosedResourceError, anyio.EndOfStream)
-"""What tells that the other side of a connection is no more."""
+"""The exceptions that show that the other side of a connection is gone."""
 
 
 class Guest:
-    """One connection."""
+    """The connection of one service."""
 
     def __init__(self, stream: anyio.abc.ByteStream, lines: BufferedByteReceiveStream) -> None:
         """Prepare.
@@ -33,12 +33,12 @@ class Guest:
         )
         self._bytes = self._requests = 0
 
-    def tell(self, frame: bytes, asked_bytes: int = 0) -> None:
-        """Send a frame some time.
+    def send(self, frame: bytes, asked_bytes: int = 0) -> None:
+        """Queue a frame to be sent. Returns at once.
 
         Args:
-            frame: What to send.
-            asked_bytes: The size of the request that it answers; 0 for an event.
+            frame: The frame.
+            asked_bytes: The size of the request that the frame answers; 0 for an event.
         """
         self._bytes += len(frame) - asked_bytes
         try:
@@ -47,14 +47,14 @@ class Guest:
             self.leave()
 
     def leave(self) -> None:
-        """End the connection when what was told is sent."""
+        """End the connection after the queued frames are sent."""
         self._sending.close()
 
     async def serve(self, ask: Callable[[frames.Request], None], kill: Callable[[], None]) -> None:
-        """Hand on what it says until either side ends, or it says what it must not.
+        """Pass on the service's requests until either side ends, or the service breaks a rule.
 
         Args:
-            ask: Takes a request; never waits.
+            ask: Takes a request and returns at once.
             kill: Ends the worker.
         """
         async with anyio.create_task_group() as tasks:
@@ -91,12 +91,12 @@ class Guest:
 
 
 async def heard(lines: BufferedByteReceiveStream) -> tuple[dict[str, Any], int]:
-    """The next frame of a service, and how long that was.
+    """The next frame of a service, and its length in bytes.
 
     Raises:
-        ValueError: If it is none.
-        DelimiterNotFound: If it has no end.
-        IncompleteRead: If it ends in the middle, or there is no other.
+        ValueError: If it is no frame.
+        DelimiterNotFound: If it is too long.
+        IncompleteRead: If the connection ends before the end of the frame.
     """
     data = await lines.receive_until(b"\n", frames.LONGEST_LINE_BYTES)
     return frames.parse(data), len(data) + 1

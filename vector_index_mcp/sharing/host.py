@@ -1,4 +1,7 @@
-"""The process of the shared worker: it holds no model itself, and connects services to one."""
+"""The host: the process that starts the shared workers and connects services to them.
+
+It holds no model itself.
+"""
 
 import os
 import sys
@@ -20,18 +23,18 @@ from vector_index_mcp.sharing import frames
 from vector_index_mcp.sharing.guest import GONE, Guest, heard
 from vector_index_mcp.sharing.workers import Workers
 
-_LINGERING_SECONDS = 3.0  # without a connection: longer than a service takes to come again
-_SAYING_SECONDS = 10.0  # for a service to say which worker it needs
+_LINGERING_SECONDS = 3.0  # without a connection; longer than a service takes to reconnect
+_FIRST_FRAME_SECONDS = 10.0  # for a service to send which worker it needs
 
 
 async def run(endpoint: Endpoint, on_ready: Callable[[str], None]) -> None:
-    """Be the host that is met at `endpoint`, until no service has been connected for a while.
+    """Run the host at `endpoint`, until no service has been connected for a while.
 
     Args:
-        endpoint: Where it is met.
+        endpoint: Where services connect.
         on_ready: See `Host.run`.
     """
-    os.chdir(sys.prefix)  # of no project
+    os.chdir(sys.prefix)  # out of the project in which the host was started
     workers = Workers(children.start)
     await Host(
         endpoint=endpoint,
@@ -49,7 +52,7 @@ async def run(endpoint: Endpoint, on_ready: Callable[[str], None]) -> None:
 async def _serve(workers: Workers, stream: anyio.abc.ByteStream) -> None:
     lines = BufferedByteReceiveStream(stream)
     try:
-        with anyio.fail_after(_SAYING_SECONDS):
+        with anyio.fail_after(_FIRST_FRAME_SECONDS):
             values, _ = await heard(lines)
         wanted, idle_seconds = frames.wanted(values)
     except (ValueError, TimeoutError, anyio.DelimiterNotFound, anyio.IncompleteRead, *GONE):
@@ -66,7 +69,7 @@ async def _serve(workers: Workers, stream: anyio.abc.ByteStream) -> None:
 
 
 async def _no_call(_: dict[str, Any], __: Any) -> dict[str, Any]:
-    return {"error": "nothing is answered here but what embeds", "status": greeting.WRONG_USE}
+    return {"error": "the embedding worker answers no calls", "status": greeting.WRONG_USE}
 
 
 async def _no_page(_: bool) -> dict[str, Any]:
@@ -79,7 +82,7 @@ def _report(workers: Workers) -> dict[str, Any]:
     for shared in loaded:
         try:
             held += psutil.Process(shared.pid).memory_info().rss
-        except psutil.Error:  # it has just ended
+        except psutil.Error:  # the worker has just ended
             continue
     is_busy = any(shared.is_busy for shared in loaded)
     return {

@@ -1,4 +1,4 @@
-"""A service's side of the shared worker: join it, start its host if there is none."""
+"""Connects a service to the shared worker, and starts the worker's host if there is none."""
 
 import hashlib
 import logging
@@ -26,32 +26,32 @@ from vector_index_mcp.sharing.guest import GONE
 _log = logging.getLogger(__name__)
 
 STARTS_HOST: ContextVar[bool] = ContextVar("STARTS_HOST", default=False)
-"""Whether a host is started if there is none: by services, not by a command that soon ends."""
+"""Whether to start a host if there is none. Services do, but not commands, which soon end."""
 
-_TRIES = 3  # a host may end just when we come
+_TRIES = 3  # since a host may end just when we connect
 _GOODBYE_SECONDS = 1.0
 _LAST_FRAME_BYTES = 200
 _KILLED = -9
 
 
 class Joining:
-    """Starts workers for an embedder by joining those of the shared host."""
+    """Gives an embedder shares in the workers of the host, instead of workers of its own."""
 
     def __init__(self, idle_seconds: float, otherwise: StartWorker) -> None:
         """Prepare.
 
         Args:
-            idle_seconds: For so long a worker may stay that nobody uses.
-            otherwise: Starts one of our own, where none can be shared.
+            idle_seconds: How long a worker that nobody uses may stay.
+            otherwise: Starts a worker of our own, if none can be shared.
         """
         self._idle_seconds, self._otherwise = idle_seconds, otherwise
         self._starts_host = STARTS_HOST.get()
 
     async def start(self, module: str, *arguments: str, environment: Mapping[str, str]) -> Worker:
-        """A share in a worker, or one of our own; as `StartWorker`.
+        """A share in a worker, or a worker of our own. Has the signature of `StartWorker`.
 
         Raises:
-            OSError: If the system gives nobody a process.
+            OSError: If the system cannot start a process.
         """
         wanted = {
             "arguments": arguments,
@@ -73,12 +73,12 @@ class Joining:
 
 
 async def _connected(starts_host: bool) -> socket.socket | None:
-    """A connection to the host; None if there is none and none is to be started.
+    """A connection to the host; None if there is no host and none should be started.
 
     Raises:
-        BackgroundError: If it refuses, or cannot be started.
-        ProjectError: If it has no place to be met.
-        SettingsError: If it says so.
+        BackgroundError: If the host refuses, or cannot be started.
+        ProjectError: If the user has no runtime folder of their own.
+        SettingsError: If the host reports that a setting is wrong.
     """
     is_awaited = threading.Event()
     is_awaited.set()
@@ -104,23 +104,23 @@ async def _connected(starts_host: bool) -> socket.socket | None:
 
 
 async def _joined(connection: socket.socket, wanted: dict[str, Any]) -> "SharedWorker | None":
-    """A share in the worker that is wanted; None if the host has just ended.
+    """A share in the wanted worker; None if the host has just ended.
 
     Raises:
-        OSError: If it cannot start the worker.
+        OSError: If the host cannot start the worker.
     """
     if connection.family == getattr(socket, "AF_UNIX", None):
         stream: anyio.abc.SocketStream = await anyio.abc.UNIXSocketStream.from_socket(connection)
     else:
         stream = await anyio.abc.SocketStream.from_socket(connection)
-    said = BufferedByteReceiveStream(stream)
+    received = BufferedByteReceiveStream(stream)
     worker = None
     try:
         await stream.send(frames.line(wanted))
-        answer = frames.parse(await said.receive_until(b"\n", LONGEST_HEADER_BYTES))
+        answer = frames.parse(await received.receive_until(b"\n", LONGEST_HEADER_BYTES))
         if "failed" in answer:
             raise OSError(answer.get("errno"), answer["failed"])
-        worker = SharedWorker(stream, said, int(answer["pid"]))
+        worker = SharedWorker(stream, received, int(answer["pid"]))
     except (anyio.IncompleteRead, anyio.DelimiterNotFound, ValueError, *GONE):
         pass
     finally:
@@ -131,41 +131,41 @@ async def _joined(connection: socket.socket, wanted: dict[str, Any]) -> "SharedW
 
 
 class SharedWorker:
-    """A share in a worker; a `Worker`."""
+    """A share in a worker; it behaves like a `Worker` of our own."""
 
     def __init__(
-        self, stream: anyio.abc.SocketStream, said: BufferedByteReceiveStream, pid: int
+        self, stream: anyio.abc.SocketStream, received: BufferedByteReceiveStream, pid: int
     ) -> None:
-        """A share that has been granted.
+        """Make one after the host has granted it.
 
         Args:
             stream: The connection to the host.
-            said: Reads from it.
-            pid: Of the process that holds the model.
+            received: Reads from the connection.
+            pid: The process that holds the model.
         """
         self.pid = pid
         self.returncode: int | None = None
         self.stdin: anyio.abc.ByteSendStream = stream
-        self.stdout: anyio.abc.ByteReceiveStream = _Said(self, said)
+        self.stdout: anyio.abc.ByteReceiveStream = _Output(self, received)
         self._stream = stream
         self._is_hanging = False
         self.receiving = anyio.CancelScope()
 
     def terminate(self) -> None:
-        """Have it end for everybody, when this is closed."""
+        """Note that the worker hangs; `aclose` then has the host end it for all services."""
         self._is_hanging = True
 
     def kill(self) -> None:
-        """Leave it to the others."""
+        """Give up this share; the worker goes on for other services."""
         self.returncode = _KILLED
         self.receiving.cancel()
 
     async def wait(self) -> int:
-        """See `Worker`; called when it has ended for us."""
+        """The exit status. Called only when the worker has ended, or this share was given up."""
         return self.returncode or 0
 
     async def aclose(self) -> None:
-        """End the connection."""
+        """End the connection; first have the host end a worker that hangs."""
         if self._is_hanging:
             with (
                 anyio.move_on_after(_GOODBYE_SECONDS),
@@ -175,18 +175,18 @@ class SharedWorker:
         await self._stream.aclose()
 
 
-class _Said(anyio.abc.ByteReceiveStream):
-    """What the worker says, until it is left."""
+class _Output(anyio.abc.ByteReceiveStream):
+    """The worker's output, until it ends or the share is given up."""
 
-    def __init__(self, worker: SharedWorker, said: BufferedByteReceiveStream) -> None:
-        self._worker, self._said = worker, said
+    def __init__(self, worker: SharedWorker, received: BufferedByteReceiveStream) -> None:
+        self._worker, self._received = worker, received
         self._last = b""
 
     async def receive(self, max_bytes: int = 65_536) -> bytes:
         if self._worker.returncode is None:
             with anyio.CancelScope() as self._worker.receiving:
                 try:
-                    data = await self._said.receive(max_bytes)
+                    data = await self._received.receive(max_bytes)
                 except GONE:
                     self._worker.returncode = _status_in(self._last)
                 else:
@@ -199,7 +199,7 @@ class _Said(anyio.abc.ByteReceiveStream):
 
 
 def _status_in(last: bytes) -> int:
-    """The exit status of the worker, as its host's last frame says it."""
+    """The exit status of the worker in the host's last frame; that of a kill if there is none."""
     with suppress(ValueError, IndexError, KeyError):
         frame = frames.parse(last.splitlines()[-1])
         if frame.get("event") == ENDED:
@@ -208,7 +208,7 @@ def _status_in(last: bytes) -> int:
 
 
 def stamp_of(arguments: tuple[str, ...]) -> str:
-    """What changes whenever a model's folder does."""
+    """A digest that changes whenever a file in a model's folder changes."""
     seen = []
     for name in filter(looks_like_folder, arguments):
         for folder, _, files in os.walk(name):

@@ -1,4 +1,4 @@
-"""Where the shared worker is met. Standard library only."""
+"""The endpoint of the shared worker's host. Imports the standard library only."""
 
 import hashlib
 import os
@@ -9,9 +9,10 @@ from vector_index_mcp import __version__
 from vector_index_mcp.background.endpoint import Endpoint, endpoint_of
 
 TOOL_SET = "embedding"
-"""What its record calls what it serves. It is no tool set, and no MCP is spoken there."""
+"""Stands for a tool set in the host's record, although it is none and speaks no MCP."""
 _HASH_CHARS = 8
-# What decides which model is found and how it is computed: whoever has others meets elsewhere.
+# Variables that decide which model is found and how it is computed. Services share a worker only if
+# all of these are equal.
 _SHAPING = (
     *("HF_", "HUGGINGFACE_", "HUGGING_FACE_", "TRANSFORMERS_", "SENTENCE_TRANSFORMERS_"),
     *("TORCH", "PYTORCH_", "CUDA_", "OMP_", "MKL_", "LD_", "DYLD_"),
@@ -25,7 +26,7 @@ _NAMED = frozenset(
 
 
 def endpoint() -> Endpoint:
-    """Where services of this version, installation and environment share a worker.
+    """The endpoint at which services of this version, installation and environment share workers.
 
     Raises:
         ProjectError: If the user has no runtime folder of their own.
@@ -41,9 +42,9 @@ def endpoint() -> Endpoint:
 
 
 def named(name: str) -> Endpoint:
-    """Where the one is met that is called `name`, as `ps` shows it.
+    """The endpoint with this name, which `ps` shows.
 
     Raises:
-        ProjectError: As above.
+        ProjectError: If the user has no runtime folder of their own.
     """
     return endpoint_of(TOOL_SET, Path(name))

@@ -17,7 +17,7 @@ from vector_index_mcp.sharing.turns import Turns
 _log = logging.getLogger(__name__)
 
 _BYTES_OF_A_NUMBER = 4
-_DYING_SECONDS = 0.5  # for a process that says nothing more to be gone
+_DYING_SECONDS = 0.5  # for a process to end after its last output
 
 
 class Shared:
@@ -26,27 +26,27 @@ class Shared:
     def __init__(self, process: Worker) -> None:
         self.last_use = time.monotonic()
         self.idle_seconds = 0.0
-        """The longest of those that its guests have asked for."""
+        """How long it may stay unused: the longest time that a guest asked for."""
         self._process = process
         self._guests: list[Guest] = []
         self._turns: Turns[Guest, frames.Request] = Turns()
         self._at_work: dict[int, tuple[Guest, frames.Request]] = {}
         self._numbers = itertools.count(1)
-        self._told: list[bytes] = []
-        """The events that whoever comes later has missed."""
+        self._events: list[bytes] = []
+        """The worker's events so far, for guests that come later."""
         self._moved = anyio.Event()
         self._is_loaded = False
         self.has_ended = False
-        """Whether nobody is to come any more."""
+        """Whether it must not get any more guests."""
 
     @property
     def pid(self) -> int:
-        """Of its process."""
+        """The worker's process."""
         return self._process.pid
 
     @property
     def guests(self) -> int:
-        """How many use it."""
+        """How many services use it."""
         return len(self._guests)
 
     @property
@@ -56,62 +56,63 @@ class Shared:
 
     @property
     def at_work(self) -> int:
-        """How many it has and has not answered."""
+        """How many requests the worker has and has not answered yet."""
         return self._turns.at_work
 
     @property
     def is_busy(self) -> bool:
-        """Whether it is loading, or anything waits for it."""
+        """Whether it is loading, or a request waits for it."""
         is_loading = bool(self._guests) and not self._is_loaded
         return is_loading or bool(self.waiting or self.at_work)
 
     def admit(self, guest: Guest, idle_seconds: float) -> None:
-        """Let a guest use it from now on, and tell it all that it has missed."""
+        """Let a guest use the worker, and send it the events that it has missed."""
         self._guests.append(guest)
         self.idle_seconds = max(self.idle_seconds, idle_seconds)
         self.last_use = time.monotonic()
-        guest.tell(frames.line({"pid": self.pid}))
-        for frame in self._told:
-            guest.tell(frame)
-        self._tell_sharers()
+        guest.send(frames.line({"pid": self.pid}))
+        for frame in self._events:
+            guest.send(frame)
+        self._send_sharers()
 
     def leave(self, guest: Guest) -> None:
-        """A guest is gone: what it has asked for is not computed any more."""
+        """Remove a guest that is gone, and drop its waiting requests."""
         if guest in self._guests:
             self._guests.remove(guest)
             self._turns.drop(guest)
-            self._tell_sharers()
+            self._send_sharers()
 
-    def _tell_sharers(self) -> None:
+    def _send_sharers(self) -> None:
         for guest in self._guests:
-            guest.tell(frames.line({"event": "sharers", "count": len(self._guests)}))
+            guest.send(frames.line({"event": "sharers", "count": len(self._guests)}))
 
     def ask(self, guest: Guest, request: frames.Request) -> None:
-        """Have something computed when its turn has come."""
+        """Queue a request of a guest."""
         self.last_use = time.monotonic()
         self._turns.add(guest, request, urgent=request.urgent)
         self._moved.set()
 
     def kill(self) -> None:
-        """End it; its guests are told."""
+        """Kill the worker; its guests get the event `ended`."""
         self.has_ended = True
         if self._process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 self._process.kill()
 
     def rest(self) -> None:
-        """End it to make room; its guests will come again when they need it."""
+        """Kill the worker to free memory; its guests reconnect when they need one again."""
         for guest in self._guests:
-            guest.tell(frames.line({"event": "resting"}))
+            guest.send(frames.line({"event": "resting"}))
         self.kill()
 
     async def run(self) -> None:
-        """Hand requests and answers to and fro until it has ended."""
+        """Pass requests to the worker and answers to the guests, until the worker has ended."""
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._feed)
                 await self._deliver()
-                with anyio.move_on_after(_DYING_SECONDS):  # a kill would hide of what
+                # Let it end by itself: a kill would hide its exit status.
+                with anyio.move_on_after(_DYING_SECONDS):
                     await self._process.wait()
                 tasks.cancel_scope.cancel()
         finally:
@@ -124,7 +125,7 @@ class Shared:
         await self._process.aclose()
         _log.info("the worker %d has ended (status %d)", self.pid, status)
         for guest in self._guests:
-            guest.tell(frames.line({"event": ENDED, "status": status}))
+            guest.send(frames.line({"event": ENDED, "status": status}))
             guest.leave()
 
     async def _feed(self) -> None:
@@ -140,11 +141,11 @@ class Shared:
             self._at_work[number] = guest, request
             try:
                 await self._process.stdin.send(request.line(number))
-            except GONE:  # `_deliver` sees that as well
+            except GONE:  # `_deliver` notices that, too
                 return
 
     async def _deliver(self) -> None:
-        """Hand out events and answers until it ends, or says what is no frame."""
+        """Pass events and answers to the guests until the worker ends or sends an invalid frame."""
         assert self._process.stdout is not None
         source = BufferedByteReceiveStream(self._process.stdout)
         while True:
@@ -160,17 +161,17 @@ class Shared:
             except (anyio.IncompleteRead, anyio.DelimiterNotFound, *GONE):
                 return
             except (ValueError, KeyError, TypeError):
-                _log.warning("the worker %d says what makes no sense", self.pid)
+                _log.warning("the worker %d has sent an invalid frame, and is ended", self.pid)
                 return
 
     def _note(self, event: dict[str, Any]) -> None:
         self._is_loaded |= event["event"] == "ready"
-        # Whoever comes later, to look again, must not meet one that has found no model.
+        # A worker without a model gets no more guests: they want a new one that looks again.
         self.has_ended |= event["event"] == "unavailable"
         frame = frames.line(event)
-        self._told.append(frame)
+        self._events.append(frame)
         for guest in self._guests:
-            guest.tell(frame)
+            guest.send(frame)
 
     def _answer(self, header: dict[str, Any], payload: bytes) -> None:
         guest, request = self._at_work.pop(header["id"])
@@ -179,4 +180,4 @@ class Shared:
         self.last_use = time.monotonic()
         if guest in self._guests:
             frame = frames.line({**header, "id": request.number}) + payload
-            guest.tell(frame, request.size)
+            guest.send(frame, request.size)

@@ -1,4 +1,4 @@
-"""All workers of the shared host: which there are, and which have to go."""
+"""The workers of the host: starts them, and ends those that are not worth their memory."""
 
 import logging
 import time
@@ -21,25 +21,28 @@ from vector_index_mcp.sharing.shared import Shared
 _log = logging.getLogger(__name__)
 
 _MOST_LOADED = 2
-_NEEDED_BYTES = 1_200_000_000  # of a worker, at most, with the usual model
-_PAUSE_SECONDS = 10.0  # of somebody at work: who is ended in one would soon be loaded again
+_NEEDED_BYTES = 1_200_000_000  # the most memory of a worker with the default model
+# Users pause for about so long while they work. A worker ended in such a pause would soon have to
+# be loaded again.
+_PAUSE_SECONDS = 10.0
 _LOOK_SECONDS = 1.0
 
 
 def superfluous(
     loaded: Sequence[Shared], now: float, available_bytes: int, *, for_another: bool
 ) -> list[Shared]:
-    """Which workers have to go. This is the whole rule about their memory.
+    """The workers that have to end. This is the whole rule about their memory.
 
-    Those that nobody uses go after the time that their guests have asked for. At most two stay, and
-    one fewer where another is to be started and there is no memory for it: first go those that
-    have rested longest. None goes that is at work, so there may be more while all are.
+    A worker without guests ends after the time that its guests have asked for. At most two workers
+    stay; if another one is about to start, it counts, and if there is too little memory for it, at
+    least one ends. Those unused for longest end first. A worker that is at work never ends, so
+    there may be more while all are.
 
     Args:
-        loaded: All.
-        now: The time.
-        available_bytes: The memory that the system could give.
-        for_another: Whether another one is about to be started.
+        loaded: All workers.
+        now: The current time of `time.monotonic`.
+        available_bytes: The available memory of the system.
+        for_another: Whether another worker is about to be started.
     """
     over = [w for w in loaded if not w.guests and now - w.last_use >= w.idle_seconds]
     rest = [w for w in loaded if w not in over]
@@ -51,13 +54,13 @@ def superfluous(
 
 
 class Workers:
-    """The workers that guests need, each started once. Usable while `run` runs."""
+    """The workers that guests need. Use it only while `run` runs."""
 
     def __init__(self, start_worker: StartWorker) -> None:
         """Prepare.
 
         Args:
-            start_worker: As `processes.children.start`.
+            start_worker: Starts a process, such as `processes.children.start`.
         """
         self._start_worker = start_worker
         self._loaded: dict[Wanted, Shared] = {}
@@ -66,11 +69,11 @@ class Workers:
 
     @property
     def loaded(self) -> list[Shared]:
-        """All there are."""
+        """All workers."""
         return [*self._loaded.values()]
 
     async def run(self) -> None:
-        """Look after them until cancelled; then they end."""
+        """Manage the workers until cancelled; then they end."""
         async with anyio.create_task_group() as tasks:
             self._tasks = tasks
             while True:
@@ -86,7 +89,7 @@ class Workers:
 
     @contextmanager
     def used(self, shared: Shared, guest: Guest, idle_seconds: float) -> Iterator[None]:
-        """The time in which a guest uses a worker."""
+        """Let a guest use a worker while the context lasts."""
         shared.admit(guest, idle_seconds)
         try:
             yield
@@ -94,10 +97,10 @@ class Workers:
             shared.leave(guest)
 
     async def found(self, wanted: Wanted) -> Shared:
-        """The worker that is wanted, started if there is none.
+        """The wanted worker; it is started if there is none.
 
         Raises:
-            OSError: If the system gives us no process.
+            OSError: If the system cannot start a process.
         """
         async with self._starting:
             shared = self._loaded.get(wanted)

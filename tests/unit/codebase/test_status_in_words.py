@@ -44,7 +44,7 @@ def test_of_vectors_that_are_all_there_nothing_is_told():
         ({}, "WATCHING: /p"),
         ({"watcher": OFF}, "up to date: /p"),
         ({"watcher": OFF, "is_writer": False}, "kept up to date by another process: /p"),
-        (READ, "changes are not noticed now (an MCP client that connects has them noticed; "),
+        (READ, "nobody follows changes now (a connected MCP client does that; "),
     ],
 )
 def test_the_state_is_what_happens(fields, first):

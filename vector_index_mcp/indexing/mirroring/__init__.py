@@ -1,4 +1,4 @@
-"""An index that one machine publishes and others fetch instead of making it.
+"""Publishes an index on one machine, so that others fetch it instead of making their own.
 
-Must not know: MCP, settings, commands; what a tool set searches.
+Must not know: MCP, settings, commands, and what a tool set searches.
 """

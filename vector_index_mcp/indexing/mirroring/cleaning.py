@@ -1,8 +1,8 @@
-"""Removes from a store what no branch needs any more, while others publish and fetch.
+"""Removes snapshots and objects that no branch needs any more, while others publish and fetch.
 
-A job uploads only what no branch's snapshot had when it began, and a machine that fetches one
-snapshot may see its branch get another one. So a snapshot stays for hours after its branch has got
-another one, and an object for hours after it was written.
+A publishing job relies on objects of the snapshots that it saw when it began, and a machine may
+fetch a snapshot while its branch gets a newer one. So a snapshot stays for hours after its branch
+got a newer one, and an object stays for hours after it was written.
 """
 
 from collections.abc import Sequence
@@ -20,17 +20,19 @@ _AT_ONCE = 500
 
 @dataclass(slots=True)
 class Removed:
-    """What was removed."""
+    """What a cleaning has removed."""
 
     count: int = 0
+    """How many snapshots and objects."""
     size: int = 0
+    """How many bytes."""
 
 
 async def clean(objects: Objects, hours: float) -> Removed:
-    """Remove snapshots that no branch has had for so many hours, and objects that none names.
+    """Remove snapshots that no branch has had for `hours`, and objects that no snapshot needs.
 
     Raises:
-        StorageError: If the store refuses or is silent, or something in it makes no sense: then
+        StorageError: If the store refuses or is silent, or a document in it is invalid, so that
             nobody knows what is needed.
     """
     oldest = layout.current_time() - hours * _SECONDS_PER_HOUR
@@ -74,7 +76,7 @@ async def _read(objects: Objects, entry: Entry) -> Snapshot | None:
 
 
 def _superseded(snapshots: dict[str, Snapshot | None], named: set[str], oldest: float) -> set[str]:
-    """The names of those that no branch has, and that had a successor before `oldest`. Pure."""
+    """The names of snapshots that no branch has, and that had a successor before `oldest`. Pure."""
     left = set()
     for name, snapshot in snapshots.items():
         if snapshot is None or name in named:
@@ -84,7 +86,7 @@ def _superseded(snapshots: dict[str, Snapshot | None], named: set[str], oldest: 
             for other in snapshots.values()
             if other and other.branch == snapshot.branch and other.created > snapshot.created
         ]
-        # It was the branch's at least until the next one was made.
+        # The branch had this snapshot at least until the next one was made.
         if min(later, default=snapshot.created) < oldest:
             left.add(name)
     return left

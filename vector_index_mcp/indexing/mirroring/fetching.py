@@ -1,7 +1,7 @@
-"""Fetches the files of a snapshot into a folder; what is there already is not fetched again.
+"""Fetches the files of a snapshot into a folder; files that are there already are kept.
 
-A file has its name once it is whole and has the digest that the snapshot says. So a fetch that was
-broken off goes on where it was, also with another snapshot.
+A file gets its final name only when it is complete and has the digest that the snapshot names. So
+an interrupted fetch can be continued, even with another snapshot.
 """
 
 import contextlib
@@ -25,32 +25,32 @@ from vector_index_mcp.indexing.stamps import digest_of
 from vector_index_mcp.objects.store import Objects, at_once
 
 RECORDS = "records.json"
-"""What is said of the files, in the folder that a snapshot is fetched to."""
+"""The name of the file with the records, in the folder that a snapshot is fetched to."""
 _PART = ".part"
 T = TypeVar("T")
 
 
 @dataclass(slots=True)
 class Fetch:
-    """How far a fetch is."""
+    """The progress of a fetch."""
 
     total: int
-    """Bytes."""
+    """The bytes of all files."""
     done: int = 0
-    """Bytes of whole files."""
+    """The bytes of complete files."""
     fetched: int = 0
-    """Bytes that came from the store."""
+    """The bytes that came from the store."""
     parts: set[Path] = field(default_factory=set)
-    """Files that are not whole yet."""
+    """Files that are not complete yet."""
 
     @property
     def bytes_done(self) -> int:
-        """All bytes that are there."""
+        """The bytes that are there, including those of incomplete files."""
         return self.done + sum(map(_size_of, list(self.parts)))
 
 
 def wanted_by(snapshot: Snapshot) -> dict[str, Blob]:
-    """The files of a snapshot by their places in the folder that it is fetched to."""
+    """The files of a snapshot, by their paths in the folder that it is fetched to."""
     files = {f"{TABLE}/{path}": blob for path, blob in snapshot.files.items()}
     return {RECORDS: snapshot.records, **files}
 
@@ -59,15 +59,15 @@ async def fetch(objects: Objects, snapshot: Snapshot, folder: Path, progress: Fe
     """Make `folder` hold the files of `snapshot`, and nothing else.
 
     Raises:
-        StorageError: If the store refuses, is silent, or has other files than the snapshot says;
-            or if there is too little space for them.
+        StorageError: If the store refuses or is silent, if its files differ from the snapshot's
+            digests, or if there is too little space on the disk.
     """
     wanted = wanted_by(snapshot)
     missing = await _run(partial(_missing, folder, wanted))
     there = sum(blob.size for place, blob in wanted.items() if place not in missing)
     progress.done += there
     await _run(partial(_make_sure_of_space, folder, progress.total - there))
-    # The largest first: the others are done beside it.
+    # The largest first: the smaller ones are fetched at the same time.
     in_order = sorted(missing, key=lambda place: -wanted[place].size)
     await at_once(
         (partial(_get, objects, wanted[each], folder / each, progress) for each in in_order),
@@ -80,22 +80,22 @@ async def _get(objects: Objects, blob: Blob, path: Path, progress: Fetch) -> Non
     progress.parts.add(part)
     try:
         if not await objects.download(blob.name, part, blob.size):
-            raise StorageError("a file that its description names is not there")
+            raise StorageError("a file that its description names is missing")
         is_whole = _size_of(part) == blob.size
         if not is_whole or await _run(partial(digest_of, str(part))) != blob.digest:
-            raise StorageError("a file is not what its description says")
+            raise StorageError("a file has not the size and digest that its description names")
         await _run(partial(os.replace, part, path))
     finally:
         progress.parts.discard(part)
-        with anyio.CancelScope(shield=True), contextlib.suppress(OSError):  # gone already, or stuck
+        with anyio.CancelScope(shield=True), contextlib.suppress(OSError):  # moved, or unwritable
             await anyio.Path(part).unlink()
     progress.done += blob.size
     progress.fetched += blob.size
 
 
 def _missing(folder: Path, wanted: Mapping[str, Blob]) -> list[str]:
-    """What is not in `folder` yet, which is made; removes from it what is not wanted."""
-    if folder.is_symlink() or folder.is_file():  # a project may have come with it
+    """Make `folder` and remove unwanted files from it; returns the wanted files that it lacks."""
+    if folder.is_symlink() or folder.is_file():  # the repository may contain such a link or file
         folder.unlink()
     folder.mkdir(exist_ok=True)
     known = {folder / place: blob for place, blob in wanted.items()}
@@ -124,8 +124,12 @@ def _size_of(path: Path) -> int:
 
 
 async def _run(work: Callable[[], T]) -> T:
-    """Do what blocks in a thread."""
+    """Run a blocking function in a thread.
+
+    Raises:
+        StorageError: If it raises OSError.
+    """
     try:
         return await anyio.to_thread.run_sync(work)
     except OSError as error:
-        raise StorageError(f"it cannot be written here: {sentence(error)}") from error
+        raise StorageError(f"its files cannot be written here: {sentence(error)}") from error

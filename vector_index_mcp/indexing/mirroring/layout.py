@@ -1,10 +1,10 @@
-"""How a published index lies in a store, and what its documents say. Pure.
+"""The layout of a published index in a store, and its JSON documents. Pure.
 
-    objects/AA/SHA256      files of an index, by what is in them; they never change
-    snapshots/WHEN-N.json  one state of an index: its files, what made it, which commit it is of
-    branches/NAME.json     the snapshot that a branch has now
+    objects/AA/SHA256      files of an index, named by their digest; they never change
+    snapshots/WHEN-N.json  one state of an index: its files, what made it, and its commit
+    branches/NAME.json     the current snapshot of a branch
 
-What is read may be anybody's: it is checked here, once and completely.
+Anybody may have written these documents, so all of their content is checked here, once.
 """
 
 import hashlib
@@ -24,20 +24,21 @@ from vector_index_mcp.errors import StorageError, StoreError
 from vector_index_mcp.indexing.mirroring import limits
 
 FORMAT = 1
-"""Changes when an older program could not read what this one publishes, or the other way round."""
+"""The version of the layout. Change it if an older program could not read what this one publishes,
+or the other way round."""
 OBJECTS, SNAPSHOTS, BRANCHES = "objects/", "snapshots/", "branches/"
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _COMMIT = re.compile(r"(?:[0-9a-f]{40,64})?")
 _SNAPSHOT = re.compile(r"[0-9]{8}T[0-9]{6}Z-[0-9a-f]{16}")
 _WHEN = "%Y%m%dT%H%M%SZ"
-_LATEST = 1 << 40  # a time, in seconds since 1970
+_LATEST = 1 << 40  # the latest valid time, in seconds since 1970
 _MOST_DIMENSIONS = 100_000
-_LONGEST_FILE_NAME = 150  # where no file's name may have more than 255
+_LONGEST_FILE_NAME = 150  # file systems allow 255, and a digest may follow
 
 
 @dataclass(frozen=True, slots=True)
 class Blob:
-    """A file by what is in it."""
+    """The identity of a file's content."""
 
     digest: str
     """SHA-256, in hex."""
@@ -45,16 +46,16 @@ class Blob:
 
     @property
     def name(self) -> str:
-        """Of its object."""
+        """The name of the file's object in the store."""
         return f"{OBJECTS}{self.digest[:2]}/{self.digest}"
 
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What made an index: where another one would make another index, this one is of no use."""
+    """The versions that made an index. A machine can use only an index with the same versions."""
 
     format: int
-    """Of the index."""
+    """The format of the index's tables."""
     chunker: str
     model: ModelIdentity
 
@@ -65,40 +66,40 @@ class Snapshot:
 
     branch: str
     commit: str
-    """Of the files; empty if nobody knows."""
+    """The commit of the indexed files; empty if it is unknown."""
     made: Made
     files: Mapping[str, Blob]
-    """Of the table of chunks, by their paths in its folder."""
+    """The files of the table of chunks, by their paths in its folder."""
     records: Blob
-    """What is known of the indexed files, see `records_of`."""
+    """The file with the records of the indexed files, see the module `records`."""
     file_count: int
-    """How many were indexed."""
+    """How many files were indexed."""
     chunk_count: int
     created: int
-    """In seconds since 1970."""
+    """When the snapshot was made, in seconds since 1970."""
 
     @property
     def blobs(self) -> dict[str, Blob]:
-        """All that it needs, by digest."""
+        """All files that the snapshot needs, by digest."""
         return {blob.digest: blob for blob in (self.records, *self.files.values())}
 
     @property
     def size(self) -> int:
-        """Of its files together, in bytes."""
+        """The size of all files together, in bytes."""
         return self.records.size + sum(blob.size for blob in self.files.values())
 
     @property
     def description(self) -> str:
-        """What it is of, as a message names it."""
+        """The branch and commit, as a message names them."""
         return f"branch {self.branch}" + (f" at {self.commit[:12]}" if self.commit else "")
 
     def holds_what(self, other: "Snapshot") -> bool:
-        """Whether both are of the same index, be it of different commits."""
+        """Whether both have the same index; the commits may differ."""
         mine, others = ((s.made, s.files, s.records) for s in (self, other))
         return mine == others
 
     def dumped(self) -> bytes:
-        """The document."""
+        """The snapshot's JSON document."""
         fields = asdict(self)
         fields["files"] = {path: [b.digest, b.size] for path, b in self.files.items()}
         fields["records"] = [self.records.digest, self.records.size]
@@ -106,10 +107,10 @@ class Snapshot:
 
     @classmethod
     def loaded(cls, data: bytes) -> Self:
-        """What a document says.
+        """The snapshot in a JSON document.
 
         Raises:
-            StorageError: If it is of another version, or makes no sense.
+            StorageError: If the document has another version, or is invalid.
         """
         try:
             fields = _object(json.loads(data))
@@ -125,12 +126,12 @@ class Snapshot:
             )
             _check(snapshot)
         except (KeyError, TypeError, ValueError, RecursionError) as error:
-            raise StorageError(f"its description makes no sense ({error!s:.100})") from error
+            raise StorageError(f"its description is invalid ({error!s:.100})") from error
         return snapshot
 
 
 def new_name(now: float) -> str:
-    """The name of a snapshot that is made now; its object is `snapshot_at` it."""
+    """A name for a snapshot that is made now; see `snapshot_at` for its object."""
     when = datetime.fromtimestamp(now, UTC).strftime(_WHEN)
     return f"{when}-{secrets.token_hex(8)}"
 
@@ -141,13 +142,13 @@ def snapshot_at(name: str) -> str:
 
 
 def name_in(object_name: str) -> str | None:
-    """The name of the snapshot in an object of that name; None if it is none."""
+    """The name of the snapshot in the object `object_name`; None if the object is no snapshot."""
     name = object_name.removeprefix(SNAPSHOTS).removesuffix(".json")
     return name if _SNAPSHOT.fullmatch(name) and snapshot_at(name) == object_name else None
 
 
 def branch_at(branch: str) -> str:
-    """The name of a branch's object; git's names are bytes, which need be no UTF-8."""
+    """The name of a branch's object. In git, a branch's name may be any bytes, not only UTF-8."""
     data = branch.encode("utf-8", "surrogateescape")
     name = urllib.parse.quote(data, safe="")
     if len(name) > _LONGEST_FILE_NAME:
@@ -156,25 +157,25 @@ def branch_at(branch: str) -> str:
 
 
 def dumped_branch(snapshot: str) -> bytes:
-    """The document of a branch that has that snapshot."""
+    """The JSON document of a branch with this snapshot."""
     return json.dumps({"version": FORMAT, "snapshot": snapshot}).encode()
 
 
 def loaded_branch(data: bytes) -> str:
-    """The name of the snapshot that a branch has.
+    """The name of the snapshot in a branch's JSON document.
 
     Raises:
-        StorageError: If its document makes no sense.
+        StorageError: If the document has another version, or is invalid.
     """
     try:
         fields = _object(json.loads(data))
         version, name = fields["version"], fields["snapshot"]
     except (KeyError, TypeError, ValueError, RecursionError) as error:
-        raise StorageError("what it says of the branch makes no sense") from error
+        raise StorageError("the branch's document there is invalid") from error
     if version != FORMAT:
         raise StorageError("it was published by another version of this program")
     if not isinstance(name, str) or not _SNAPSHOT.fullmatch(name):
-        raise StorageError("what it says of the branch makes no sense")
+        raise StorageError("the branch's document there is invalid")
     return name
 
 
@@ -187,16 +188,16 @@ def _object(found: Any) -> dict[str, Any]:
 def _blob(given: Any) -> Blob:
     digest, size = given
     if not isinstance(digest, str) or not _DIGEST.fullmatch(digest):
-        raise ValueError("a digest is none")
+        raise ValueError("a digest is invalid")
     _check_number(size, 0, limits.MOST_BYTES)
     return Blob(digest, size)
 
 
 def check(snapshot: Snapshot) -> None:
-    """Make sure that a snapshot is one that `loaded` takes.
+    """Make sure that `Snapshot.loaded` accepts a snapshot.
 
     Raises:
-        StoreError: If it is not.
+        StoreError: If it does not.
     """
     try:
         _check(snapshot)
@@ -209,12 +210,12 @@ def _check(snapshot: Snapshot) -> None:
     for text in (snapshot.branch, made.chunker, model.name, model.digest, snapshot.commit):
         _check_name(text)
     if not _COMMIT.fullmatch(snapshot.commit):
-        raise ValueError("a commit is none")
+        raise ValueError("a commit is invalid")
     bytes.fromhex(model.digest)
     if not 0 < len(snapshot.files) <= limits.MOST_FILES:
         raise ValueError("there are too many files, or none")
     if not all(map(is_part, snapshot.files)):
-        raise ValueError("it names a file that no index has")
+        raise ValueError("it names a file that is no part of an index")
     _check_number(snapshot.size, 0, limits.MOST_BYTES)
     _check_number(snapshot.records.size, 0, limits.LARGEST_RECORDS_BYTES)
     _check_number(made.format, 0, 1_000)
@@ -226,7 +227,7 @@ def _check(snapshot: Snapshot) -> None:
 
 def _check_name(text: Any) -> None:
     if not isinstance(text, str) or len(text) > limits.LONGEST_NAME or not text.isprintable():
-        raise ValueError("a name is none")
+        raise ValueError("a name is invalid")
 
 
 def _check_number(number: Any, least: int, most: int) -> None:
@@ -235,7 +236,7 @@ def _check_number(number: Any, least: int, most: int) -> None:
 
 
 def digest(data: bytes) -> str:
-    """The SHA-256 of what a file holds, in hex."""
+    """The SHA-256 of a file's content, in hex."""
     return hashlib.sha256(data).hexdigest()
 
 

@@ -1,6 +1,6 @@
-"""Has an empty index filled with what somebody has published of the same project.
+"""Fills an empty index with one that somebody has published of the same project.
 
-Whatever goes wrong costs some time and is said once; the files are then indexed as usual.
+If anything goes wrong, that is reported once, and the files are then indexed as usual.
 """
 
 import logging
@@ -31,7 +31,7 @@ from vector_index_mcp.processes import errand, git
 _log = logging.getLogger(__name__)
 
 FETCHED = "index.fetched"
-"""The folder below that of an index which is fetched to, so that moving it takes no time."""
+"""The folder to fetch to. It lies in the index's folder, so that moving the files is instant."""
 _PROVING = "vector_index_mcp.indexing.mirroring.proving"
 _NOTHING = "nothing is published there for a branch of this project"
 _MANIFEST = "manifest.lance"
@@ -44,11 +44,11 @@ class Shared:
 
     uri: str
     branch: str = ""
-    """Which one is meant; empty for the one that the project is on."""
+    """The branch to fetch; empty for the one that the project is on."""
 
     @classmethod
     def of(cls, configured: str, branch: str) -> "Shared | None":
-        """What a setting says; None if it says nothing."""
+        """Make one of the setting's value; None if that is empty."""
         return cls(configured, branch) if configured else None
 
 
@@ -66,16 +66,16 @@ class Mirror:
         """Prepare; `fill` does the work.
 
         Args:
-            shared: Where it is published.
+            shared: Where the index is published.
             place: Where the index of the project lies.
-            chunker: The version that its chunks must have.
-            embedder: Says which model its vectors must be of.
+            chunker: The chunker's version that the published chunks must have.
+            embedder: Knows the model that the published vectors must be of.
             remedies: What to do about an error.
         """
         self.refusal = ""
-        """Why nothing was fetched; empty if something was, or was not needed."""
+        """Why nothing was fetched; empty if something was fetched, or nothing was needed."""
         self.progress: Fetch | None = None
-        """Of the fetch under way."""
+        """The progress of the fetch under way; None if there is none."""
         self._of = ""
         self._shared = shared
         self._place = place
@@ -85,19 +85,22 @@ class Mirror:
 
     @property
     def description(self) -> str:
-        """How far the fetch is, or why there was none; empty if there is nothing to say."""
+        """The progress of the fetch, or why there was none; empty if there is nothing to report."""
         if self.progress is None:
             return f"not used: {self.refusal}" if self.refusal else ""
         done, total = (size / 1e6 for size in (self.progress.bytes_done, self.progress.total))
         return f"fetching the shared index of {self._of}, {done:,.0f} of {total:,.0f} MB"
 
     async def fill(self, uri: str, index: Index | None, check: Callable[[], None]) -> bool:
-        """Make an index that is empty, or not there, the published one; False if it stays as it is.
+        """Replace an empty or missing index by the published one.
 
         Args:
-            uri: Where it lies. The caller holds the writer's lock.
-            index: As it was opened; None if there is none.
-            check: Raises LostIndexError once the index's folder is another one.
+            uri: Where the index lies. The caller holds the writer's lock.
+            index: The open index; None if there is none.
+            check: Raises LostIndexError once the index's folder was replaced.
+
+        Returns:
+            False if nothing was replaced; `refusal` may say why.
 
         Raises:
             StoreError: If the index cannot be read or replaced.
@@ -125,7 +128,7 @@ class Mirror:
         return not self.refusal
 
     async def _snapshot(self, objects: Objects) -> Snapshot | None:
-        """The one of the project's branch, or else of the default branch."""
+        """The published snapshot of the project's branch, or else of the default branch."""
         names = await anyio.to_thread.run_sync(self._branches)
         try:
             with anyio.fail_after(limits.ASKING_SECONDS):
@@ -140,7 +143,7 @@ class Mirror:
         return [*dict.fromkeys(filter(None, (named, default, *USUAL_BRANCHES)))]
 
     async def _why_not(self, snapshot: Snapshot) -> str:
-        """Why a snapshot is of no use here; empty if it is."""
+        """Why a snapshot cannot be used here; empty if it can."""
         made = snapshot.made
         if made.format != schema.FORMAT or made.chunker != self._chunker:
             return (
@@ -162,7 +165,7 @@ class Mirror:
         self._of, self.progress = snapshot.description, Fetch(snapshot.size)
         beside = folder / FETCHED
         try:
-            async with errand.begun(_PROVING) as prover:  # it starts while the files come
+            async with errand.begun(_PROVING) as prover:  # the process starts during the fetch
                 await _bounded_fetch(objects, snapshot, beside, self.progress)
                 await self._prove(prover, snapshot, beside)
             check()
@@ -173,7 +176,11 @@ class Mirror:
             self.progress = None
 
     async def _prove(self, prover: errand.Errand, snapshot: Snapshot, beside: Path) -> None:
-        """Have what was fetched read by a process of its own, which makes an index of it."""
+        """Have a separate process read the fetched files, and make an index of them.
+
+        Raises:
+            StorageError: If the files make no sound index.
+        """
         await prover.tell(
             {
                 "folder": str(beside),
@@ -188,7 +195,7 @@ class Mirror:
             problem = (await prover.answer(seconds)).get("error")
         except errand.ErrandError as error:
             problem = str(error)
-        if problem:  # fetched again, it would be the same
+        if problem:  # a further fetch would bring the same files
             await anyio.to_thread.run_sync(partial(shutil.rmtree, beside, ignore_errors=True))
             raise StorageError(f"that of {snapshot.description} is damaged: {problem:.300}")
 
@@ -196,7 +203,11 @@ class Mirror:
 async def _bounded_fetch(
     objects: Objects, snapshot: Snapshot, folder: Path, progress: Fetch
 ) -> None:
-    """Fetch, for as long as indexing would take."""
+    """Fetch, but not for longer than indexing would take.
+
+    Raises:
+        StorageError: If it takes longer, or as `fetch` does.
+    """
     seconds = limits.FETCHING_SECONDS + snapshot.size / limits.FETCHED_BYTES_PER_SECOND
     seconds = min(seconds, limits.MOST_FETCHING_SECONDS)
     try:
@@ -204,14 +215,14 @@ async def _bounded_fetch(
             await fetch(objects, snapshot, folder, progress)
     except TimeoutError:
         raise StorageError(
-            f"it was not there after {seconds:.0f} s, and indexing takes no longer"
+            f"it was not fetched within {seconds:.0f} s, and indexing takes no longer than that"
         ) from None
 
 
 def _move(source: Path, folder: Path, origin: Origin) -> None:
-    """Give the folder of an index the tables that were fetched, and what says which they are.
+    """Move the fetched tables into the folder of an index, and note their origin there.
 
-    The manifest comes last: without it there is no index.
+    The manifest comes last, since a folder without it counts as no index.
     """
     names = [path.name for path in source.iterdir() if is_table(path.name)]
     origin.write(folder)

@@ -1,7 +1,7 @@
-"""Where an index came from that was fetched: a file beside its tables.
+"""The origin of an index that was fetched, in a file beside its tables.
 
-It also says whether the vectors have been compared with those of this machine's model, so that
-this is made up for after a kill.
+The file also notes whether the vectors were compared with those of this machine's model, so that
+the next start does that if the service was killed before.
 """
 
 import contextlib
@@ -21,23 +21,23 @@ _LARGEST_BYTES = 10_000
 
 @dataclass(slots=True)
 class Origin:
-    """Which snapshot an index was."""
+    """The snapshot from which an index was fetched."""
 
     of: str
     """The branch and the commit, as a message names them."""
     is_proved: bool = False
-    """Whether its vectors are known to be of this machine's model."""
+    """Whether vectors were compared with those of this machine's model; wrong ones were dropped."""
     is_kept: bool = False
-    """Whether the embedding cache has them, so that none is ever made here."""
+    """Whether the embedding cache has the vectors, so that they need not be made here."""
 
     @property
     def description(self) -> str:
-        """Where the index came from, and what is still to be done about that."""
+        """The origin as a phrase for the status, with what is still to be done."""
         words = f"fetched from {self.of}"
         return words if self.is_proved else f"{words}; its vectors are not compared yet"
 
     def write(self, folder: Path) -> None:
-        """Note it in the folder of an index.
+        """Write the file in the folder of an index.
 
         Raises:
             OSError: If it cannot be written.
@@ -48,7 +48,7 @@ class Origin:
 
     @classmethod
     def read(cls, uri: str) -> Self | None:
-        """What is noted in the folder of an index; None if it was made here."""
+        """Read the file in the folder of an index; None if the index was made here."""
         flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
         if not is_local(uri):
             return None
@@ -63,7 +63,7 @@ class Origin:
 
 
 def forget(uri: str) -> None:
-    """Note that an index is made here from now on."""
+    """Remove the file, because the index is made here from now on."""
     if is_local(uri):
         with contextlib.suppress(OSError):
             Path(uri, ORIGIN).unlink()

@@ -1,7 +1,8 @@
-"""Whether an index that was fetched can be used; runs in a child process of its own.
+"""Checks whether a fetched index can be used. Runs in a child process of its own.
 
-All of it is read and searched once. What would end a process ends this one. What it says of the
-files becomes a table of ours, and so does its manifest, so that nothing else of it is believed.
+It reads the whole index and searches it once. Content that crashes a process then crashes only this
+one. It writes the table of files and the manifest anew from checked values, so that only the table
+of chunks comes from the store.
 """
 
 import asyncio
@@ -28,9 +29,9 @@ _FOUND = 10
 
 
 def main(source: IO[bytes], sink: IO[bytes], _: Callable[[], None]) -> None:
-    """Examine and complete the index that a line of JSON describes; say why if it is none.
+    """Read a line of JSON that describes the index, check and complete it, and answer in JSON.
 
-    It is asked for after it has started, so that it can start while the index is fetched.
+    The line arrives some time after the start, so that this process can start during the fetch.
     """
     confined.begin()
     confined.bound_memory(_ADDRESS_BYTES)

@@ -1,7 +1,8 @@
-"""Publishes an index: what others do not have yet, then what says which files it is, then whose.
+"""Publishes an index: first its new objects, then the snapshot that names them, then the branch.
 
-Several jobs may do so at once, and any of them may be killed: what is named is there. Whoever
-comes last has the branch, unless its commit lies before the one that is published.
+In this order, whatever a document names exists, even if several jobs publish at once and some of
+them are killed. The last job wins the branch, unless it has an earlier commit than the published
+one.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,53 +23,53 @@ from vector_index_mcp.indexing.mirroring.reading import snapshot_of
 from vector_index_mcp.indexing.stamps import digest_of
 from vector_index_mcp.objects.store import Content, Objects, at_once
 
-_TRIES = 20  # of one job, while others publish the same branch
+_TRIES = 20  # to write the branch's document, while other jobs write it, too
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What is published: the files of a branch at a commit."""
+    """The state of a project that is published: a branch at a commit."""
 
     branch: str
     commit: str
-    """Empty if nobody knows."""
+    """Empty if it is unknown."""
     bases: tuple[str, ...] = ()
-    """Branches from which this one may have been made."""
+    """Branches from which this one may have been made; their objects need no second upload."""
 
 
 @dataclass(slots=True)
 class Published:
-    """What a job has done."""
+    """The result of a publishing job."""
 
     branch: str
     commit: str
     snapshot: str
-    """The name of the one that the branch has now."""
+    """The name of the snapshot that the branch has now."""
     behind: str = ""
-    """The commit that the branch has, if it is a later one and was left there."""
+    """The commit that the branch has, if it is later than ours and was therefore kept."""
     files: int = 0
-    """Of the project, that were indexed."""
+    """How many files of the project are indexed."""
     chunks: int = 0
     size: int = 0
-    """Of the whole index, in bytes."""
+    """The size of the whole index, in bytes."""
     uploaded: int = 0
-    """Objects."""
+    """How many objects were uploaded."""
     uploaded_bytes: int = 0
     removed: int = 0
-    """Objects and snapshots that nobody needs any more."""
+    """How many unused objects and snapshots were removed."""
     removed_bytes: int = 0
     vectors_shared: int = 0
-    """Written into the team's store of vectors, if there is one."""
+    """How many vectors were written to the team's store of vectors, if there is one."""
     problems: list[str] = field(default_factory=list)
-    """What went wrong after the index was published."""
+    """Errors that happened after the index was published."""
 
 
 IsAncestor = Callable[[str, str], bool]
-"""Whether a commit is another one or lies before it, as far as that can be told. Blocks."""
+"""Whether the first commit is the second one, or an ancestor of it, as far as is known. Blocks."""
 
 
 async def ahead_of(objects: Objects, state: State, is_ancestor: IsAncestor) -> Published | None:
-    """What is published already of a later commit; None if nothing is.
+    """The published snapshot of the branch, if it has a later commit than `state`; else None.
 
     Raises:
         StorageError: If the store refuses or is silent.
@@ -84,7 +85,7 @@ async def publish(objects: Objects, live: Live, state: State, is_ancestor: IsAnc
 
     Raises:
         StorageError: If the store refuses or is silent.
-        StoreError: If the index cannot be read, is empty, or is what nobody would fetch.
+        StoreError: If the index cannot be read or is empty, or if no machine would accept it.
     """
     before = await _current(objects, state.branch)
     base = before or await _first_current(objects, state.bases)
@@ -111,11 +112,11 @@ async def publish(objects: Objects, live: Live, state: State, is_ancestor: IsAnc
     places = {blob.digest: place for place, blob in files.values()}
     upload = _Upload(objects, snapshot, places, document)
     await upload.run({} if base is None else base[1].blobs)
-    # Not before: until now the branch had another one, which stays for hours after this.
+    # Set the time only now: cleaning counts the hours of the former snapshot from this moment.
     snapshot = replace(snapshot, created=int(layout.current_time()))
     name = layout.new_name(snapshot.created)
     await objects.put(layout.snapshot_at(name), snapshot.dumped())
-    # Somebody may have tidied up who did not know of this snapshot yet.
+    # Meanwhile, another job may have removed objects, not knowing that this snapshot needs them.
     await upload.run(await _there(objects))
     published = await _point(objects, state, name, snapshot, is_ancestor)
     published.uploaded, published.uploaded_bytes = upload.count, upload.size
@@ -123,11 +124,15 @@ async def publish(objects: Objects, live: Live, state: State, is_ancestor: IsAnc
 
 
 async def _current(objects: Objects, branch: str) -> tuple[str, Snapshot] | None:
-    """The snapshot that a branch has; None if it has none that this program understands."""
+    """The snapshot of a branch, with its name; None if there is none, or none that can be read.
+
+    Raises:
+        StorageError: If the store refuses or is silent.
+    """
     try:
         return await snapshot_of(objects, branch)
     except StorageError as error:
-        if error.problem is not None:  # the store's
+        if error.problem is not None:  # an error of the store, not of the document
             raise
         return None
 
@@ -146,9 +151,10 @@ async def _is_behind(state: State, published: Snapshot, is_ancestor: IsAncestor)
 
 
 async def _given_away(live: Live, published: Mapping[str, Blob]) -> Mapping[str, tuple[Path, Blob]]:
-    """The files of the table of chunks, without anything of what was ever deleted from it.
+    """The files of the table of chunks, rewritten so that they contain no deleted rows.
 
-    Those that are `published` as they are went through this, and stay: others have them already.
+    If exactly the same files are `published` already, they were rewritten before and stay as they
+    are, so that others need not fetch them again.
     """
     files = await _files_of(live)
     if {path: blob for path, (_, blob) in files.items()} == published:
@@ -158,7 +164,7 @@ async def _given_away(live: Live, published: Mapping[str, Blob]) -> Mapping[str,
 
 
 async def _files_of(live: Live) -> Mapping[str, tuple[Path, Blob]]:
-    """The files of the table of chunks, by their paths in it."""
+    """The files of the table of chunks, by their paths in the table's folder."""
     table = Path(live.index.uri, f"{table_names(live.index.manifest.generation)[0]}.lance")
 
     def found() -> dict[str, tuple[Path, Blob]]:
@@ -176,7 +182,7 @@ def _blob_of(data: bytes) -> Blob:
 
 
 class _Upload:
-    """The files of one snapshot on their way into a store."""
+    """Uploads the files of one snapshot to a store, and counts them."""
 
     def __init__(
         self, objects: Objects, snapshot: Snapshot, places: Mapping[str, Path], document: bytes
@@ -188,7 +194,7 @@ class _Upload:
         self._document = document
 
     async def run(self, there: Mapping[str, Blob]) -> None:
-        """Upload what is not among `there`, by digest.
+        """Upload the files that are not in `there`, which has the existing objects by digest.
 
         Raises:
             StorageError: If the store refuses or is silent.
@@ -215,11 +221,11 @@ async def _there(objects: Objects) -> dict[str, Blob]:
 async def _point(
     objects: Objects, state: State, name: str, snapshot: Snapshot, is_ancestor: IsAncestor
 ) -> Published:
-    """Give the branch a snapshot, unless it has that of a later commit by now."""
+    """Have the branch name a snapshot, unless it has a snapshot of a later commit by now."""
     place, document = layout.branch_at(state.branch), layout.dumped_branch(name)
     for _ in range(_TRIES):
         content = await objects.get(place, limits.LARGEST_BRANCH_BYTES)
-        if content is not None and content.data == document:  # an answer was lost on its way
+        if content is not None and content.data == document:  # written, but the answer was lost
             return _done(state, name, snapshot)
         found = await _current(objects, state.branch) if content is not None else None
         if found is not None and await _is_behind(state, found[1], is_ancestor):

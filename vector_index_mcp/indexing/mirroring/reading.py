@@ -1,4 +1,4 @@
-"""Reads what a store says of a published index: branches, and the snapshots that they have."""
+"""Reads the branches and snapshots of a published index from a store."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -8,24 +8,24 @@ from vector_index_mcp.indexing.mirroring import layout, limits
 from vector_index_mcp.indexing.mirroring.layout import Snapshot
 from vector_index_mcp.objects.store import Objects, at_once
 
-_TRIES = 3  # of a branch that gets another snapshot while its old one is looked for
+_TRIES = 3  # in case a branch gets another snapshot while its former one is read
 
 
 async def named_by(objects: Objects, branch: str) -> str | None:
     """The name of the snapshot that a branch has; None if it has none.
 
     Raises:
-        StorageError: If the store refuses or is silent, or its document makes no sense.
+        StorageError: If the store refuses or is silent, or the branch's document is invalid.
     """
     content = await objects.get(layout.branch_at(branch), limits.LARGEST_BRANCH_BYTES)
     return None if content is None else layout.loaded_branch(content.data)
 
 
 async def snapshot_named(objects: Objects, name: str) -> Snapshot | None:
-    """A snapshot; None if there is none of that name.
+    """The snapshot with this name; None if there is none.
 
     Raises:
-        StorageError: If the store refuses or is silent, or it makes no sense.
+        StorageError: If the store refuses or is silent, or the snapshot's document is invalid.
     """
     content = await objects.get(layout.snapshot_at(name), limits.LARGEST_SNAPSHOT_BYTES)
     return None if content is None else Snapshot.loaded(content.data)
@@ -35,7 +35,7 @@ async def snapshot_of(objects: Objects, branch: str) -> tuple[str, Snapshot] | N
     """The snapshot that a branch has, with its name; None if it has none.
 
     Raises:
-        StorageError: If the store refuses or is silent, or what it says makes no sense.
+        StorageError: If the store refuses or is silent, or a document is invalid.
     """
     for _ in range(_TRIES):
         name = await named_by(objects, branch)
@@ -48,10 +48,10 @@ async def snapshot_of(objects: Objects, branch: str) -> tuple[str, Snapshot] | N
 
 
 async def first_of(objects: Objects, branches: Sequence[str]) -> Snapshot | None:
-    """The snapshot of the first of `branches` that has one; all are asked for at once.
+    """The snapshot of the first of `branches` that has one; None if none has. Reads all at once.
 
     Raises:
-        StorageError: If the store refuses or is silent, or what it says makes no sense.
+        StorageError: If the store refuses or is silent, or a document is invalid.
     """
     names: dict[str, str | None] = {}
 

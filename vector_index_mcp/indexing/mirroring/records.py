@@ -1,7 +1,7 @@
-"""What a published index says of the files: which were indexed, and of which bytes. Pure.
+"""The records of files in a published index: key, hash and number of chunks of each. Pure.
 
-Nothing else of the table `files` is published: stamps are of the machine that read the files, and
-why a file was skipped is found out here.
+Nothing else of the table `files` is published: stamps mean nothing on another machine, and every
+machine finds out by itself which files to skip.
 """
 
 import json
@@ -19,21 +19,21 @@ _HASH = re.compile(r"[0-9a-f]{64}")
 
 
 def published(records: Iterable[FileRecord]) -> list[FileRecord]:
-    """Those of `records` that others may use: of files that were indexed as they should be."""
+    """The records that others may use: those of files that were indexed without any problem."""
     return [r for r in records if r.state == INDEXED and not r.reason and is_storable(r.key)]
 
 
 def dumped(records: Iterable[FileRecord]) -> bytes:
-    """The document about `records`; the same for the same files."""
+    """The JSON document of `records`; the same bytes for the same files."""
     rows = sorted([r.key, r.content_hash, r.chunk_count] for r in records)
     return json.dumps(rows, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def loaded(data: bytes) -> list[FileRecord]:
-    """The records in a document, of files that nobody has looked at here.
+    """The records in a JSON document, with the stamp CLAIMED.
 
     Raises:
-        DamagedIndexError: If it makes no sense.
+        DamagedIndexError: If the document is invalid.
     """
     try:
         rows = json.loads(data)
@@ -41,9 +41,9 @@ def loaded(data: bytes) -> list[FileRecord]:
             raise ValueError("it is no list, or too long")
         records = [_record(*row) for row in rows]
     except (TypeError, ValueError, RecursionError) as error:
-        raise DamagedIndexError(f"what it says of the files makes no sense ({error})") from error
+        raise DamagedIndexError(f"its records of files are invalid ({error})") from error
     if len({record.key for record in records}) != len(records):
-        raise DamagedIndexError("it says of a file two things")
+        raise DamagedIndexError("it has two records of one file")
     return records
 
 
@@ -57,5 +57,5 @@ def _record(key: Any, content_hash: Any, chunk_count: Any) -> FileRecord:
         and 0 <= chunk_count < limits.MOST_RECORDS
     )
     if not is_sound:
-        raise ValueError("a record is none")
+        raise ValueError("a record is invalid")
     return FileRecord(key, CLAIMED, content_hash, chunk_count, INDEXED, "")

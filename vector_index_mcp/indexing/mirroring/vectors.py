@@ -1,4 +1,4 @@
-"""Vectors that another machine has made, to be compared with those of this machine's model."""
+"""Samples of another machine's vectors, to compare them with those of this machine's model."""
 
 import random
 from collections import Counter
@@ -12,11 +12,11 @@ _SAMPLES = 32
 
 
 async def samples_of(store: Store, ledger: Ledger) -> list[tuple[str, Vector]]:
-    """Some chunks as they are embedded, each with its vector: at most 32, chosen at random.
+    """At most 32 chunks, chosen at random: the text that is embedded, and the vector of each.
 
     Args:
-        store: Where the vectors are.
-        ledger: Of its files. Those that were not compared with the disk yet are left out.
+        store: The store with the vectors.
+        ledger: What is known of its files. Files with the stamp CLAIMED are left out.
 
     Raises:
         StoreError: If the index cannot be read.
@@ -28,7 +28,7 @@ async def samples_of(store: Store, ledger: Ledger) -> list[tuple[str, Vector]]:
     }
     if not embedded:
         return []
-    # A large file has as many chances as it has chunks.
+    # Files are weighted by their chunks, so that each chunk is equally likely.
     chosen = Counter(random.choices([*embedded], [*embedded.values()], k=_SAMPLES))
     found: list[tuple[str, Vector]] = []
     for key, rows in (await store.rows(chosen)).items():

@@ -1,4 +1,4 @@
-"""Files to what the index stores of them, in child processes that a parser may crash or hang.
+"""Prepares files for the index in child processes, which a parser may crash or hang.
 
-Must not know the index: what is already stored, and what happens to what was prepared.
+Must not know: the index, what is stored in it already, and what happens to the results.
 """

@@ -1,4 +1,4 @@
-"""One child process that prepares files, as its parent sees it: started, asked, ended."""
+"""A child process that prepares files, as its parent sees it: starts, asks and ends it."""
 
 import logging
 import pickle
@@ -17,11 +17,11 @@ from vector_index_mcp.processes import children, confined
 
 _log = logging.getLogger(__name__)
 
-_START_SECONDS = 30.0  # for a child to begin; it takes 0.13
-_LOOK_SECONDS = 1.0  # between two looks at the memory of one that is at work on one file
-_MOST_BYTES = 1_500_000_000  # more than the system lets it have where it can
-_GROWN_BYTES = 160_000_000  # of one at rest: it starts with 25 MB, and some grammars leak
-_END_SECONDS = 2.0  # for a killed process to end; one that waits for a dead disk does not
+_START_SECONDS = 30.0  # for a child to start, which usually takes 0.13 s
+_LOOK_SECONDS = 1.0  # between two checks of the memory of a child that works on one file
+_MOST_BYTES = 1_500_000_000  # higher than the system's own limit, where that can be set
+_GROWN_BYTES = 160_000_000  # of an idle child: it starts with 25 MB, and some grammars leak
+_END_SECONDS = 2.0  # for a killed process to end; it does not while it waits for a dead disk
 _COMMAND = children.command("vector_index_mcp.indexing.preparing.child_main")
 _GONE_WRONG = (
     anyio.BrokenResourceError,
@@ -37,48 +37,51 @@ TOO_LARGE = "its parser took too much memory"
 CRASHED = "its parser crashed, or ran out of memory"
 HUNG = "its parser hung"
 _WORDS = {OUT_OF_MEMORY: TOO_LARGE, -(confined.OUT_OF_TIME or 0): TOO_SLOW}
-"""By exit status."""
+"""The reason, by the child's exit status."""
 
 
 class EndedError(Exception):
-    """The child has come to an end on a file, or had to be ended; says in words what it did."""
+    """Raised when the child ended on a file, or had to be ended; the message is the reason."""
 
 
 @dataclass(eq=False, slots=True)
 class Child:
-    """A child, and whether it is worth another question."""
+    """A child process."""
 
     process: anyio.abc.Process
     answers: BufferedByteReceiveStream
     is_polite: bool
-    """Whether it lets everything else come first."""
+    """Whether it runs with low priority."""
     has_begun: bool = False
+    """Whether it has reported that it is ready."""
     has_grown: bool = False
+    """Whether it holds so much memory that it should be replaced."""
 
     @classmethod
     async def start(cls, *, polite: bool) -> "Child":
-        """Start one.
+        """Start a child.
 
         Raises:
-            OSError: If there can be no process.
+            OSError: If the system cannot start a process.
         """
         command = [*_COMMAND, POLITE] if polite else _COMMAND
-        with anyio.CancelScope(shield=True):  # cut off, it would leave a process that nobody ends
+        with anyio.CancelScope(shield=True):  # a cancelled start would leave an orphaned process
             process = await anyio.open_process(command, **children.APART)
         assert process.stdout is not None
         return cls(process, BufferedByteReceiveStream(process.stdout), polite)
 
     async def ask(self, question: Question, patience: float) -> AsyncIterator[Prepared]:
-        """What becomes of the files of `question`, in order, each as soon as it is known.
+        """Yield the result of each file of `question`, in order, as soon as it is ready.
 
         Args:
             question: The files.
-            patience: How many seconds each may take by the clock. The system limits processor time
-                and memory, so this is for what waits for ever, and for systems that limit less.
+            patience: How many seconds each file may take by the clock. The system also limits
+                processor time and memory; this stops a parser that waits forever, and helps on
+                systems with fewer limits.
 
         Raises:
-            EndedError: If it ends on the file that would be next.
-            OSError: If it ends before it has begun, so that no file can be the reason.
+            EndedError: If the child ends on the file that would be next.
+            OSError: If the child ends before it is ready, so that no file can be the reason.
         """
         assert self.process.stdin is not None
         try:
@@ -99,7 +102,11 @@ class Child:
         return pickle.loads(await self._receive(size, patience))
 
     async def _receive(self, count: int, patience: float) -> bytes:
-        """That many bytes, if they come in time and the child stays small meanwhile."""
+        """Receive `count` bytes.
+
+        Raises:
+            EndedError: If the time is up, or the child takes too much memory meanwhile.
+        """
         deadline = anyio.current_time() + patience
         while True:
             with anyio.move_on_after(_LOOK_SECONDS):
@@ -110,14 +117,14 @@ class Child:
                 raise EndedError(HUNG)
 
     async def _last_words(self) -> str:
-        """What its exit status says, once it has one."""
+        """Wait for the child's end, and return the reason for its exit status."""
         with anyio.move_on_after(_END_SECONDS):
             status = await self.process.wait()
             return _WORDS.get(status, CRASHED)
         return CRASHED
 
     async def end(self) -> None:
-        """End it, whatever it does."""
+        """Kill the child and wait until it has ended, but not long."""
         with anyio.CancelScope(shield=True):
             if self.process.returncode is None:
                 self.process.kill()
@@ -131,5 +138,5 @@ class Child:
 def _memory_of(pid: int) -> int:
     try:
         return int(psutil.Process(pid).memory_info().rss)
-    except psutil.Error:  # it has just ended
+    except psutil.Error:  # the process has just ended
         return 0

@@ -1,10 +1,11 @@
-"""The child process that prepares files. Run by `child`, by nobody else.
+"""The child process that prepares files. Only `child` runs it.
 
-Questions arrive as pickles. Answers leave as pickles too, each behind its length: first that the
-child has begun; then, for each file of a question, what became of it; after the last one, how much
-memory the child holds. The end of the input, which is also what the child sees when its parent is
-killed, ends it at once; where the system can report that end, even in the middle of a file. A file
-that takes too much ends it as well.
+Questions arrive as pickles. Each answer is a pickle with its length before it. The first answer
+says that the child is ready. For each question, the child then sends one answer for each file, and
+after the last one how many bytes of memory it holds.
+
+The child ends at once when its input ends, even in the middle of a file; so it also ends when its
+parent is killed. It also ends on a file that takes too much time or memory.
 """
 
 import os
@@ -18,15 +19,15 @@ from vector_index_mcp.indexing.preparing.file import Question, Task, prepare
 from vector_index_mcp.processes import confined, streams
 from vector_index_mcp.processes.priority import be_polite
 
-LENGTH_BYTES = 8  # of the number before every answer, big-endian
+LENGTH_BYTES = 8  # of the length before every answer, a big-endian number
 OUT_OF_MEMORY = 3
 """The exit status of a child that had too little memory for a file."""
 POLITE = "polite"
-"""The argument of a child that lets everything else come first."""
+"""The argument that has the child run with low priority."""
 
 
 def main(*arguments: str) -> None:
-    """Prepare what is asked for until the input ends."""
+    """Answer questions until the input ends."""
     confined.begin()
     if POLITE in arguments:
         be_polite()
@@ -46,7 +47,7 @@ def main(*arguments: str) -> None:
             confined.allow(question.seconds, _size(task))
             try:
                 answer = prepare(question.recipe, task, question.by_lines)
-            except MemoryError:  # with so little left, nothing more can be relied on
+            except MemoryError:  # with so little memory left, nothing works reliably any more
                 os._exit(OUT_OF_MEMORY)
             send(answer)
         confined.allow_all_time()
@@ -54,7 +55,7 @@ def main(*arguments: str) -> None:
 
 
 def _size(task: Task) -> int:
-    """How much of the file will be read at most, in bytes."""
+    """The most bytes of the file that will be read; 0 if it will be skipped."""
     try:
         size = os.lstat(task.folder.place_of(task.key)).st_size
     except (OSError, ValueError):
@@ -68,7 +69,7 @@ def _read(source: BinaryIO, questions: "queue.SimpleQueue[Question]") -> None:
             questions.put(pickle.load(source))
         except (EOFError, pickle.UnpicklingError):  # also in the middle of a question
             os._exit(0)  # not sys.exit: the main thread may be deep inside a parser
-        except (AttributeError, ImportError):  # the package was replaced under the service
+        except (AttributeError, ImportError):  # another version of the package was installed
             os._exit(1)
 
 

@@ -1,7 +1,7 @@
-"""Whether the rows that another machine has made of a file are what its text makes. Pure.
+"""Checks whether rows that another machine has made of a file fit the file's text. Pure.
 
-The file is not parsed for it, which is what takes the time: where definitions begin and what they
-are called is believed as far as the names stand in the text.
+The file is not parsed for this, since parsing takes most of the time. So where definitions begin
+and what they are called is only checked as far as the names must occur in the text.
 """
 
 import os
@@ -22,9 +22,9 @@ def are_true(key: str, text: Text, claims: Sequence[Claim], max_chars: int) -> b
 
     Args:
         key: The file.
-        text: What it holds.
-        claims: What the rows say.
-        max_chars: The longest chunk.
+        text: The file's text.
+        claims: The rows, as the other machine made them.
+        max_chars: The length of the longest chunk, in characters.
     """
     if not claims:
         return not text.text.strip()
@@ -37,7 +37,7 @@ def are_true(key: str, text: Text, claims: Sequence[Claim], max_chars: int) -> b
 
 
 def _cover(text: str, claims: Sequence[Claim], max_chars: int) -> bool:
-    """Whether the chunks, joined, are the text, and each stands in its lines."""
+    """Whether the chunks, joined, are the text, and each has the right line numbers."""
     position, line = 0, 1
     for claim in claims:
         if not (0 < len(claim.text) <= max_chars and text.startswith(claim.text, position)):
@@ -67,9 +67,9 @@ def _is_of_file(key: str, text: Text, number: int, claim: Claim, total: int) -> 
 
 
 def _are_names(text: str, claims: Sequence[Claim]) -> bool:
-    """Whether what the chunks are said to define, and to lie in, stands in the text."""
+    """Whether the symbols and scopes of the chunks occur in the text."""
     for claim in claims:
-        # Of a line that was cut, another piece may have the name.
+        # If a long line was cut, the name may be in another chunk of it.
         if not all(symbol in claim.text or symbol in text for symbol in claim.symbols):
             return False
     scopes = {claim.scope for claim in claims}
@@ -80,13 +80,13 @@ def _are_names(text: str, claims: Sequence[Claim]) -> bool:
 
 
 def _is_label(text: str, label: str) -> bool:
-    """Whether a definition or section can be called so: its kind, if it has one, and its name."""
+    """Whether a definition or section can have this label, a kind and a name or just a name."""
     kind, _, name = label.partition(" ")
     return (len(kind) <= _LONGEST_KIND and kind.isalpha() and name in text) or label in text
 
 
 def _is_matched_so(key: str, claim: Claim) -> bool:
-    """Whether a chunk is found by the words that it is found by here; that takes longest."""
+    """Whether a chunk has the search words that this machine gives it; the slowest check."""
     chunk = Chunk(claim.text, claim.start_line, claim.end_line, claim.scope, tuple(claim.symbols))
     [entry] = fields.entries(key, [chunk])
     return entry.search_text == claim.search_text

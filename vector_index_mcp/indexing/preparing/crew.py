@@ -1,13 +1,12 @@
-"""Prepares files in child processes: one that is warm for a few, a crew for many.
+"""Prepares files in child processes: one warm child for a few files, a crew of children for many.
 
-Children, because what a file holds may make a parser crash, hang or take all memory, which then
-ends its child and not the service; because cutting is Python's work and threads share one
-interpreter; and because parsers then take no memory from a service that idles. Nothing is parsed in
-the service itself.
+Nothing is parsed in the service itself, for three reasons. A file may make a parser crash, hang or
+take all memory, which then ends only the child. Cutting runs in Python, and threads share one
+interpreter. And an idle service then holds no memory of parsers.
 
-A file on which a child ends is cut by its lines, by another one; if the child crashed or was
-killed, only once a second child has ended on it. A save on which it would take long is set aside,
-so that others need not wait for it, and prepared by a task of its own.
+If a child ends on a file, another child cuts that file by its lines; if it crashed or was killed,
+only after a second child has ended on the file as well. A saved file that takes long is set aside,
+so that others need not wait for it, and a task of its own prepares it.
 """
 
 import logging
@@ -38,23 +37,23 @@ from vector_index_mcp.indexing.preparing.recipe import Recipe
 
 _log = logging.getLogger(__name__)
 
-_MOST_CHILDREN = 8  # on a large machine, the rest is the user's
-# A child takes 0.13 s to start, in which another one prepares 50 files.
+_MOST_CHILDREN = 8  # on a large machine, the other processors are left to the user
+# A child takes 0.13 s to start; in that time another one prepares 50 files.
 _FILES_WORTH_CHILDREN = 100
 _FILES_WORTH_STARTED_ONES = 24
 _FILES_PER_PORTION = 12  # some 30 ms of work, so that all children finish together
-# Of processor time, for a small file: an ordinary one takes some milliseconds, and five times
-# that on a slow machine.
+# Limits of processor time for a small file, in bulk and after a save. An ordinary file takes some
+# milliseconds, and five times as long on a slow machine.
 _SECONDS = 2.0
 _PROMPT_SECONDS = 0.4
-# By the clock, for any file: a last resort against what waits for ever.
+# Limits by the clock, for any file: a last resort against parsers that wait forever.
 _PATIENCE_SECONDS = 60.0
 _PROMPT_PATIENCE_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class _Late:
-    """A file that was set aside, as it was then."""
+    """A file that was set aside, with its stamp at that time."""
 
     task: Task
     stamp: Stamp
@@ -73,46 +72,46 @@ class _Manner:
 
 
 class Crew:
-    """All preparing for one index."""
+    """The children that prepare the files of one index."""
 
     def __init__(self, recipe: Recipe, head_start: HeadStart | None = None) -> None:
         """Make a crew without children; these start when there is work.
 
         Args:
-            recipe: What turns a text into chunks.
-            head_start: Has begun with the first files, by the same recipe.
+            recipe: Turns a text into chunks.
+            head_start: Has begun to prepare the first files, by the same recipe.
         """
         self.recipe = recipe
         self._head_start = head_start
         self._started_early: dict[str, Prepared] = {}
-        self._bulk: list[Child] = []  # those without a question, like the warm one
-        self._warm: Child | None = None
+        self._bulk: list[Child] = []  # idle children for bulk work
+        self._warm: Child | None = None  # the idle child for saved files
         self._late: dict[str, _Late] = {}
         self._late_wanted = anyio.Event()
-        self._finished: dict[str, Prepared] = {}  # late ones that nobody has asked for again
+        self._finished: dict[str, Prepared] = {}  # late files that nobody has asked for again
 
     async def start(self) -> None:
-        """Start the crew now, because there will be much to do."""
+        """Start all children for bulk work now, because many files will come."""
         try:
             while len(self._bulk) < _processors():
                 self._bulk.append(await Child.start(polite=True))
-        except OSError as error:  # it is tried again when they are needed
-            _log.warning("no process to prepare files in: %s", error)
+        except OSError as error:  # starting is tried again when the children are needed
+            _log.warning("a process that prepares files cannot be started: %s", error)
 
     async def warm_up(self) -> None:
-        """Start the child for a few files, because there will soon be some. Returns at once."""
+        """Start the child for saved files, because some will soon come. Returns at once."""
         if self._warm is None and not self._bulk:
             try:
                 self._warm = await Child.start(polite=False)
             except OSError as error:
-                _log.warning("no process to prepare files in: %s", error)
+                _log.warning("a process that prepares files cannot be started: %s", error)
 
     async def prepare(self, tasks: Sequence[Task], seconds: float = math.inf) -> list[Prepared]:
-        """What becomes of the files of `tasks`, in any order. Never raises for a file.
+        """Prepare files; returns the results in any order. No file makes it raise.
 
         Args:
             tasks: The files.
-            seconds: After this time no further file is begun; those left are not in the answer.
+            seconds: After this time no further files are begun; their results are missing then.
         """
         done, left = await self._done_before(tasks)
         deadline = anyio.current_time() + seconds
@@ -130,7 +129,7 @@ class Crew:
         return self._no_longer_late(done)
 
     async def prepare_promptly(self, tasks: Sequence[Task]) -> list[Prepared]:
-        """Like `prepare`, but files that take long, or did the last time, are set aside.
+        """Like `prepare`, but sets files aside that take long, or took long the last time.
 
         `finish_late_forever` reports when to ask for them again.
         """
@@ -163,8 +162,9 @@ class Crew:
         """Prepare the files that are set aside, until cancelled.
 
         Args:
-            report: Called with each as soon as it is prepared. Whoever asks for it next gets the
-                answer at once, if it has not changed since.
+            report: Called with the key of each file as soon as it is prepared. The next call of
+                `prepare` or `prepare_promptly` returns the result at once, unless the file has
+                changed since.
         """
         while True:
             while not self._late:
@@ -178,7 +178,7 @@ class Crew:
             report([key])
 
     async def rest(self) -> None:
-        """Let the crew end, because there is nothing to do for it."""
+        """End the children for bulk work, because there is none."""
         self._started_early = {}
         if self._head_start is not None:
             await anyio.to_thread.run_sync(self._head_start.end)
@@ -187,7 +187,7 @@ class Crew:
             await self._bulk.pop().end()
 
     async def end(self) -> None:
-        """Let all children end that have nothing to do."""
+        """End all idle children."""
         await self.rest()
         self._finished = {}
         if self._warm is not None:
@@ -195,10 +195,7 @@ class Crew:
             await child.end()
 
     async def _done_before(self, tasks: Sequence[Task]) -> tuple[list[Prepared], list[Task]]:
-        """What was prepared before anybody asked, of files that have not changed since; the rest.
-
-        Nobody has compared what the head start prepared with what the index knows.
-        """
+        """The results that are ready, of files that have not changed since; and the other tasks."""
         if self._head_start is None and not self._started_early and not self._finished:
             return [], list(tasks)
         done = await anyio.to_thread.run_sync(self._take_done, tasks)
@@ -212,6 +209,7 @@ class Crew:
             _log.info("%d files had a head start", len(self._started_early))
         done = []
         for task in tasks:
+            # The head start did not know the index, so use its results only for new files.
             early = self._started_early.pop(task.key, None) if task.known is None else None
             each = self._finished.pop(task.key, None) or early
             if each is None or each.record is None:
@@ -240,7 +238,7 @@ class Crew:
     async def _work_off(
         self, waiting: list[list[Task]], deadline: float, *, polite: bool = False
     ) -> list[Prepared]:
-        """What becomes of portions of files; takes them off `waiting`, which others do as well."""
+        """Take portions of files off `waiting`, which other tasks share, and prepare them."""
         done: list[Prepared] = []
         while waiting and (not done or anyio.current_time() < deadline):
             tasks = waiting.pop()
@@ -256,7 +254,7 @@ class Crew:
         return done
 
     async def by_lines(self, task: Task, reason: str, *, polite: bool = False) -> Prepared:
-        """What becomes of a file that cannot be parsed, for whatever reason."""
+        """Prepare a file that cannot be parsed for this reason: cut it by its lines."""
         answers, still = await self._ask([task], _Manner(polite=polite, by_lines=reason))
         if still:
             _log.error("%r cannot be prepared: %s", task.key, still)
@@ -264,11 +262,14 @@ class Crew:
         return answers[0]
 
     async def _ask(self, tasks: Sequence[Task], manner: _Manner) -> tuple[list[Prepared], str]:
-        """The results for the first files of `tasks`, and why the next one cannot be prepared.
+        """Ask children to prepare files; a file on which one has crashed is tried once more.
 
-        Without a reason there is a result for one file at least. A child that was killed says
-        nothing about its file, since the system may have needed memory: a new child tries that
-        file again, alone.
+        A child that was killed says nothing about its file, since the system may have needed
+        memory: a new child tries that file again, alone.
+
+        Returns:
+            The results of the first files, at least one if there is no reason; and the reason why
+            the next file cannot be prepared, or nothing.
         """
         answers, reason = await self._ask_once(tasks, manner)
         if reason != CRASHED:
@@ -281,7 +282,12 @@ class Crew:
     async def _ask_once(
         self, tasks: Sequence[Task], manner: _Manner, *, is_new: bool = False
     ) -> tuple[list[Prepared], str]:
-        """The results for the first files of `tasks`, and why a child ended on the next one."""
+        """Ask a child to prepare files.
+
+        Returns:
+            The results of the first files, and the reason why the child ended on the next one;
+            empty if it did not end.
+        """
         seconds, patience = _SECONDS, _PATIENCE_SECONDS
         if manner.promptly:
             seconds, patience = _PROMPT_SECONDS, _PROMPT_PATIENCE_SECONDS
@@ -297,9 +303,9 @@ class Crew:
             return answers, str(error)
         except OSError as error:  # no memory, no descriptors, no such program any more
             await _end(child)
-            _log.warning("no process to prepare files in: %s", error)
+            _log.warning("a process that prepares files cannot be started: %s", error)
             return await anyio.to_thread.run_sync(self._here, tasks), ""
-        except anyio.get_cancelled_exc_class():  # the next question would get this one's answer
+        except anyio.get_cancelled_exc_class():  # else the next question would get these answers
             await _end(child)
             raise
         if child.has_grown:
@@ -321,13 +327,13 @@ class Crew:
         return self._bulk.pop() if self._bulk else await Child.start(polite=polite)
 
     async def _replace(self, child: Child | None) -> None:
-        """End a child; where it was the warm one, the next save shall find another."""
+        """End a child; if it was the warm one, start another for the next saved file."""
         await _end(child)
         if child is not None and not child.is_polite:
             await self.warm_up()
 
     def _here(self, tasks: Sequence[Task]) -> list[Prepared]:
-        """What becomes of files if there can be no process; nothing is parsed for it."""
+        """Prepare files in this process, without parsing them: cut them by their lines."""
         return [self._here_safely(task) for task in tasks]
 
     def _here_safely(self, task: Task) -> Prepared:
@@ -338,7 +344,7 @@ class Crew:
 
 
 def _was_slow(task: Task) -> bool:
-    """Whether a file's parser took long, or ended its process, when it was last tried."""
+    """Whether the parser took long on the file, or ended its process, at the last try."""
     known = task.known
     return known is not None and is_cut_by_lines(known) and known.reason != NO_PROCESS
 

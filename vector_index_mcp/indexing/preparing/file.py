@@ -1,6 +1,6 @@
-"""One file to what is stored of it: read, cut, hashed, its words split. Knows no index.
+"""Prepares one file for the index: reads, cuts and hashes it, and splits its words.
 
-Runs in children of the service (`crew`): what a file holds may crash or hang a parser.
+Runs in children of the service (`crew`), since a file may crash or hang a parser. Knows no index.
 """
 
 import logging
@@ -19,7 +19,7 @@ _log = logging.getLogger(__name__)
 
 _UNSTORABLE_NAME = "name is not valid Unicode"
 NO_PROCESS = "no process could be started to parse it"
-"""Why a file was cut by its lines that deserves another try."""
+"""The reason for cutting a file by its lines that is no fault of the file; it is tried again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,51 +29,52 @@ class Task:
     folder: Folder
     key: str
     known: FileRecord | None = None
-    """What the index knows of it."""
+    """The file's record in the index; None if it is new."""
     claims: tuple[Claim, ...] = ()
-    """What its rows say, if another machine has made them and nobody has compared them yet."""
+    """The file's rows, if another machine has made them and they were not compared here yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a child process is asked to prepare."""
+    """Files for a child process to prepare."""
 
     recipe: Recipe
     tasks: tuple[Task, ...]
     seconds: float
-    """Of processor time, for each file; a large one gets more."""
+    """The processor time that each file may take; a large file gets more."""
     by_lines: str = ""
-    """Why the files are to be cut by their lines; empty to cut them along their syntax."""
+    """Why to cut the files by their lines; empty to cut them along their syntax."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """What became of one file."""
+    """The result of preparing one file."""
 
     key: str
     record: FileRecord | None
-    """None if there is no such file any more."""
+    """The file's new record; None if the file does not exist any more."""
     document: Document | None
-    """Its rows from now on; None if those it has stay, or if it can have none."""
+    """The file's new rows; None if its rows stay as they are, or if it can have none."""
 
 
 def prepare(recipe: Recipe, task: Task, by_lines: str = "") -> Prepared:
-    """What becomes of a file. Never raises for what it holds.
+    """Prepare a file. No content of a file makes it raise.
 
     Args:
-        recipe: What turns its text into chunks.
+        recipe: Turns the text into chunks.
         task: The file.
-        by_lines: Why it is to be cut by its lines; empty to cut it along its syntax.
+        by_lines: Why to cut the file by its lines; empty to cut it along its syntax.
 
     Raises:
-        MemoryError: If there is too little of it.
+        MemoryError: If there is too little memory.
     """
     began = time.time_ns()
     try:
         prepared = _prepare(recipe, task, by_lines)
         record = prepared.record
         if record is not None and may_recur(record.stamp, began):
-            return replace(prepared, record=replace(record, stamp=UNKNOWN))  # read once more
+            # A later write could leave the same stamp, so have the next scan read the file again.
+            return replace(prepared, record=replace(record, stamp=UNKNOWN))
         return prepared
     except MemoryError:
         raise
@@ -83,12 +84,12 @@ def prepare(recipe: Recipe, task: Task, by_lines: str = "") -> Prepared:
 
 
 def given_up(task: Task, reason: str) -> Prepared:
-    """What becomes of a file that cannot be prepared as it is; it is tried when it changes."""
+    """The result for a file that cannot be prepared; it is tried again only when it changes."""
     return _failed(task, f"{GIVEN_UP}: {reason}")
 
 
 def is_storable(key: str) -> bool:
-    """Whether the name can be written in UTF-8, as LanceDB's strings are."""
+    """Whether the name can be encoded in UTF-8, as LanceDB's strings are."""
     try:
         key.encode()
     except UnicodeEncodeError:
@@ -104,7 +105,7 @@ def _failed(task: Task, reason: str) -> Prepared:
 def _prepare(recipe: Recipe, task: Task, by_lines: str) -> Prepared:
     prepared = _read(recipe, task, by_lines)
     if prepared.record == task.known:
-        return replace(prepared, document=None)  # the rows it has are these
+        return replace(prepared, document=None)  # the stored rows are the same
     return prepared
 
 
@@ -125,24 +126,24 @@ def _read(recipe: Recipe, task: Task, by_lines: str) -> Prepared:
     cut = recipe.cut(key, result, by_lines)
     record = _record(key, result, len(cut.document.entries), cut.problem, cut.details)
     if by_lines == NO_PROCESS:
-        record = replace(record, stamp=UNKNOWN)  # so that the next scan reads it once more
+        record = replace(record, stamp=UNKNOWN)  # so that the next scan reads it again
     return Prepared(key, record, cut.document)
 
 
 def _is_same(known: FileRecord, text: read.Text) -> bool:
-    """Whether what the index holds of a file was made of this text, as well as it can be."""
+    """Whether the file's rows were made of this text, and parsing it again would not help."""
     is_current = known.state == INDEXED and known.content_hash == text.content_hash
     return is_current and known.reason != NO_PROCESS
 
 
 def _may_stay(recipe: Recipe, task: Task, text: read.Text) -> bool:
-    """Whether the rows of a file whose bytes are the same are what this machine makes of them."""
+    """Whether the rows of an unchanged file may stay; rows of another machine are checked."""
     assert task.known is not None
     if task.known.stamp != CLAIMED:
         return True
     if are_true(task.key, text, task.claims, recipe.chunk_max_chars):
         return True
-    _log.warning("%r has other rows in the shared index than its text makes", task.key)
+    _log.warning("the shared index has wrong rows of %r, which is indexed anew", task.key)
     return False
 
 
@@ -152,7 +153,7 @@ def _record(key: str, text: read.Text, chunk_count: int, reason: str, details: s
 
 
 def _without_text(key: str, found: read.Skipped, state: str) -> Prepared:
-    """A file that is indexed as one without chunks, so that rows of an earlier text go."""
+    """The result for a file without text: no chunks, so that rows of an earlier text go."""
     record = FileRecord(key, found.stamp, found.content_hash, 0, state, found.reason)
     if not is_storable(key):
         return Prepared(key, record, None)

@@ -1,7 +1,7 @@
-"""A head start: the first files of a folder without an index, prepared while we import the rest.
+"""A head start: prepares the first files of a folder without an index during the imports.
 
 A service imports MCP and LanceDB for a second before it can index. Meanwhile a child walks through
-the folder and prepares what it finds first. This module imports nothing heavy.
+the folder and prepares the files that it finds first. This module imports nothing heavy.
 """
 
 import os
@@ -16,25 +16,25 @@ from vector_index_mcp.processes import children
 if TYPE_CHECKING:
     from vector_index_mcp.indexing.preparing.file import Prepared
 
-COUNT_BYTES = 8  # with which the child says how many files there are
+COUNT_BYTES = 8  # of the number of files, which the child sends first
 
-_PATIENCE_SECONDS = 2.0  # for what the child has in hand; more than that, it hangs
-_FILES_FOR_ONE = 200  # what it prepares while we import, if it has a processor
+_PATIENCE_SECONDS = 2.0  # for the child to finish its current file; after that, it hangs
+_FILES_FOR_ONE = 200  # so many files the child prepares during the imports, if it has a processor
 _COMMAND = children.command("vector_index_mcp.indexing.preparing.head_start_main")
 
 
 class HeadStart:
-    """A child at work on the first files of a folder."""
+    """A child that prepares the first files of a folder."""
 
     def __init__(self, folder: Folder, chunk_max_chars: int) -> None:
-        """Start it.
+        """Start the child.
 
         Args:
-            folder: The first one of an index that is still to be made.
-            chunk_max_chars: That of the recipe.
+            folder: The first folder of an index that does not exist yet.
+            chunk_max_chars: As in the recipe of the index.
 
         Raises:
-            OSError: If there can be no process.
+            OSError: If the system cannot start a process.
         """
         process = subprocess.Popen(_COMMAND, **children.APART)
         self._process: subprocess.Popen[bytes] | None = process
@@ -45,18 +45,21 @@ class HeadStart:
 
     @property
     def is_enough(self) -> bool:
-        """Whether there is so little to prepare that nobody need help. Waits for nothing."""
+        """Whether there are so few files that this child suffices. Returns at once.
+
+        False while the number of files is unknown.
+        """
         if self._process is not None and self._file_count is None:
             self._file_count = _count_said(self._process)
         return self._file_count is not None and self._file_count <= _FILES_FOR_ONE
 
     def take(self) -> "list[Prepared]":
-        """What it has prepared so far; it ends. Blocks until the file in its hands is done.
+        """End the child, and return what it has prepared. Blocks until its current file is done.
 
-        Nothing the second time, or if anything is wrong with it: the files are prepared like all
-        others then.
+        Empty at the second call, or if anything went wrong; the files are then prepared like all
+        others.
         """
-        # Popen keeps what its process has said, and whoever made us may keep us.
+        # Drop the Popen object, which keeps all output, because the caller may keep this object.
         process, self._process = self._process, None
         if process is None:
             return []
@@ -72,20 +75,20 @@ class HeadStart:
             _end(process)
 
     def end(self) -> None:
-        """Let it end, whatever it has."""
+        """End the child, and drop what it has prepared."""
         process, self._process = self._process, None
         if process is not None:
             _end(process)
 
 
 def _count_said(process: subprocess.Popen[bytes]) -> int | None:
-    """How many files there are, once the child has said it."""
+    """The number of files; None if the child has not sent it yet."""
     assert process.stdout is not None
     try:
         if not select.select([process.stdout], [], [], 0)[0]:
             return None
         return int.from_bytes(os.read(process.stdout.fileno(), COUNT_BYTES))
-    except OSError:  # Windows looks into no pipe
+    except OSError:  # on Windows, `select` does not support pipes
         return None
 
 

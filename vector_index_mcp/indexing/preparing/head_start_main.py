@@ -1,9 +1,10 @@
-"""The child process that prepares a project's first files. Run by `head_start`, by nobody else.
+"""The child process that prepares a project's first files. Only `head_start` runs it.
 
-It says how many files there are and works until it is asked for what it has, by a byte; it answers
-with a pickle, and if only few files are left prepares them first. The end of its input, which is
-also what it sees when the parent is killed, ends it at once; and so does a file that takes its
-parser long, which is then prepared like all others, by somebody more patient.
+It sends the number of files, and prepares them until it receives a byte. Then it answers with a
+pickle of what it has prepared; if only few files are left, it prepares these first.
+
+It ends at once when its input ends, and so also when its parent is killed. It also ends on a file
+that takes its parser long; the crew, which waits longer, then prepares that file like all others.
 """
 
 import os
@@ -23,23 +24,23 @@ from vector_index_mcp.indexing.preparing.recipe import Recipe
 from vector_index_mcp.processes import confined, streams
 from vector_index_mcp.processes.priority import be_polite
 
-# Several times what it takes to be asked. If nobody asks, what it holds stays small: it prepares
-# a few megabytes a second.
+# Usually the service asks after a fraction of this. If nobody asks, the limit keeps the memory
+# small: the child prepares a few megabytes a second.
 _MOST_SECONDS = 5.0
-_SECONDS = 1.0  # of processor time, for a file: it would keep the service waiting
-# Another child would take as long to start as these take here.
+_SECONDS = 1.0  # limit of processor time for a file, since the service may be waiting for it
+# The last files are prepared here, since another child would take as long just to start.
 _LAST_FILES = 50
 _LAST_SECONDS = 0.5
 
 
 def main() -> None:
-    """Prepare files in the order of a walk until somebody wants them."""
+    """Prepare files in the order of a walk until the parent asks for them."""
     confined.begin()
     be_polite()
     source, sink = map(os.fdopen, streams.claim(), ("rb", "wb"))
     try:
         folder, chunk_max_chars = pickle.load(source)
-    except EOFError:  # whoever started us is gone already
+    except EOFError:  # the parent is gone already
         return
     working = _Working()
     threading.Thread(target=_listen, args=(source, working), daemon=True).start()
@@ -51,7 +52,7 @@ def main() -> None:
 def _prepare(folder: Folder, recipe: Recipe, working: "_Working", sink: IO[bytes]) -> None:
     try:
         files = compare(walk(folder, Ignore(folder)), {}).dirty
-    except ProjectError:  # it is gone; whoever started us finds that out as well
+    except ProjectError:  # the folder is gone; the service will notice and report that itself
         files = []
     sink.write(len(files).to_bytes(COUNT_BYTES))
     sink.flush()
@@ -67,19 +68,19 @@ def _prepare(folder: Folder, recipe: Recipe, working: "_Working", sink: IO[bytes
 
 
 class _Working:
-    """How long it goes on."""
+    """Decides how long the child goes on."""
 
     def __init__(self) -> None:
         self._until = time.monotonic() + _MOST_SECONDS
         self._is_asked = False
 
     def ask(self) -> None:
-        """Somebody wants what there is."""
+        """Note that the parent has asked for the results."""
         self._until = min(self._until, time.monotonic() + _LAST_SECONDS)
         self._is_asked = True
 
     def ends_before(self, left: int) -> bool:
-        """Whether the last `left` files are not for us."""
+        """Whether to stop before the last `left` files."""
         return time.monotonic() > self._until or (self._is_asked and left > _LAST_FILES)
 
 

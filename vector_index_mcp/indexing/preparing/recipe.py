@@ -1,4 +1,4 @@
-"""What turns a text into the rows of an index. Pure."""
+"""Turns a text into the rows of an index. Pure."""
 
 import os
 from collections.abc import Sequence
@@ -14,41 +14,41 @@ from vector_index_mcp.files.read import Text
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A text as rows."""
+    """The rows of a text."""
 
     document: Document
     details: str
-    """What is known of the text as a whole, as JSON; empty for code."""
+    """Properties of the text as a whole, such as its title, as JSON; empty for code."""
     problem: str
-    """Why it was cut by its lines; empty if it was not."""
+    """Why the text was cut by its lines; empty if it was cut along its syntax."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """What turns a text into chunks."""
+    """How a text is turned into chunks."""
 
     chunk_max_chars: int
     is_prose: bool = False
-    """Whether texts are for people to read, and not code; see `engine.prose`."""
+    """Whether texts are prose and not code; see `engine.prose`."""
 
     @property
     def version(self) -> str:
-        """Differs whenever the same text would become other chunks."""
+        """Changes whenever the same text would become other chunks."""
         kind = f" {prose.VERSION}" if self.is_prose else ""
         version = f"{chunk.VERSION} {fields.VERSION} {secrets.VERSION}{kind}"
         return f"{version} chars={self.chunk_max_chars}"
 
     def cut(self, key: str, text: Text, by_lines: str = "") -> Cut:
-        """The rows of a file.
+        """Cut a file's text into rows.
 
         Args:
-            key: The file's.
-            text: What it holds.
-            by_lines: Why it is to be cut by its lines; empty to cut it along its syntax.
+            key: The file's key.
+            text: The file's text.
+            by_lines: Why to cut it by its lines; empty to cut it along its syntax.
         """
         language = language_of(key)
         if self.is_prose:
-            # What is converted is Markdown; where nothing is, these are skipped.
+            # Converted files are Markdown by now; without conversion they were skipped.
             language = "markdown" if language in CONVERTED else language
             entries, details = self._prose(key, text.text, language)
             return Cut(_document(key, text, entries), details, "")
@@ -63,12 +63,12 @@ class Recipe:
         return prose.entries(key, chunks, properties), properties.dumped()
 
     def recut(self, key: str, stored: Sequence[StoredChunk], details: str) -> Document:
-        """The document that the rows of a file make under another key.
+        """Make the document of a file under another key from its stored chunks.
 
         Args:
-            key: The new one.
+            key: The new key.
             stored: All chunks of the file, at least one.
-            details: What is known of its text as a whole.
+            details: Properties of its text as a whole, see `Cut.details`.
         """
         ordered = sorted(stored, key=lambda chunk: chunk.chunk_index)
         chunks = [Chunk(c.text, c.start_line, c.end_line, c.scope, c.symbols) for c in ordered]
@@ -88,7 +88,7 @@ class Recipe:
 
 
 def without_rows(key: str, content_hash: str, modified: float) -> Document:
-    """The document of a file that has no text, so that rows of an earlier one go."""
+    """The document of a file without text, so that rows of an earlier text go."""
     return Document(key, _original(key), content_hash, modified, language_of(key), ())
 
 

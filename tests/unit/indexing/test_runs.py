@@ -1,0 +1,31 @@
+"""Which run is under way, and which comes next."""
+
+import pytest
+
+from vector_index_mcp.indexing.run import Kind
+from vector_index_mcp.indexing.runs import Runs
+from vector_index_mcp.indexing.state import State, StateMachine
+
+
+@pytest.fixture
+def runs() -> Runs:
+    return Runs(StateMachine(), lambda: None)
+
+
+def test_a_rebuild_waits_for_the_run_before_it(runs):
+    first = runs.begin(Kind.START)
+    rebuild = runs.begin(Kind.REBUILD)
+    assert (runs.current, rebuild.finished.is_set()) == (first, False)
+    runs.end()
+    assert (runs.current, runs.last) == (rebuild, first)
+
+
+def test_a_rebuild_that_waits_ends_with_an_index_that_is_given_up():
+    state = StateMachine()
+    runs = Runs(state, lambda: None)
+    first, rebuild = runs.begin(Kind.START), runs.begin(Kind.REBUILD)
+    runs.end_all("the index is gone")
+    assert [(run.finished.is_set(), run.error) for run in (first, rebuild)] == [
+        (True, "the index is gone")
+    ] * 2
+    assert (runs.current, state.current) == (None, State.ERROR)
