@@ -1,4 +1,4 @@
-"""What a command prints, and the exit status that goes with it."""
+"""Prints the results of commands; each function returns the command's exit status."""
 
 import sys
 from collections.abc import Sequence
@@ -24,18 +24,18 @@ if TYPE_CHECKING:  # a command that asks a running service needs no LanceDB, a s
 
 
 def of_search(result: SearchResult, query: Query, wanted: Search) -> int:
-    """Print hits in the format that is wanted.
+    """Print hits in the format that the command line chose.
 
     Args:
-        result: What was found.
-        query: What was looked for.
-        wanted: How to print it.
+        result: The hits.
+        query: The query that found them.
+        wanted: The options of the command, among them the format.
     """
     if wanted.format == "json":
         write(result.model_dump_json(indent=2))
         return 0
-    told = {"why_none": in_options(result.why_none or ""), "note": in_options(result.note or "")}
-    result = result.model_copy(update=told)
+    texts = {"why_none": in_options(result.why_none or ""), "note": in_options(result.note or "")}
+    result = result.model_copy(update=texts)
     if wanted.format == "text":
         rows = None if wanted.is_full else results.rows_of_terminal()
         paint = results.paint_for(wanted.color)
@@ -58,13 +58,16 @@ def of_status(status: "IndexStatus", *, as_json: bool) -> int:
 def of_index(
     report: "RunReport", status: "IndexStatus", seconds: float, *, is_followed: bool
 ) -> int:
-    """Print what a run did, what the index holds now and who keeps it; 1 if something failed.
+    """Print what a run did, what the index holds now and who keeps it up to date.
 
     Args:
-        report: Of the run.
-        status: Of the index after it.
-        seconds: How long all took, vectors included.
-        is_followed: Whether a service follows the changes from now on.
+        report: The report of the run.
+        status: The status of the index after the run.
+        seconds: How long the command took, vectors included.
+        is_followed: Whether a service follows further changes.
+
+    Returns:
+        1 if something failed, otherwise 0.
     """
     status = visible_status(status)
     write(text.of_run(report))
@@ -108,7 +111,7 @@ def of_skipped(records: Sequence[FileRecord]) -> int:
 
 
 def of_verify(report: "Report") -> int:
-    """Print how the index differs from the files; 1 if it does."""
+    """Print how the index differs from the files; returns 1 if it does."""
     for key, fault in sorted(report.faults.items()):
         write(f"{visible(key)} {fault}")
     counts = f"{report.files} files, {report.chunks} chunks, {report.vectors} vectors"
@@ -124,5 +127,5 @@ def of_verify(report: "Report") -> int:
 
 
 def visible_status(status: "IndexStatus") -> "IndexStatus":
-    """`status` with all names and messages fit for a terminal."""
+    """Return `status` with all names and messages made safe to print on a terminal."""
     return type(status).model_validate(visible_values(status.model_dump()))
