@@ -1,4 +1,4 @@
-"""Gets answers for the commands: from the documents' service if it runs, or from the index itself."""
+"""Gets answers for commands: from the documents' service if it runs, or from the index itself."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
