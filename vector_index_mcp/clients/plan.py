@@ -297,8 +297,8 @@ def _warning(client: Client, words: Sequence[str]) -> str:
         advice = f"{_BY_NAME}, or {advice}"
     which = "this path exists" if len(paths) == 1 else "these paths exist"
     return (
-        f"{which} only here: {', '.join(paths)}; others get the file through git, and the entry "
-        f"fails for them; {advice}"
+        f"{which} only on this machine: {', '.join(paths)}; the entry fails for others who get the "
+        f"file through git; {advice}"
     )
 
 

@@ -270,7 +270,9 @@ def test_a_team_s_file_gets_no_path_of_this_machine_or_says_so(machine, client):
     assert is_there == (not client.folder)
     assert bool(step.warning) == is_there
     if is_there:
-        assert step.warning.startswith(f"this path exists only here: {machine.project}; ")
+        assert step.warning.startswith(
+            f"this path exists only on this machine: {machine.project}; "
+        )
 
 
 @in_a_team_s_file
