@@ -293,7 +293,7 @@ def _add_commands_of_services(add: _Add) -> None:
     stop = add(
         "stop",
         help="end background services",
-        description="End the services of a project, or of what else `ps` lists. The indexes stay.",
+        description="End the services of a project, or of a place `ps` lists. The indexes stay.",
     )
     stop.add_argument("path", metavar="PATH", nargs="?", help=_AS_LISTED)
     _add_project(stop)
@@ -301,7 +301,7 @@ def _add_commands_of_services(add: _Add) -> None:
     logs = add(
         "logs",
         help="show what a service has logged",
-        description="Show what the service of a project, or whatever else `ps` lists, has logged.",
+        description="Show the log of a service: that of a project, or of a place `ps` lists.",
     )
     logs.add_argument("path", metavar="PATH", nargs="?", help=_AS_LISTED)
     _add_project(logs)
@@ -337,7 +337,7 @@ def _add_commands_of_clients(add: _Add, clients: Mapping[str, Collection[str]]) 
         epilog=names,
     )
     _add_others(install)
-    for command, which in ((install, "those found; asks"), (uninstall, "all that have it")):
+    for command, which in ((install, "those found; asks which"), (uninstall, "all")):
         command.add_argument(
             "path",
             metavar="PATH",
@@ -351,7 +351,7 @@ def _add_commands_of_clients(add: _Add, clients: Mapping[str, Collection[str]]) 
             nargs="+",
             action="extend",
             default=[],
-            help=f"which clients, from those below ({which})",
+            help=f"clients from the list below ({which})",
         )
         command.add_argument(
             "--scope",
@@ -396,5 +396,5 @@ def _add_what_is_served(command: argparse.ArgumentParser) -> None:
         "--index",
         metavar="NAME",
         default=DEFAULT_NAME,
-        help="with --set documents: which set of collections",
+        help="with --set documents: the name of the set of collections",
     )

@@ -34,14 +34,14 @@ def of_project(project: Path, settings: Settings, *, is_agreed: bool, is_shown_o
         SettingsError: If standard input is not a terminal, so that nobody can be asked.
     """
     found = belongings.of_project(project, settings)
-    _show(found, f"{project} has no index of ours")
+    _show(found, f"{project} has no index of this program")
     return _clear(found, is_agreed=is_agreed, is_shown_only=is_shown_only)
 
 
 def of_user(settings: Settings, *, is_agreed: bool, is_shown_only: bool) -> int:
     """Remove all that this program has written for its user; otherwise like `of_project`."""
     found = belongings.of_user(settings)
-    _show(found, "there is nothing of ours")
+    _show(found, "this program has left nothing")
     write(_KEPT)
     return _clear(found, is_agreed=is_agreed, is_shown_only=is_shown_only)
 

@@ -16,7 +16,10 @@ from vector_index_mcp.foreign import visible, visible_values
 _SECONDS_PER_MINUTE = 60
 _FOLLOWED = "the background service keeps it up to date"
 _EMBEDS = "a running service embeds what is left, and so does `index`"
-_NOT_FOLLOWED = "nobody follows changes now; an MCP client that connects does, or `serve PATH`"
+_NOT_FOLLOWED = (
+    "no service keeps it up to date now; an MCP client that connects starts one, as does "
+    "`serve PATH`"
+)
 
 if TYPE_CHECKING:  # a command that asks a running service needs no LanceDB, a search no status
     from vector_index_mcp.codebase.wire import IndexStatus, RunReport
@@ -119,8 +122,9 @@ def of_verify(report: "Report") -> int:
         which = f"{lacking:,} of {report.chunks:,} chunks"
         write(f"without a vector, so found by words only: {which}; {_EMBEDS}")
     if report.faults:
-        wrong = "1 file is" if len(report.faults) == 1 else f"{len(report.faults)} files are"
-        write(f"{counts}; {wrong} not as the index says; `verify --repair` builds it anew")
+        count = len(report.faults)
+        wrong = "1 file differs" if count == 1 else f"{count} files differ"
+        write(f"{counts}; {wrong} from the index; `verify --repair` builds the index anew")
         return 1
     write(f"{counts}; the index is as the files are")
     return 0
