@@ -36,7 +36,10 @@ def add_to(add: Callable[..., argparse.ArgumentParser]) -> None:
 
 
 def _hours(text: str) -> float:
-    hours = float(text)
+    try:
+        hours = float(text)
+    except ValueError:
+        hours = 0.0
     if not 1 <= hours < float("inf"):  # 1 hour: no job and no fetch takes longer
-        raise ValueError
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of hours from 1 on")
     return hours

@@ -276,7 +276,7 @@ class Documents:
             StoreError: If the index cannot be opened.
         """
         async with self.operations.doing(name):
-            # Let an index that was just opened catch up first, so that those changes do not count.
+            # Wait only until the index is open: it then catches up by itself, which counts, too.
             await self.index.catching_up()
             before = updating.seen(self.index.ledger)
             await self.follow()

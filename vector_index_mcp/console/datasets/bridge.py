@@ -1,7 +1,7 @@
 """The commands of the original program's bridge, for scripts: they print JSON.
 
-The result goes to standard output. An error goes to standard error, with status 1. Only
-`validate-index` prints on standard output, with status 0 or 1, that an index is bad.
+The result goes to standard output. An error goes to standard error, with status 1. But that an
+index is bad is a result of `validate-index`: it goes to standard output, also with status 1.
 """
 
 import argparse
