@@ -114,7 +114,8 @@ async def search(documents: Documents, wanted: Wanted) -> Answer:
     stems = tuple(asked_stems(text))
     if not documents.configuration.collections:
         raise SettingsError(
-            "there are no collections yet; add one with `collection add FOLDER --name NAME`"
+            "there are no collections yet; add one with `vector-index-mcp documents collection add "
+            "FOLDER --name NAME`"
         )
     is_listing = keys is not None and not stems
     is_in_vain = (

@@ -188,7 +188,7 @@ async def add_collection(
 
 @_collections.get("/collections", responses=answers())
 async def list_collections(documents: _Get) -> models.CollectionsAnswer:
-    """All collections."""
+    """List all collections."""
     from vector_index_mcp.documents import rendering
 
     status = rendering.status_of(await documents.look())
@@ -199,7 +199,7 @@ async def list_collections(documents: _Get) -> models.CollectionsAnswer:
 
 @_collections.get("/collections/{name}", responses=answers(404))
 async def show_collection(documents: _Get, name: str) -> models.CollectionInDetail:
-    """One collection."""
+    """Show one collection."""
     from vector_index_mcp.documents import rendering
 
     documents.configuration.named(name)
@@ -284,7 +284,7 @@ async def add_context(documents: _Get, asked: models.AddContextRequest) -> model
 
 @_contexts.get("/contexts", responses=answers())
 async def list_contexts(documents: _Get) -> models.ContextsAnswer:
-    """All contexts, with the paths that remove them."""
+    """List all contexts, with the paths that remove them."""
     from vector_index_mcp.documents.contexts import listed, path_of
 
     configuration = documents.configuration

@@ -95,7 +95,11 @@ def manifest_of(line: argparse.Namespace) -> Path:
     root = resolved(line.output)
     found = keeping.manifests(root)
     if line.dataset_id not in found:
-        known = f"there are {', '.join(sorted(found))}" if found else "there is none"
+        known = (
+            f"that folder has {', '.join(sorted(found))}"
+            if found
+            else "that folder has no datasets"
+        )
         raise UnknownError(f"Dataset '{line.dataset_id}' does not exist in {root}; {known}")
     return found[line.dataset_id]
 
