@@ -49,7 +49,7 @@ def test_without_a_terminal_nothing_is_removed_unless_it_is_said(project):
     again = command(project.parent, "clear", "project", "--yes")
     assert (again.returncode, again.stdout) == (
         0,
-        f"nothing to remove: {project} has no index of ours\n",
+        f"nothing to remove: {project} has no index of this program\n",
     )
 
 

@@ -154,7 +154,7 @@ def test_index_tells_what_it_did_on_stdout(indexed):
     assert did == "3 files seen; 3 indexed"
     assert re.fullmatch(r"3 files, 3 chunks, none with vectors, in \d+\.\d s", holds)
     assert "no-such-model" in "".join(rest)  # and so there are no vectors
-    assert rest[-1].startswith("nobody follows changes now; an MCP client that connects does")
+    assert rest[-1].startswith("no service keeps it up to date now; an MCP client that connects")
 
 
 @needs_model
@@ -313,7 +313,7 @@ def test_verify_tells_which_files_are_not_as_the_index_says_and_repairs_them(pla
     wrong = place.run("verify", "project")
     assert wrong.returncode == 1
     assert wrong.stdout.startswith("load.py has another text than the index\n")
-    assert "1 file is not as the index says" in wrong.stdout
+    assert "1 file differs from the index" in wrong.stdout
 
     repaired = place.run("verify", "project", "--repair")
     assert repaired.returncode == 0

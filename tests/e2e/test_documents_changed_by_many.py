@@ -9,7 +9,7 @@ from processes import NO_MODEL, place_of
 from writing import write
 
 COUNT = 4
-ADDED = "is listed, and indexed as soon as that can be done"
+ADDED = "is listed, and will be indexed as soon as possible"
 
 
 @pytest.fixture

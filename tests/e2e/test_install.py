@@ -249,9 +249,10 @@ def test_a_path_of_this_machine_in_a_team_s_file_is_told_with_the_change(user):
     names = [client.name for client in CLIENTS if PROJECT in client.files]
     shown = user.run("install", "--client", *names)
     assert shown.stdout.count("warning: th") == len(names)
-    assert "of this machine: " in shown.stdout
+    assert "only on this machine: " in shown.stdout
     assert (
-        "of this machine" not in user.run("install", "--client", "cursor", "--scope", "user").stdout
+        "only on this machine"
+        not in user.run("install", "--client", "cursor", "--scope", "user").stdout
     )
 
 

@@ -647,7 +647,7 @@ async def test_a_whole_drive_or_home_is_no_collection_unless_it_is_meant(live, p
     documents, _, folder = live
     monkeypatch.setenv("HOME", str(folder / "notes"))
     broad = {"~": folder / "notes", "..": folder}.get(path, Path("/"))
-    with pytest.raises(SettingsError, match="whole drive or home folder"):
+    with pytest.raises(SettingsError, match="whole drive, a home folder"):
         await documents.add(Collection("broad", broad))
     assert [c.name for c in read(documents.home.configuration).collections] == ["docs", "notes"]
 
@@ -686,7 +686,7 @@ async def test_a_collection_that_cannot_be_indexed_now_is_said_to_be_listed(live
     documents, _, folder = live
     other = documents_of(documents.home, FakeEmbedder())
     async with other.running(Role.VISITOR):
-        with pytest.raises(BusyError, match="'more' is listed, and indexed as soon"):
+        with pytest.raises(BusyError, match="'more' is listed, and will be indexed as soon"):
             await other.add(Collection("more", folder / "notes", "*.txt"))
     assert "more" in [c.name for c in read(documents.home.configuration).collections]
 

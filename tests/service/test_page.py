@@ -526,7 +526,7 @@ async def test_what_has_become_a_link_or_ignored_is_not_shown(project):
 @pytest.mark.parametrize("line", ["x", "-1", "1.5", "1e9", "٣", "9" * 5_000])
 async def test_a_line_is_a_number(visitor, line):
     status, found = await file_of(visitor, "src/jar.py", line)
-    assert (status, found["error"]) == (400, "a line is a number")
+    assert (status, found["error"]) == (400, "the line must be a number")
 
 
 async def test_a_long_file_is_shown_around_its_line(project):

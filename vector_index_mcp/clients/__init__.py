@@ -1,4 +1,4 @@
-"""The MCP clients of this machine: which there are, and our entry in their configuration files.
+"""Finds the MCP clients of this machine, and edits our entry in their configuration files.
 
 Must not know what our entry serves.
 """

@@ -1,9 +1,8 @@
-"""The clients as a table: where each keeps its servers and what an entry looks like there. Data.
+"""The table of the clients: the files of each, and the format of an entry in them. Data.
 
-Each row says where its format was looked up, and when: in the package that the client is published
-as, or, where there is none to read, on which page of its documentation it stands; such a page was
-not read again on that day. Where several files are given, the first that exists is used, or the
-first.
+`source` says where the format was looked up, and when: in the package of the client or, if it has
+none that can be read, on a page of its documentation. Such a page was not read again on that day.
+If several files are given, the first that exists is used; if none exists, the first.
 """
 
 from collections.abc import Sequence
@@ -22,8 +21,8 @@ from vector_index_mcp.clients.jsonc import Json
 from vector_index_mcp.clients.toml import Toml
 
 _GEMINI = "GEMINI.md"
-# How long a first start may take on a busy machine. By default Codex gives a server 10 s to start,
-# and OpenCode 5 s for every request; those that index take longest.
+# A first start may take this long on a busy machine. By default, Codex waits 10 s for a start, and
+# OpenCode 5 s for every request; requests that index take longest.
 _START_SECONDS = 30
 _REQUEST_MS = 60_000
 
@@ -82,7 +81,7 @@ CLIENTS = (
         files={USER: ("applications/Claude/claude_desktop_config.json",)},
         signs=("applications/Claude",),
         document="",
-        then="quit and start it again",
+        then="quit Claude Desktop and start it again",
     ),
     Client(
         name="cursor",
@@ -94,7 +93,7 @@ CLIENTS = (
         files={PROJECT: ("project/.cursor/mcp.json",), USER: ("home/.cursor/mcp.json",)},
         signs=("home/.cursor",),
         command="cursor",
-        then="enable the server in Settings, MCP, if it does not ask",
+        then="enable the server in Settings, MCP, if Cursor does not ask",
     ),
     Client(
         name="vscode",
@@ -129,7 +128,7 @@ CLIENTS = (
         shape=_plain,
         folder=STARTED_THERE,
         files={PROJECT: ("project/.gemini/settings.json",), USER: ("home/.gemini/settings.json",)},
-        signs=(  # not the folder, which Antigravity shares
+        signs=(  # not the folder alone, since Antigravity uses it too
             "home/.gemini/settings.json",
             "home/.gemini/oauth_creds.json",
             "home/.gemini/google_accounts.json",

@@ -1,4 +1,4 @@
-"""One MCP client: where it keeps its servers, and what an entry looks like there."""
+"""Describes one MCP client: its configuration files, and the format of an entry in them."""
 
 import os
 import shutil
@@ -13,12 +13,12 @@ from vector_index_mcp.clients.jsonc import Json
 Scope = str
 PROJECT, USER, PRIVATE = "project", "user", "private"
 SCOPES = (PROJECT, USER, PRIVATE)
-"""A file that a team shares, one of the user's for all projects, and one for this project alone."""
+"""A team's file in the project, the user's for all projects, and the user's for this project."""
 AGENTS = "AGENTS.md"
 STARTED_THERE = "."
-"""The project's folder for a client that starts servers in it."""
+"""The path of the project's folder, for a client that starts servers in that folder."""
 REPOSITORY = "{repository}"
-"""Stands for the repository's folder among the keys around servers."""
+"""In `Client.around`, this key stands for the path of the repository's folder."""
 
 Shape = Callable[[Sequence[str]], dict[str, Any]]
 
@@ -28,9 +28,9 @@ class Form:
     """A way to write servers in a file."""
 
     keys: tuple[str, ...]
-    """Those that lead to the object that holds the servers."""
+    """The keys that lead to the object with the servers."""
     shape: Shape
-    """An entry by its command line."""
+    """Makes an entry from a command line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,48 +38,50 @@ class Client:
     """One MCP client."""
 
     name: str
-    """What `--client` takes."""
+    """The name that `--client` takes."""
     title: str
+    """The name for people."""
     source: str
     """Where its format was looked up, and when."""
     servers: str
-    """The key of the object that holds the servers."""
+    """The key of the object with the servers."""
     shape: Shape
-    """An entry by its command line."""
+    """Makes an entry from a command line."""
     files: Mapping[Scope, tuple[str, ...]]
-    """Where its configuration lies, beginning with the name of a place."""
+    """The paths of its configuration files; each begins with the name of a place."""
     signs: tuple[str, ...]
-    """Files and folders that exist where it is installed."""
+    """Files and folders that exist if the client is installed."""
     command: str = ""
-    """The program that is on the PATH where it is installed."""
+    """The program that is on the PATH if the client is installed."""
     syntax: Syntax = Json()
+    """The language of its configuration files."""
     document: str = AGENTS
     """The file of a project that its agent reads as instructions; empty if it reads none."""
     reads_agents: bool = True
-    """Whether it reads AGENTS.md where the project has no `document`."""
+    """Whether its agent reads AGENTS.md if the project has no `document`."""
     then: str = ""
-    """What a person does when the entry is in the usual scope."""
+    """What the user has to do after an entry was written in the default scope."""
     folder: str = ""
-    """The project's folder in a file that a team shares; empty if the client has no word for it."""
+    """How a team's file names the project's folder; empty if the client has no name for it."""
     also: tuple[str, ...] = ()
-    """Names it had before, which `--client` takes as well."""
+    """Its former names, which `--client` takes as well."""
     second: Form | None = None
-    """Another form, used in files that have its object already."""
+    """Another form of servers, used in files that have an object for it already."""
     around: Mapping[Scope, tuple[str, ...]] = field(default_factory=dict)
-    """Keys around the servers in the files of a scope."""
+    """The keys that lead to the `servers` key in the files of a scope."""
 
     @property
     def scope(self) -> Scope:
-        """Where an entry goes by default: into a file of the project if the client reads one."""
+        """The default scope of an entry: the project's if the client reads files of projects."""
         return PROJECT if PROJECT in self.files else USER
 
     def paths(self, scope: Scope, places: Mapping[str, Path]) -> list[Path]:
-        """The files it may read in `scope`, the one that counts first."""
+        """Return the files that the client may read in `scope`; the existing ones come first."""
         found = [_path(file, places) for file in self.files.get(scope, ())]
         return sorted(found, key=lambda path: not os.path.lexists(path))
 
     def place(self, file: Path, places: Mapping[str, Path]) -> Path:
-        """Where the path of one of its files begins."""
+        """Return the folder of the place that the path of one of its files begins with."""
         begins = {
             _path(written, places): places[written.partition("/")[0]]
             for files in self.files.values()
@@ -88,14 +90,14 @@ class Client:
         return begins[file]
 
     def forms(self, scope: Scope, places: Mapping[str, Path]) -> list[Form]:
-        """How servers may be written in the files of `scope`, the usual form first."""
+        """Return the forms that servers may have in the files of `scope`, the usual one first."""
         around = self.around.get(scope, ())
         keys = tuple(k.replace(REPOSITORY, places["repository"].as_posix()) for k in around)
         first = Form((*keys, self.servers), self.shape)
         return [first, *([self.second] if self.second and not around else [])]
 
     def is_installed(self, places: Mapping[str, Path]) -> bool:
-        """Whether this user seems to have it."""
+        """Whether the client seems to be installed for this user."""
         if self.command and shutil.which(self.command):
             return True
         return any(os.path.exists(_path(sign, places)) for sign in self.signs)

@@ -1,4 +1,4 @@
-"""The commands install and uninstall: decide, show, ask, write."""
+"""The commands `install` and `uninstall`: plan the changes, show them, ask, and write."""
 
 import argparse
 import difflib
@@ -27,17 +27,17 @@ _NONE = {
 }
 _BY_NAME = {name: client for client in CLIENTS for name in (client.name, *client.also)}
 _NAMES = " ".join(client.name for client in CLIENTS)
-_NEAR = 0.6  # as `difflib` counts: less is another word
+_NEAR = 0.6  # the similarity, as difflib measures it, at which a name may be a typing error
 
 Plan = Callable[[], list[Step]]
 
 
 def install(parsed: argparse.Namespace, *, allow_broad: bool) -> int:
-    """Add what is served to the clients' configurations; returns the exit status.
+    """Add an entry to the configurations of clients; returns the exit status.
 
     Raises:
         ProjectError: If there is no such project.
-        SettingsError: If the clients that are named make no sense.
+        SettingsError: If a named client is unknown, or the options do not go together.
     """
     path, names = _path_and_names(parsed)
     served = _served(parsed, path, allow_broad=allow_broad)
@@ -52,7 +52,7 @@ def install(parsed: argparse.Namespace, *, allow_broad: bool) -> int:
     if launch.lies_in_a_cache:
         screen.complain(
             f"{launch.program[0]} lies in a cache, which may be emptied; install the program "
-            "permanently (`uv tool install`, `pipx install` or pip) and run this again"
+            "permanently (`uv tool install`, `pipx install` or pip) and run `install` again"
         )
     plans: list[Plan] = [
         partial(plan.install, client, _scope(client, parsed), here, launch) for client in clients
@@ -64,16 +64,16 @@ def install(parsed: argparse.Namespace, *, allow_broad: bool) -> int:
 
 
 def uninstall(parsed: argparse.Namespace) -> int:
-    """Take what is served out of the clients' configurations.
+    """Remove our entries from the configurations of clients.
 
     Returns:
         The exit status.
 
     Raises:
-        SettingsError: If the clients that are named make no sense.
+        SettingsError: If a named client is unknown, or has no such scope.
     """
     path, names = _path_and_names(parsed)
-    project = _folder(path)  # one that is gone still has its entries
+    project = _folder(path)  # the folder need not exist: entries outlive a deleted project
     served: Served = Project(project) if parsed.set == CODEBASE else _of_user(parsed, path)
     here = places.here(project)
     clients = _named(names, parsed.scope) if names else CLIENTS
@@ -96,7 +96,8 @@ def uninstall(parsed: argparse.Namespace) -> int:
 def _carry_out(plans: Sequence[Plan], parsed: argparse.Namespace) -> int:
     """Show what the plans would change, ask, and change it; returns the exit status.
 
-    Either every change is made or none, whether or not somebody reads all that is told.
+    A reader of the output who leaves early stops no change halfway: either every change is made or
+    none.
     """
     steps, failures = _decided(plans)
     changing = [step for step in steps if step.change is not None]
@@ -108,15 +109,18 @@ def _carry_out(plans: Sequence[Plan], parsed: argparse.Namespace) -> int:
         if not sys.stdin.isatty():
             screen.complain("nothing was written; give --yes to write without being asked")
             return 2
-        what = "this change" if len(changing) == 1 else f"these {len(changing)} changes"
-        if not screen.confirms(f"Write {what}?"):
+        changes = "this change" if len(changing) == 1 else f"these {len(changing)} changes"
+        if not screen.confirms(f"Write {changes}?"):
             screen.say("nothing was written")
             return 1
     return 1 if not _written(changing) or failures else 0
 
 
 def _decided(plans: Sequence[Plan]) -> tuple[list[Step], list[str]]:
-    """The steps of all plans, and why plans failed: a broken file stops its client only."""
+    """Return the steps of all plans, and the errors of those that failed.
+
+    A broken file stops only the plan of its client.
+    """
     steps: list[Step] = []
     failures: list[str] = []
     for decide in plans:
@@ -128,12 +132,12 @@ def _decided(plans: Sequence[Plan]) -> tuple[list[Step], list[str]]:
 
 
 def _show(steps: Sequence[Step], failures: Sequence[str], none: str) -> None:
-    """Show what would be done and what cannot be; `none` if that is nothing."""
+    """Print the steps and the failures; print `none` if there are neither."""
     for failure in failures:
         screen.complain(failure)
     for step in steps:
         if step.change is None:
-            screen.say(f"{step.title}: {step.said}")
+            screen.say(f"{step.title}: {step.remark}")
         else:
             screen.show(step.title, step.change, step.warning)
     if not steps and not failures:
@@ -141,8 +145,8 @@ def _show(steps: Sequence[Step], failures: Sequence[str], none: str) -> None:
 
 
 def _written(steps: Sequence[Step]) -> bool:
-    """Write every change, then tell; whether all could be written."""
-    told, failures = [""], []
+    """Write every change, then report; return whether all could be written."""
+    done, failures = [""], []
     for step in steps:
         assert step.change is not None
         try:
@@ -153,19 +157,19 @@ def _written(steps: Sequence[Step]) -> bool:
         did = "restored" if step.change.restores else "wrote"
         did = "removed" if step.change.after is None else did
         kept = f" (backup: {backup.name})" if backup else ""
-        told.append(f"{step.title}: {did} {step.change.path}{kept}")
+        done.append(f"{step.title}: {did} {step.change.path}{kept}")
         if step.then:
-            told.append(f"  next: {step.then}")
+            done.append(f"  next: {step.then}")
     with screen.unread():
         for failure in failures:
             screen.complain(failure)
-        for line in told:
+        for line in done:
             screen.say(line)
     return not failures
 
 
 def _served(parsed: argparse.Namespace, path: str, *, allow_broad: bool) -> Served:
-    """What the entries are to serve.
+    """Return what the entries should serve.
 
     Raises:
         ProjectError: If there is no such project.
@@ -175,17 +179,17 @@ def _served(parsed: argparse.Namespace, path: str, *, allow_broad: bool) -> Serv
         first, *others = [resolve_project(p, allow_broad=allow_broad) for p in (path, *parsed.also)]
         return Project(first, tuple(other for other in dict.fromkeys(others) if other != first))
     if parsed.also:
-        raise SettingsError(f"--also names projects; --set {parsed.set} serves none")
+        raise SettingsError(f"--also names projects, but --set {parsed.set} serves no project")
     if parsed.agents_md:
         raise SettingsError(
-            f"--agents-md tells agents to search this project; --set {parsed.set} has nothing to "
-            "say there, the tools explain themselves"
+            f"--agents-md adds when to search this project, but --set {parsed.set} serves no "
+            "project; leave it out, the tools explain themselves"
         )
     return _of_user(parsed, path)
 
 
 def _of_user(parsed: argparse.Namespace, path: str) -> Served:
-    """What belongs to no project: documents, notes, or datasets."""
+    """Return what belongs to no project: documents, notes, or datasets."""
     if parsed.set == DATASETS:
         return Shelf(_folder(path))
     if parsed.set == NOTES:
@@ -195,21 +199,22 @@ def _of_user(parsed: argparse.Namespace, path: str) -> Served:
 
 
 def _folder(path: str) -> Path:
-    # pathlib raises if a home folder is not known.
+    # pathlib would raise an error if a home folder is unknown.
     return Path(os.path.realpath(os.path.expanduser(path)))  # noqa: PTH111
 
 
 def _scope(client: Client, parsed: argparse.Namespace) -> str:
-    """In which of the client's files an entry goes: all but a project are the user's."""
+    """Return the scope of an entry; by default, entries for no project go into the user's file."""
     if parsed.scope:
         return str(parsed.scope)
     return USER if parsed.set != CODEBASE and USER in client.files else client.scope
 
 
 def _path_and_names(parsed: argparse.Namespace) -> tuple[str, list[str]]:
-    """The project's path and the clients' names.
+    """Return the project's path and the clients' names.
 
-    `--client` takes every word that follows: in `install --client cursor .` the last is the path.
+    `--client` takes all words after it. So in `install --client cursor .` its last word is the
+    path.
     """
     names: list[str] = [name for word in parsed.client for name in word.split(",") if name]
     path: str | None = parsed.path
@@ -219,10 +224,10 @@ def _path_and_names(parsed: argparse.Namespace) -> tuple[str, list[str]]:
 
 
 def _named(names: Sequence[str], scope: str | None) -> list[Client]:
-    """The clients of these names.
+    """Return the clients with these names.
 
     Raises:
-        SettingsError: If a name is not known, or its client has no such scope.
+        SettingsError: If a name is unknown, or its client has no such scope.
     """
     for name in names:
         if name not in _BY_NAME:
@@ -234,16 +239,16 @@ def _named(names: Sequence[str], scope: str | None) -> list[Client]:
         client = _BY_NAME[name]
         if scope and scope not in client.files:
             raise SettingsError(
-                f"{client.title} has no configuration for --scope {scope}; leave it out"
+                f"{client.title} has no configuration for --scope {scope}; leave --scope out"
             )
     return list({_BY_NAME[name].name: _BY_NAME[name] for name in names}.values())
 
 
 def _found(here: Mapping[str, Path], parsed: argparse.Namespace) -> list[Client]:
-    """The clients on this machine; on a terminal, those that the person chooses.
+    """Return the clients on this machine; on a terminal, let the person choose among them.
 
     Raises:
-        SettingsError: If there are none.
+        SettingsError: If no client is found.
     """
     clients = [
         client
@@ -252,7 +257,7 @@ def _found(here: Mapping[str, Path], parsed: argparse.Namespace) -> list[Client]
     ]
     if not clients:
         raise SettingsError(
-            f"no client was found on this machine; name one by --client; clients: {_NAMES}"
+            f"no client was found on this machine; name one with --client; clients: {_NAMES}"
         )
     is_asked = sys.stdin.isatty() and not parsed.yes and len(clients) > 1
     return screen.choice(clients) if is_asked else clients

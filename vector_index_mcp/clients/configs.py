@@ -1,4 +1,4 @@
-"""Configuration files of other programs: read, backed up, and replaced atomically."""
+"""Reads, backs up and atomically replaces configuration files of other programs."""
 
 import itertools
 import os
@@ -19,25 +19,26 @@ from vector_index_mcp.files.beneath import Folder, opened
 
 Edit = Callable[[str], str]
 _BOM = "\ufeff"
-_PERMISSIONS = 0o777  # no set-user-ID: a new file must not run as its owner
-_MOST_BACKUPS = 100  # that are looked through; a cloned project may bring any number
-_LONGEST_STEM_CHARS = 100  # of a name that is made longer
+_PERMISSIONS = 0o777  # without set-user-ID: a new file must not run as its owner
+_MOST_BACKUPS = 100  # at most this many are read; a cloned project may contain any number
+_LONGEST_STEM_CHARS = 100  # a name is cut to this before a suffix is added
 _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What is to become of a file."""
+    """A planned change of a file."""
 
     target: Target
+    """The file."""
     before: bytes | None
-    """None if there is no such file."""
+    """The present content; None if there is no such file."""
     after: bytes | None
-    """None if the file goes away."""
+    """The new content; None to remove the file."""
     restores: str | None = None
-    """The name of the backup that `after` was read from."""
+    """The name of the backup that `after` was read from; None if it is from none."""
     place: Path | None = None
-    """With the file go the folders around it that are empty then, as far as they lie below this."""
+    """If the file is removed, so are the folders below this one that are then empty."""
 
     @property
     def path(self) -> Path:
@@ -46,7 +47,7 @@ class Change:
 
 
 def decoded(path: Path, data: bytes | None) -> str:
-    """A file's text, without its byte order mark.
+    """Return a file's text without its byte order mark.
 
     Raises:
         ConfigFileError: If it is not UTF-8.
@@ -56,15 +57,15 @@ def decoded(path: Path, data: bytes | None) -> str:
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
         raise ConfigFileError(
-            f"{path}, line {line}: it is not UTF-8; save it in that encoding"
+            f"{path}, line {line}: the text is not UTF-8; save the file in that encoding"
         ) from error
 
 
 def read(path: Path, data: bytes | None, reader: Callable[[str], _T]) -> _T:
-    """What `reader` makes of the file's text.
+    """Return what `reader` returns for the file's text.
 
     Raises:
-        ConfigFileError: If it cannot read it; names the file, the line and what to do.
+        ConfigFileError: If `reader` fails; names the file, the line and what to do.
     """
     text = decoded(path, data)
     try:
@@ -75,7 +76,7 @@ def read(path: Path, data: bytes | None, reader: Callable[[str], _T]) -> _T:
 
 
 def edited(path: Path, data: bytes | None, edit: Edit) -> bytes:
-    """The file's bytes after `edit`, with its byte order mark.
+    """Return the file's bytes after `edit`; a byte order mark stays.
 
     Raises:
         ConfigFileError: If the text cannot be read or edited.
@@ -85,16 +86,22 @@ def edited(path: Path, data: bytes | None, edit: Edit) -> bytes:
         return (bom + read(path, data, edit)).encode()
     except UnicodeEncodeError as error:
         raise ConfigFileError(
-            f"{path} cannot hold {error.object[error.start : error.end]!a}, a part of a path that "
-            "is not UTF-8; rename that folder or file"
+            f"{path} cannot contain {error.object[error.start : error.end]!a}, a part of a path "
+            "that is not UTF-8; rename that folder or file"
         ) from error
 
 
 def undoing(target: Target, data: bytes, add: Edit, remove: Edit) -> Change:
-    """The change that takes out of a file what `add` has put in.
+    """Return the change that undoes `add` in a file.
 
-    If nobody has changed the file since, it becomes byte for byte what it was: the backup, or no
-    file.
+    If nobody has edited the file since, it becomes byte for byte what it was before: a backup is
+    restored, or the file is removed.
+
+    Args:
+        target: The file.
+        data: Its present content.
+        add: The edit to undo.
+        remove: The edit to make if the earlier content is unknown.
 
     Raises:
         ConfigFileError: If the text cannot be read or edited.
@@ -110,12 +117,12 @@ def undoing(target: Target, data: bytes, add: Edit, remove: Edit) -> Change:
 
 
 def apply(change: Change) -> Path | None:
-    """Make the change; returns the backup that was made, if one was needed.
+    """Make the change; return the path of the backup, or None if none was needed.
 
     If the path is a link, its target changes and the link stays. Mode and owner stay.
 
     Raises:
-        ConfigFileError: If it cannot be written, or has changed since it was read.
+        ConfigFileError: If the file cannot be written, or has changed since it was read.
     """
     target = change.target
     if load(target) != change.before:
@@ -139,9 +146,9 @@ def apply(change: Change) -> Path | None:
 
 
 def _remove_empty_folders(file: Path, place: Path) -> None:
-    """Remove the folders between `place` and `file`, from below, up to one that is not empty.
+    """Remove the empty folders between `place` and `file`, the innermost first.
 
-    A link among them stays, and so does what it leads to.
+    A link among the folders stays, as does the folder that it leads to.
     """
     folders = file.relative_to(place).parts[:-1]
     with suppress(OSError):
@@ -153,17 +160,21 @@ def _remove_empty_folders(file: Path, place: Path) -> None:
 
 
 def _writable(target: Target, folder: Folder) -> os.stat_result:
-    """The state of a file, if it may be written."""
+    """Return the status of a file.
+
+    Raises:
+        ConfigFileError: If the file is read-only.
+    """
     name = target.real.name
     status = folder.status(name)
-    # The folder's mode alone would let us replace it; but somebody made it read-only on purpose.
+    # We could replace it, since its folder is writable; but somebody made it read-only on purpose.
     if not (folder.may_write(name) and status.st_mode & (stat.S_IWUSR | stat.S_IWGRP)):
         raise ConfigFileError(f"{target.path} is read-only; make it writable, or edit it by hand")
     return status
 
 
 def _back_up(target: Target, data: bytes, like: os.stat_result) -> Path:
-    """Keep `data` under a name that is free."""
+    """Write `data` to a backup with the next free name; return its path."""
     newest = next(iter(_backups(target)), None)
     with target.folder_of_backups() as folder:
         for number in itertools.count(_number(target, newest) + 1 if newest else 1):
@@ -175,7 +186,7 @@ def _back_up(target: Target, data: bytes, like: os.stat_result) -> Path:
 
 
 def _replace(folder: Folder, name: str, data: bytes, like: os.stat_result | None) -> None:
-    """Replace the file `name` atomically; what has that name now is removed without being opened.
+    """Replace the file `name` atomically, without opening the old one.
 
     So nothing is written through a link, and a hard link to the old file keeps the old text.
     """
@@ -189,7 +200,7 @@ def _replace(folder: Folder, name: str, data: bytes, like: os.stat_result | None
 
 
 def _create(folder: Folder, name: str, data: bytes, like: os.stat_result | None) -> None:
-    """Make a new file with the mode and the owner of another; no file is left if that fails."""
+    """Create a file with the mode and owner of `like`; if that fails, no file is left."""
     descriptor = folder.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
     try:
         with open(descriptor, "wb") as file:  # noqa: PTH123 - from a descriptor
@@ -212,7 +223,7 @@ def _make_like(descriptor: int, status: os.stat_result) -> None:
 
 
 def _backups(target: Target) -> list[str]:
-    """The file's backups, called `NAME.bak`, `NAME.bak.2` and so on; the newest first."""
+    """Return the names of the file's backups, `NAME.bak`, `NAME.bak.2` and so on; newest first."""
     try:
         with target.folder_of_backups() as folder:
             names = folder.names()
@@ -223,7 +234,10 @@ def _backups(target: Target) -> list[str]:
 
 
 def _number(target: Target, backup: str) -> int:
-    """The number of a backup; 0 if it is none. Case is ignored, as some file systems do."""
+    """Return the number of a backup, or 0 if the name is not that of a backup.
+
+    Case is ignored, as some file systems do.
+    """
     if not backup.lower().startswith(target.name.lower()):
         return 0
     match = re.fullmatch(r"\.bak(?:\.(\d{1,18}))?", backup[len(target.name) :], re.IGNORECASE)

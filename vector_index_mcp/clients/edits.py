@@ -1,4 +1,4 @@
-"""Edits of one place in a text that somebody else wrote; all else stays as it is. Pure."""
+"""Changes one place in a text that somebody else wrote, and nothing else in it. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,8 +8,8 @@ Path = Sequence[str]
 """The keys that lead to a value, from the outermost object to the innermost."""
 
 _CLASH = (
-    "none of its servers can be changed without changing another: they are in an inline table, or "
-    "under a key that is there twice"
+    "one of its servers cannot be changed without changing another: they are in an inline table, "
+    "or under a key that occurs twice"
 )
 
 
@@ -18,7 +18,7 @@ class EditError(Exception):
 
     Args:
         reason: What is wrong, without the file's name.
-        line: Where, counted from 1, if that is known.
+        line: The number of the line, counted from 1; None if it is unknown.
     """
 
     def __init__(self, reason: str, line: int | None = None) -> None:
@@ -27,24 +27,24 @@ class EditError(Exception):
 
 
 class Syntax(Protocol):
-    """A language of configuration files. Every method raises EditError."""
+    """A language of configuration files. Every method may raise EditError."""
 
     def read(self, text: str) -> dict[str, Any]:
-        """The data in the text, as new objects; an empty text holds none."""
+        """Return the data in the text, as new objects; an empty text has none."""
 
     def add(self, text: str, path: Path, value: dict[str, Any]) -> str:
-        """The text with one more object, and with the objects around it that are missing."""
+        """Return the text with a new object at `path`, and with any missing objects around it."""
 
     def replace(self, text: str, path: Path, value: Any) -> str:
-        """The text with another value in the place of one."""
+        """Return the text with `value` in place of the value at `path`."""
 
     def remove(self, text: str, path: Path) -> str:
-        """The text without one value; the object around it stays."""
+        """Return the text without the value at `path`; the object around it stays."""
 
 
 @dataclass(frozen=True, slots=True)
 class Splice:
-    """A piece of a text, from offset `start` to before `end`, and what takes its place."""
+    """Replaces the text from offset `start` up to, but without, `end` by `new`."""
 
     start: int
     end: int
@@ -52,7 +52,7 @@ class Splice:
 
 
 def spliced(text: str, splices: Sequence[Splice]) -> str:
-    """`text` after all splices; those at the same place apply in the order given."""
+    """Return `text` after all splices; those at the same place apply in the order given."""
     pieces, at = [], 0
     for splice in sorted(splices, key=lambda splice: splice.start):
         pieces += [text[at : splice.start], splice.new]
@@ -61,20 +61,20 @@ def spliced(text: str, splices: Sequence[Splice]) -> str:
 
 
 def line_of(text: str, offset: int) -> int:
-    """The line of an offset, counted from 1."""
+    """Return the number of the line that an offset is in, counted from 1."""
     return text.count("\n", 0, offset) + 1
 
 
 def newline_of(text: str) -> str:
-    """How the lines of `text` end."""
+    """Return the line ending of `text`: CRLF if it occurs, otherwise LF."""
     return "\r\n" if "\r\n" in text else "\n"
 
 
 def table(data: dict[str, Any], key: str) -> dict[str, Any]:
-    """The object under `key`; an empty one if there is nothing.
+    """Return the object under `key`; an empty one if there is no such key.
 
     Raises:
-        EditError: If there is something else.
+        EditError: If the value is not an object.
     """
     found = data.get(key, {})
     if not isinstance(found, dict):
@@ -83,10 +83,10 @@ def table(data: dict[str, Any], key: str) -> dict[str, Any]:
 
 
 def table_at(data: dict[str, Any], path: Path) -> dict[str, Any]:
-    """The object that `path` leads to; an empty one if there is nothing.
+    """Return the object that `path` leads to; an empty one if a key on the path is missing.
 
     Raises:
-        EditError: If there is something else on the way, or at its end.
+        EditError: If a value on the path, or at its end, is not an object.
     """
     for key in path:
         data = table(data, key)
@@ -94,7 +94,7 @@ def table_at(data: dict[str, Any], path: Path) -> dict[str, Any]:
 
 
 def added(syntax: Syntax, text: str, path: Path, value: dict[str, Any]) -> str:
-    """`Syntax.add`, checked to change nothing else."""
+    """Like `Syntax.add`, and check that nothing else has changed."""
     expected = syntax.read(text)
     parent = expected
     for key in path[:-1]:
@@ -105,14 +105,14 @@ def added(syntax: Syntax, text: str, path: Path, value: dict[str, Any]) -> str:
 
 
 def replaced(syntax: Syntax, text: str, path: Path, value: Any) -> str:
-    """`Syntax.replace`, checked to change nothing else."""
+    """Like `Syntax.replace`, and check that nothing else has changed."""
     expected = syntax.read(text)
     _parent(expected, path)[path[-1]] = value
     return _proven(syntax, syntax.replace(text, path, value), expected)
 
 
 def removed(syntax: Syntax, text: str, path: Path) -> str:
-    """`Syntax.remove`, checked to change nothing else."""
+    """Like `Syntax.remove`, and check that nothing else has changed."""
     expected = syntax.read(text)
     del _parent(expected, path)[path[-1]]
     after = syntax.remove(text, path)

@@ -1,4 +1,4 @@
-"""The short section of AGENTS.md or CLAUDE.md that says when to search. Pure."""
+"""The section in AGENTS.md or CLAUDE.md that tells agents when to search. Pure."""
 
 from vector_index_mcp.clients.edits import newline_of
 
@@ -17,12 +17,12 @@ lines and text. Use grep for a complete list of literal occurrences.
 
 
 def is_in(text: str) -> bool:
-    """Whether the section is there, also in the words of another version."""
+    """Whether the text has the section, in the words of any version."""
     return _written(text) is not None
 
 
 def added(text: str) -> str:
-    """`text` with this version's section: in place of the one that is there, or at the end."""
+    """Return `text` with this version's section: in place of an older one, or at the end."""
     newline = newline_of(text)
     section = _SECTION.replace("\n", newline)
     if (written := _written(text)) is not None:
@@ -35,7 +35,7 @@ def added(text: str) -> str:
 
 
 def removed(text: str) -> str:
-    """`text` without the section, as it was before."""
+    """Return `text` without the section, as it was before."""
     written = _written(text)
     if written is None:
         return text
@@ -47,7 +47,7 @@ def removed(text: str) -> str:
 
 
 def _written(text: str) -> tuple[int, int] | None:
-    """Where the section stands."""
+    """Return the start and the end of the section in the text; None if there is none."""
     start = text.find(_START)
     end = text.find(_END, start + len(_START))
     return None if start < 0 or end < 0 else (start, end + len(_END))

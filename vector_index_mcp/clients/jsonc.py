@@ -1,7 +1,7 @@
-"""JSON as people write it, with comments and trailing commas: read, and edited in place. Pure.
+"""Reads JSON with comments and trailing commas, and edits it in place. Pure.
 
-No library that we found keeps a text as it is and adds a member to it. So this module finds the
-places in the text and splices it.
+We found no library that adds a member to a text and keeps the rest as it is. So this module finds
+the offsets of the members and splices the text.
 """
 
 import json
@@ -31,7 +31,7 @@ _TOKEN = re.compile(
 _COMMENTS_OF_THE_LINE = re.compile(r"(?:[ \t]*/\*[^\r\n]*?\*/)*(?P<last>[ \t]*//[^\r\n]*)?")
 _INDENTED_KEY = re.compile(r'^([ \t]+)"', re.MULTILINE)
 _DEFAULT_INDENTATION = "  "
-_DEEPEST = 100  # far from Python's limit of recursion, and no configuration is so deep
+_DEEPEST = 100  # far below Python's recursion limit; no real configuration is nested so deeply
 
 
 class _Token(NamedTuple):
@@ -47,10 +47,10 @@ class _Value:
     end: int
     data: Any
     members: "list[_Member]" = field(default_factory=list)
-    """Of an object, in their order; a key may be there twice."""
+    """The members of an object, in their order; a key may occur twice."""
 
     def member(self, key: str) -> "_Member | None":
-        """The member with this key: of two, clients take the last."""
+        """Return the member with this key; if there are two, the last, as clients do."""
         return next((m for m in reversed(self.members) if m.key == key), None)
 
 
@@ -69,19 +69,20 @@ class _Member:
 
 @dataclass(frozen=True, slots=True)
 class Json:
-    """JSON with what a client takes beyond the standard."""
+    """The syntax JSON, with the extensions that a client allows."""
 
     comments: bool = True
     trailing_commas: bool = True
 
     def read(self, text: str) -> dict[str, Any]:
-        """The data in the text; an empty text holds none.
+        """Return the data in the text; an empty text has none.
 
         Raises:
-            EditError: If it is not JSON, or no object.
+            EditError: If the text is not JSON, or not an object.
         """
         try:
-            data = json.loads(text, parse_constant=_refused)  # fast: some clients keep megabytes
+            # Try the fast parser first: some clients keep megabytes in the file.
+            data = json.loads(text, parse_constant=_refused)
         except (ValueError, RecursionError):
             data = None
         if isinstance(data, dict):
@@ -90,7 +91,7 @@ class Json:
         return root.data if root else {}
 
     def add(self, text: str, path: Path, value: Any) -> str:
-        """The text with one more member, and with the objects around it that are missing."""
+        """Return the text with one more member, and with any missing objects around it."""
         parent = self._parsed(text)
         if parent is None:
             return _new_document(text, _nested(path, value))
@@ -104,12 +105,12 @@ class Json:
         return _insert(text, parent, path[-1], value, is_inline)
 
     def replace(self, text: str, path: Path, value: Any) -> str:
-        """The text with another value of a member."""
+        """Return the text with another value of a member."""
         member = self._find(text, path)[1]
         return spliced(text, [Splice(member.value.start, member.value.end, _rendered(value))])
 
     def remove(self, text: str, path: Path) -> str:
-        """The text without a member, its comma and a comment behind it on its last line."""
+        """Return the text without a member, its comma, and a comment after it on the same line."""
         parent, member = self._find(text, path)
         splices = [_cut(text, parent, member)]
         position = parent.members.index(member)
@@ -125,15 +126,15 @@ class Json:
         return spliced(text, splices)
 
     def _find(self, text: str, path: Path) -> tuple[_Value, _Member]:
-        """The member that `path` leads to, and the object it is in."""
+        """Return the object that contains the member at `path`, and the member."""
         parent = self._parsed(text)
         member: _Member | None = None
         for key in path:
             parent = member.value if member else parent
             member = parent.member(key) if parent else None
             if member is None:
-                raise EditError(f"`{key}` is not there")
-        assert parent is not None and member is not None  # no path is empty
+                raise EditError(f"the key `{key}` is missing")
+        assert parent is not None and member is not None  # a path has at least one key
         return parent, member
 
     def _parsed(self, text: str) -> _Value | None:
@@ -141,7 +142,7 @@ class Json:
 
 
 class _Parser:
-    """A text's tokens, consumed one by one."""
+    """Parses a text, token by token."""
 
     def __init__(self, text: str, dialect: Json) -> None:
         self._text = text
@@ -150,7 +151,7 @@ class _Parser:
         self._next = 0
 
     def document(self) -> _Value | None:
-        """The outermost object; None if there is nothing but space and comments."""
+        """Return the outermost object; None if the text has nothing but space and comments."""
         if self._tokens[0].kind == "end":
             return None
         root = self._value(0)
@@ -162,11 +163,12 @@ class _Parser:
 
     def _significant(self) -> list[_Token]:
         tokens, at = [], 0
-        # Not `finditer`: after a token that never ends, it would try every place that follows.
+        # `finditer` would be slow: after a token without an end, it tries every later offset.
         while match := _TOKEN.match(self._text, at):
             kind, text, at = match.lastgroup or "", match[0], match.end()
             if kind == "comment" and not self._dialect.comments:
-                raise EditError("this client takes no comments", line_of(self._text, match.start()))
+                line = line_of(self._text, match.start())
+                raise EditError("this client does not allow comments", line)
             if kind not in {"space", "comment"}:
                 tokens.append(_Token(text if kind == "mark" else kind, text, match.start(), at))
         if at != len(self._text):
@@ -186,7 +188,7 @@ class _Parser:
 
     def _fail(self, wanted: str) -> None:
         token = self._peek()
-        # A comma or brace is missing where the last token ended.
+        # What is missing, such as a comma, belongs where the last token ended.
         at = self._tokens[self._next - 1].end if self._next else token.start
         found = "the end of the file" if token.kind == "end" else f"`{token.text[:20]}`"
         raise EditError(f"{wanted} is expected before {found}", line_of(self._text, at))
@@ -203,7 +205,7 @@ class _Parser:
             return _Value(token.start, token.end, token.text[1:-1])
         try:
             return _Value(token.start, token.end, json.loads(token.text))
-        except ValueError as error:  # it has thousands of digits
+        except ValueError as error:  # Python refuses a number with thousands of digits
             raise EditError(str(error), line_of(self._text, token.start)) from error
 
     def _object(self, start: int, depth: int) -> _Value:
@@ -231,14 +233,14 @@ class _Parser:
         is_closed = self._peek().kind == closing
         if is_closed and has_comma and has_items and not self._dialect.trailing_commas:
             raise EditError(
-                f"this client takes no comma before `{closing}`",
+                f"this client does not allow a comma before `{closing}`",
                 line_of(self._text, self._tokens[self._next - 1].start),
             )
         return has_comma and not is_closed
 
 
 def _refused(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 # -- where things go -------------------------------------------------------------------------
@@ -247,7 +249,7 @@ def _refused(name: str) -> Any:
 def _object(text: str, member: _Member) -> _Value:
     if not isinstance(member.value.data, dict):
         line = line_of(text, member.value.start)
-        raise EditError(f"`{member.key}` is expected to be an object in braces", line)
+        raise EditError(f"the value of `{member.key}` must be an object in braces", line)
     return member.value
 
 
@@ -265,14 +267,14 @@ def _new_document(text: str, value: Any) -> str:
 
 
 def _insert(text: str, parent: _Value, key: str, value: Any, is_inline: bool) -> str:
-    """The text with a member at the end of `parent`, in the manner of its last one.
+    """Insert a member at the end of `parent`, formatted like the member before it.
 
     Args:
-        text: What `parent` was found in.
-        parent: Where to insert.
-        key: Of the new member.
-        value: Of the new member.
-        is_inline: Whether an empty parent stays on its line.
+        text: The text that `parent` was found in.
+        parent: The object to insert into.
+        key: The key of the new member.
+        value: The value of the new member.
+        is_inline: Whether an empty parent stays on one line.
 
     Returns:
         The text with the new member.
@@ -314,7 +316,7 @@ def _into_empty(
 
 
 def _cut(text: str, parent: _Value, member: _Member) -> Splice:
-    """The piece of the text that goes away with `member`."""
+    """Return the cut that removes `member`."""
     start, end = member.start, member.end
     while text[start - 1] in " \t":
         start -= 1
@@ -328,22 +330,22 @@ def _cut(text: str, parent: _Value, member: _Member) -> Splice:
     if rest.startswith(("\r", "\n")):
         end = comments.end()
     elif _ends_in_comment(text, start):
-        return Splice(member.start, end)  # what follows must not end up behind `//`
+        return Splice(member.start, end)  # the rest of the line must not end up after `//`
     start -= 1
     return Splice(start - (text[start - 1] == "\r"), end)
 
 
 def _ends_in_comment(text: str, line_start: int) -> bool:
-    """Whether the line before the one at `line_start` ends in a comment that ends with it."""
+    """Whether the line before `line_start` ends in a `//` comment."""
     end = len(text[:line_start].removesuffix("\n").removesuffix("\r"))
     tokens = _tokens_of(text[:line_start])
     return any(token[0].startswith("//") and token.end() == end for token in tokens)
 
 
 def _tokens_of(text: str) -> Iterator[re.Match[str]]:
-    """The tokens of `text`, up to the first character that begins no token.
+    """Yield the tokens of `text`, up to the first character that begins no token.
 
-    One after another: a search would try every place behind that character.
+    `finditer` would go on from there, and try every later offset.
     """
     position = 0
     while token := _TOKEN.match(text, position):
@@ -357,7 +359,7 @@ def _indentation_of_line(text: str, offset: int) -> str:
 
 
 def _indentation(text: str, offset: int) -> str | None:
-    """The space before `offset`, if there is nothing else before it on its line."""
+    """Return the space before `offset` on its line; None if there is anything else before it."""
     before = text[text.rfind("\n", 0, offset) + 1 : offset]
     return None if before.strip() else before
 
@@ -369,7 +371,7 @@ def _rendered_member(
 
 
 def _rendered(value: Any, indentation: str = "", unit: str = "", newline: str = "") -> str:
-    """`value` as JSON, the members of objects on lines of their own unless `newline` is empty."""
+    """Return `value` as JSON; unless `newline` is empty, each member of an object gets a line."""
     if not isinstance(value, dict) or not newline:
         return json.dumps(value, ensure_ascii=False)
     inner = indentation + unit

@@ -1,4 +1,4 @@
-"""The command that starts this program: how to write it, and how to recognise it."""
+"""The command lines that start this program: writes them, and recognises them."""
 
 import os
 import re
@@ -15,19 +15,19 @@ from vector_index_mcp.clients.places import lasting_path
 from vector_index_mcp.clients.served import Served
 
 PROGRAM = "vector-index-mcp"
-"""Its name on the PATH."""
+"""The program's name on the PATH."""
 _MODULE = "vector_index_mcp"
-# `vector-index-mcp`, with its extension on Windows, or as uvx and pipx take it.
+# `vector-index-mcp`, also with its extension on Windows, or with extras and version as for uvx.
 _OUR_WORD = re.compile(r"vector[-_]index[-_]mcp(\.exe|\.cmd)?(\[[\w,-]*\])?([=@<>~!].*)?")
-# A tool's full name, "mcp__NAME__trigger_index", has at most 64 characters, in Cursor 60.
+# A tool's full name, "mcp__NAME__trigger_index", may have 64 characters, in Cursor 60.
 _LONGEST_NAME_CHARS = 40
-# Claude Code keeps these for itself.
+# Claude Code reserves these names.
 _RESERVED_NAMES = frozenset({"workspace", "computer-use", "claude-in-chrome"})
 
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """How to serve something."""
+    """The command line that serves something."""
 
     served: Served
     program: tuple[str, ...]
@@ -40,19 +40,19 @@ class Launch:
 
     @property
     def lies_in_a_cache(self) -> bool:
-        """Whether the program may be deleted any day: `uvx` and `pipx run` install in a cache."""
+        """Whether the program may be deleted any day: `uvx` and `pipx run` install into a cache."""
         parts = {part.lower() for part in Path(self.program[0]).parts}
         return bool(parts & {".cache", "cache", "caches"})
 
 
 def this_program(started_as: str) -> tuple[str, ...]:
-    """The running program as words that work with any PATH.
+    """Return the words that start the running program, whatever the PATH.
 
-    A desktop client does not have the shell's PATH, so the path is absolute. Links are not
-    resolved: pipx and uv keep a link where it is when they move the program.
+    The path is absolute, since a desktop client does not have the shell's PATH. Links are not
+    resolved: when pipx and uv move the program, they keep the link where it is.
 
     Args:
-        started_as: The first of `sys.argv`.
+        started_as: `sys.argv[0]`.
     """
     candidates = [Path(started_as)] if Path(started_as).stem == PROGRAM else []
     candidates.append(Path(sysconfig.get_path("scripts")) / PROGRAM)
@@ -63,7 +63,7 @@ def this_program(started_as: str) -> tuple[str, ...]:
 
 
 def words_of(entry: Any) -> list[str]:
-    """The command line of an entry in any client's shape; empty if it has none."""
+    """Return the command line of an entry in any client's format; empty if it has none."""
     if not isinstance(entry, Mapping):
         return []
     words: list[Any] = []
@@ -73,45 +73,46 @@ def words_of(entry: Any) -> list[str]:
 
 
 def serves(words: Sequence[str], served: Served, project: Path | None) -> bool:
-    """Whether a command line serves `served`.
+    """Whether a command line starts this program to serve `served`.
 
     Args:
         words: The command line.
-        served: What is looked for.
-        project: Where relative paths begin, if the command line stands in a file of a project.
+        served: What it should serve.
+        project: The folder that relative paths start from, if the command line is in a file of a
+            project; otherwise None.
     """
     program = _program_length(words)
     return program > 0 and served.is_served_by(words[program:], project)
 
 
 def lacking(words: Sequence[str], served: Served, project: Path | None) -> tuple[str, ...]:
-    """The words that a command line lacks which serves `served`, but not all that goes with it.
+    """Return the words that are missing in a command line to serve all of `served`.
 
     Args:
-        words: The command line.
-        served: What it serves.
-        project: As above.
+        words: A command line for which `serves` is true.
+        served: What it should serve completely.
+        project: As for `serves`.
     """
     return served.lacking(words[_program_length(words) :], project)
 
 
 def can_start(words: Sequence[str]) -> bool:
-    """Whether the program of a command line is there."""
+    """Whether the program of a command line exists."""
     return bool(words) and shutil.which(words[0]) is not None
 
 
 def with_program(words: Sequence[str], program: Sequence[str]) -> list[str]:
-    """A command line that starts us, with another program and the same options."""
+    """Return a command line of ours with another program and the same options."""
     return [*program, *words[_program_length(words) :]]
 
 
 def for_everyone(words: Sequence[str], project: Path, folder: str) -> list[str]:
-    """A command line of ours without paths of this machine, as far as that is possible.
+    """Return a command line of ours without paths of this machine, as far as possible.
 
     Args:
         words: The command line.
-        project: The project whose file it is for.
-        folder: What the file's client calls that project; empty if it has no word for it.
+        project: The project in whose file it will be.
+        folder: How the client names that project's folder; empty if it has no name for it.
     """
     length = _program_length(words)
     program = [PROGRAM] if is_on_the_path() else words[:length]
@@ -120,26 +121,26 @@ def for_everyone(words: Sequence[str], project: Path, folder: str) -> list[str]:
 
 
 def of_this_machine(words: Sequence[str]) -> list[str]:
-    """The paths in a command line that lead nowhere on another machine."""
+    """Return the absolute paths in a command line, which may not exist on other machines."""
     values = [word.partition("=")[2] if word.startswith("-") else word for word in words]
     return [value for value in values if Path(value).is_absolute()]
 
 
 def is_on_the_path() -> bool:
-    """Whether any shell of this user finds the program by its name, not just this one."""
+    """Whether every shell of this user finds the program by its name, not just this one."""
     return shutil.which(PROGRAM, path=lasting_path()) is not None
 
 
 def is_by_name(words: Sequence[str]) -> bool:
-    """Whether a command line names our program and not where it is."""
+    """Whether a command line starts our program by its name, without a path."""
     return list(words[:1]) == [PROGRAM]
 
 
 def name_for(wanted: str, taken: Collection[str]) -> str:
-    """A name that every client allows, as near to `wanted` as may be; not one of those `taken`.
+    """Return a name like `wanted` that every client allows and that is not in `taken`.
 
-    Letters, digits and hyphens: Claude Code allows no others but the underscore, which Gemini CLI
-    advises against.
+    It has only letters, digits and hyphens. Claude Code also allows underscores, but Gemini CLI
+    advises against them.
     """
     ascii_name = unicodedata.normalize("NFKD", wanted).encode("ascii", "ignore").decode()
     name = re.sub(r"[^A-Za-z0-9]+", "-", ascii_name)[:_LONGEST_NAME_CHARS].strip("-") or "project"
@@ -153,9 +154,9 @@ def name_for(wanted: str, taken: Collection[str]) -> str:
 
 
 def _program_length(words: Sequence[str]) -> int:
-    """How many of the first words are the program; 0 if it is not ours."""
+    """Return how many of the first words are the program; 0 if it is not ours."""
     for position, word in enumerate(words):
-        if position and words[position - 1] == "--from":  # where uvx takes the program from
+        if position and words[position - 1] == "--from":  # the package that uvx installs
             continue
         if _OUR_WORD.fullmatch(re.split(r"[\\/]", word)[-1]):
             return position + 1
@@ -163,7 +164,7 @@ def _program_length(words: Sequence[str]) -> int:
 
 
 def _below(word: str, project: Path, folder: str) -> str:
-    """A path in the project as its client names it; any other word as it is."""
+    """Return a path in the project in the client's form; return any other word unchanged."""
     if word == str(project):
         return folder
     inside = word.removeprefix(str(project) + os.sep)

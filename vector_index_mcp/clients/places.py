@@ -1,4 +1,4 @@
-"""Where this machine and its user keep configurations."""
+"""The folders where this machine and its user keep configurations."""
 
 import os
 import sys
@@ -10,28 +10,28 @@ from vector_index_mcp.errors import SettingsError
 
 
 def here(project: Path) -> dict[str, Path]:
-    """The places of this machine and user, by name.
+    """Return the folders of this machine and user, by the name of the place.
 
     Raises:
-        SettingsError: If the user's home folder is not known.
+        SettingsError: If the user's home folder is unknown.
     """
     try:
         home = Path.home()
     except RuntimeError as error:
-        raise SettingsError("your home folder is not known; set HOME to it") from error
+        raise SettingsError("your home folder is unknown; set HOME to it") from error
     return places(project, home, sys.platform, os.environ)
 
 
 def places(
     project: Path, home: Path, platform: str, variables: Mapping[str, str]
 ) -> dict[str, Path]:
-    """The folders that the paths in `catalog` begin with, by name.
+    """Return the folders that the paths in `catalog` begin with, by the name of the place.
 
     Args:
         project: The project's folder.
-        home: The user's.
-        platform: As `sys.platform` names it.
-        variables: The environment's.
+        home: The user's home folder.
+        platform: The value of `sys.platform`.
+        variables: The environment variables.
     """
 
     def chosen(variable: str, otherwise: Path) -> Path:
@@ -61,7 +61,10 @@ def places(
 
 
 def lasting_path() -> str:
-    """The PATH without the folders of an activated environment: who shares a project lacks them."""
+    """Return the PATH without the folders of an activated virtual environment.
+
+    A new shell does not have these folders, nor do others who share the project.
+    """
     environment = os.environ.get("VIRTUAL_ENV")
     folders = os.get_exec_path()
     if environment:

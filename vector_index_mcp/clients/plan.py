@@ -1,4 +1,4 @@
-"""What would change for each client, decided before anything is written."""
+"""Decides what would change for each client, before anything is written."""
 
 import os
 import re
@@ -28,7 +28,7 @@ from vector_index_mcp.clients.served import Served
 from vector_index_mcp.clients.target import Target, load, target_of
 from vector_index_mcp.errors import ConfigFileError
 
-_RESTART = "if it runs, start it again"
+_RESTART = "if the client is running, restart it"
 _BY_NAME = f"have `{launch.PROGRAM}` on the PATH of every shell (uv tool install, pipx install)"
 _IMPORTS_AGENTS = re.compile(rf"@(?:\./)?{re.escape(AGENTS)}")
 
@@ -37,17 +37,18 @@ Keys = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What is to be done for one client, or in one document."""
+    """A planned step for one client, or for one document."""
 
     title: str
+    """The client or the document."""
     change: Change | None = None
-    """None if there is nothing to do."""
-    said: str = ""
+    """The change to make; None if there is nothing to do."""
+    remark: str = ""
     """Why there is nothing to do."""
     then: str = ""
-    """What a person does when it is done."""
+    """What the user has to do after the change."""
     warning: str = ""
-    """What a person should know before saying yes."""
+    """What the user should know before agreeing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,26 +56,26 @@ class _Entry:
     """A server in a configuration file."""
 
     keys: Keys
-    """Those that lead to it."""
+    """The keys that lead to the entry."""
     value: Any
     scope: Scope
     shape: Shape
-    """How its client writes such an entry."""
+    """Makes such an entry from a command line."""
 
     @property
     def name(self) -> str:
-        """What the user calls the server."""
+        """The name of the server in the file."""
         return self.keys[-1]
 
     @property
     def words(self) -> list[str]:
-        """Its command line."""
+        """The command line of the server."""
         return launch.words_of(self.value)
 
 
 @dataclass(frozen=True, slots=True)
 class _Config:
-    """A client's configuration file as it is."""
+    """A client's configuration file as it was read."""
 
     client: Client
     project: Path
@@ -82,20 +83,20 @@ class _Config:
     data: bytes | None
     entries: Sequence[_Entry]
     forms: Mapping[Scope, Form]
-    """How a server of a scope is added."""
+    """The form in which a server of a scope is added."""
 
     @property
     def path(self) -> Path:
-        """The file, as the client names it."""
+        """The path that the client uses."""
         return self.target.path
 
     @property
     def names(self) -> set[str]:
-        """What its servers are called."""
+        """The names of its servers."""
         return {entry.name for entry in self.entries}
 
     def ours(self, served: Served) -> list[_Entry]:
-        """The entries that serve `served`."""
+        """Return the entries that serve `served`."""
         return [
             entry
             for entry in self.entries
@@ -103,11 +104,11 @@ class _Config:
         ]
 
     def adding(self, keys: Keys, value: dict[str, Any]) -> Edit:
-        """The edit that adds an entry."""
+        """Return the edit that adds an entry."""
         return partial(_add, self.client, keys, value)
 
     def removing(self, entries: Iterable[_Entry]) -> Edit:
-        """The edit that removes entries."""
+        """Return the edit that removes entries."""
 
         def remove(text: str) -> str:
             for entry in entries:
@@ -117,7 +118,7 @@ class _Config:
         return remove
 
     def mending(self, entry: _Entry, words: list[str]) -> Edit:
-        """The edit that changes the command line of an entry, and nothing else in it."""
+        """Return the edit that changes the command line of an entry, and nothing else in it."""
         wanted = entry.shape(words)
 
         def mend(text: str) -> str:
@@ -130,7 +131,13 @@ class _Config:
         return mend
 
     def step(self, scope: Scope, words: Sequence[str], edit: Edit) -> Step:
-        """The step that makes `edit`, after which an entry of `scope` has these words."""
+        """Return the step that makes `edit`.
+
+        Args:
+            scope: The scope of the edited entry.
+            words: The command line of the entry after the edit.
+            edit: The edit.
+        """
         change = Change(self.target, self.data, edited(self.path, self.data, edit))
         is_usual = scope == self.client.scope
         then = self.client.then if is_usual else _RESTART
@@ -139,10 +146,10 @@ class _Config:
 
 
 def install(client: Client, scope: Scope, places: Mapping[str, Path], wanted: Launch) -> list[Step]:
-    """The steps that give `client` an entry.
+    """Return the steps that give `client` an entry.
 
     Raises:
-        ConfigFileError: If its configuration cannot be read or edited.
+        ConfigFileError: If the client's configuration cannot be read or edited.
     """
     path = client.paths(scope, places)[0]
     config = _read(client, SCOPES, path, places)
@@ -165,7 +172,7 @@ def uninstall(
     places: Mapping[str, Path],
     served: Served,
 ) -> list[Step]:
-    """The steps that take the entries for `served` out of one file; none if it has none.
+    """Return the steps that remove the entries for `served` from one file; none if it has none.
 
     Raises:
         ConfigFileError: If the file cannot be read or edited.
@@ -180,34 +187,42 @@ def uninstall(
 
 
 def documents(project: Path, clients: Iterable[Client]) -> list[Path]:
-    """The documents that the agents of these clients read; each file once, links resolved."""
+    """Return the documents that the agents of these clients read.
+
+    Of several paths that lead to the same file, only one is returned.
+    """
     return _different({_document(project, client) for client in clients if client.document})
 
 
 def every_document(project: Path) -> list[Path]:
-    """The documents that the agent of any client may read, likewise."""
+    """Return the documents that the agent of any client may read, each file once."""
     return _different({project / name for name in {AGENTS, *(c.document for c in CLIENTS)} if name})
 
 
 def install_guide(project: Path, path: Path) -> list[Step]:
-    """The steps that put the section about searching into the document at `path`.
+    """Return the steps that add the section about searching to the document at `path`.
 
     Raises:
-        ConfigFileError: If it cannot be read.
+        ConfigFileError: If the document cannot be read.
     """
     target = target_of(path, project)
     before = load(target)
     after = edited(path, before, guide.added)
     if after == before:
-        return [Step(path.name, said="the section is already there")]
+        return [Step(path.name, remark="the section about searching is already there")]
     return [Step(path.name, Change(target, before, after))]
 
 
 def uninstall_guide(project: Path, path: Path, *, is_wanted: bool) -> list[Step]:
-    """The steps that take the section out of the document at `path`; a hint if not wanted.
+    """Return the steps that remove the section from the document at `path`.
+
+    Args:
+        project: The project's folder.
+        path: The document.
+        is_wanted: Remove the section; otherwise the step is only a hint that it is there.
 
     Raises:
-        ConfigFileError: If it is wanted and the document cannot be read.
+        ConfigFileError: If the removal is wanted and the document cannot be read.
     """
     try:
         target = target_of(path, project)
@@ -220,37 +235,37 @@ def uninstall_guide(project: Path, path: Path, *, is_wanted: bool) -> list[Step]
         return []
     if is_wanted:
         return [Step(path.name, undoing(target, data, guide.added, guide.removed))]
-    hint = "still says when to search this project; --agents-md takes that out"
-    return [Step(path.name, said=hint)]
+    hint = "still says when to search this project; --agents-md removes that section"
+    return [Step(path.name, remark=hint)]
 
 
 def _document(project: Path, client: Client) -> Path:
-    """The client's own document; AGENTS.md if that is read in its place, or imported by it."""
+    """Return the client's own document; AGENTS.md if it is read instead or imported by it."""
     own = project / client.document
     try:
         data = load(target_of(own, project))
         if data is None:
             return project / AGENTS if client.reads_agents else own
         leads_there = _IMPORTS_AGENTS.search(decoded(own, data)) is not None
-    except ConfigFileError:  # reported when it is to be changed
+    except ConfigFileError:  # this is reported if the document is to be changed
         leads_there = False
     return project / AGENTS if leads_there else own
 
 
 def _different(paths: Iterable[Path]) -> list[Path]:
-    """`paths` without those that lead to the same file as another."""
+    """Return `paths` without those that lead to the same file as another."""
     return list({os.path.realpath(path): path for path in sorted(paths)}.values())
 
 
 def _kept_or_mended(config: _Config, entry: _Entry, wanted: Launch) -> Step:
-    """What becomes of an entry of ours that is there already."""
+    """Return the step for an entry of ours that exists: leave it, or mend its command line."""
     client, there = config.client, f"already there, as `{entry.name}` in {config.path}"
     lacking = launch.lacking(entry.words, wanted.served, _project_of(entry, config))
     if launch.can_start(entry.words) and not lacking:
-        return Step(client.title, said=there)
+        return Step(client.title, remark=there)
     if entry.scope == PROJECT and launch.is_by_name(entry.words):
         missing = f"but `{entry.words[0]}` is not on your PATH; install it permanently"
-        return Step(client.title, said=f"{there}, {missing}")
+        return Step(client.title, remark=f"{there}, {missing}")
     if launch.can_start(entry.words):
         mended = [*entry.words, *lacking]
     else:
@@ -260,19 +275,19 @@ def _kept_or_mended(config: _Config, entry: _Entry, wanted: Launch) -> Step:
 
 
 def _project_of(entry: _Entry, config: _Config) -> Path | None:
-    """Where relative paths of an entry begin, if it stands in a file of a project."""
+    """Return the folder that relative paths of an entry start from; None in the user scope."""
     return None if entry.scope == USER else config.project
 
 
 def _words(client: Client, scope: Scope, project: Path, words: Sequence[str]) -> list[str]:
-    """A command line as it is written in a file of `scope`."""
+    """Return a command line in the form for a file of `scope`."""
     if scope != PROJECT:
         return [*words]
     return launch.for_everyone(words, project, client.folder)
 
 
 def _warning(client: Client, words: Sequence[str]) -> str:
-    """What a person should know of a command line in a file that others get through git."""
+    """Return a warning about paths of this machine in a file that a team shares; else nothing."""
     if not (paths := launch.of_this_machine(words)):
         return ""
     advice = "--scope user writes a file of your own"
@@ -280,9 +295,10 @@ def _warning(client: Client, words: Sequence[str]) -> str:
         advice = "--scope private writes a file of your own"
     if words[0] in paths:
         advice = f"{_BY_NAME}, or {advice}"
-    which = "this path is" if len(paths) == 1 else "these paths are"
+    which = "this path exists" if len(paths) == 1 else "these paths exist"
     return (
-        f"{which} of this machine: {', '.join(paths)}; whoever shares the file has none; {advice}"
+        f"{which} only on this machine: {', '.join(paths)}; the entry fails for others who get the "
+        f"file through git; {advice}"
     )
 
 
@@ -291,7 +307,7 @@ def _add(client: Client, keys: Keys, value: dict[str, Any], text: str) -> str:
 
 
 def _readable(client: Client, places: Mapping[str, Path], besides: Path) -> list[_Config]:
-    """The client's other files; those that cannot be read are left out without an error."""
+    """Read the client's other files; those that cannot be read are left out without an error."""
     found = []
     for path in dict.fromkeys(p for scope in SCOPES for p in client.paths(scope, places)):
         if path != besides:
@@ -303,7 +319,7 @@ def _readable(client: Client, places: Mapping[str, Path], besides: Path) -> list
 def _read(
     client: Client, scopes: Collection[Scope], path: Path, places: Mapping[str, Path]
 ) -> _Config:
-    """The file at `path`, as far as it is of these scopes."""
+    """Read the file at `path`, with only the servers of these scopes."""
     here = [s for s in SCOPES if s in scopes and path in client.paths(s, places)]
     project = places["project"]
     target = target_of(path, project if here == [PROJECT] else None)
@@ -326,16 +342,20 @@ def _read(
 
 
 def _tables(
-    client: Client, scopes: Iterable[Scope], said: dict[str, Any], places: Mapping[str, Path]
+    client: Client, scopes: Iterable[Scope], data: dict[str, Any], places: Mapping[str, Path]
 ) -> list[tuple[Scope, Form, dict[str, Any]]]:
-    """The objects in a file that hold servers; the last one of a scope is where one is added."""
+    """Return the objects in a file that contain servers.
+
+    New servers are added to the last object of a scope.
+    """
     found = []
     for scope in scopes:
         first, *others = client.forms(scope, places)
-        found.append((scope, first, edits.table_at(said, first.keys)))
+        found.append((scope, first, edits.table_at(data, first.keys)))
         for form in others:
-            servers = edits.table_at(said, form.keys[:-1]).get(form.keys[-1])
-            # What is no object in it shows that it is a server of that name.
+            servers = edits.table_at(data, form.keys[:-1]).get(form.keys[-1])
+            # If any value in it is not an object, it is not a list of servers, but a server that
+            # happens to have this name.
             if isinstance(servers, dict) and all(isinstance(v, dict) for v in servers.values()):
                 found.append((scope, form, servers))
     return found

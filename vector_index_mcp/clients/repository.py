@@ -1,4 +1,4 @@
-"""The git repository that a project lies in, as clients name it that keep settings by project."""
+"""Finds the git repository that a project lies in: some clients keep settings by repository."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -6,13 +6,14 @@ from pathlib import Path
 _GIT = ".git"
 _WORKTREES = "worktrees"
 _LINK = "gitdir: "
-_MOST_CHARS = 10_000  # of a file that holds one path
+_MOST_CHARS = 10_000  # read at most this much of a file that contains one path
 
 
 def root_of(project: Path) -> Path:
-    """The folder of the repository around `project`, that of a worktree's main one; else `project`.
+    """Return the folder of the repository around `project`; `project` itself if there is none.
 
-    No git is run, and a worktree is believed only if its repository knows it as well.
+    For a worktree, this is the folder of its main repository, but only if that repository lists the
+    worktree. No git is run.
     """
     for folder in (project, *project.parents):
         git = folder / _GIT
@@ -25,14 +26,15 @@ def root_of(project: Path) -> Path:
 
 def _main_of(folder: Path) -> Path:
     with suppress(OSError, ValueError):
-        own = folder / _said(folder / _GIT).removeprefix(_LINK)  # of this worktree, in the main one
-        known = Path(_said(own / "gitdir"))
+        # The folder that the main repository keeps for this worktree.
+        own = folder / _text_of(folder / _GIT).removeprefix(_LINK)
+        known = Path(_text_of(own / "gitdir"))
         is_worktree = own.parent.name == _WORKTREES and own.parent.parent.name == _GIT
         if is_worktree and (own / known).resolve() == (folder / _GIT).resolve():
             return own.parent.parent.parent.resolve()
     return folder
 
 
-def _said(path: Path) -> str:
+def _text_of(path: Path) -> str:
     with path.open(encoding="utf-8") as file:
         return file.read(_MOST_CHARS).strip()

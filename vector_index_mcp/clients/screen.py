@@ -1,4 +1,4 @@
-"""What `install` and `uninstall` show to a person, and ask."""
+"""The dialogue of `install` and `uninstall`: prints changes and messages, and asks questions."""
 
 import difflib
 import os
@@ -18,8 +18,8 @@ from vector_index_mcp.foreign import visible
 
 _MOST_CHARS_OF_A_LINE = 200  # some clients keep a whole file on one line
 _CONTEXT_LINES = 3
-_MOST_COMPARED_LINES = 10_000  # a second of difflib's in the worst case
-_POSITION = re.compile(r"( [-+])(\d+)")  # of a hunk, in its heading
+_MOST_COMPARED_LINES = 10_000  # difflib needs a second for them in the worst case
+_POSITION = re.compile(r"( [-+])(\d+)")  # the position of a hunk, in its heading
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 _NO_FILE = "/dev/null"
 
@@ -35,7 +35,7 @@ def complain(text: str) -> None:
 
 
 def show(title: str, change: Change, warning: str = "") -> None:
-    """Print a change as a unified diff, and what to know of it."""
+    """Print a change as a unified diff, with its title above and its warning below."""
     console = _stdout()
     where = visible(f" (a link to {change.target.real})") if change.target.is_link else ""
     console.print(Text(f"\n{title}{where}", style="bold"), soft_wrap=True)
@@ -47,22 +47,22 @@ def show(title: str, change: Change, warning: str = "") -> None:
 
 @contextmanager
 def unread(*, is_fine: bool = True) -> Iterator[None]:
-    """What is told here may end where its reader has seen enough (`| head`), if that `is_fine`.
+    """Ignore that the reader of standard output has gone (`| head`), if that `is_fine`.
 
     Raises:
-        BrokenPipeError: If it is not.
+        BrokenPipeError: If the reader has gone and that is not fine.
     """
     try:
         yield
     except BrokenPipeError:
         if not is_fine:
             raise
-        with suppress(OSError):  # what is buffered is dropped, and what follows
+        with suppress(OSError):  # from here on, all output is dropped
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def confirms(question: str) -> bool:
-    """Whether the person says yes. Enter means yes, the end of input means no."""
+    """Ask; return whether the person says yes. Enter means yes, the end of input means no."""
     while True:
         answer = _asked(f"\n{question} [Y/n] ")
         if answer is None or answer.lower() in {"n", "no"}:
@@ -72,7 +72,7 @@ def confirms(question: str) -> bool:
 
 
 def choice(clients: Sequence[Client]) -> list[Client]:
-    """Which of the clients the person wants; none at the end of input."""
+    """Ask which of the clients to use; returns none at the end of input."""
     say("Found on this machine:")
     for number, client in enumerate(clients, start=1):
         say(f"  {number}  {client.title} ({client.name})")
@@ -105,10 +105,10 @@ def _diff(change: Change) -> list[str]:
 
 
 def _unified(before: list[str], after: list[str]) -> list[str]:
-    """The lines of a unified diff, without its heading.
+    """Return the lines of a unified diff, without its heading.
 
-    Equal lines at the beginning and at the end are cut off first: difflib takes minutes for a file
-    of a megabyte, and an edit changes a few lines.
+    This first cuts off the lines that are equal at the beginning and at the end: difflib takes
+    minutes for a file of a megabyte, and an edit changes only a few lines.
     """
     shorter = min(len(before), len(after))
     same = next((n for n in range(shorter) if before[n] != after[n]), shorter)
@@ -140,12 +140,12 @@ def _short(line: str) -> str:
 
 
 def _lines_of(text: str) -> str:
-    """A text of several lines, fit for a terminal: the files are not ours."""
+    """Return a text of several lines, safe for a terminal: it may quote files that are not ours."""
     return visible(text, keep="\n\t")
 
 
 class _Console(Console):
-    """One that leaves to us what becomes of output that nobody reads; rich ends the program."""
+    """A console that raises when nobody reads its output; by itself, rich ends the program."""
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError

@@ -1,4 +1,4 @@
-"""What an entry of a client's configuration serves: a project, documents, notes, or datasets."""
+"""What an entry in a client's configuration serves: a project, documents, notes, or datasets."""
 
 import re
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from vector_index_mcp.console.documents import arguments
 from vector_index_mcp.documents.home import DEFAULT_NAME
 from vector_index_mcp.serving.sets import DATASETS, DOCUMENTS, NOTES
 
-# What clients call the project's folder, with what is used where it is not known.
+# The variables by which clients name the project's folder, with an optional default value.
 _PROJECT_VARIABLE = re.compile(r"\$\{(?:workspaceFolder|CLAUDE_PROJECT_DIR)(?::-[^}]{0,1000})?\}")
 _ENV_FILE = "--env-file"
 _SERVE, _HOME = "serve", "--home"
@@ -21,37 +21,39 @@ class Served(Protocol):
 
     @property
     def name(self) -> str:
-        """What an entry for it is called, as far as a client allows that."""
+        """The name for an entry; a client may need it changed."""
 
     @property
     def words(self) -> tuple[str, ...]:
-        """What follows the program and its options on the command line."""
+        """The words after the program and its options on the command line."""
 
     def lacking(self, words: Sequence[str], project: Path | None) -> tuple[str, ...]:
-        """The words that a command line lacks which serves it, but not all that goes with it.
+        """Return the words that are missing in a command line to serve all of this.
 
         Args:
-            words: What follows the program.
-            project: Where relative paths begin, if the entry stands in a file of a project.
+            words: The words after the program, for which `is_served_by` is true.
+            project: The folder that relative paths start from, if the entry is in a file of a
+                project; otherwise None.
         """
 
     def is_served_by(self, words: Sequence[str], project: Path | None) -> bool:
-        """Whether it is what a command line of ours serves.
+        """Whether a command line of ours serves this.
 
         Args:
-            words: What follows the program.
-            project: Where relative paths begin, if the entry stands in a file of a project.
+            words: The words after the program.
+            project: The folder that relative paths start from, if the entry is in a file of a
+                project; otherwise None.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """A software project, and those that are searched with it."""
+    """A software project, and the projects that are searched together with it."""
 
     folder: Path
-    """With links resolved."""
+    """The project's folder, with links resolved."""
     others: tuple[Path, ...] = ()
-    """Likewise."""
+    """The folders of the other projects, with links resolved."""
 
     @property
     def name(self) -> str:
@@ -64,7 +66,7 @@ class Project:
         return (str(self.folder), *map(str, self.others))
 
     def lacking(self, words: Sequence[str], project: Path | None) -> tuple[str, ...]:
-        """The other folders to which none of the words leads."""
+        """Return the folders of other projects that none of the words leads to."""
         others = [o for o in self.others if not any(_leads_to(word, o, project) for word in words)]
         return tuple(map(str, others))
 
@@ -82,11 +84,11 @@ class Collections:
     """The user's collections of documents."""
 
     index: str = DEFAULT_NAME
-    """Which of several sets of collections."""
+    """The name of the set of collections."""
 
     @property
     def name(self) -> str:
-        """The tool set's name, and which collections if there are others."""
+        """The tool set's name, with the name of the set of collections if it is not the default."""
         return DOCUMENTS if self.index == DEFAULT_NAME else f"{DOCUMENTS}-{self.index}"
 
     @property
@@ -96,7 +98,7 @@ class Collections:
         return (DOCUMENTS, "mcp", *chosen)
 
     def lacking(self, words: Sequence[str], project: Path | None) -> tuple[str, ...]:
-        """Nothing: a command line that serves it has all."""
+        """Return nothing: a command line that serves documents serves all of them."""
         return ()
 
     def is_served_by(self, words: Sequence[str], project: Path | None) -> bool:
@@ -116,11 +118,11 @@ class Store:
     """The notes in one folder."""
 
     home: Path | None = None
-    """Absolute; None for the usual one."""
+    """The folder's absolute path; None for the default folder."""
 
     @property
     def name(self) -> str:
-        """The tool set's name, and the folder's if it is not the usual one."""
+        """The tool set's name, with the folder's name if it is not the default folder."""
         return NOTES if self.home is None else f"{NOTES}-{self.home.name.lstrip('.')}"
 
     @property
@@ -130,7 +132,7 @@ class Store:
         return (NOTES, _SERVE, *chosen)
 
     def lacking(self, words: Sequence[str], project: Path | None) -> tuple[str, ...]:
-        """Nothing: a command line that serves it has all."""
+        """Return nothing: a command line that serves notes serves all of them."""
         return ()
 
     def is_served_by(self, words: Sequence[str], project: Path | None) -> bool:
@@ -151,11 +153,11 @@ class Shelf:
     """The datasets in one folder."""
 
     folder: Path
-    """Absolute."""
+    """The folder's absolute path."""
 
     @property
     def name(self) -> str:
-        """The tool set's name, and the folder's if it says more."""
+        """The tool set's name, with the folder's name if that is different."""
         name = self.folder.name.lstrip(".")
         return DATASETS if name in {DATASETS, ""} else f"{DATASETS}-{name}"
 
@@ -165,7 +167,7 @@ class Shelf:
         return (DATASETS, _SERVE, str(self.folder))
 
     def lacking(self, words: Sequence[str], project: Path | None) -> tuple[str, ...]:
-        """Nothing: a command line that serves it has all."""
+        """Return nothing: a command line that serves datasets serves all of them."""
         return ()
 
     def is_served_by(self, words: Sequence[str], project: Path | None) -> bool:
@@ -177,7 +179,7 @@ class Shelf:
 
 
 def _without_env_file(words: Sequence[str]) -> list[str]:
-    """What follows the options that stand before a command."""
+    """Return the words without `--env-file FILE` at their beginning."""
     left = [*words]
     while left and left[0].startswith(_ENV_FILE):
         del left[: 2 if left[0] == _ENV_FILE else 1]
@@ -193,5 +195,5 @@ def _leads_to(word: str, folder: Path, project: Path | None) -> bool:
         return False
     try:
         return ((project or folder) / path).resolve() == folder
-    except (OSError, RuntimeError, ValueError):  # a word that is no path at all
+    except (OSError, RuntimeError, ValueError):  # the word is not a valid path
         return False

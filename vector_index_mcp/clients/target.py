@@ -1,9 +1,8 @@
-"""Which file a client's path leads to, and how to open it so that nobody can swap it meanwhile.
+"""Finds the file that a client's path leads to, and opens it so that nobody can swap it meanwhile.
 
-A project may have been cloned from anywhere, and any name in it may be a link. So links are
-resolved once, and shown; the file is then opened from the project's folder downwards without
-following any link, and a link that appears meanwhile is an error. The user's own files may be links
-to any place.
+A project may come from anywhere, and any name in it may be a link. So we resolve links once and
+show the result. Then we open the file from the project's folder downwards without following links;
+a link that has appeared meanwhile is an error. The user's own files may be links to any place.
 """
 
 import os
@@ -19,39 +18,43 @@ from vector_index_mcp.files import beneath
 _MOST_BYTES_IN_A_PROJECT = 1_000_000  # a hundred times what people write by hand
 _MOST_BYTES = 20_000_000  # some clients keep their history beside their configuration
 _GIT_FOLDER = ".git"
-# Opening a pipe would wait for its other end, and a terminal could become our controlling terminal.
+# Without these, opening a pipe would wait for its other end, and opening a terminal could make it
+# our controlling terminal.
 _READING = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A file that is to be read and changed."""
+    """A file to read and change."""
 
     path: Path
-    """As its client names it."""
+    """The path that the client uses."""
     real: Path
-    """What that leads to."""
+    """The same path with all links resolved."""
     backups: Path
-    """The folder that `path` lies in, where backups go; its links are resolved, too."""
+    """The folder of `path`, with links resolved; backups go there."""
     project: Path | None = None
-    """The folder that none of these leaves; None for a file of the user's own."""
+    """The folder that contains all of these; None for a file of the user's own."""
 
     @property
     def name(self) -> str:
-        """What backups are named after."""
+        """The file's name, which the names of backups begin with."""
         return self.path.name
 
     @property
     def is_link(self) -> bool:
-        """Whether a link is on the way to the file."""
+        """Whether the path is a link or goes through one."""
         return self.real != self.path
 
     @contextmanager
     def folder(self, *, is_made: bool = False) -> Iterator[beneath.Folder]:
-        """The folder of the file, held open.
+        """Open the folder of the file while the context lasts.
+
+        Args:
+            is_made: Create the folder if it does not exist.
 
         Raises:
-            OSError: If there is none and it is not to be made, or if it cannot be opened.
+            OSError: If the folder does not exist and is not created, or cannot be opened.
         """
         if is_made and self.project is None:
             self.real.parent.mkdir(parents=True, exist_ok=True)
@@ -60,10 +63,10 @@ class Target:
 
     @contextmanager
     def folder_of_backups(self) -> Iterator[beneath.Folder]:
-        """The folder of the backups, held open.
+        """Open the folder of the backups while the context lasts.
 
         Raises:
-            OSError: As above.
+            OSError: If the folder cannot be opened.
         """
         with self._opened(self.backups) as folder:
             yield folder
@@ -78,17 +81,19 @@ class Target:
 
 
 def target_of(path: Path, project: Path | None = None) -> Target:
-    """What `path` leads to.
+    """Return the file that `path` leads to.
 
     Args:
-        path: The file, as a client names it.
-        project: The folder it belongs to, absolute and resolved; None if it is the user's own.
+        path: The path that the client uses.
+        project: The project that the file belongs to, absolute and with links resolved; None if
+            the file is the user's own.
 
     Raises:
-        ConfigFileError: If it leads out of its project, or to a file of git's or of another kind.
+        ConfigFileError: If the path leads out of its project, into git's folder, or to a file with
+            another extension.
     """
     with system_errors(path, "read"):  # a link may go away meanwhile
-        # os.path has an answer even for links that lead in a circle.
+        # os.path.realpath returns a path even for links that lead in a circle.
         real, folder = Path(os.path.realpath(path)), Path(os.path.realpath(path.parent))
     target = Target(path, real, folder, project)
     if project is not None:
@@ -101,25 +106,25 @@ def _check_stays(target: Target, project: Path) -> None:
     if not (real.is_relative_to(project) and target.backups.is_relative_to(project)):
         raise ConfigFileError(
             f"{path} is a link to {real}, outside of the project, and is left alone; "
-            "let it be a file of the project, or change what it leads to by hand"
+            "replace the link by a file, or edit the file that it leads to by hand"
         )
     if _GIT_FOLDER in {part.lower() for part in real.relative_to(project).parts}:
         raise ConfigFileError(
-            f"{path} is a link to {real}, which is git's, and is left alone; "
-            "let it be a file of its own"
+            f"{path} is a link to {real}, which belongs to git, and is left alone; "
+            "replace the link by a file"
         )
     if real.suffix.lower() != path.suffix.lower():
         raise ConfigFileError(
             f"{path} is a link to {real}, a file of another kind, and is left alone; "
-            "let it be a file of its own"
+            "replace the link by a file"
         )
 
 
 def load(target: Target) -> bytes | None:
-    """What a file holds; None if there is no such file.
+    """Return the content of a file; None if there is no such file.
 
     Raises:
-        ConfigFileError: If it cannot be read, is too large, or is no plain file.
+        ConfigFileError: If the file cannot be read, is too large, or is not a regular file.
     """
     with system_errors(target.path, "read"):
         try:
@@ -130,7 +135,7 @@ def load(target: Target) -> bytes | None:
 
 
 def load_backup(target: Target, name: str) -> bytes | None:
-    """What a backup of it holds; None if it is gone or cannot be read."""
+    """Return the content of a backup; None if it is gone or cannot be read."""
     try:
         with target.folder_of_backups() as folder:
             return read(folder, name, _most_bytes(target), target.backups / name)
@@ -139,13 +144,13 @@ def load_backup(target: Target, name: str) -> bytes | None:
 
 
 def read(folder: beneath.Folder, name: str, most_bytes: int, path: Path) -> bytes:
-    """What a plain file holds; errors name it `path`.
+    """Return the content of a regular file; error messages name it `path`.
 
     Raises:
-        ConfigFileError: If it is no plain file, or larger than `most_bytes`.
+        ConfigFileError: If it is not a regular file, or is larger than `most_bytes`.
         OSError: If it cannot be read.
     """
-    # Before it is opened: some devices act when they are opened.
+    # This check comes before opening, since opening alone makes some devices act.
     _check_is_plain(folder.status(name), path)
     with open(folder.open(name, _READING), "rb") as file:  # noqa: PTH123 - from a descriptor
         _check_is_plain(os.fstat(file.fileno()), path)
@@ -159,7 +164,11 @@ def read(folder: beneath.Folder, name: str, most_bytes: int, path: Path) -> byte
 
 @contextmanager
 def system_errors(path: Path, done: str) -> Iterator[None]:
-    """Turns errors of the system into one that names the file.
+    """Turn an OSError into an error that names the file.
+
+    Args:
+        path: The file.
+        done: What could not be done with it: "read" or "written".
 
     Raises:
         ConfigFileError: In place of an OSError.
@@ -178,4 +187,4 @@ def _most_bytes(target: Target) -> int:
 
 def _check_is_plain(status: os.stat_result, path: Path) -> None:
     if not stat.S_ISREG(status.st_mode):
-        raise ConfigFileError(f"{path} cannot be read: it is no plain file; remove it")
+        raise ConfigFileError(f"{path} cannot be read: it is not a regular file; remove it")

@@ -1,7 +1,8 @@
-"""TOML: read by the standard library, edited in place. Pure.
+"""Reads TOML with the standard library, and edits it in place. Pure.
 
-Our table is always written on lines of its own, at the end. Libraries that keep comments count
-those below a table as part of it, and would remove them together with our table.
+We always add our table on lines of its own, at the end of the file. We use no library that keeps
+comments: such libraries treat the comments below a table as part of it, and would remove them
+together with our table.
 """
 
 import json
@@ -26,8 +27,8 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _EMPTY_LINE_AT_THE_END = re.compile(r"(?:\A|\r?\n)(?P<line>\r?\n)\Z")
-# tomllib keeps every prefix of every dotted key, with the header before it: 125,000 keys in one
-# line of 250 KB took 24 GB, and the process died (measured). This limit keeps it below 160 MB.
+# tomllib keeps every prefix of every dotted key, together with the header above it. As measured, a
+# line of 250 KB with 125,000 keys took 24 GB and killed the process. Below this limit: 160 MB.
 _MOST_NESTING = 20_000_000
 _LINE_IN_MESSAGE = re.compile(r"at line (\d+)")
 
@@ -39,20 +40,21 @@ class _Statement:
     path: tuple[str, ...]
     """Its keys, from the top of the document."""
     start: int
+    """The offset of its first line."""
     end: int
-    """Behind the end of its line."""
+    """The offset after its last line."""
     value: tuple[int, int] | None
-    """Where its value starts and ends; a header has none."""
+    """The offsets where its value starts and ends; None for a header."""
 
 
 class Toml:
-    """TOML as tomllib reads it."""
+    """The syntax TOML, as tomllib reads it."""
 
     def read(self, text: str) -> dict[str, Any]:
-        """The data in the text.
+        """Return the data in the text.
 
         Raises:
-            EditError: If it is not TOML.
+            EditError: If the text is not TOML.
         """
         if _nesting(text) > _MOST_NESTING:
             raise EditError("it is nested too deeply")
@@ -66,7 +68,7 @@ class Toml:
             raise EditError(reason, int(where[1]) if where else None) from error
 
     def add(self, text: str, path: Path, value: dict[str, Any]) -> str:
-        """The text with one more table at its end."""
+        """Return the text with one more table at its end."""
         newline = newline_of(text)
         header = ".".join(map(_rendered_key, path))
         lines = [f"[{header}]", *(f"{_rendered_key(k)} = {_rendered(v)}" for k, v in value.items())]
@@ -78,14 +80,14 @@ class Toml:
         return text + newline * 2 + table
 
     def replace(self, text: str, path: Path, value: Any) -> str:
-        """The text with another value of a key."""
+        """Return the text with another value of a key."""
         for statement in _statements(text):
             if statement.path == tuple(path) and statement.value:
                 return spliced(text, [Splice(*statement.value, _rendered(value))])
         raise EditError(f"`{path[-1]}` is not on a line of its own")
 
     def remove(self, text: str, path: Path) -> str:
-        """The text without a table and the empty line before it."""
+        """Return the text without a table and the empty line before it."""
         runs: list[list[_Statement]] = []
         was_ours = False
         for statement in _statements(text):
@@ -99,13 +101,13 @@ class Toml:
 
 
 def _nesting(text: str) -> int:
-    """How many keys tomllib may have to keep, at most."""
+    """Return an upper limit for the number of keys that tomllib may have to keep."""
     dots = [line.count(".") + 1 for line in text.split("\n")]
     return max(dots) * sum(number for number in dots if number > 1)
 
 
 def _cut(text: str, start: int, end: int) -> Splice:
-    """The piece from `start` to `end` with the empty line that `add` puts before a table."""
+    """Return the cut from `start` to `end`, with the empty line that `add` puts before a table."""
     empty = _EMPTY_LINE_AT_THE_END.search(text, 0, start)
     if empty is None:
         return Splice(start, end)
@@ -114,7 +116,7 @@ def _cut(text: str, start: int, end: int) -> Splice:
 
 
 def _statements(text: str) -> Iterator[_Statement]:
-    """The statements of a text that tomllib has read."""
+    """Yield the statements of a text that tomllib can read."""
     table: tuple[str, ...] = ()
     tokens: list[re.Match[str]] = []
     depth = 0
@@ -143,7 +145,7 @@ def _statement(text: str, tokens: list[re.Match[str]], table: tuple[str, ...]) -
 
 
 def _keys(statement: str) -> tuple[str, ...]:
-    """The keys of one statement; tomllib reads them, as they may be quoted."""
+    """Return the keys of one statement; tomllib reads them, since they may be quoted."""
     keys = []
     node: Any = tomllib.loads(statement)
     while isinstance(node, dict) and node:
@@ -157,5 +159,5 @@ def _rendered_key(key: str) -> str:
 
 
 def _rendered(value: Any) -> str:
-    # Without objects, TOML is written like JSON, except for DEL.
+    # Values other than objects are written in TOML as in JSON, except for the character DEL.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

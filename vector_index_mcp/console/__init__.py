@@ -1,4 +1,5 @@
-"""The command line: its grammar, who answers a command, and what a person sees of it.
+"""The command line: its grammar, its commands, and what they print.
 
-Must not know how files are indexed or ranked: it asks a service, or opens one for a moment.
+Must not know how files are indexed or ranked: a command asks a running service, or opens the
+index itself while it runs.
 """

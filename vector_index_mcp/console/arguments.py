@@ -1,4 +1,4 @@
-"""The grammar of the command line: which commands there are, and what each of them takes."""
+"""The grammar of the command line: its commands, and the arguments of each."""
 
 import argparse
 import difflib
@@ -17,12 +17,12 @@ from vector_index_mcp.documents.home import DEFAULT_NAME
 Run: TypeAlias = Callable[[argparse.Namespace], int]
 """Runs a command that was parsed; returns the exit status."""
 _Add: TypeAlias = Callable[..., argparse.ArgumentParser]
-"""Adds a command: its name, then what `argparse.ArgumentParser` takes."""
+"""Adds a command; takes its name, then the arguments of `argparse.ArgumentParser`."""
 
 _DOCUMENTS, _NOTES, _DATASETS = "documents", "notes", "datasets"
 _SEARCH, _HELP = "search", "help"
 _AS_LISTED = "as `ps` shows it (the project you are in)"
-_NEAR = 0.75  # of 1, in difflib's measure
+_NEAR = 0.75  # the similarity, as difflib measures it, at which a word may be a typing error
 _DESCRIPTION = """\
 Keeps a software project indexed and searchable by meaning and by identifier.
 
@@ -65,17 +65,17 @@ def parse(
     runs: Mapping[str, Run],
     clients: Mapping[str, Collection[str]] = MappingProxyType({}),
 ) -> argparse.Namespace:
-    """The options of a command; exits with status 2 and a usage line if they make no sense.
+    """Parse the command line; exits with status 2 and a usage line if it makes no sense.
 
     Args:
-        arguments: The command line's.
-        runs: What runs each command, by the command's name.
+        arguments: The arguments of the command line.
+        runs: The functions that run the commands, by the name of the command.
         clients: The scopes of the MCP clients by their names, for the help of those commands that
             take one.
 
     Returns:
-        Besides the options, `run`, which runs the command; `speaks_mcp`: whether standard input and
-        output belong to an MCP client; and `rest`: what is for a command with its own grammar.
+        The options, with `run`, which runs the command; `speaks_mcp`, whether standard input and
+        output belong to an MCP client; `rest`, the arguments of a command with its own grammar.
     """
     parser = _parser(runs, clients)
     if arguments[:1] == [_HELP]:
@@ -101,7 +101,7 @@ def parse(
 
 
 def _misspelt(arguments: Sequence[str], commands: Mapping[str, Run]) -> str:
-    """What to say of a first word that is no command, but nearly one; empty if it is a path."""
+    """Return an error message if the first word is nearly a command; otherwise an empty string."""
     word = arguments[0] if arguments else ""
     if word in commands or word.startswith("-") or os.path.exists(word):
         return ""
@@ -110,7 +110,7 @@ def _misspelt(arguments: Sequence[str], commands: Mapping[str, Run]) -> str:
 
 
 def _split(arguments: list[str]) -> tuple[list[str], list[str]]:
-    """What we understand, and what belongs to a command with a grammar of its own."""
+    """Split off the arguments that follow a command with a grammar of its own."""
     start = 2 if arguments[:1] == ["--env-file"] else 0
     while start < len(arguments) and arguments[start].startswith("--env-file="):
         start += 1
@@ -120,7 +120,7 @@ def _split(arguments: list[str]) -> tuple[list[str], list[str]]:
 
 
 def _with_command(arguments: Sequence[str], commands: Mapping[str, Run]) -> list[str]:
-    """The arguments with a command: `vector-index-mcp PATH` is short for `... serve PATH`."""
+    """Insert `serve` if no command is given: `vector-index-mcp PATH` means `... serve PATH`."""
     previous = ""
     for position, argument in enumerate(arguments):
         is_value, previous = previous == "--env-file", argument
@@ -232,7 +232,7 @@ def _add_commands_of_the_index(add: _Add) -> None:
     doctor.add_argument("--json", action="store_true", help="print what was found as JSON")
     serve.add_argument("path", metavar="PATH", help="the project's folder")
     serve.add_argument(
-        "others", metavar="PATH", nargs="*", help="more projects, which are searched with it as one"
+        "others", metavar="PATH", nargs="*", help="more projects to search together with the first"
     )
     for command in (index, status, verify, doctor):
         _add_path(command)
@@ -270,7 +270,7 @@ def _add_clear(add: _Add) -> None:
 
 
 def _add_path(command: argparse.ArgumentParser) -> None:
-    """Add which project a command is about: it may be the one that somebody stands in."""
+    """Add the project of a command; the default is the one that holds the working directory."""
     command.add_argument(
         "path", metavar="PATH", nargs="?", help="the project's folder (the one you are in)"
     )
@@ -278,9 +278,9 @@ def _add_path(command: argparse.ArgumentParser) -> None:
 
 
 def _add_project(command: argparse.ArgumentParser) -> None:
-    """Add the option that `search` has for its project, for whoever writes it everywhere."""
+    """Add the option that `search` has for its project, so that all commands take it."""
     command.add_argument(
-        "-C", "--project", dest="project", metavar="PATH", help="the same, as an option"
+        "-C", "--project", dest="project", metavar="PATH", help="PATH, as an option"
     )
 
 
@@ -293,7 +293,7 @@ def _add_commands_of_services(add: _Add) -> None:
     stop = add(
         "stop",
         help="end background services",
-        description="End the services of a project, or of what else `ps` lists. The indexes stay.",
+        description="End the services of a project, or of a place `ps` lists. The indexes stay.",
     )
     stop.add_argument("path", metavar="PATH", nargs="?", help=_AS_LISTED)
     _add_project(stop)
@@ -301,7 +301,7 @@ def _add_commands_of_services(add: _Add) -> None:
     logs = add(
         "logs",
         help="show what a service has logged",
-        description="Show what the service of a project, or whatever else `ps` lists, has logged.",
+        description="Show the log of a service: that of a project, or of a place `ps` lists.",
     )
     logs.add_argument("path", metavar="PATH", nargs="?", help=_AS_LISTED)
     _add_project(logs)
@@ -313,8 +313,8 @@ def _add_commands_of_services(add: _Add) -> None:
     )
     _add_path(ui)
     ui.add_argument("--no-open", action="store_true", help="print the link only")
-    # Started by a front end, not by people.
-    host = add("host", description="Be the background service of a project.")
+    # Front ends run this command, people do not.
+    host = add("host", description="Run the background service of a project.")
     host.add_argument("--set", default="codebase", help="the tool set to serve")
     host.add_argument("path", metavar="PATH", help="the project's folder")
 
@@ -337,7 +337,7 @@ def _add_commands_of_clients(add: _Add, clients: Mapping[str, Collection[str]]) 
         epilog=names,
     )
     _add_others(install)
-    for command, which in ((install, "those found; asks"), (uninstall, "all that have it")):
+    for command, which in ((install, "those found; asks which"), (uninstall, "all")):
         command.add_argument(
             "path",
             metavar="PATH",
@@ -351,7 +351,7 @@ def _add_commands_of_clients(add: _Add, clients: Mapping[str, Collection[str]]) 
             nargs="+",
             action="extend",
             default=[],
-            help=f"which clients, from those below ({which})",
+            help=f"clients from the list below ({which})",
         )
         command.add_argument(
             "--scope",
@@ -368,18 +368,18 @@ def _add_commands_of_clients(add: _Add, clients: Mapping[str, Collection[str]]) 
 
 
 def _add_others(install: argparse.ArgumentParser) -> None:
-    """Add which projects an entry serves besides the one it is of."""
+    """Add the option for further projects that an entry serves."""
     install.add_argument(
         "--also",
         metavar="PATH",
         action="append",
         default=[],
-        help="another project that is searched with it as one; may be given several times",
+        help="another project to search together with PATH; may be given several times",
     )
 
 
 def _add_what_is_served(command: argparse.ArgumentParser) -> None:
-    """Add what else than a project an entry may serve."""
+    """Add the options that choose what an entry serves."""
     command.add_argument(
         "--set",
         choices=("codebase", _DOCUMENTS, _NOTES, _DATASETS),
@@ -390,11 +390,11 @@ def _add_what_is_served(command: argparse.ArgumentParser) -> None:
         "--home",
         metavar="DIR",
         default="",
-        help="with --set notes: where they lie, if not in the usual folder",
+        help="with --set notes: the folder of the notes, if not the usual one",
     )
     command.add_argument(
         "--index",
         metavar="NAME",
         default=DEFAULT_NAME,
-        help="with --set documents: which set of collections",
+        help="with --set documents: the name of the set of collections",
     )

@@ -1,8 +1,8 @@
-"""What this program has written for its user, and which of it may be removed.
+"""Finds what this program has written for its user, and decides what may be removed.
 
-An index is ours by its mark and our record of it (`indexing.ownership`); what lies in our own
-folders is ours by its name there, since a setting may have chosen a folder that holds other things:
-a file by its own, a folder also by the names of all that lies in it.
+An index is ours if it has our mark and we have a record of it (`indexing.ownership`). In our own
+folders, a file is ours if it has a name that we give; a folder is ours if it and everything in it
+have such names. Names decide, since a setting may have chosen a folder that holds other things too.
 """
 
 import os
@@ -62,18 +62,18 @@ _OF_A_DATASET = re.compile(r"[0-9a-f]{24}(?:\.[0-9]+\.part)?")
 _PACK = re.compile(rf"{_HASH}{_HASH}\.pack(?:\.{_HASH})?")
 _VECTORS = re.compile(r"embeddings-[0-9]+\.sqlite3(?:-wal|-shm|-journal|\.lock)?")
 _LINK_TO_PAGE = re.compile(rf"vector-index-mcp-{_HASH}-{_HASH}\.html")
-_OWN_NAME = "vector-index-mcp"  # of our folders, unless a setting names others
-_FOREIGN = "this program gives nothing such a name"
+_OWN_NAME = "vector-index-mcp"  # the name of our folders, unless a setting chooses others
+_FOREIGN = "this program creates nothing of that name"
 _LINK = "it is a link, and none is followed"
-_NOT_OF_AN_INDEX = "it is no part of the index that it lies beside"
+_NOT_OF_AN_INDEX = "it is not part of the index beside it"
 
 
 @dataclass(frozen=True, slots=True)
 class Thing:
-    """Something of ours that can be removed."""
+    """One file or folder of ours, or several of a kind, that can be removed together."""
 
     path: Path
-    what: str
+    description: str
     remove: Remove
     size: int = 0
 
@@ -83,21 +83,22 @@ class Belongings:
     """What there is to remove, and what is left alone."""
 
     services: list[Endpoint] = field(default_factory=list)
-    """That run, and use it."""
+    """The running services that use it."""
     things: list[Thing] = field(default_factory=list)
-    """In the order in which they are removed."""
+    """What to remove, in the order of removal."""
     left: list[Left] = field(default_factory=list)
+    """What is left alone, and why."""
     folders: list[Path] = field(default_factory=list)
-    """That go with the last thing in them; the innermost first."""
+    """The folders to remove once they are empty; the innermost first."""
 
     def tidy(self) -> None:
-        """Remove the folders that nothing is left in."""
+        """Remove the folders that are empty now."""
         for folder in self.folders:
             remove_if_empty(folder)
 
 
 def of_project(project: Path, settings: Settings) -> Belongings:
-    """The indexes of one project, wherever they lie. Changes nothing."""
+    """Find the indexes of one project, wherever they lie. Changes nothing."""
     found = Belongings(services=_running([endpoint_of(CODEBASE, project)]))
     state = state_folder()
     records = Records(state)
@@ -106,9 +107,9 @@ def of_project(project: Path, settings: Settings) -> Belongings:
         owner = known.owner if known is not None else str(project)
         is_inside = folder.is_relative_to(project)
         if folder == project / _USUAL:
-            owner = str(project)  # whoever had it before
+            owner = str(project)  # it lies in the project's own place, whatever its record says
         if not owner and not is_inside:
-            found.left.append(Left(str(folder), "whose index it is was not noted"))
+            found.left.append(Left(str(folder), "no record says which project's index it is"))
         elif owner in {"", str(project)} or not may_exist(owner):
             _add_index(found, folder, f"index of {project}", records, state)
         elif is_inside and records.standing(folder) is Standing.COPY:
@@ -119,12 +120,12 @@ def of_project(project: Path, settings: Settings) -> Belongings:
 
 
 def _folders_of(project: Path, uri: str, records: Records, found: Belongings) -> Sequence[Path]:
-    """Where indexes of a project may lie."""
+    """Return the folders that may hold an index of a project."""
     opener = Opener(Place.in_project(project, uri), "", state_folder(), REMEDIES)
     folders = [opener.substitute, project / _USUAL]
     configured = opener.uri
     if not is_local(configured):
-        why = "it does not lie on this machine; remove its tables there"
+        why = "the index does not lie on this machine; remove its tables there"
         found.left.append(Left(masked(configured)[0], why))
     else:
         try:
@@ -139,8 +140,10 @@ def _folders_of(project: Path, uri: str, records: Records, found: Belongings) ->
     return [*dict.fromkeys(folders)]
 
 
-def _add_index(found: Belongings, folder: Path, what: str, records: Records, state: Path) -> None:
-    """Find out whether there is an index in `folder`, and whether it may be removed."""
+def _add_index(
+    found: Belongings, folder: Path, description: str, records: Records, state: Path
+) -> None:
+    """Add the index in `folder`, if there is one, to what is removed or left alone."""
     try:
         fault = fault_of(folder, records)
         is_ours = records.of(folder) is not None
@@ -150,15 +153,16 @@ def _add_index(found: Belongings, folder: Path, what: str, records: Records, sta
     if fault:
         found.left.append(Left(str(folder), fault))
         return
-    is_begun = any(known.folder == folder for known in records.all())  # a removal, perhaps
+    # A removal that was interrupted leaves a record without the index's mark.
+    is_begun = any(known.folder == folder for known in records.all())
     if is_ours or (is_begun and not others_in(folder)):
         remove = partial(remove_index, folder, records, state)
-        found.things.append(Thing(folder, what, remove, size_of_index(folder)))
+        found.things.append(Thing(folder, description, remove, size_of_index(folder)))
         found.left += [Left(str(folder / name), _NOT_OF_AN_INDEX) for name in others_in(folder)]
 
 
 def of_user(settings: Settings) -> Belongings:
-    """All that we know of. Changes nothing."""
+    """Find all that this program has written for its user. Changes nothing."""
     found = Belongings(services=_running(all_in_order()))
     state, cache = state_folder(), cache_folder(settings)
     records = Records(state)
@@ -166,10 +170,10 @@ def of_user(settings: Settings) -> Belongings:
     for known in records.all():
         folder = known.folder
         if folder is None or not os.path.lexists(folder):
-            continue  # its record goes with the others
+            continue  # the index is gone; its record is removed with the others
         if not any(map(folder.is_relative_to, (state, cache))):
-            what = f"index of {known.owner}" if known.owner else "index"
-            _add_index(found, folder, what, records, state)
+            description = f"index of {known.owner}" if known.owner else "index"
+            _add_index(found, folder, description, records, state)
     if cache in own:
         _add_cache(found, cache, records, state)
     if state in own:
@@ -188,7 +192,7 @@ def _running(endpoints: Sequence[Endpoint]) -> list[Endpoint]:
 
 
 def _is_plain(folder: Path, found: Belongings) -> bool:
-    """Whether one of our folders is there and no link; what is one is left alone."""
+    """Whether one of our folders exists and is no link; a link is noted as left alone."""
     if folder.is_symlink():
         found.left.append(Left(str(folder), _LINK))
     return folder.is_dir() and not folder.is_symlink()
@@ -209,7 +213,7 @@ def _add_cache(found: Belongings, cache: Path, records: Records, state: Path) ->
     for path in _trees(cache / TEAM, _HASHED, found, _no_packs_in):
         found.things.append(_tree(path, "vectors of your team", records, state))
     found.folders += [cache / MAKING, cache / TABLES, cache / TEAM]
-    if cache.name == _OWN_NAME:  # and no folder that somebody has chosen
+    if cache.name == _OWN_NAME:  # a folder that a setting has chosen is not ours to remove
         known = {*found.folders, *(thing.path for thing in found.things)}
         _leave_others(found, cache, known)
         found.folders.append(cache)
@@ -221,12 +225,12 @@ def _add_state(found: Belongings, state: Path, records: Records) -> None:
         owner = owners.get(path) or "a project"
         found.things.append(_tree(path, f"index of {owner}", records, state))
     for path in _trees(state / NOTES_STATE, _HASHED, found, _nothing_in):
-        what = "index of notes, and settings of git for them"
-        found.things.append(_tree(path, what, records, state))
+        description = "index of notes, and settings of git for them"
+        found.things.append(_tree(path, description, records, state))
     if paths := [*_named(state / RECORDS, _RECORD, found)]:
         remove = partial(_remove_records, paths, records)
-        what = f"records of {len(paths)} indexes" if len(paths) > 1 else "record of an index"
-        found.things.append(_all(state / RECORDS, what, paths, remove))
+        description = f"records of {len(paths)} indexes" if len(paths) > 1 else "record of an index"
+        found.things.append(_all(state / RECORDS, description, paths, remove))
     if paths := [*_named(state / LOCKS, _LOCK, found)]:
         remove = partial(_remove_locks, paths)
         found.things.append(_all(state / LOCKS, "locks of indexes", paths, remove))
@@ -240,8 +244,8 @@ def _add_runtime(found: Belongings, runtime: Path) -> None:
     links = [path for folder in folders_for(runtime) for path in _named(folder, _LINK_TO_PAGE)]
     if paths or links:
         remove = partial(_remove_runtime, runtime, links)
-        what = "sockets, locks, records and logs of services"
-        found.things.append(_all(runtime, what, [*paths, *links], remove))
+        description = "sockets, locks, records and logs of services"
+        found.things.append(_all(runtime, description, [*paths, *links], remove))
     if runtime.name.startswith(_OWN_NAME):
         _leave_others(found, runtime, {*paths, *links})
         found.folders.append(runtime)
@@ -261,7 +265,7 @@ def _entries(folder: Path) -> list[Path]:
 def _named(
     folder: Path, pattern: re.Pattern[str], found: Belongings | None = None
 ) -> Iterator[Path]:
-    """The files of a folder that have names of ours; if `found`, others are left alone there."""
+    """Yield the files of a folder that have names of ours; note all others in `found`, if given."""
     if folder.is_symlink():
         if found is not None:
             found.left.append(Left(str(folder), _LINK))
@@ -280,14 +284,14 @@ def _trees(
     others_of: Callable[[Path], list[str]],
     files: Collection[Path] = (),
 ) -> Iterator[Path]:
-    """The folders in one that have names of ours, and so has all in them; others are left alone.
+    """Yield the folders inside `folder` that are ours, as is everything in them.
 
     Args:
-        folder: Where they lie.
-        pattern: What their names are like.
-        found: Is told what is left alone.
-        others_of: The names in such a folder that we give nothing there.
-        files: Of ours, beside them.
+        folder: The folder to look into.
+        pattern: Matches the names that we give such folders.
+        found: Gets what is left alone.
+        others_of: Returns the names inside such a folder that are not ours.
+        files: Files of ours that lie beside such folders, and are not left alone.
     """
     if folder.is_symlink():
         found.left.append(Left(str(folder), _LINK))
@@ -313,20 +317,20 @@ def _nothing_in(_: Path) -> list[str]:
     return []
 
 
-def _file(path: Path, what: str) -> Thing:
-    return Thing(path, what, partial(remove_file_at, path), size_of(path))
+def _file(path: Path, description: str) -> Thing:
+    return Thing(path, description, partial(remove_file_at, path), size_of(path))
 
 
-def _all(folder: Path, what: str, paths: Sequence[Path], remove: Remove) -> Thing:
-    return Thing(folder, what, remove, sum(map(size_of, paths)))
+def _all(folder: Path, description: str, paths: Sequence[Path], remove: Remove) -> Thing:
+    return Thing(folder, description, remove, sum(map(size_of, paths)))
 
 
-def _tree(path: Path, what: str, records: Records, state: Path) -> Thing:
-    return Thing(path, what, partial(_remove_tree, path, records, state), size_of(path))
+def _tree(path: Path, description: str, records: Records, state: Path) -> Thing:
+    return Thing(path, description, partial(_remove_tree, path, records, state), size_of(path))
 
 
 def _remove_tree(path: Path, records: Records, state: Path) -> list[Left]:
-    """Remove a folder of ours, after the indexes in it, which must not be written meanwhile."""
+    """Remove a folder of ours: first the indexes in it, each while no other process writes it."""
     folders = [known.folder for known in records.all() if known.folder is not None]
     inside = [folder for folder in folders if folder.is_relative_to(path)]
     left = [each for folder in inside for each in remove_index(folder, records, state)]
@@ -334,12 +338,12 @@ def _remove_tree(path: Path, records: Records, state: Path) -> list[Left]:
 
 
 def _remove_records(paths: Sequence[Path], records: Records) -> list[Left]:
-    """Remove the records of indexes that are no more; those of others are needed."""
+    """Remove the records of indexes that no longer exist; keep those of the others."""
     needed = set()
     for known in records.all():
         try:
             is_there = known.folder is not None and records.of(known.folder) is not None
-        except OSError:  # out of reach, for now
+        except OSError:  # the index cannot be reached now, so it may exist
             is_there = True
         if is_there:
             needed.add(known.number)
@@ -363,14 +367,14 @@ def _remove_runtime(runtime: Path, links: Sequence[Path]) -> list[Left]:
 
 
 def _remove_locked(lock: Path, paths: Sequence[Path]) -> list[Left]:
-    """Remove files, the lock itself last, unless another process holds it."""
+    """Remove files, the lock itself last, unless another process holds the lock."""
     try:
         with held(lock):
             first = [path for path in paths if path != lock]
             return [each for path in [*first, lock] for each in remove_file_at(path)]
     except BusyError as error:
         return [Left(str(lock), str(error))]
-    except FileNotFoundError:  # somebody else has removed the folder
+    except FileNotFoundError:  # another process has removed the folder
         return []
     except OSError as error:
         return [left_by(lock, error)]

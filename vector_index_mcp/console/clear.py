@@ -25,23 +25,23 @@ def of_project(project: Path, settings: Settings, *, is_agreed: bool, is_shown_o
     """Remove the index of a project; returns the exit status.
 
     Args:
-        project: Its folder.
-        settings: Where the index lies.
-        is_agreed: Whether nobody needs to be asked.
-        is_shown_only: Whether to show what there is, and no more.
+        project: The project's folder.
+        settings: They say where the index lies.
+        is_agreed: Remove without asking.
+        is_shown_only: Only show what would be removed.
 
     Raises:
-        SettingsError: If nobody can be asked.
+        SettingsError: If standard input is not a terminal, so that nobody can be asked.
     """
     found = belongings.of_project(project, settings)
-    _show(found, f"{project} has no index of ours")
+    _show(found, f"{project} has no index of this program")
     return _clear(found, is_agreed=is_agreed, is_shown_only=is_shown_only)
 
 
 def of_user(settings: Settings, *, is_agreed: bool, is_shown_only: bool) -> int:
-    """Remove all that we have ever written; as above."""
+    """Remove all that this program has written for its user; otherwise like `of_project`."""
     found = belongings.of_user(settings)
-    _show(found, "there is nothing of ours")
+    _show(found, "this program has left nothing")
     write(_KEPT)
     return _clear(found, is_agreed=is_agreed, is_shown_only=is_shown_only)
 
@@ -50,8 +50,8 @@ def _show(found: Belongings, nothing: str) -> None:
     for endpoint in found.services:
         write(f"ends    the background service of {visible(_name_of(endpoint))}")
     for thing in found.things:
-        what = f"{visible(thing.what)}, {_bytes(thing.size)}"
-        write(f"removes {visible(str(thing.path))} ({what})")
+        description = f"{visible(thing.description)}, {_bytes(thing.size)}"
+        write(f"removes {visible(str(thing.path))} ({description})")
     for left in found.left:
         write(f"leaves  {visible(left.path)}: {visible(left.why)}")
     if not found.things:
@@ -88,10 +88,10 @@ def _some(failed: Sequence[Left]) -> str:
 
 
 def _is_wanted(found: Belongings) -> bool:
-    """Whether the person says yes.
+    """Ask on the terminal; return whether the person says yes.
 
     Raises:
-        SettingsError: If nobody can be asked.
+        SettingsError: If standard input is not a terminal.
     """
     if not sys.stdin.isatty():
         raise SettingsError("nothing was removed; give --yes to remove it without being asked")
@@ -101,7 +101,7 @@ def _is_wanted(found: Belongings) -> bool:
 
 
 def _ended(endpoint: Endpoint) -> list[Left]:
-    """End a service; returns why it does not end."""
+    """End a service; returns why it could not be ended, or nothing."""
     try:
         contact.stop(endpoint)
     except BackgroundError as error:

@@ -1,4 +1,4 @@
-"""The colours of a terminal, or none."""
+"""The escape sequences that colour a terminal, and their empty substitutes."""
 
 import os
 import sys
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Colours:
-    """What a terminal obeys; each is empty where there is no terminal."""
+    """Escape sequences for a terminal; each is empty if colours are off."""
 
     reset: str = ""
     bold: str = ""
@@ -31,6 +31,6 @@ ON_TERMINAL = Colours(
 
 
 def of_output() -> Colours:
-    """Those for standard output: none if it is no terminal, or NO_COLOR is set."""
+    """Return the colours for standard output: none if it is no terminal or NO_COLOR is set."""
     is_coloured = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
     return ON_TERMINAL if is_coloured else PLAIN

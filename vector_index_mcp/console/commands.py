@@ -1,7 +1,7 @@
-"""The commands of a terminal about one index: index, search, status and verify.
+"""The commands about one index: index, search, status, verify and share.
 
-The project's background service answers if there is one; otherwise the index is opened here. What
-reads the whole index opens it here in any case.
+The project's background service answers if one runs; otherwise this process opens the index itself.
+Commands that read the whole index always open it in this process.
 """
 
 import sys
@@ -30,7 +30,7 @@ _STARTED = (
     "by itself when nobody uses it, or by `vector-index-mcp stop PATH`"
 )
 
-# The imports stand in the functions: `local` imports LanceDB, half a second.
+# Functions import what they need: `local` imports LanceDB, which takes half a second.
 
 
 def index(project: Path, settings: Settings, *, force: bool) -> int:
@@ -38,7 +38,7 @@ def index(project: Path, settings: Settings, *, force: bool) -> int:
 
     Args:
         project: The project's folder.
-        settings: How the index is opened if no service runs.
+        settings: The settings to open the index with if no service runs.
         force: Read every file again.
     """
     began = time.monotonic()
@@ -59,10 +59,10 @@ def search(project: Path, settings: Settings, wanted: Search, host_arguments: Se
 
     Args:
         project: The project's folder.
-        settings: How the index is opened if no service can be started.
-        wanted: What to look for.
-        host_arguments: What a service is started with, if none runs: the next search then need not
-            load the model, and finds an index that is up to date.
+        settings: The settings to open the index with if no service can be started.
+        wanted: The query and the options of the search.
+        host_arguments: The arguments to start a service with if none runs. The next search then
+            need not load the model, and finds an index that is up to date.
     """
     try:
         return _search(project, settings, wanted, host_arguments)
@@ -123,8 +123,8 @@ def verify(project: Path, settings: Settings, *, repair: bool) -> int:
 
     Args:
         project: The project's folder.
-        settings: How the index is opened.
-        repair: If the index is not true, build it anew and compare again.
+        settings: The settings to open the index with.
+        repair: If the index differs from the files, build it anew and compare again.
     """
     from vector_index_mcp.console import local
 
@@ -140,7 +140,7 @@ def share(project: Path, settings: Settings) -> int:
     """Give the vectors of the index to the team's store; returns the exit status.
 
     Raises:
-        SettingsError: If there is no such store.
+        SettingsError: If no such store is set.
         StoreError: If there is no index, or the store cannot be used.
     """
     from vector_index_mcp.console import local
@@ -154,18 +154,33 @@ def _answer_of_service(
     given: dict[str, Any],
     host_arguments: Sequence[str] | None = None,
 ) -> Any | None:
-    """What the project's service answers; None if there is none, and none is to be started."""
+    """Call the project's service and return its answer.
+
+    Args:
+        project: The project's folder.
+        call: The name of the call.
+        given: The arguments of the call.
+        host_arguments: The arguments to start a service with if none runs; None: start none.
+
+    Returns:
+        The answer; None if no service runs and none is to be started.
+    """
     with progress.shown() as show:
 
-        def told(said: dict[str, Any]) -> None:
-            show(str(said.get("what")), int(said.get("done", 0)), int(said.get("total", 0)))
+        def report(message: dict[str, Any]) -> None:
+            show(
+                str(message.get("what")), int(message.get("done", 0)), int(message.get("total", 0))
+            )
 
-        return contact.call(endpoint_of(CODEBASE, project), call, given, told, host_arguments)
+        return contact.call(endpoint_of(CODEBASE, project), call, given, report, host_arguments)
 
 
 def awaited(ask: Callable[[], Awaitable[Result]]) -> Result:
-    """Run `ask` to its end; its error comes without the groups that task groups put around it."""
-    import anyio  # 0.04 s that a command which asks a service need not wait for
+    """Run `ask` to its end and return its result.
+
+    An error of `ask` is raised without the exception groups that task groups wrap it in.
+    """
+    import anyio  # takes 0.04 s, which a command that asks a service saves
 
     try:
         return anyio.run(ask)

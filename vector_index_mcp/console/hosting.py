@@ -1,4 +1,4 @@
-"""The process of a background service: how it starts, and what it says of that."""
+"""The process of a background service: starts it, and reports how the start went."""
 
 import contextlib
 import gc
@@ -29,12 +29,12 @@ _LEVELS = frozenset({"DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"})
 
 
 def run(tool_set: str, path: str, env_file: str | None) -> int:
-    """Be the service; one line of output reports how the start went.
+    """Run the service until it ends; one line on its output reports how the start went.
 
     Args:
-        tool_set: What it serves, or that it is the shared embedding worker.
-        path: Of which place; of a worker its name.
-        env_file: Where settings stand.
+        tool_set: The tool set to serve, or the name that stands for the shared embedding worker.
+        path: The place to serve, such as a project's folder; for a worker its name.
+        env_file: A file with settings, if any.
 
     Returns:
         The exit status.
@@ -42,11 +42,11 @@ def run(tool_set: str, path: str, env_file: str | None) -> int:
     _, output = streams.claim()
 
     def report(words: str) -> None:
-        # Whoever started us may be gone already, or has its line.
+        # The process that started us may have ended, or has read its line and closed the pipe.
         with contextlib.suppress(OSError), os.fdopen(output, "wb") as pipe:
             pipe.write(f"{words}\n".encode())
 
-    gc.disable()  # imports leave no garbage, and looking for it takes 0.04 s of 0.6
+    gc.disable()  # imports leave no garbage, and collecting takes 0.04 s of the 0.6 s of a start
     try:
         if tool_set == of_worker.TOOL_SET:
             _host_worker(path, report)
@@ -98,7 +98,7 @@ def _host_worker(name: str, report: Callable[[str], None]) -> None:
 
 
 def _level(tool_set: str, configured: "Settings") -> str:
-    """How much a service logs."""
+    """Return the log level of a service; that of notes may come from the environment."""
     if "log_level" in configured.model_fields_set:
         return configured.log_level
     if tool_set == "notes":

@@ -1,4 +1,4 @@
-"""Has a background service listen on a port, as long as this process lives."""
+"""Makes a background service listen on an HTTP port for as long as this process lives."""
 
 import argparse
 import contextlib
@@ -15,35 +15,35 @@ from vector_index_mcp.console.terminal import write
 from vector_index_mcp.errors import BackgroundError, SettingsError
 
 _HIGHEST_PORT = 65_535
-_CLOSING_SECONDS = 5.0  # for the service to close the port; it promises to end in that time
+_CLOSING_SECONDS = 5.0  # the service promises to close the port within this time
 _CHUNK_BYTES = 4_096
 
 
 def add_options(parser: argparse.ArgumentParser, port: int) -> None:
-    """Add what says where is listened; `port` is the usual one."""
-    parser.add_argument("--port", type=_port, default=port, help=f"of HTTP ({port}); 0 for any")
+    """Add the options --port and --host; `port` is the default port."""
+    parser.add_argument("--port", type=_port, default=port, help=f"HTTP port ({port}); 0: any free")
     parser.add_argument(
         "--host",
         default="127.0.0.1",
         metavar="ADDRESS",
-        help="what HTTP listens on (127.0.0.1); others need VECTOR_INDEX_HTTP_TOKEN",
+        help="address to listen on (127.0.0.1); any other needs VECTOR_INDEX_HTTP_TOKEN",
     )
 
 
 def run(
     parsed: argparse.Namespace, endpoint: Endpoint, host_arguments: Sequence[str], *, is_alone: bool
 ) -> int:
-    """Listen until the client or a signal ends it; the exit status.
+    """Listen until the MCP client disconnects or a signal comes; returns the exit status.
 
     Args:
-        parsed: With the options that `add_options` adds.
-        endpoint: Where the service is met.
-        host_arguments: The arguments that a service has to be started with.
-        is_alone: Whether there is no client on the standard streams.
+        parsed: The options that `add_options` adds.
+        endpoint: Where to reach the service.
+        host_arguments: The arguments to start a service with if none runs.
+        is_alone: Whether this process serves no MCP client on its standard streams.
 
     Raises:
-        BackgroundError: If there is no service, or it ends by an error; says why.
-        SettingsError: If the address may not be listened on, or a setting is wrong.
+        BackgroundError: If no service can be started, or it ended by an error; gives the reason.
+        SettingsError: If the address needs a token and none is set, or a setting is wrong.
     """
     values = {
         "host": parsed.host,
@@ -51,10 +51,10 @@ def run(
         "token": _token(parsed.host, host_arguments),
         "is_alone": is_alone,
     }
-    connection, told = contact.granted(endpoint, host_arguments, greeting.HTTP, values)
+    connection, answer = contact.granted(endpoint, host_arguments, greeting.HTTP, values)
     with _closed_at_the_end(connection):
         is_ending = _end_on_signals(connection) if is_alone else None
-        _say_where(parsed.host, told["port"])
+        _say_where(parsed.host, answer["port"])
         if is_ending is None:
             return relay.run(endpoint, host_arguments)
         return _wait(endpoint, connection, is_ending)
@@ -67,15 +67,15 @@ def _port(text: str) -> int:
 
 
 def _token(host: str, host_arguments: Sequence[str]) -> str:
-    """The token that requests must show; empty if there is none and none is needed."""
+    """Return the token that requests must carry; empty if none is set and none is needed."""
     from vector_index_mcp import settings
 
     env_files = dict(zip(host_arguments, host_arguments[1:], strict=False))
     token = settings.load(env_files.get("--env-file")).http_token
     if not token and not _is_loopback(host):
         raise SettingsError(
-            f"others could reach {host}, and there is no token; set VECTOR_INDEX_HTTP_TOKEN, or "
-            "leave out --host to listen on this machine alone"
+            f"other machines could reach {host}, and no token protects it; set "
+            "VECTOR_INDEX_HTTP_TOKEN, or leave out --host to listen on this machine alone"
         )
     return token
 
@@ -85,7 +85,7 @@ def _is_loopback(host: str) -> bool:
         return True
     try:
         return ipaddress.ip_address(host).is_loopback
-    except ValueError:  # what a name leads to may change
+    except ValueError:  # a host name, which may resolve to another address later
         return False
 
 
@@ -95,7 +95,7 @@ def _say_where(host: str, port: int) -> None:
 
 
 def _end_on_signals(connection: socket.socket) -> threading.Event:
-    """Have signals tell the service to close the port; the event says that one has come."""
+    """On SIGTERM or SIGINT, ask the service to close the port; the returned event is then set."""
     is_ending = threading.Event()
 
     def end(*_: object) -> None:
@@ -109,7 +109,7 @@ def _end_on_signals(connection: socket.socket) -> threading.Event:
 
 
 def _wait(endpoint: Endpoint, connection: socket.socket, is_ending: threading.Event) -> int:
-    """Stay until the service ends the connection: once the port is closed, or it ends itself."""
+    """Wait until the service ends the connection: when it has closed the port, or ends itself."""
     pid = endpoint.read_record().get("pid")
     _drain(connection)
     if not is_ending.is_set() and (reason := contact.reason_of_end(endpoint, pid)):
@@ -119,7 +119,7 @@ def _wait(endpoint: Endpoint, connection: socket.socket, is_ending: threading.Ev
 
 @contextlib.contextmanager
 def _closed_at_the_end(connection: socket.socket) -> Iterator[None]:
-    """In the end, have the service close the port, and wait until it has."""
+    """When the context ends, ask the service to close the port, and wait until it has."""
     with connection:
         try:
             yield

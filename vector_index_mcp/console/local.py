@@ -1,4 +1,4 @@
-"""A command about one index that this process opens itself."""
+"""Commands about one index, which this process opens itself instead of asking a service."""
 
 import shlex
 import time
@@ -31,8 +31,8 @@ async def index(project: Path, settings: Settings, began: float, *, force: bool)
 
     Args:
         project: The project's folder.
-        settings: How the index is opened.
-        began: When the command did, by the monotonic clock.
+        settings: The settings to open the index with.
+        began: When the command began, by the monotonic clock.
         force: Read every file again.
     """
     codebase = await open_codebase(project, settings, is_about_to_index=True)
@@ -69,10 +69,10 @@ async def search(project: Path, settings: Settings, wanted: Search) -> int:
 
 
 async def status(project: Path, settings: Settings, *, as_json: bool) -> int:
-    """Print what the index holds; returns the exit status: 1 if there is none.
+    """Print what the index holds; returns the exit status, which is 1 if there is no index.
 
     Raises:
-        StoreError: If there is none, unless it is printed as JSON.
+        StoreError: If there is no index and the status is not printed as JSON.
     """
     codebase = await open_codebase(project, settings)
     async with codebase.running(Role.READER):
@@ -85,7 +85,7 @@ async def status(project: Path, settings: Settings, *, as_json: bool) -> int:
 
 
 async def _is_there(codebase: Codebase) -> bool:
-    """Whether there is an index, be it that it cannot be read."""
+    """Whether there is an index; one that cannot be read counts."""
     try:
         async with codebase.index.reading():
             return True
@@ -144,9 +144,9 @@ async def verify(project: Path, settings: Settings) -> int:
 
 
 async def _lasting_faults(codebase: Codebase, before: Report) -> Report:
-    """A second report, a little later, with the faults that were there `before`.
+    """Compare again after a few seconds; return a report with only the faults of both.
 
-    Another process follows the changes: it is about to index what has just been saved.
+    A service may still be indexing a file that was just saved. A real fault stays.
     """
     await anyio.sleep(_CHANGES_ARE_INDEXED_SECONDS)
     again = await codebase.index.verify()

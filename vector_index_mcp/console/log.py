@@ -1,4 +1,4 @@
-"""Where this process logs to, and how a record looks."""
+"""Sets up logging: where this process logs to, and the format of a record."""
 
 import logging
 from pathlib import Path
@@ -11,7 +11,7 @@ _LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
 class _Formatter(logging.Formatter):
-    """One line for a record: it may hold names of files, and a terminal may show it."""
+    """Makes records safe for a terminal, each on one line: a file's name may hold any character."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:
         return visible(super().formatMessage(record))
@@ -26,12 +26,12 @@ def to_stderr(level: str) -> None:
 
 
 def to_file(path: Path, level: str) -> None:
-    """Log to a file that is kept small, as a service does."""
+    """Log to a file, as a service does; the file is rotated when it reaches 1 MB."""
     from logging.handlers import RotatingFileHandler
 
     handler = RotatingFileHandler(path, maxBytes=_LOG_BYTES, backupCount=1, encoding="utf-8")
     _log_to(handler, level)
-    for talkative in ("mcp", "uvicorn"):  # a line for every request, and for every start
+    for talkative in ("mcp", "uvicorn"):  # they log every request and every start
         logging.getLogger(talkative).setLevel(logging.WARNING)
 
 

@@ -1,6 +1,6 @@
 """`status --watch`: shows the status of a project's background service until Ctrl+C.
 
-It starts no service: it waits for one, and when that has ended, for the next.
+The command starts no service. While none runs, it waits for one.
 """
 
 import sys
@@ -25,14 +25,14 @@ from vector_index_mcp.foreign import visible
 from vector_index_mcp.serving.sets import CODEBASE
 
 Show = Callable[[IndexStatus | None], None]
-"""Shows a status, or that there is no service."""
+"""Shows a status; None means that no service is running."""
 
-_IDLE_SECONDS = 1.0  # between two looks; each costs the service some 5 ms
+_IDLE_SECONDS = 1.0  # between two requests; each costs the service some 5 ms
 _BUSY_SECONDS = 0.5
 
 
 async def run(project: Path) -> int:
-    """Show the status of the service of `project` until somebody interrupts it."""
+    """Show the status of the service of `project` until the user interrupts it."""
     endpoint = endpoint_of(CODEBASE, project)
     with _shown(project) as show:
         while True:
@@ -42,10 +42,10 @@ async def run(project: Path) -> int:
 
 
 def _status(endpoint: Endpoint) -> IndexStatus | None:
-    """What the service says of its index; None if there is none, or it has just ended."""
+    """Return the status that the service reports; None if no service runs, or it just ended."""
     with suppress(ServiceEndedError):
-        if (said := contact.call(endpoint, "status", {}, lambda _: None)) is not None:
-            return visible_status(IndexStatus.model_validate(said))
+        if (answer := contact.call(endpoint, "status", {}, lambda _: None)) is not None:
+            return visible_status(IndexStatus.model_validate(answer))
     return None
 
 

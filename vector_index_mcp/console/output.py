@@ -1,4 +1,4 @@
-"""What a command prints, and the exit status that goes with it."""
+"""Prints the results of commands; each function returns the command's exit status."""
 
 import sys
 from collections.abc import Sequence
@@ -16,7 +16,10 @@ from vector_index_mcp.foreign import visible, visible_values
 _SECONDS_PER_MINUTE = 60
 _FOLLOWED = "the background service keeps it up to date"
 _EMBEDS = "a running service embeds what is left, and so does `index`"
-_NOT_FOLLOWED = "nobody follows changes now; an MCP client that connects does, or `serve PATH`"
+_NOT_FOLLOWED = (
+    "no service keeps it up to date now; an MCP client that connects starts one, as does "
+    "`serve PATH`"
+)
 
 if TYPE_CHECKING:  # a command that asks a running service needs no LanceDB, a search no status
     from vector_index_mcp.codebase.wire import IndexStatus, RunReport
@@ -24,18 +27,18 @@ if TYPE_CHECKING:  # a command that asks a running service needs no LanceDB, a s
 
 
 def of_search(result: SearchResult, query: Query, wanted: Search) -> int:
-    """Print hits in the format that is wanted.
+    """Print hits in the format that the command line chose.
 
     Args:
-        result: What was found.
-        query: What was looked for.
-        wanted: How to print it.
+        result: The hits.
+        query: The query that found them.
+        wanted: The options of the command, among them the format.
     """
     if wanted.format == "json":
         write(result.model_dump_json(indent=2))
         return 0
-    told = {"why_none": in_options(result.why_none or ""), "note": in_options(result.note or "")}
-    result = result.model_copy(update=told)
+    texts = {"why_none": in_options(result.why_none or ""), "note": in_options(result.note or "")}
+    result = result.model_copy(update=texts)
     if wanted.format == "text":
         rows = None if wanted.is_full else results.rows_of_terminal()
         paint = results.paint_for(wanted.color)
@@ -58,13 +61,16 @@ def of_status(status: "IndexStatus", *, as_json: bool) -> int:
 def of_index(
     report: "RunReport", status: "IndexStatus", seconds: float, *, is_followed: bool
 ) -> int:
-    """Print what a run did, what the index holds now and who keeps it; 1 if something failed.
+    """Print what a run did, what the index holds now and who keeps it up to date.
 
     Args:
-        report: Of the run.
-        status: Of the index after it.
-        seconds: How long all took, vectors included.
-        is_followed: Whether a service follows the changes from now on.
+        report: The report of the run.
+        status: The status of the index after the run.
+        seconds: How long the command took, vectors included.
+        is_followed: Whether a service follows further changes.
+
+    Returns:
+        1 if something failed, otherwise 0.
     """
     status = visible_status(status)
     write(text.of_run(report))
@@ -108,7 +114,7 @@ def of_skipped(records: Sequence[FileRecord]) -> int:
 
 
 def of_verify(report: "Report") -> int:
-    """Print how the index differs from the files; 1 if it does."""
+    """Print how the index differs from the files; returns 1 if it does."""
     for key, fault in sorted(report.faults.items()):
         write(f"{visible(key)} {fault}")
     counts = f"{report.files} files, {report.chunks} chunks, {report.vectors} vectors"
@@ -116,13 +122,14 @@ def of_verify(report: "Report") -> int:
         which = f"{lacking:,} of {report.chunks:,} chunks"
         write(f"without a vector, so found by words only: {which}; {_EMBEDS}")
     if report.faults:
-        wrong = "1 file is" if len(report.faults) == 1 else f"{len(report.faults)} files are"
-        write(f"{counts}; {wrong} not as the index says; `verify --repair` builds it anew")
+        count = len(report.faults)
+        wrong = "1 file differs" if count == 1 else f"{count} files differ"
+        write(f"{counts}; {wrong} from the index; `verify --repair` builds the index anew")
         return 1
     write(f"{counts}; the index is as the files are")
     return 0
 
 
 def visible_status(status: "IndexStatus") -> "IndexStatus":
-    """`status` with all names and messages fit for a terminal."""
+    """Return `status` with all names and messages made safe to print on a terminal."""
     return type(status).model_validate(visible_values(status.model_dump()))

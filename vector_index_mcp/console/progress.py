@@ -1,4 +1,4 @@
-"""The progress of a command on stderr: a bar on a terminal, a line now and then elsewhere."""
+"""Shows the progress of a command on stderr: a bar on a terminal, elsewhere occasional lines."""
 
 import sys
 import time
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:  # 0.1 s that most commands are faster than
+if TYPE_CHECKING:  # importing rich takes 0.1 s, longer than most commands run
     from rich.progress import Progress
 
     from vector_index_mcp.indexing.following import Show
@@ -16,7 +16,7 @@ _SECONDS_BETWEEN_LINES = 2.0
 
 @contextmanager
 def shown() -> Iterator["Show"]:
-    """A function that shows progress, until the context ends."""
+    """Yield a function that shows progress until the context ends."""
     if not sys.stderr.isatty():
         yield _lines()
         return
@@ -25,7 +25,7 @@ def shown() -> Iterator["Show"]:
 
 
 def _bar(stack: ExitStack) -> "Show":
-    """A bar, which is there from the first progress on."""
+    """Return a function that shows a bar; the bar appears with the first progress."""
     bar: Progress | None = None
     tasks: dict[str, Any] = {}
 

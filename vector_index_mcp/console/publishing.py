@@ -1,4 +1,4 @@
-"""The command `publish`: brings an index up to date and puts it where a team fetches it from."""
+"""The command `publish`: updates an index and uploads it to where a team fetches it from."""
 
 import json
 import sys
@@ -32,34 +32,37 @@ from vector_index_mcp.settings import Settings, store_of
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is to be published, and how it is told."""
+    """The options of the command."""
 
     uri: str
+    """Where to publish."""
     branch: str
-    """Empty for the one that is checked out."""
+    """The branch that the index belongs to; empty: the one that is checked out."""
     keep_hours: float
+    """How long replaced objects stay."""
     as_json: bool
+    """Whether to print the result as JSON."""
 
 
 def run(project: Path, settings: Settings, wanted: Wanted) -> int:
     """Publish the index of a project and print what was done; returns the exit status.
 
     Raises:
-        SettingsError: If nobody knows of which branch the index is.
-        StoreError: If it cannot be published.
+        SettingsError: If the branch of the index is unknown, or a setting is wrong.
+        StoreError: If the index cannot be published.
         EmbeddingError: If its chunks cannot be embedded.
     """
     if not is_local(settings.lancedb_uri):
         raise SettingsError(
-            f"the index lies at {settings.lancedb_uri}, where other machines read it already; only "
-            "one on this machine can be published (unset VECTOR_INDEX_LANCEDB_URI)"
+            f"the index lies at {settings.lancedb_uri}, where other machines can read it already; "
+            "only an index on this machine can be published: unset VECTOR_INDEX_LANCEDB_URI"
         )
     uri, state = _store_of(wanted.uri), _state_of(project, wanted.branch)
     published = awaited(partial(_publish, project, settings, uri, state, wanted.keep_hours))
     if wanted.as_json:
         write(json.dumps(visible_values(asdict(published)), indent=2))
     else:
-        for line in _told(published):
+        for line in _lines(published):
             write(visible(line))
     return 0
 
@@ -68,18 +71,20 @@ def _store_of(given: str) -> str:
     is_folder = "://" not in given
     try:
         return store_of(str(Path(given).expanduser().absolute()) if is_folder else given)
-    except ValueError as error:  # which does not repeat what may be a password
+    except ValueError as error:  # its message repeats no part of the URI, which may be a password
         raise SettingsError(f"the place to publish to: {error}") from None
 
 
 def _state_of(project: Path, branch: str) -> State:
-    if not branch.isprintable():  # bytes that are no UTF-8 among them
-        raise SettingsError(f"the branch {branch!a} has what is no character to print")
+    if not branch.isprintable():  # as is the case if it has bytes that are not UTF-8
+        raise SettingsError(
+            f"the branch {branch!a} has characters that cannot be printed; give another --branch"
+        )
     commit = git.commit_of(project)
     branch = branch or git.branch_of(project)
     if not branch and commit:
         raise SettingsError(
-            f"no branch is checked out in {project}; say which one it is: --branch NAME"
+            f"no branch is checked out in {project}; give the branch with --branch NAME"
         )
     bases = (git.default_branch_of(project), *USUAL_BRANCHES)
     return State(branch or USUAL_BRANCHES[0], commit, tuple(filter(None, bases)))
@@ -91,7 +96,7 @@ async def _publish(
     objects, is_ancestor = opened(uri), partial(git.lies_before, project)
     if published := await ahead_of(objects, state, is_ancestor):
         return published
-    # What is published already is where the work begins.
+    # Begin with what is published already: only what differs is then indexed and uploaded.
     seeded = settings.model_copy(update={"shared_index": uri})
     codebase = await anyio.to_thread.run_sync(
         partial(load_codebase, project, seeded, branch=state.branch)
@@ -106,10 +111,10 @@ async def _publish(
 
 
 async def _complete(codebase: Codebase) -> None:
-    """Bring text and vectors up to date.
+    """Bring the text and the vectors of the index up to date.
 
     Raises:
-        ModelNotFoundError: If there is no model.
+        ModelNotFoundError: If there is no embedding model.
         StoreError: If the index cannot be written, or the files cannot be read.
     """
     index = codebase.index
@@ -125,7 +130,10 @@ async def _complete(codebase: Codebase) -> None:
 
 
 async def _share(index: Index, place: TeamPlace | None, published: Published) -> None:
-    """Give the vectors to the team's store, if there is one; the index is published by now."""
+    """Write the vectors to the team's store, if there is one.
+
+    A failure is only noted, since the index is published by now.
+    """
     if place is None:
         return
     try:
@@ -135,12 +143,12 @@ async def _share(index: Index, place: TeamPlace | None, published: Published) ->
 
 
 async def _clean(objects: Objects, keep_hours: float, published: Published) -> None:
-    """Remove what nobody needs; that this fails is no reason to call the job failed."""
+    """Remove objects that nobody needs any more; a failure is only noted."""
     try:
         removed = await clean(objects, keep_hours)
         published.removed, published.removed_bytes = removed.count, removed.size
     except StorageError as error:
-        _note(published, f"what is old was not removed: {error}")
+        _note(published, f"old objects were not removed: {error}")
 
 
 def _note(published: Published, problem: str) -> None:
@@ -148,7 +156,7 @@ def _note(published: Published, problem: str) -> None:
     write(visible(problem), sys.stderr)
 
 
-def _told(published: Published) -> list[str]:
+def _lines(published: Published) -> list[str]:
     at = f" at {published.commit[:12]}" if published.commit else ""
     if published.behind:
         return [

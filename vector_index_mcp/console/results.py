@@ -1,6 +1,6 @@
-"""Search results as a person reads them in a terminal, and as an editor does. Pure.
+"""Formats search results for people at a terminal, and for editors. Pure.
 
-Painted without a library: importing one takes as long as the answer.
+It colours them without a library: importing one takes as long as the search.
 """
 
 import os
@@ -20,7 +20,7 @@ from vector_index_mcp.foreign import visible
 _TAB_COLUMNS = 4
 _MODES: dict[Mode, str] = {"hybrid": "by words and by meaning", "lexical": "by words only"}
 _BOLD, _DIM, _RED, _GREEN, _MAGENTA, _CYAN = 1, 2, 31, 32, 35, 36
-# Only what reads on a dark and on a light background: no yellow, no blue, no bright colour.
+# Only colours that are readable on dark and light backgrounds: no yellow, blue or bright colours.
 _STYLES = {
     colours.COMMENT: _DIM,
     colours.STRING: _GREEN,
@@ -30,31 +30,31 @@ _STYLES = {
     colours.ATTRIBUTE: _MAGENTA,
     colours.BUILTIN: _CYAN,
 }
-_AROUND_ROWS = 4  # below the results: what was searched and how, and the next prompt
-_OF_HIT_ROWS = 2  # its header, and the line after it
-_LEAST_SHOWN = 0.005
-_OF_WHY_ROWS = 3  # if it is explained
+_AROUND_ROWS = 4  # below the results: the footer, the remarks, and the next prompt
+_OF_HIT_ROWS = 2  # the header of a hit, and the empty line after the hit
+_LEAST_SHOWN = 0.005  # a smaller number would be printed as 0.00
+_OF_WHY_ROWS = 3  # the explanation of a hit, with --explain
 
 Paint: TypeAlias = Callable[[str, int], str]
-"""Gives a text the style of a code of ECMA-48 (SGR)."""
+"""Returns a text in the style of an ECMA-48 (SGR) code."""
 
 
 def plain(text: str, _: int) -> str:
-    """No style at all."""
+    """Return `text` without any style."""
     return text
 
 
 def painted(text: str, code: int) -> str:
-    """The style, and the end of it."""
+    """Return `text` between the escape sequences that begin and end the style."""
     return f"\x1b[{code}m{text}\x1b[0m" if text else ""
 
 
 def paint_for(color: str) -> Paint:
-    """What paints standard output.
+    """Return the function that styles text for standard output.
 
     Args:
-        color: `always`, `never`, or `auto`: on a terminal that knows colours, unless NO_COLOR is
-            set.
+        color: `always`, `never`, or `auto`: colours on a terminal that supports them, unless
+            NO_COLOR is set.
     """
     knows = os.environ.get("TERM", "") != "dumb" and not os.environ.get("NO_COLOR")
     is_wanted = color == "always" or (color == "auto" and sys.stdout.isatty() and knows)
@@ -62,7 +62,7 @@ def paint_for(color: str) -> Paint:
 
 
 def rows_of_terminal() -> int | None:
-    """How many lines a person sees at once; None if nobody looks at standard output."""
+    """Return how many lines the terminal shows at once; None if standard output is no terminal."""
     return shutil.get_terminal_size().lines if sys.stdout.isatty() else None
 
 
@@ -73,16 +73,16 @@ def readable(
     paint: Paint = plain,
     rows: int | None = None,
 ) -> str:
-    """The results with numbered lines, and below them what was searched and how.
+    """Return the results with numbered lines, and a footer that says how they were searched.
 
     Args:
-        result: What was found.
-        query: What was looked for.
+        result: The hits.
+        query: The query that found them.
         folder: The project's folder as it was typed; printed paths begin with it.
-        paint: Gives styles.
-        rows: How many lines all of it should take, so that the best hit does not scroll away: then
-            of each hit the lines that matter most are shown, of the best most of them. A pager
-            would have to be left, and the best hit at the end would be read last.
+        paint: Applies the styles.
+        rows: How many lines the text should take, so that the best hit, which is printed first,
+            does not scroll away. Each hit then shows only the lines that matter most, the best hit
+            more than the others. None: show all lines.
     """
     blocks = [paint(visible(miss(result)), _RED)] if result.absent else []
     shares, is_cut = _shares(result.results, rows), False
@@ -101,15 +101,15 @@ def readable(
 
 
 def grep_lines(result: SearchResult, query: Query, folder: str) -> list[str]:
-    """One line `path:line:text` for each result, as grep writes it and editors read it.
+    """Return one line `path:line:text` for each result, as grep writes it and editors read it.
 
-    It is the line of the result with most words of the query; of several, the first.
+    This is the line of the result that has the most words of the query; of several, the first.
     """
     return [_grep_line(hit, query, folder) for hit in result.results]
 
 
 def notes(result: SearchResult) -> list[str]:
-    """What `readable` says beside the results, where that must not stand among them."""
+    """Return the lines that `readable` adds to the results, for formats that hold only results."""
     lines = [miss(result)] if result.absent else []
     lines += [] if result.results else [nothing_found(result)]
     lines += [f"Note: {result.remarks}"] if result.remarks else []
@@ -123,7 +123,7 @@ def _grep_line(hit: SearchHit, query: Query, folder: str) -> str:
 
 
 def _shares(hits: Sequence[SearchHit], rows: int | None) -> Sequence[int | None]:
-    """How many lines of its text each hit shows; None for all of them."""
+    """Return how many lines of its text each hit may show; None means all of them."""
     count = len(hits)
     if rows is None or not count:
         return [None] * count
@@ -137,7 +137,7 @@ def _shares(hits: Sequence[SearchHit], rows: int | None) -> Sequence[int | None]
 
 
 def _window(lines: list[str], hit: SearchHit, query: Query, most: int) -> list[str]:
-    """The line that matters most, with those around it: one in three of them before it."""
+    """Return at most `most` lines around the one that matters most; a third of them before it."""
     if len(lines) <= most:
         return lines
     text = visible(hit.extracted_text_chunk, keep="\n\t").split("\n")
@@ -167,7 +167,7 @@ def _header(number: int, hit: SearchHit, place: str, paint: Paint) -> str:
 
 
 def _lines(hit: SearchHit, paint: Paint) -> list[str]:
-    """The lines of a hit with their numbers."""
+    """Return the lines of a hit with their numbers."""
     text = visible(hit.extracted_text_chunk, keep="\n\t").rstrip("\n").expandtabs(_TAB_COLUMNS)
     width = max(len(str(hit.end_line)), 4)
     shown = []
@@ -178,7 +178,10 @@ def _lines(hit: SearchHit, paint: Paint) -> list[str]:
 
 
 def _painted_lines(text: str, language: str, paint: Paint) -> Iterator[str]:
-    """The lines of `text`, each painted by itself: a style must not reach into its number."""
+    """Yield the lines of `text`, each with styles that end in it.
+
+    A style that went on would also colour the number of the next line.
+    """
     if paint is plain:
         yield from text.split("\n")
         return
@@ -198,11 +201,11 @@ def _styled(text: str, name: str, paint: Paint) -> str:
 
 
 def _explained(why: Reasons) -> list[str]:
-    """What the place of a hit comes from, in lines."""
+    """Return lines that explain the rank and the score of a hit."""
     nearness = "not found by meaning" if why.meaning is None else f"meaning {why.meaning:.2f}"
     factors = "".join(f", {name} ×{factor:.2f}" for name, factor in why.factors.items())
-    said = "" if why.judged is None else f"; the cross-encoder says {why.judged:.2f}"
-    beside = f"beside the best {why.chunk:.2f}{said}"
+    judged = "" if why.judged is None else f"; the cross-encoder says {why.judged:.2f}"
+    beside = f"beside the best {why.chunk:.2f}{judged}"
     lines = [f"why: words {why.words:.2f}, {nearness}{factors}; {beside}"]
     if why.file:
         lines.append(f"file: {_added(why.file)}")
@@ -210,7 +213,7 @@ def _explained(why: Reasons) -> list[str]:
 
 
 def _added(parts: Mapping[str, float]) -> str:
-    """Some numbers that add up to something, and what."""
+    """Return the named numbers and their sum; those that round to 0.00 are left out."""
     named = (f"{name} {part:+.2f}" for name, part in parts.items() if abs(part) >= _LEAST_SHOWN)
     return f"{', '.join(named)} = {sum(parts.values()):.2f}"
 

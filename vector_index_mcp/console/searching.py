@@ -1,4 +1,4 @@
-"""What the command `search` takes."""
+"""The grammar of the command `search`."""
 
 import argparse
 import os
@@ -26,19 +26,19 @@ _IN_OPTIONS = (
     (" fit max_tokens", " fit --max-tokens"),
     ("(see get_status)", "(see `status`)"),
 )
-"""What the tool's arguments are called in sentences, and what the command line calls them."""
+"""How messages of the MCP tool name its arguments, and how the command line names them."""
 
 
-def in_options(told: str) -> str:
-    """What the tool says of a search, in the words of the command line."""
+def in_options(message: str) -> str:
+    """Return a message of the MCP tool, with command line options in place of its arguments."""
     for argument, option in _IN_OPTIONS:
-        told = told.replace(argument, option)
-    return told
+        message = message.replace(argument, option)
+    return message
 
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What the command `search` was given."""
+    """The arguments and options of the command `search`."""
 
     query: str
     top_k: int
@@ -56,13 +56,13 @@ class Search:
     is_full: bool = False
     """Whether a terminal shows all lines of each hit."""
     starts_none: bool = False
-    """Whether no service is started."""
+    """Whether to search in this process if no service runs, instead of starting one."""
     explain: bool = False
-    """Whether each hit says why it stands where it does."""
+    """Whether each hit shows how its rank and score came about."""
 
     @classmethod
     def of(cls, parsed: argparse.Namespace) -> "Search":
-        """The options that were parsed."""
+        """Return the search that the parsed options describe."""
         return cls(
             query=parsed.query,
             top_k=parsed.top_k,
@@ -81,7 +81,7 @@ class Search:
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """Those of `codebase.arguments.ExplainedArguments`."""
+        """The search as the fields of `codebase.arguments.ExplainedArguments`."""
         return {
             "query": self.query,
             "top_k": self.top_k,
@@ -95,7 +95,7 @@ class Search:
 
 
 def add_options(search: argparse.ArgumentParser) -> None:
-    """Add what a search takes."""
+    """Add the arguments and options of `search`."""
     search.add_argument(
         "words",
         type=_text(LONGEST_QUERY_CHARS),
@@ -105,7 +105,7 @@ def add_options(search: argparse.ArgumentParser) -> None:
         "the one you are in",
     )
     search.add_argument(
-        "-C", "--project", dest="path", metavar="PATH", help="the same, as an option"
+        "-C", "--project", dest="path", metavar="PATH", help="the project's folder, as an option"
     )
     search.add_argument(
         "--top-k",
@@ -141,12 +141,12 @@ def add_options(search: argparse.ArgumentParser) -> None:
     search.add_argument(
         "--full",
         action="store_true",
-        help="on a terminal, show all lines of each result, also if the first scroll away",
+        help="on a terminal, show all lines of each result, even if the best scrolls away",
     )
     search.add_argument(
         "--explain",
         action="store_true",
-        help="below each result, what its place and its score come from",
+        help="below each result, show how its rank and its score came about",
     )
     search.add_argument(
         "--no-service",
@@ -156,7 +156,7 @@ def add_options(search: argparse.ArgumentParser) -> None:
 
 
 def _add_limits(search: argparse.ArgumentParser) -> None:
-    """Add what limits a search to some of the project."""
+    """Add the options that limit a search to part of the project."""
     search.add_argument(
         "--glob",
         type=_text(LONGEST_PATH_CHARS),
@@ -182,15 +182,18 @@ def _add_limits(search: argparse.ArgumentParser) -> None:
         type=_text(LONGEST_PATH_CHARS),
         default="",
         metavar="PATH:LINE",
-        help="code like that in this line; then without a query, or with one that says more",
+        help="find code similar to the code at this line; a query is then optional",
     )
 
 
 def part_words(parser: argparse.ArgumentParser, parsed: argparse.Namespace) -> None:
-    """Tell the query of a search from the project's folder, which may stand before it."""
+    """Split the words into the query and the project's folder, which may stand before it.
+
+    Sets `parsed.query` and `parsed.path`; exits with a usage error if the words make no sense.
+    """
     *path, query = parsed.words or [""]
     if len(path) > 1:
-        parser.error(f"a query is one argument: search {' '.join(parsed.words)!a}")
+        parser.error(f"put the query into quotes: search {' '.join(parsed.words)!a}")
     if path and parsed.path is not None:
         parser.error(NAMED_TWICE)
     if path and os.path.isdir(query) and not os.path.lexists(path[0]):
@@ -213,8 +216,8 @@ def _text(longest: int) -> Callable[[str], str]:
     def parse(text: str) -> str:
         if len(text) > longest:
             raise argparse.ArgumentTypeError(
-                f"it has {len(text):,} characters; {longest:,} is the most"
+                f"the text has {len(text):,} characters; {longest:,} is the most"
             )
-        return text.encode("utf-8", "replace").decode()  # a terminal passes on any bytes
+        return text.encode("utf-8", "replace").decode()  # a shell may pass bytes that are not UTF-8
 
     return parse

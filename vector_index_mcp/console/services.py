@@ -16,7 +16,7 @@ from vector_index_mcp.serving.sets import CODEBASE
 from vector_index_mcp.sharing.place import TOOL_SET
 
 _FOLLOW_SECONDS = 0.2
-_ANSWER_SECONDS = 3.0  # a service takes milliseconds; `ps` asks one after the other
+_ANSWER_SECONDS = 3.0  # a service answers within milliseconds; `ps` asks one after the other
 _COLUMNS = "{:>7}  {:<13}  {:>7}  {:>9}  {:>9}  {}"
 
 
@@ -37,23 +37,23 @@ def ps() -> int:
 
 
 def _row(endpoint: Endpoint) -> dict[str, Any]:
-    """What a service reports of itself; empty if there is none."""
+    """Return what a service reports about itself; empty if none runs."""
     if report := contact.ask(endpoint, greeting.REPORT, _ANSWER_SECONDS):
         return report
-    # First the record: a service that is about to end removes it.
+    # Read the record before looking for the process: a service that is about to end removes it.
     record = endpoint.read_record()
     return {**record, "state": "not answering"} if endpoint.keeper else {}
 
 
 def stop(path: str | None, *, everything: bool) -> int:
-    """End the services of what lies at `path`, or all; returns the exit status.
+    """End the services of `path`, or all of them; returns the exit status.
 
     Raises:
-        SettingsError: If both are asked for, or neither.
+        SettingsError: If both a path and all are given, or neither.
         ProjectError: If there is no such project.
     """
     if (path is None) == (not everything):
-        raise SettingsError("say which services shall end: give either a PATH, or --all")
+        raise SettingsError("name the services to end: give either a PATH or --all")
     endpoints = all_in_order() if path is None else _endpoints_at(path)
     failed = 0
     for endpoint in endpoints:
@@ -62,15 +62,15 @@ def stop(path: str | None, *, everything: bool) -> int:
 
 
 def all_in_order() -> list[Endpoint]:
-    """Where all that may run is met, in the order in which it is ended.
+    """Return the endpoints of all services that may run, in the order in which to end them.
 
-    The shared worker comes last: a service would start another one.
+    The shared worker comes last: a service that still runs would start another one.
     """
     return sorted(all_endpoints(), key=lambda each: each.tool_set == TOOL_SET)
 
 
 def stop_at(endpoint: Endpoint) -> int:
-    """End the service that is met at `endpoint`; returns the exit status."""
+    """End the service at `endpoint`; returns the exit status."""
     return 0 if _stop_one(endpoint, reports_absence=True) else 1
 
 
@@ -89,7 +89,7 @@ def _stop_one(endpoint: Endpoint, *, reports_absence: bool) -> bool:
 
 
 def logs(path: str, *, follow: bool) -> int:
-    """Print what the service of what lies at `path` has logged; returns the exit status.
+    """Print the log of the service of `path`; returns the exit status.
 
     Raises:
         BackgroundError: If it has logged nothing yet.
@@ -101,7 +101,7 @@ def logs(path: str, *, follow: bool) -> int:
 
 
 def logs_at(endpoint: Endpoint, *, follow: bool) -> int:
-    """Print what the service that is met at `endpoint` has logged; returns the exit status.
+    """Print the log of the service at `endpoint`; returns the exit status.
 
     Raises:
         BackgroundError: If it has logged nothing yet.
@@ -118,10 +118,13 @@ def logs_at(endpoint: Endpoint, *, follow: bool) -> int:
 
 
 def _endpoints_at(path: str) -> list[Endpoint]:
-    """Where the services of a place are met, of any tool set, as `ps` lists it.
+    """Return the endpoints of a place's services, whatever their tool set.
+
+    Args:
+        path: A folder, or a place as `ps` lists it.
 
     Raises:
-        ProjectError: If there are none, and it is no project either.
+        ProjectError: If no service belongs to it, and it is no project either.
     """
     place = os.path.realpath(Path(path).expanduser())
     found = [endpoint for endpoint in all_endpoints() if endpoint.place in (path, place)]

@@ -1,6 +1,6 @@
-"""What is written to a terminal, on standard output or standard error.
+"""Writes to standard output and standard error.
 
-Names and texts of others pass `foreign.visible` before they come here.
+Callers pass names and texts that others wrote through `foreign.visible` first.
 """
 
 import io
@@ -9,14 +9,14 @@ from typing import TextIO
 
 
 def write(text: str, stream: TextIO | None = None, *, end: str = "\n") -> None:
-    """Write a line, or several, to `stream` (standard output), where they appear at once."""
+    """Write one or more lines to `stream` (standard output by default) and flush it."""
     stream = prepared(stream or sys.stdout)
     stream.write(text + end)
     stream.flush()
 
 
 def prepared(stream: TextIO) -> TextIO:
-    """`stream`, which from now on shows as Python writes it what its encoding lacks."""
+    """Return `stream`, set to write characters that its encoding lacks as backslash escapes."""
     if isinstance(stream, io.TextIOWrapper):
         stream.reconfigure(errors="backslashreplace")
     return stream

@@ -1,7 +1,7 @@
-"""The command `ui`: a link to the page of a background service, and a browser for it.
+"""The command `ui`: prints a link to the page of a background service, and opens a browser.
 
-The link is a secret for a few minutes. It is printed in the user's own terminal, and the browser
-gets it in a file: every user of the machine can read the arguments of a browser.
+The link is a secret for a few minutes. It is printed in the user's own terminal. The browser gets
+it in a file, since every user of the machine can read the arguments of the browser's process.
 """
 
 import os
@@ -15,10 +15,10 @@ from vector_index_mcp.background import contact, greeting
 from vector_index_mcp.background.endpoint import Endpoint
 from vector_index_mcp.errors import BackgroundError
 
-# A Unix with none of them has at most text browsers, which would take over the terminal.
+# If none is set, a Unix has at most text browsers, which would take over the terminal.
 _SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
-# Set in a terminal of VS Code whose window is on another machine: the browser there cannot read our
-# file. A click on the printed link works.
+# VS Code sets this in a terminal whose window may be on another machine. The browser there cannot
+# read our file; a click on the printed link works.
 _ELSEWHERE = "VSCODE_IPC_HOOK_CLI"
 
 
@@ -26,11 +26,11 @@ def run(endpoint: Endpoint, host_arguments: Sequence[str], *, opens_browser: boo
     """Print a link that works once, and open it if there is a screen; returns the exit status.
 
     Raises:
-        BackgroundError: If there is no service, and none can be started.
+        BackgroundError: If no service runs and none can be started.
     """
     is_opened = opens_browser and _has_screen()
     request = greeting.PAGE_IN_A_FILE if is_opened else greeting.PAGE
-    with contact.connected(endpoint, host_arguments):  # a client meanwhile, so that it does not end
+    with contact.connected(endpoint, host_arguments):  # a service with a client does not end
         answer = contact.ask(endpoint, request)
     if answer is None:
         raise BackgroundError("the background service has just ended; try again")
@@ -48,7 +48,8 @@ def run(endpoint: Endpoint, host_arguments: Sequence[str], *, opens_browser: boo
 
 
 def _has_screen() -> bool:
-    """Whether a browser can run here that can read our files."""
-    if os.environ.get(_ELSEWHERE) or "microsoft" in platform.release().lower():  # or of Windows
+    """Whether a browser on this machine can open our file."""
+    # On WSL ("microsoft" in the release) the browser runs on Windows, which cannot open it either.
+    if os.environ.get(_ELSEWHERE) or "microsoft" in platform.release().lower():
         return False
     return sys.platform in {"win32", "darwin"} or any(map(os.environ.get, _SCREENS))

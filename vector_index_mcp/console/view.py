@@ -1,6 +1,6 @@
-"""What `status --watch` shows: a picture of a status for a terminal, lines for anything else. Pure.
+"""The output of `status --watch`: a picture for a terminal, lines for anything else. Pure.
 
-Its colours can be read on dark and light backgrounds. The caller makes all names visible first.
+Its colours are readable on dark and light backgrounds. The caller makes all names safe to print.
 """
 
 from collections import deque
@@ -20,20 +20,20 @@ _CHANGES = {"indexed": "green", "removed": "magenta", "failed": "red", "skipped"
 _LABEL_COLUMNS = 9  # the longest label and a space
 _WIDEST_BAR_COLUMNS = 60
 _MOST_FAILED_SHOWN = 5
-_MOST_CHANGES_SHOWN = 6  # with all the rest, that fits into 24 lines
-_RATE_SECONDS = 20.0  # that a rate is measured over; a batch of vectors takes several
+_MOST_CHANGES_SHOWN = 6  # with all the other rows, the picture fits into 24 lines
+_RATE_SECONDS = 20.0  # a rate is measured over this time; a batch of vectors takes several seconds
 NO_SERVICE = "no background service runs for this project"
 _TO_START_ONE = "Waiting for one. An MCP client starts it, and so does `vector-index-mcp PATH`."
 
 
 class Rate:
-    """How fast a count grows, measured by looking at it now and then."""
+    """Measures how fast a count grows, from samples taken now and then."""
 
     def __init__(self) -> None:
         self._looks: deque[tuple[float, int]] = deque()
 
     def note(self, now: float, count: int) -> None:
-        """Note that it was `count` at `now`, in seconds. If it shrinks, the measuring restarts."""
+        """Add a sample: `count` at the time `now`, in seconds. A smaller count starts over."""
         if self._looks and count < self._looks[-1][1]:
             self._looks.clear()
         self._looks.append((now, count))
@@ -42,13 +42,13 @@ class Rate:
 
     @property
     def per_second(self) -> float:
-        """The growth per second; 0 if it does not grow or was seen only once."""
+        """The growth per second; 0 if the count does not grow or has only one sample."""
         (began, first), (ended, last) = self._looks[0], self._looks[-1]
         return (last - first) / (ended - began) if ended > began else 0.0
 
 
 class Picture:
-    """One status as a table, as wide as its console; None if there is no service."""
+    """Draws one status as a table, as wide as its console; status None means no service."""
 
     def __init__(self, project: str, status: IndexStatus | None, vectors_per_second: float) -> None:
         self._project = project
@@ -56,7 +56,7 @@ class Picture:
         self._vectors_per_second = vectors_per_second
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """The project's name, and a row for each fact."""
+        """Yield the project's name, and a table with a row for each fact."""
         room = max(options.max_width - _LABEL_COLUMNS, 1)
         yield Text(_end_of(self._project, options.max_width), style="bold")
         table = Table.grid()
@@ -190,7 +190,7 @@ def _changes(status: IndexStatus, room: int) -> Iterator[tuple[str, RenderableTy
 
 
 def summary(status: IndexStatus) -> str:
-    """The status in one line, which changes when something has happened."""
+    """Return the status in one line; the line changes only when something has happened."""
     parts = [f"{status.indexed_file_count} files, {status.indexed_chunk_count} chunks"]
     if status.embedded_chunk_count < status.indexed_chunk_count:
         parts.append(f"{status.embedded_chunk_count} with vectors")
@@ -206,7 +206,7 @@ def summary(status: IndexStatus) -> str:
 
 
 def change_lines(before: IndexStatus | None, after: IndexStatus) -> list[str]:
-    """A line for every file that changed between two looks, oldest first."""
+    """Return a line for every file that changed between two statuses, oldest first."""
     known = before.last_changes if before is not None else after.last_changes
     new = [change for change in after.last_changes if change not in known]
     return [f"{_clock(change)} {change.change} {change.file_path}" for change in reversed(new)]
@@ -221,7 +221,7 @@ def _megabytes(size: int) -> str:
 
 
 def _end_of(path: str, columns: int) -> str:
-    """A path cut to `columns`; its end stays, which distinguishes one path from another."""
+    """Shorten a path to `columns` from its beginning; its end tells one path from another."""
     if cell_len(path) <= columns:
         return path
     while path and cell_len(path) > max(columns - 2, 0):

@@ -1,4 +1,4 @@
-"""Which project a command is about."""
+"""Finds the project that a command is about."""
 
 import argparse
 import os
@@ -16,14 +16,16 @@ if TYPE_CHECKING:  # imports pydantic
 
 
 def project(parsed: argparse.Namespace, configured: "Settings") -> Path:
-    """The project that is meant, whose path in `parsed` is as it was typed, or leads there.
+    """Return the folder of the project that a command is about; correct the paths in `parsed`.
 
-    Nothing typed means the project that somebody stands in. A folder that lies in a project with an
-    index means that project: a second index would hold the same again. That is said, and a search
-    keeps to the folder.
+    Without a typed path, this is the project that contains the working directory. A typed folder
+    inside a project that has an index means that project, since a second index would hold the same
+    files again. Standard error then names the project, and a search is limited to the typed folder.
+
+    Afterwards, `parsed.path` is as it was typed, or a relative path to the project.
 
     Raises:
-        ProjectError: If it is not a folder, or one nobody wants indexed as a whole.
+        ProjectError: If the path is not a folder, or too broad to be indexed as a whole.
     """
     typed, uri = parsed.path, configured.lancedb_uri
     folder = resolve_project(typed or ".", allow_broad=typed is None or configured.allow_broad_path)
@@ -42,12 +44,13 @@ def project(parsed: argparse.Namespace, configured: "Settings") -> Path:
 
 
 def _counted_from(project: Path, place: str) -> str:
-    """A `path:line` as it counts from the project.
+    """Return `path:line` with the path made relative to the project.
 
-    Results are printed, and a shell completes, as paths count from where somebody stands.
+    People type paths relative to the working directory: printed results and the shell's completion
+    are relative to it.
     """
     path, colon, line = place.strip().partition(":")
-    with suppress(OSError, ValueError):  # no path can be written so
+    with suppress(OSError, ValueError):  # it is not a valid path
         file = Path(os.path.realpath(path))
         if not Path(path).is_absolute() and file.is_file() and file.is_relative_to(project):
             return f"{file.relative_to(project).as_posix()}{colon}{line}"

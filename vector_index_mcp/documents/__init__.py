@@ -1,5 +1,5 @@
-"""The tool set for collections of documents: what belongs to one, how it is searched and answered.
+"""The tool set for collections of documents: configuration, search, answers, MCP tools and REST.
 
-Which folders are a collection, which contexts describe them, and how an answer is worded. Must not
-know who is connected and how, nor any other tool set.
+It knows which folders are a collection, which contexts describe them, and how answers are worded.
+Must not know who is connected and how, nor any other tool set.
 """

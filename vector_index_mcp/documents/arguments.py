@@ -1,4 +1,4 @@
-"""What the tools take: the arguments of the contract, and what is said of wrong ones."""
+"""The arguments of the tools, and the messages about wrong ones, both as in the contract."""
 
 import json
 from typing import Any
@@ -20,7 +20,7 @@ class _Arguments(BaseModel):
 
 
 class SearchArguments(_Arguments):
-    """Of `search`, and of `query` but for the descriptions."""
+    """The arguments of `search`; those of `query` differ only in descriptions."""
 
     query: str = Field(
         description="Search query - keywords or phrases to find", max_length=LONGEST_CHARS
@@ -35,7 +35,7 @@ class SearchArguments(_Arguments):
 
 
 class MeaningArguments(SearchArguments):
-    """Of `vsearch`."""
+    """The arguments of `vsearch`."""
 
     query: str = Field(
         description="Natural language query - describe what you're looking for",
@@ -45,13 +45,13 @@ class MeaningArguments(SearchArguments):
 
 
 class QueryArguments(MeaningArguments):
-    """Of `query`."""
+    """The arguments of `query`."""
 
     min_score: float = Field(0, description="Minimum relevance score 0-1 (default: 0)")
 
 
 class GetArguments(_Arguments):
-    """Of `get`."""
+    """The arguments of `get`."""
 
     file: str = Field(
         description="File path or docid from search results (e.g., 'pages/meeting.md', "
@@ -74,7 +74,7 @@ class GetArguments(_Arguments):
 
 
 class MultiGetArguments(_Arguments):
-    """Of `multi_get`."""
+    """The arguments of `multi_get`."""
 
     pattern: str = Field(
         description="Glob pattern or comma-separated list of file paths",
@@ -92,11 +92,11 @@ class MultiGetArguments(_Arguments):
 
 
 class StatusArguments(_Arguments):
-    """Of `status`: none."""
+    """The arguments of `status`, which takes none."""
 
 
 def schema_of(model: type[BaseModel]) -> dict[str, Any]:
-    """The JSON schema of arguments, as the contract has it: no titles, no limits of ours."""
+    """Return the JSON schema of arguments as in the contract: without titles and our limits."""
     schema = model.model_json_schema(by_alias=True)
     properties = {
         name: {key: v for key, v in values.items() if key not in {"title", "maxLength"}}
@@ -109,14 +109,14 @@ def schema_of(model: type[BaseModel]) -> dict[str, Any]:
 
 
 def refusal(tool: str, error: ValidationError) -> str:
-    """What is wrong with the arguments of a tool, in the contract's words."""
+    """Return the message about wrong arguments of a tool, in the contract's words."""
     issues = [_issue(dict(problem)) for problem in error.errors(include_url=False)]
     listed = json.dumps(issues, indent=2, ensure_ascii=False)
     return f"{_PREFIX} Input validation error: Invalid arguments for tool {tool}: {listed}"
 
 
 def unknown(tool: str) -> str:
-    """What is said of a tool that there is not."""
+    """Return the message about a tool that does not exist, in the contract's words."""
     return f"{_PREFIX} Tool {tool} not found"
 
 

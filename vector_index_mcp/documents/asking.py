@@ -1,4 +1,4 @@
-"""One query over the documents, on its way to an answer: by words, by meaning, or by both."""
+"""Answers a query over the documents: by words, by meaning, or by both."""
 
 import logging
 import math
@@ -26,12 +26,12 @@ _log = logging.getLogger(__name__)
 
 NO_VECTORS = "Vector index not found. Run 'qmd embed' first to create embeddings."
 _SNIPPET_CHARS = 300
-_RERANK_SECONDS = 5.0  # that a query waits for a cross-encoder
-_CANDIDATES_PER_RESULT = 5  # chunks; documents have several
+_RERANK_SECONDS = 5.0  # how long a query waits for a cross-encoder
+_CANDIDATES_PER_RESULT = 5  # candidates are chunks, of which a document has several
 
 
 class Mode(StrEnum):
-    """How documents are looked for."""
+    """The ways to search documents."""
 
     WORDS = "search"
     MEANING = "vsearch"
@@ -40,25 +40,25 @@ class Mode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What somebody looks for."""
+    """A query with its options."""
 
     query: str
     mode: Mode
     limit: int = 10
     min_score: float = 0.0
     collection: str = ""
-    """The name of the only one to look in; empty for all."""
+    """The name of the only collection to search; empty for all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A document that answers a query."""
+    """A document that a query found."""
 
     entry: Entry
     score: float
-    """0 to 1."""
+    """The relevance, 0 to 1."""
     chunk: StoredChunk
-    """Its best one, as its file is now."""
+    """The best chunk of the document, with the present text of its file."""
     context: str
     is_stale: bool
     """Whether its file has changed since it was indexed."""
@@ -66,20 +66,20 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a query has found."""
+    """The documents that a query found."""
 
     wanted: Wanted
     stems: tuple[str, ...]
-    """Of the query's words."""
+    """The stems of the query's words."""
     found: tuple[Found, ...]
     lack: str
-    """Why meaning did not count although it was to; else empty."""
+    """Why the search by meaning failed, if the mode asked for it; otherwise empty."""
     seconds: float
 
     def snippet_of(
         self, found: Found, most_chars: int = _SNIPPET_CHARS, file_lines: int | None = None
     ) -> Snippet:
-        """The best lines of a document that was found; see `snippet.snippet_of`."""
+        """Return the best lines of a document that was found; see `snippet.snippet_of`."""
         return snippet_of(
             found.chunk.text,
             frozenset(self.stems),
@@ -91,20 +91,21 @@ class Answer:
 
 
 async def search(documents: Documents, wanted: Wanted) -> Answer:
-    """The best documents for a query.
+    """Return the best documents for a query.
 
     Args:
-        documents: They must be running.
-        wanted: What to look for. A collection that there is not has no documents.
+        documents: The documents; they must be running.
+        wanted: The query. An unknown collection has no documents.
 
     Raises:
-        NoVectorsError: If it is to be found by meaning alone, and nothing has a vector yet.
+        NoVectorsError: If the mode is by meaning alone, and there are no vectors or no model.
         QueryError: If the query is too long.
-        StoreError: If there is no index that could be read.
+        SettingsError: If there are no collections.
+        StoreError: If no index can be read.
     """
     began = time.monotonic()
     query = _checked(wanted.query)
-    # `ask` waits for the first scan by itself; conditions need what it finds before.
+    # Conditions need the ledger of the first scan now; otherwise `ask` waits for that scan.
     ledger = await documents.known() if has_conditions(query) else Ledger()
     conditional = understood(query, lambda: entries_of(ledger))
     text, keys = conditional.text, conditional.keys
@@ -113,7 +114,8 @@ async def search(documents: Documents, wanted: Wanted) -> Answer:
     stems = tuple(asked_stems(text))
     if not documents.configuration.collections:
         raise SettingsError(
-            "there are no collections yet; add one with `collection add FOLDER --name NAME`"
+            "there are no collections yet; add one with `vector-index-mcp documents collection add "
+            "FOLDER --name NAME`"
         )
     is_listing = keys is not None and not stems
     is_in_vain = (
@@ -144,13 +146,13 @@ def _checked(query: str) -> str:
     text = query.encode("utf-8", "replace").decode().strip()
     if len(text) > LONGEST_QUERY_CHARS:
         raise QueryError(
-            f"the query has {len(text):,} characters; {LONGEST_QUERY_CHARS:,} is the most"
+            f"the query has {len(text):,} characters; {LONGEST_QUERY_CHARS:,} are the most"
         )
     return text
 
 
 def _newest(ledger: Ledger, keys: Sequence[str], most: int) -> tuple[str, ...]:
-    """The newest documents of `keys`, newest first."""
+    """Return the `most` newest of the documents `keys`, newest first."""
     entries = filter(None, (entry_at(ledger, key) for key in keys))
     return tuple(e.key for e in sorted(entries, key=date_of, reverse=True)[:most])
 
@@ -160,7 +162,7 @@ def _is_collection(documents: Documents, name: str) -> bool:
 
 
 class _Finder:
-    """Searches a store in one of the ways."""
+    """Searches a store in the mode of a query."""
 
     def __init__(
         self,
@@ -170,7 +172,7 @@ class _Finder:
         keys: tuple[str, ...] | None,
     ) -> None:
         self.is_without_vectors = False
-        """Whether the index turned out to have none."""
+        """Whether `find` saw that the index has no vectors."""
         self._documents = documents
         self._wanted = wanted
         self._stems = stems
@@ -178,10 +180,10 @@ class _Finder:
         self._filters = Filters(folder=wanted.collection, files=self._keys)
 
     async def find(self, store: Store, question: Question, limit: int) -> list[Hit]:
-        """The best chunk of each of the best documents."""
+        """Return the best chunk of each of the best documents."""
         most = max(ranking.CANDIDATES, _CANDIDATES_PER_RESULT * limit)
         mode, ledger = self._wanted.mode, question.ledger
-        if not self._stems and self._keys:  # only conditions: the newest that meet them
+        if not self._stems and self._keys:  # only conditions: return the newest that meet them
             rows = await store.rows(self._keys)
             firsts = (min(rows[k], key=lambda r: r[0].chunk_index) for k in self._keys if k in rows)
             return [Hit(chunk, 1.0) for chunk, _ in firsts]
@@ -198,7 +200,7 @@ class _Finder:
         return fusion.ranked(await self._judged(fusion.to_rerank))[:limit]
 
     async def _variants(self, store: Store, vector: Vector, most: int) -> list[ranking.Variant]:
-        """What is found for the query, and for the ways in which a language model words it."""
+        """Search for the query, and for its rewordings by the language model, if there is one."""
         variants = [await searching.variant(store, self._stems, vector, most, self._filters)]
         model = self._documents.language_model
         others = await model.variants(self._wanted.query) if model is not None else []
@@ -210,7 +212,7 @@ class _Finder:
         return variants
 
     async def _judged(self, hits: Sequence[Hit]) -> dict[str, float] | None:
-        """What a reranker says of hits, by key; None if there is none, or it does not answer."""
+        """Return a reranker's scores of hits by key; None without one, or if it does not answer."""
         model, embedder = self._documents.language_model, self._documents.embedder
         passages = [f"{hit.chunk.scope}\n{hit.chunk.text}" for hit in hits]
         query, scores = self._wanted.query, None
@@ -227,5 +229,5 @@ class _Finder:
 
 
 def rounded(score: float) -> float:
-    """A score with two decimals, half up, as the contract's examples have it."""
+    """Return a score rounded half up to two decimals, as in the contract's examples."""
     return math.floor(score * 100 + 0.5) / 100

@@ -1,7 +1,6 @@
-"""What commands ask of the documents: values of JSON in, values of JSON out.
+"""The calls that commands make to the documents: JSON values in, JSON values out.
 
-There is one way to an answer, whether the documents run in the process of the command or in a
-service that it calls.
+A command makes the same calls whether the documents run in its own process or in a service.
 """
 
 import time
@@ -25,56 +24,58 @@ from vector_index_mcp.errors import NoVectorsError, QueryError, SettingsError
 
 Values: TypeAlias = dict[str, Any]
 Tell: TypeAlias = Callable[[Values], Awaitable[None]]
-"""Tells how far an answer is: `what` is done, how much is `done`, of what `total`."""
+"""Reports progress: `what` the work is, how much is `done`, and the `total`."""
 INDEXING, EMBEDDING = "Indexing", "Embedding"
 
 _SNIPPET_CHARS = 500
-_LOOK_SECONDS = 0.1  # between two looks at the progress
+_LOOK_SECONDS = 0.1  # how often to check the progress
 
 
 async def answer(documents: Documents, name: str, given: Mapping[str, Any], tell: Tell) -> Values:
-    """The answer to one call.
+    """Answer one call.
 
     Args:
-        documents: They must be running.
-        name: Of the call, as `CALLS` has it.
-        given: Its arguments.
-        tell: Is told how far the answer is.
+        documents: The documents; they must be running.
+        name: The name of the call in `CALLS`.
+        given: The arguments of the call.
+        tell: Reports progress.
 
     Raises:
-        QueryError: If there is no such call, or an argument is of the wrong kind.
-        VectorIndexError: What else is wrong.
+        QueryError: If there is no such call, or an argument has the wrong type.
+        VectorIndexError: If the call fails.
     """
     if name not in CALLS:
-        raise QueryError(f"there is no call {name[:100]!r}; front end and service do not match")
+        raise QueryError(
+            f"there is no call {name[:100]!r}; stop the service, it is another version"
+        )
     return await CALLS[name](documents, Given(given), tell)
 
 
 class Given:
-    """The arguments of a call, each of the kind that it must be of."""
+    """The arguments of a call; each method checks the type of an argument and returns it."""
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         self._values = values
 
     def text(self, name: str, default: str = "") -> str:
-        """A text."""
+        """Return a string."""
         return str(self._of(name, str, default))
 
     def texts(self, name: str) -> list[str]:
-        """A list of texts."""
+        """Return a list of strings."""
         return [str(each) for each in self._of(name, list, [])]
 
     def flag(self, name: str) -> bool:
-        """Yes or no."""
+        """Return a boolean; False if it is missing."""
         return bool(self._of(name, bool, False))
 
     def whole(self, name: str) -> int | None:
-        """A whole number; None if there is none."""
+        """Return a whole number; None if it is missing."""
         found = self._of(name, int, None)
         return None if found is None else int(found)
 
     def number(self, name: str) -> float:
-        """Any number; 0 if there is none."""
+        """Return a number; 0 if it is missing."""
         return float(self._of(name, (int, float), 0.0))
 
     def _of(self, name: str, kinds: Any, default: Any) -> Any:
@@ -82,7 +83,7 @@ class Given:
         if value is None:
             return default
         if not isinstance(value, kinds):
-            raise QueryError(f"{name} is {type(value).__name__}; ask with another kind of value")
+            raise QueryError(f"{name} has the wrong type, {type(value).__name__}; give another")
         return value
 
 
@@ -113,7 +114,7 @@ def _searching(mode: Mode) -> "_Call":
 
 
 async def _hit(documents: Documents, answer: Answer, found: Found, *, is_whole: bool) -> Values:
-    """A document that was found, as its file is now."""
+    """Return a hit, with the text that the document's file has now."""
     text = await retrieval.text_at(documents, found.entry.key, found.entry)
     body = found.chunk.text if text is None else text.body
     file_lines = None if text is None else len(lines.lines_of(body))
@@ -177,7 +178,7 @@ def _places(documents: Documents, given: Given) -> Places:
 
 
 async def _ls(documents: Documents, given: Given, _: Tell) -> Values:
-    """The documents of a collection, or of a folder in it."""
+    """List the documents of a collection, or of a folder in it."""
     key = key_of(given.text("path").strip("\"'`")).strip("/")
     name, _slash, folder = key.partition("/")
     _check_name(documents, name, "\nRun 'qmd ls' to see available collections.")
@@ -195,7 +196,7 @@ async def _ls(documents: Documents, given: Given, _: Tell) -> Values:
 
 
 async def _status(documents: Documents, _: Given, __: Tell) -> Values:
-    """How the index is, with all collections."""
+    """Return the state of the index and of all collections."""
     state = await documents.look()
     return {
         "index": documents.index.uri,
@@ -231,8 +232,8 @@ def _collection(state: CollectionState) -> Values:
 
 async def _add(documents: Documents, given: Given, tell: Tell) -> Values:
     path = Path(given.text("path"))
-    if not path.is_absolute() or not path.is_dir():  # noqa: ASYNC240 - of this one answer
-        raise SettingsError(f"Folder not found: {path}\nName one that is there.")
+    if not path.is_absolute() or not path.is_dir():  # noqa: ASYNC240 - delays this answer alone
+        raise SettingsError(f"Folder not found: {path}\nName a folder that exists.")
     new = Collection(given.text("name"), path, given.text("pattern", DEFAULT_PATTERN))
     async with beside(_tell_forever, documents, tell):
         return {"documents": await documents.add(new), "pattern": new.pattern}
@@ -293,7 +294,7 @@ def _check_name(documents: Documents, name: str, advice: str = "") -> None:
 
 
 async def catch_up(documents: Documents, tell: Tell) -> None:
-    """Wait until an index that has just been opened holds its files as they are."""
+    """Wait until an index that has just been opened is up to date with its files."""
     async with beside(_tell_forever, documents, tell):
         if run := await documents.index.catching_up():
             await run.finished.wait()
@@ -344,29 +345,29 @@ async def _cleanup(documents: Documents, _: Given, __: Tell) -> Values:
 async def beside(
     work: Callable[..., Coroutine[Any, Any, None]], *arguments: Any
 ) -> AsyncIterator[None]:
-    """The time in which `work` goes on beside; an error of either ends both, and comes as it is."""
+    """Run `work` while the context lasts; an error of either ends both and is raised as it is."""
     try:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(work, *arguments)
             yield
             tasks.cancel_scope.cancel()
-    except ExceptionGroup as group:  # of the one error that there can be
+    except ExceptionGroup as group:  # it can contain only one error
         raise group.exceptions[0] from None
 
 
 async def _tell_forever(documents: Documents, tell: Tell) -> None:
-    """Tell how far indexing and embedding are, whenever that has changed."""
-    told: Values = {}
+    """Report the progress of indexing and embedding whenever it has changed."""
+    last: Values = {}
     while True:
         now = _work(documents)
-        if now and now != told:
-            told = now
+        if now and now != last:
+            last = now
             await tell(now)
         await anyio.sleep(_LOOK_SECONDS)
 
 
 def _work(documents: Documents) -> Values:
-    """What is done of what; empty if nothing is to be done."""
+    """Return the progress of the work that is under way; empty if there is none."""
     progress = documents.index.progress
     if progress.files_to_do:
         return {"what": INDEXING, "done": progress.files_done, "total": progress.files_to_do}
@@ -395,4 +396,4 @@ CALLS: Mapping[str, _Call] = {
     "embed": _embed,
     "cleanup": _cleanup,
 }
-"""What can be called, by name."""
+"""The calls by name."""

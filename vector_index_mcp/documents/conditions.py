@@ -1,8 +1,8 @@
-"""Conditions in a query: which documents count, by what they say of themselves. Pure.
+"""Conditions in a query, which limit it to documents by their tags and dates. Pure.
 
-`tag:meeting budget after:2024-05` looks for `budget` in documents that have the tag and are of May
-2024 or later. A condition that makes no sense (a tag that no document has, a date that is none) is
-no condition, but words like others.
+`tag:meeting budget after:2024-05` looks for `budget` in documents that have the tag and are from
+May 2024 or later. A condition that makes no sense, such as an unknown tag or an invalid date,
+counts as words of the query.
 """
 
 import re
@@ -20,25 +20,25 @@ _Test = Callable[[Entry], bool]
 
 @dataclass(frozen=True, slots=True)
 class Conditional:
-    """A query, and which documents count for it."""
+    """A query, and the documents that meet its conditions."""
 
     text: str
-    """Without the conditions."""
+    """The query without the conditions."""
     keys: tuple[str, ...] | None
-    """Of the documents that count; None if all do."""
+    """The keys of the documents that meet all conditions; None if there are no conditions."""
 
 
 def has_conditions(query: str) -> bool:
-    """Whether there is anything in `query` that may be a condition."""
+    """Whether `query` has anything that looks like a condition."""
     return _CONDITION.search(query) is not None
 
 
 def understood(query: str, entries: Callable[[], Iterable[Entry]]) -> Conditional:
-    """`query` without its conditions, and the documents that meet all of them.
+    """Return `query` without its conditions, and the documents that meet all of them.
 
     Args:
-        query: As somebody wrote it.
-        entries: Gives all documents; asked only if there is a condition.
+        query: The query as it was written.
+        entries: Returns all documents; called only if there may be a condition.
     """
     if not has_conditions(query):
         return Conditional(query, None)
@@ -61,7 +61,7 @@ def understood(query: str, entries: Callable[[], Iterable[Entry]]) -> Conditiona
 
 
 def _test_of(kind: str, value: str, tags: set[str]) -> _Test | None:
-    """What a condition asks of a document; None if it is no condition."""
+    """Return the test that a condition means; None if the condition makes no sense."""
     if kind == "tag":
         wanted = _plain(value)
         if not any(_is_below(tag, wanted) for tag in tags):
@@ -75,7 +75,7 @@ def _test_of(kind: str, value: str, tags: set[str]) -> _Test | None:
 
 
 def date_of(entry: Entry) -> str:
-    """The date that a document names, YYYY-MM-DD; else that on which its file was written."""
+    """Return the date that a document names, as YYYY-MM-DD; else the date of its file."""
     named = entry.properties.created or entry.properties.updated
     return named or datetime.fromtimestamp(entry.modified, UTC).date().isoformat()
 
@@ -85,5 +85,5 @@ def _plain(tag: str) -> str:
 
 
 def _is_below(tag: str, wanted: str) -> bool:
-    """Whether a tag is the one that is wanted, or one of its parts: `work/budget` of `work`."""
+    """Whether a tag is the wanted one or below it, as `work/budget` is below `work`."""
     return tag == wanted or tag.startswith(f"{wanted}/")

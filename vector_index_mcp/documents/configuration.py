@@ -1,4 +1,4 @@
-"""The collections of a user, as the file lists them that the user may edit.
+"""Reads the file that lists a user's collections, and that the user may edit.
 
     global_context: text
     collections:
@@ -10,8 +10,8 @@
           /prefix: text
         update: command
 
-Other keys are allowed and stay. The file is read whole or refused with a sentence that names the
-line: what is half understood would make an index forget its documents.
+Other keys are allowed and stay. Any error refuses the whole file, with a message that names the
+line: a file that was read only in part would make the index drop documents.
 """
 
 import os
@@ -39,35 +39,35 @@ class Collection:
 
     name: str
     path: Path
-    """Absolute."""
+    """The folder's absolute path."""
     pattern: str = DEFAULT_PATTERN
     """A glob that its documents match."""
     contexts: Mapping[str, str] = field(default_factory=dict)
-    """What is in it, by the path below it that a text is about; as written, in that order."""
+    """Descriptions of its contents, by the path below the folder; as in the file, in its order."""
     update: str | None = None
-    """A command that brings it up to date; never run unless somebody asks."""
+    """A command that brings the folder up to date; it is kept, and never run."""
     ignore: tuple[str, ...] = ()
-    """Globs of what does not belong to it."""
+    """Globs of files that do not belong to the collection."""
 
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """What the file says."""
+    """The contents of the file."""
 
     collections: tuple[Collection, ...] = ()
-    """In the order of the file; no two have the same name."""
+    """The collections in the order of the file; no two have the same name."""
     global_context: str = ""
-    """What is true of all documents; empty if nothing is said."""
+    """The context of all documents; empty if there is none."""
 
     def has(self, name: str) -> bool:
         """Whether there is a collection with this name."""
         return any(collection.name == name for collection in self.collections)
 
     def named(self, name: str) -> Collection:
-        """The collection with this name.
+        """Return the collection with this name.
 
         Raises:
-            UnknownError: If there is none.
+            UnknownError: If there is no such collection.
         """
         for collection in self.collections:
             if collection.name == name:
@@ -78,34 +78,34 @@ class Configuration:
 
 
 def check(collection: Collection) -> None:
-    """Make sure that a collection can be written down and indexed.
+    """Check that a collection can be written to the file and indexed.
 
     Raises:
-        SettingsError: If it cannot.
+        SettingsError: If it cannot; says why.
     """
     patterns = (collection.pattern, *collection.ignore)
     problems = [_problem_of_name(collection.name), *map(_problem_of_pattern, patterns)]
     path = str(collection.path)
     if not collection.path.is_absolute() or _CONTROLS.search(path):
-        problems.append(f"{shown(path)} is no path of a folder; name it in full")
+        problems.append(f"{shown(path)} is not the path of a folder; give an absolute path")
     if problem := next(filter(None, problems), ""):
         raise SettingsError(problem)
 
 
 def read(path: Path) -> Configuration:
-    """What the file at `path` says; nothing if there is none.
+    """Read the file at `path`; an empty configuration if there is no file.
 
     Raises:
-        SettingsError: If it cannot be read or understood; names the file and the line.
+        SettingsError: If the file cannot be read or is not valid; names the file and the line.
     """
     return understood(path, text_of(path))
 
 
 def text_of(path: Path) -> str:
-    """The text of the file at `path`, which is empty if there is none.
+    """Return the text of the file at `path`; an empty text if there is no file.
 
     Raises:
-        SettingsError: If it cannot be read.
+        SettingsError: If the file cannot be read.
     """
     try:
         data = _bytes_of(path)
@@ -118,12 +118,12 @@ def text_of(path: Path) -> str:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise SettingsError(
-            f"{path}, line {line}: it is not UTF-8; save it in that encoding"
+            f"{path}, line {line}: the text is not UTF-8; save the file in that encoding"
         ) from error
 
 
 def _bytes_of(path: Path) -> bytes:
-    # Without waiting for somebody to write, should it be a pipe.
+    # O_NONBLOCK: opening a pipe would otherwise wait for a writer.
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
@@ -136,10 +136,10 @@ def _bytes_of(path: Path) -> bytes:
 
 
 def understood(path: Path, text: str) -> Configuration:
-    """What `text` says as the text of the file at `path`.
+    """Return the configuration in `text`, which is the text of the file at `path`.
 
     Raises:
-        SettingsError: As `read` does.
+        SettingsError: If the text is not valid; names the file and the line.
     """
     try:
         return _configuration(parsed(text.removeprefix(_BOM)), path.parent)
@@ -189,7 +189,7 @@ def _text(entries: Mapping[str, Node], key: str) -> str | None:
     if node is None or node.is_null:
         return None
     if node.text is None:
-        raise YamlError(f"{shown(key)} is not a text; write one", node.line)
+        raise YamlError(f"the value of {shown(key)} is not a text; write a text", node.line)
     return node.text
 
 
@@ -199,26 +199,28 @@ def _texts(entries: Mapping[str, Node], key: str) -> tuple[str, ...]:
         return ()
     nodes = [node] if node.text is not None else node.items
     if node.entries is not None or any(item.text is None for item in nodes):
-        raise YamlError(f"{shown(key)} is not a list of texts; write one", node.line)
+        raise YamlError(f"the value of {shown(key)} is not a list of texts; write one", node.line)
     return tuple(item.text for item in nodes if item.text)
 
 
 def _path(entries: Mapping[str, Node], folder: Path, what: str, line: int) -> Path:
-    """The folder of a collection; a relative one starts where the file lies."""
+    """Return the folder of a collection; a relative path starts at the file's folder."""
     text = _text(entries, "path")
     if not text:
         raise YamlError(f"{what} has no path; add `path: folder`", line)
     if _CONTROLS.search(text):
-        raise YamlError(f"{what}: its path holds control characters; correct it", line)
+        raise YamlError(f"{what}: its path has control characters; correct it", line)
     try:
         path = Path(text).expanduser() if text.startswith("~") else Path(text)
         return Path(os.path.normpath(folder / path))
     except RuntimeError as error:
-        raise YamlError(f"{what}: there is no home folder {text}; write it out", line) from error
+        raise YamlError(
+            f"{what}: the home folder in {text} does not exist; write the path in full", line
+        ) from error
 
 
 def _problem_of_name(name: str) -> str:
-    """What is wrong with the name of a collection; empty if nothing is."""
+    """Return what is wrong with the name of a collection; empty if nothing is."""
     is_usable = (
         name not in {"", ".", ".."}
         and "/" not in name
@@ -236,4 +238,4 @@ def _problem_of_name(name: str) -> str:
 def _problem_of_pattern(pattern: str) -> str:
     if 0 < len(pattern) <= _LONGEST_PATTERN_CHARS and not _CONTROLS.search(pattern):
         return ""
-    return f"{shown(pattern)} is no pattern of files; write one like {DEFAULT_PATTERN!r}"
+    return f"{shown(pattern)} is not a pattern of files; write one like {DEFAULT_PATTERN!r}"

@@ -1,7 +1,7 @@
-"""What somebody has said about documents: which contexts belong to one, and what lacks any. Pure.
+"""The contexts of documents: finds those of a document, lists all, and finds what has none. Pure.
 
-A context is about all documents, or about those of a collection below a path in it. Paths are
-compared by whole segments: what is said of `meetings` is not said of `meetings2`.
+A context describes all documents, or those of a collection below a path in it. Paths are compared
+by whole segments: a context of `meetings` does not apply to `meetings2`.
 """
 
 import os
@@ -18,48 +18,48 @@ from vector_index_mcp.engine.spelling import composed
 from vector_index_mcp.errors import SettingsError
 
 ALL, TOP = "*", "/"
-"""How lists show what is about all documents, and what is about a whole collection."""
+"""In lists, the collection of a context of all documents, and the path of a whole collection."""
 
 _QUOTES = " \t\n\"'`"
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """A text about documents, as lists show it."""
+    """A context as lists show it."""
 
     collection: str
     path: str
-    """The path in the collection that it is about."""
+    """The path in the collection that the context describes."""
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Lacking:
-    """What nothing is said about."""
+    """What has no context."""
 
     collections: tuple[tuple[str, int], ...]
-    """Collections of which nothing is said, and how many documents they have."""
+    """The collections without any context, with the number of their documents."""
     folders: tuple[tuple[str, tuple[str, ...]], ...]
-    """For each of the others, its top folders of which nothing is said; none without any."""
+    """The other collections that have top folders without a context, with these folders."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a context is about."""
+    """The documents that a context describes."""
 
     collection: str
-    """Empty for all documents."""
+    """The name of the collection; empty for all documents."""
     prefix: str = ""
     """A path in the collection; empty for all of it."""
 
 
 def normalized(prefix: str) -> str:
-    """A path in a collection in its one spelling: without a slash at its ends, empty for all."""
+    """Return a path in a collection in its normal form: without outer slashes; empty for all."""
     return composed(posixpath.normpath(f"/{prefix}").strip("/"))
 
 
 def context_of(configuration: Configuration, key: str) -> str:
-    """All that is said of the document `key`, the most general first; empty if nothing is."""
+    """Return all contexts of the document `key`, the most general first; empty if it has none."""
     texts = [configuration.global_context]
     name, _, path = key.partition("/")
     for collection in configuration.collections:
@@ -79,7 +79,7 @@ def _is_below(path: str, prefix: str) -> bool:
 
 
 def listed(configuration: Configuration) -> list[Context]:
-    """All contexts: those of all documents first, then by collections, as the file has them."""
+    """Return all contexts: that of all documents first, then by collection, as in the file."""
     found = (
         [Context(ALL, TOP, configuration.global_context)] if configuration.global_context else []
     )
@@ -90,7 +90,10 @@ def listed(configuration: Configuration) -> list[Context]:
 
 
 def lacking(configuration: Configuration, keys: Iterable[str]) -> Lacking:
-    """What nothing is said about, of the documents `keys`; what is said of all does not count."""
+    """Return which collections and folders of the documents `keys` have no context.
+
+    The context of all documents does not count.
+    """
     counts: Counter[str] = Counter()
     tops: dict[str, set[str]] = {}
     for key in keys:
@@ -110,22 +113,22 @@ def lacking(configuration: Configuration, keys: Iterable[str]) -> Lacking:
 
 
 def _unsaid(tops: Iterable[str], prefixes: Sequence[str]) -> tuple[str, ...]:
-    """Which folders nothing is said about, not even about something in them."""
+    """Return the folders that have no context, and contain nothing that has one."""
     known = {prefix.partition("/")[0] for prefix in prefixes}
     return () if "" in known else tuple(sorted(top for top in tops if composed(top) not in known))
 
 
 def target_of(written: str, configuration: Configuration, here: Path | None = None) -> Target:
-    """What somebody means who says something of `written`.
+    """Return which documents a path means, as the target of a context.
 
     Args:
         written: `/` for all documents, `qmd://collection/path`, the path of a folder or file, or
             `/path` in the collection that `here` is in.
-        configuration: Which collections there are.
-        here: Where relative paths start; None if nobody knows.
+        configuration: The collections.
+        here: The folder that relative paths start from; None if it is unknown.
 
     Raises:
-        SettingsError: If it is in no collection.
+        SettingsError: If the path is in no collection.
     """
     text = written.strip(_QUOTES)
     if text == "/":
@@ -145,11 +148,11 @@ def target_of(written: str, configuration: Configuration, here: Path | None = No
 
 
 def path_of(context: Context, configuration: Configuration) -> str:
-    """How somebody names what a context is about who is in no folder; `target_of` understands it.
+    """Return a path from which `target_of` gets the target of a context, without any `here`.
 
     Args:
-        context: As `listed` has it.
-        configuration: The one it was listed from.
+        context: A context from `listed`.
+        configuration: The configuration that it was listed from.
     """
     if context.collection == ALL:
         return "/"
@@ -160,12 +163,12 @@ def path_of(context: Context, configuration: Configuration) -> str:
             return path
     except SettingsError:
         pass
-    # Another collection is in its folder, or has the same.
+    # Another collection has the same folder, or lies inside it.
     return f"{SCHEME}{context.collection}/{prefix}".rstrip("/")
 
 
 def _key_at(text: str, configuration: Configuration, here: Path | None) -> str:
-    """The key that a path leads to; empty if it leads to no collection."""
+    """Return the key that a path leads to; empty if it leads to no collection."""
     names: Mapping[str, Path] = {each.name: each.path for each in configuration.collections}
     places = Places(names, here)
     if found := places.key_at(text):

@@ -1,9 +1,9 @@
-"""Changes of the file that lists the collections, in place, one process at a time.
+"""Changes the file that lists the collections, in place, one process at a time.
 
-Each change takes a lock that dies with its process, reads the file anew, splices its text, and
-reads the result: only if that says exactly what was meant, it takes the file's place, in one step.
-So a file that cannot be read is never overwritten, a kill leaves the old file or the new one, and
-what somebody wrote in a way that no splice foresees is left for them to change.
+Each change takes a lock, which ends with its process, reads the file again, splices its text, and
+parses the result. Only if the result means exactly what was intended does it replace the file,
+atomically. So an unreadable file is never overwritten, a kill leaves either the old or the new
+file, and a file that cannot be spliced correctly stays as it is, for its owner to edit.
 """
 
 import os
@@ -31,8 +31,8 @@ from vector_index_mcp.documents.yaml_text import YamlError
 from vector_index_mcp.errors import SettingsError, UnknownError, sentence
 
 _Edit = Callable[[str, Configuration], tuple[str, Configuration]]
-"""Makes the new text, and what it is meant to say, of the old ones."""
-_WAIT_FOR_OTHERS_SECONDS = 10  # a change takes a hundredth of a second
+"""From a text and its configuration, makes a new text and the configuration it should mean."""
+_WAIT_FOR_OTHERS_SECONDS = 10  # a change takes only a hundredth of a second
 _PERMISSIONS = 0o777
 _BOM = "\ufeff"
 
@@ -41,7 +41,7 @@ def add(path: Path, collection: Collection) -> None:
     """Add a collection.
 
     Raises:
-        SettingsError: If it cannot be used, its name is taken, there is another collection of the
+        SettingsError: If the collection is invalid, its name is taken, another collection has the
             same files, or the file cannot be changed.
     """
     check(collection)
@@ -59,7 +59,7 @@ def remove(path: Path, name: str) -> None:
     """Remove the collection `name`.
 
     Raises:
-        SettingsError: If there is none, or the file cannot be changed.
+        SettingsError: If there is no such collection, or the file cannot be changed.
     """
 
     def edit(text: str, old: Configuration) -> tuple[str, Configuration]:
@@ -71,11 +71,11 @@ def remove(path: Path, name: str) -> None:
 
 
 def rename(path: Path, name: str, new: str) -> None:
-    """Call the collection `name` `new`.
+    """Rename the collection `name` to `new`.
 
     Raises:
-        SettingsError: If there is none, the new name is taken or cannot be used, or the file cannot
-            be changed.
+        SettingsError: If there is no such collection, the new name is taken or invalid, or the file
+            cannot be changed.
     """
 
     def edit(text: str, old: Configuration) -> tuple[str, Configuration]:
@@ -89,7 +89,7 @@ def rename(path: Path, name: str, new: str) -> None:
 
 
 def set_context(path: Path, name: str, prefix: str, text: str) -> None:
-    """Say what is in the collection `name` below `prefix`; empty for all of it.
+    """Set the context of the collection `name` below `prefix`; an empty prefix means all of it.
 
     Raises:
         SettingsError: If there is no such collection, or the file cannot be changed.
@@ -106,10 +106,10 @@ def set_context(path: Path, name: str, prefix: str, text: str) -> None:
 
 
 def remove_context(path: Path, name: str, prefix: str) -> None:
-    """Say no longer what is in the collection `name` below `prefix`.
+    """Remove the context of the collection `name` below `prefix`.
 
     Raises:
-        SettingsError: If nothing is said, or the file cannot be changed.
+        SettingsError: If there is no such context, or the file cannot be changed.
     """
 
     def edit(yaml: str, old: Configuration) -> tuple[str, Configuration]:
@@ -118,7 +118,7 @@ def remove_context(path: Path, name: str, prefix: str) -> None:
         if not known:
             raise UnknownError(
                 f"there is no context for qmd://{name}/{normalized(prefix)}; "
-                "'qmd context list' shows those there are"
+                "'qmd context list' shows the contexts"
             )
         left = {key: text for key, text in collection.contexts.items() if key not in known}
         way = [COLLECTIONS, name, CONTEXT]
@@ -130,7 +130,7 @@ def remove_context(path: Path, name: str, prefix: str) -> None:
 
 
 def set_global_context(path: Path, text: str) -> None:
-    """Say what is true of all documents; an empty text says nothing any more.
+    """Set the context of all documents; an empty text removes it.
 
     Raises:
         SettingsError: If the file cannot be changed.
@@ -163,7 +163,7 @@ def _taken(name: str) -> SettingsError:
 
 
 def _prefixes(collection: Collection, prefix: str) -> list[str]:
-    """The ways in which `prefix` is written in a collection that says something of it."""
+    """Return the keys of a collection's contexts that mean `prefix`, in any spelling."""
     return [key for key in collection.contexts if normalized(key) == normalized(prefix)]
 
 
@@ -184,9 +184,9 @@ def _written(collection: Collection) -> Value:
 
 
 def _change(path: Path, edit: _Edit) -> None:
-    """Make one change of the file at `path`, or of what it links to.
+    """Make one change of the file at `path`, or of the file that it links to.
 
-    An editor takes no lock of ours: what it has saved meanwhile is changed instead.
+    An editor does not take our lock. If it has saved the file meanwhile, the change starts again.
     """
     real = Path(os.path.realpath(path))
     with _locked(path, real):
@@ -207,7 +207,7 @@ def _change(path: Path, edit: _Edit) -> None:
 
 
 def _checked(path: Path, text: str, meant: Configuration) -> bytes:
-    """The bytes of a new text, which says what is meant.
+    """Return the bytes of a new text, after checking that it means `meant`.
 
     Raises:
         SettingsError: If it does not.
@@ -217,15 +217,15 @@ def _checked(path: Path, text: str, meant: Configuration) -> bytes:
     except UnicodeEncodeError as error:
         wrong = error.object[error.start : error.end]
         raise SettingsError(
-            f"{path} cannot hold {wrong!a}, which is not UTF-8; name it in another way"
+            f"{path} cannot contain {wrong!a}, which is not UTF-8; use another name"
         ) from error
     try:
         if understood(path, text) == meant:
             return data
-        why = "more would change"
+        why = "the change would alter other entries too"
     except SettingsError as error:
-        why = f"it could not be read any more ({error})"
-    raise SettingsError(f"{path} is left as it is: as it is written, {why}; edit it by hand")
+        why = f"after the change it could not be read any more ({error})"
+    raise SettingsError(f"{path} is left as it is: {why}; edit it by hand")
 
 
 @contextmanager
@@ -259,13 +259,14 @@ def _system_errors(path: Path) -> Iterator[None]:
 
 
 def _replace(real: Path, data: bytes, before: str) -> bool:
-    """Put a new file in the place of the one at `real`, with its mode and its owner.
+    """Replace the file at `real`; mode and owner stay.
 
-    Not if that does not say `before` any more; then False is returned.
+    Returns:
+        False if the text of the file is no longer `before`; the file is then left alone.
     """
     like = _writable(real)
     new = real.with_name(f".{real.name}.new")
-    new.unlink(missing_ok=True)  # what a killed process has left: the lock is ours
+    new.unlink(missing_ok=True)  # a killed process left it: no other can write it, we have the lock
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
     descriptor = os.open(new, flags, 0o666)
     try:
@@ -289,19 +290,23 @@ def _replace(real: Path, data: bytes, before: str) -> bool:
 
 
 def _writable(real: Path) -> os.stat_result | None:
-    """The state of the file at `real`, if it may be written; None if there is none."""
+    """Return the status of the file at `real`; None if there is no file.
+
+    Raises:
+        SettingsError: If the file is read-only.
+    """
     try:
         status = real.stat()
     except FileNotFoundError:
         return None
-    # The folder's mode alone would let us replace it; but somebody made it read-only on purpose.
+    # We could replace it, since its folder is writable; but somebody made it read-only on purpose.
     if not (os.access(real, os.W_OK) and status.st_mode & (stat.S_IWUSR | stat.S_IWGRP)):
         raise SettingsError(f"{real} is read-only; make it writable, or edit it by hand")
     return status
 
 
 def _keep_names(folder: Path) -> None:
-    """Have the system keep which file has which name, whatever fails next."""
+    """Write the folder to disk, so that a rename in it survives a crash of the system."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,17 +1,17 @@
-"""Collections as folders of the index, and which of them have only been given another name."""
+"""Turns collections into folders of the index, and recognises renamed collections."""
 
 from pathlib import Path
 
 from vector_index_mcp.documents.configuration import Collection
 from vector_index_mcp.files.folder import Folder, Reading, Selection
 
-_LARGEST_DOCUMENT_BYTES = 10_000_000  # books are documents, too
+_LARGEST_DOCUMENT_BYTES = 10_000_000  # large enough for a book
 
 
 def folder_of(collection: Collection) -> Folder:
-    """A collection as a folder of the index."""
+    """Return a collection as a folder of the index."""
     pattern = collection.pattern
-    # A glob without a slash means the collection's own folder, and no folder in it.
+    # A glob without a slash matches files in the collection's own folder, not in its subfolders.
     mask = pattern if "/" in pattern else f"/{pattern}"
     return Folder(
         path=_resolved(collection.path),
@@ -24,12 +24,12 @@ def folder_of(collection: Collection) -> Folder:
 def _resolved(path: Path) -> Path:
     try:
         return path.resolve()
-    except (OSError, RuntimeError):  # links in a circle
+    except (OSError, RuntimeError):  # the links form a circle
         return path
 
 
 def renamed(known: dict[str, Folder], wanted: dict[str, Folder]) -> dict[str, str]:
-    """Which names have become which others: the rest of the collection stayed as it was."""
+    """Return the collections that have only been renamed: the new names by the old ones."""
     left = {n: f for n, f in known.items() if n not in wanted}
     found: dict[str, str] = {}
     for new, folder in wanted.items():

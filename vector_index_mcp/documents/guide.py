@@ -1,13 +1,13 @@
-"""What agents are told of the tools: their descriptions, and the prompt of the contract."""
+"""Texts for agents about the tools: the server's instructions, and the prompt of the contract."""
 
 INSTRUCTIONS = """\
 This server finds and reads the user's documents: notes, meeting minutes, docs, journals, kept in \
 collections of Markdown and other texts. Every saved file is searchable within a second.
 
-query: your first step for a question; it finds by words and by meaning. search: exact words, \
-names, error messages. vsearch: by meaning alone. get: one document, or a part of it \
-(file.md:120), by a path, a suffix of it or a docid (#abc123) from a result. multi_get: several, \
-by a glob or a list. status: which collections there are.\
+query: your first step for a question; it finds by words and by meaning. search: finds exact \
+words, names, error messages. vsearch: finds by meaning alone. get: reads one document, or a part \
+of it (file.md:120), by a path, the end of a path or a docid (#abc123) from a result. multi_get: \
+reads several, by a glob or a list. status: lists the collections.\
 """
 
 GUIDE = """\
@@ -77,4 +77,4 @@ You can also access documents directly via the `qmd://` URI scheme:
 - File paths are relative to their collection (e.g., `pages/meeting.md`)
 - For glob patterns, match on display_path (e.g., `journals/2025-*.md`)\
 """
-"""The prompt `query`, to the letter of the contract."""
+"""The prompt `query`, exactly as in the contract."""

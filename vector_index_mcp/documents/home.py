@@ -1,7 +1,7 @@
-"""Where the collections of a user are written down, and where the index of them lies. Pure.
+"""Finds the configuration file of a user's collections, and the folder of their index. Pure.
 
-`--index NAME` and five variables choose. They are those of the program whose collections these
-are; it keeps a file of SQLite where we keep a folder of LanceDB, which gets a name of its own.
+`--index NAME` and five environment variables choose them, as in the original program `qmd`. Its
+index is an SQLite file. Ours is a LanceDB folder beside it, with another extension.
 """
 
 import os
@@ -15,28 +15,28 @@ DEFAULT_NAME = "index"
 
 _FOLDER = "qmd"
 _SUFFIX, _SUFFIX_OF_SQLITE = ".lancedb", ".sqlite"
-_LONGEST_NAME_BYTES = 200  # with all that is put before and behind it, a name has 255
+_LONGEST_NAME_BYTES = 200  # a file's name may have 255 bytes, with what we add to this name
 
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """One set of collections."""
+    """The places of one set of collections."""
 
     name: str
-    """As `--index` takes it."""
+    """The name that `--index` takes."""
     configuration: Path
-    """The file that lists the collections; absolute. It need not be there."""
+    """The absolute path of the file that lists the collections. The file need not exist."""
     index: str
-    """The folder of their index, as LanceDB takes it; absolute."""
+    """The absolute path of the folder of the index."""
 
 
 def home_of(name: str, environment: Mapping[str, str], here: Path) -> Home:
-    """The home of the collections called `name`.
+    """Return the places of the set of collections called `name`.
 
     Args:
-        name: As `--index` takes it.
-        environment: The variables of the process.
-        here: An absolute path: where relative ones start.
+        name: The name that `--index` takes.
+        environment: The environment variables.
+        here: The folder that relative paths start from; absolute.
 
     Raises:
         SettingsError: If the name or a variable cannot be used.
@@ -51,15 +51,15 @@ def home_of(name: str, environment: Mapping[str, str], here: Path) -> Home:
         stem = index.name.removesuffix(_SUFFIX_OF_SQLITE).removesuffix(_SUFFIX)
         index = index.with_name(stem + _SUFFIX)
     else:
-        raise SettingsError(f"INDEX_PATH is {index}, which cannot be an index; name a folder in it")
+        raise SettingsError(f"INDEX_PATH is {index}, which has no name; set it to a folder below")
     return Home(name, configuration / f"{name}.yml", str(index))
 
 
 def check_name(name: str) -> None:
-    """Make sure that files can be called `name`.
+    """Check that `name` can be the name of files.
 
     Raises:
-        SettingsError: If they cannot.
+        SettingsError: If it cannot.
     """
     is_usable = (
         name not in {"", ".", ".."}
@@ -82,20 +82,20 @@ class _Places:
     here: Path
 
     def named(self, variable: str) -> Path | None:
-        """The path in a variable of the program; None if it is empty."""
+        """Return the path in a variable of the program; None if it is empty or not set."""
         value = self.environment.get(variable, "")
         if not value:
             return None
         if "://" in value or "\0" in value:
-            raise SettingsError(f"{variable} is {value!r}, which is no path; name a local folder")
-        if value == "~" or value.startswith("~/"):  # no shell reads what a client configures
+            raise SettingsError(f"{variable} is {value!r}, not a path; set it to a local folder")
+        if value == "~" or value.startswith("~/"):  # MCP clients set variables without a shell
             value = f"{self._user_home()}{value[1:]}"
         return Path(os.path.normpath(self.here / value))
 
     def shared(self, variable: str, otherwise: str) -> Path:
-        """Our folder in one that all programs share."""
+        """Return our folder in a folder that all programs share."""
         value = self.environment.get(variable, "")
-        # The specification of these variables wants relative paths ignored.
+        # The XDG specification says to ignore relative paths.
         shared = Path(value) if value.startswith("/") else self._user_home() / otherwise
         return Path(os.path.normpath(shared)) / _FOLDER
 

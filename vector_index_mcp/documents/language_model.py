@@ -1,8 +1,8 @@
-"""A language model of the user's own: it words queries in other ways and judges what they find.
+"""A language model that the user runs: it rewords queries and scores the passages they find.
 
-Optional, and never waited for longer than the user allows: whatever goes wrong, a query is answered
-as without it. It is any server that knows `POST /chat/completions` as OpenAI has it, such as
-llama.cpp, Ollama, LM Studio or vLLM on the same machine.
+It is optional. If it fails or takes too long, the query is answered without it. Any server with
+OpenAI's `POST /chat/completions` works, such as llama.cpp, Ollama, LM Studio or vLLM on the same
+machine.
 """
 
 import json
@@ -40,32 +40,32 @@ _JUDGE = (
 
 @dataclass(frozen=True, slots=True)
 class LanguageModel:
-    """The user's server."""
+    """The server of the language model."""
 
     url: str
-    """Up to and including `/v1`."""
+    """The address up to and including `/v1`."""
     name: str
-    """Of the model; some servers need none."""
+    """The name of the model; empty if the server needs none."""
     key: str
-    """Sent as a bearer token; empty for none."""
+    """The bearer token; empty for none."""
     seconds: float
-    """That a query waits for it, all in all."""
+    """The longest wait for one answer."""
 
     async def variants(self, query: str) -> list[str]:
-        """Other wordings of `query`; none if the model fails or takes too long."""
-        answer = await self._said(_EXPAND.format(count=_MOST_VARIANTS, query=query))
+        """Return other wordings of `query`; none if the model fails or takes too long."""
+        answer = await self._answer(_EXPAND.format(count=_MOST_VARIANTS, query=query))
         lines = (_BULLET.sub("", line).strip(" \t\"'`") for line in answer.split("\n"))
         found = dict.fromkeys(line[:_LONGEST_VARIANT_CHARS] for line in lines if line)
         found.pop(query, None)
         return [*found][:_MOST_VARIANTS]
 
     async def scores(self, query: str, passages: Sequence[str]) -> list[float] | None:
-        """How well each passage answers `query`, 0 to 1; None if the model does not say so."""
+        """Return how well each passage answers `query`, 0 to 1; None if the answer is invalid."""
         listed = "\n\n".join(
             f"Passage {number}:\n{text[:_LONGEST_PASSAGE_CHARS]}"
             for number, text in enumerate(passages, 1)
         )
-        answer = await self._said(
+        answer = await self._answer(
             _JUDGE.format(highest=_HIGHEST_GRADE, count=len(passages), query=query, passages=listed)
         )
         match = _SCORES.search(answer)
@@ -77,8 +77,8 @@ class LanguageModel:
             return None
         return [min(max(grade / _HIGHEST_GRADE, 0.0), 1.0) for grade in grades]
 
-    async def _said(self, prompt: str) -> str:
-        """What the model answers; nothing if it fails or takes too long."""
+    async def _answer(self, prompt: str) -> str:
+        """Return the model's answer; empty if it fails or takes too long."""
         body: dict[str, Any] = {
             "messages": [{"role": "user", "content": prompt}],
             "temperature": 0,
@@ -86,7 +86,7 @@ class LanguageModel:
         }
         if self.name:
             body["model"] = self.name
-        api = OpenAiApi(self.url, self.key, is_local=False)  # proxies are used, as ever
+        api = OpenAiApi(self.url, self.key, is_local=False)  # proxies of the environment are used
         try:
             async with api.open():
                 found = await api.post(
@@ -99,5 +99,5 @@ class LanguageModel:
         except ServerError as error:
             _log.warning("the language model at %s %s", self.url, error)
         except _FAILURES:
-            _log.warning("the language model at %s answers without words", self.url)
+            _log.warning("the language model at %s returned an answer without text", self.url)
         return ""

@@ -1,23 +1,23 @@
-"""How much may be asked for at once. Pure."""
+"""Limits for the arguments of requests. Pure."""
 
 import math
 
 LONGEST_QUERY_CHARS = 10_000
 LONGEST_CHARS = 50_000
-"""Of a text among the arguments."""
+"""The longest text among the arguments."""
 MOST_RESULTS = 1_000
 MOST_TEXTS = 1_000
-"""To embed at once."""
+"""The most texts to embed in one request."""
 LARGEST_BYTES = 10_240
-"""Of a document that is sent with others, unless asked otherwise."""
-_MOST = 1_000_000_000  # of lines and bytes that somebody asks for
+"""Larger documents are left out when several are asked for, unless the caller sets a limit."""
+_MOST = 1_000_000_000  # the largest number of lines or bytes in a request
 
 
 def whole(number: float, most: int = _MOST) -> int:
-    """A number as JavaScript would use it for a count: whole, and no endless one."""
+    """Return a JavaScript number as a count: a whole number from 0 to `most`; 0 for NaN."""
     return 0 if math.isnan(number) else int(min(max(number, 0), most))
 
 
 def line(number: float | None) -> int | None:
-    """The same for lines, which may be left out."""
+    """Like `whole`, for a number of lines that may be missing; None stays None."""
     return None if number is None else whole(number)

@@ -1,4 +1,4 @@
-"""The lines of a document as answers have them: numbered, cut, with what is said of it. Pure."""
+"""Formats the lines of a document for answers: numbers, cuts, contexts and links. Pure."""
 
 import re
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 _CLOSES_COMMENT = re.compile(r"--(!?)>")
 _DEFUSED = r"--\1&gt;"
 _KILOBYTE = 1024
-_MOST_LINKS = 20  # that are named
+_MOST_LINKS = 20  # a comment names at most this many links
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,13 +16,13 @@ class Cut:
 
     text: str
     start: int
-    """The number of the first line; 1-based."""
+    """The number of the first line, from 1."""
     left: int
-    """How many lines follow that are left out."""
+    """How many lines after it are left out."""
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines of `text` as editors count them: what ends the last one begins no other."""
+    """Return the lines of `text` as editors count them: a line feed at the end adds no line."""
     lines = text.split("\n")
     if not lines[-1]:
         lines.pop()
@@ -30,17 +30,17 @@ def lines_of(text: str) -> list[str]:
 
 
 def numbered(text: str, start: int = 1) -> str:
-    """`text` with the number of each line before it; the first is number `start`."""
+    """Return `text` with a number before each line; the first number is `start`."""
     return "\n".join(f"{number}: {line}" for number, line in enumerate(lines_of(text), start))
 
 
 def cut(text: str, from_line: int | None = None, max_lines: int | None = None) -> Cut:
-    """The lines of `text` from `from_line` on, at most `max_lines` of them.
+    """Return the lines of `text` from `from_line` on, at most `max_lines` of them.
 
     Args:
-        text: Of the whole document. All of it stays to the letter if nothing is left out.
-        from_line: 1-based; what is less is the first line.
-        max_lines: All that follow if None; what is less than one is none.
+        text: The whole document; it is returned unchanged if nothing is left out.
+        from_line: The number of the first line, from 1; None or less than 1 means the first line.
+        max_lines: None returns all lines, less than 1 returns none.
     """
     start = max(from_line or 1, 1)
     if start == 1 and max_lines is None:
@@ -51,14 +51,14 @@ def cut(text: str, from_line: int | None = None, max_lines: int | None = None) -
 
 
 def ending(left: int, *, is_rest: bool = False) -> str:
-    """What stands behind a text of which `left` lines are left out; nothing if none are."""
+    """Return the note after a text of which `left` lines are left out; empty if none are."""
     if not left:
         return ""
     return f"\n\n[...{'' if is_rest else ' '}truncated {left} more lines]"
 
 
 def with_context(text: str, context: str) -> str:
-    """`text` behind a comment with what is said of it, which it cannot close itself."""
+    """Return `text` after a comment with its context; the context cannot close the comment."""
     if not context:
         return text
     harmless = _CLOSES_COMMENT.sub(r"--\1&gt;", context)
@@ -66,7 +66,7 @@ def with_context(text: str, context: str) -> str:
 
 
 def with_links(text: str, to: Sequence[str], back: Sequence[str]) -> str:
-    """`text` behind comments with the documents it links to and those that link to it."""
+    """Return `text` after comments with the documents that it links to and that link to it."""
     comments = [
         f"<!-- {label}: {_CLOSES_COMMENT.sub(_DEFUSED, _listed(keys))} -->\n"
         for label, keys in (("Links to", to), ("Linked from", back))
@@ -81,7 +81,7 @@ def _listed(keys: Sequence[str]) -> str:
 
 
 def skipped(name: str, size: int, *, is_rest: bool = False) -> str:
-    """What an answer has in the place of a document of `size` bytes that is too large for it."""
+    """Return the message in place of a document that is too large; `size` is in bytes."""
     tool = "qmd get" if is_rest else "qmd_get"
     return (
         f"[SKIPPED: {name} - File too large ({_kilobytes(size)}). "
@@ -90,7 +90,7 @@ def skipped(name: str, size: int, *, is_rest: bool = False) -> str:
 
 
 def skipped_on_terminal(name: str, size: int, most: int) -> str:
-    """The same for a terminal, under the name of the document; `most` bytes are allowed."""
+    """Return the same message for a terminal; `most` is the allowed number of bytes."""
     return (
         f"[SKIPPED: File too large ({_kilobytes(size)} > {_kilobytes(most)}). "
         f"Use 'qmd get {name}' to retrieve.]"

@@ -1,7 +1,7 @@
-"""Which documents a pattern means: a glob, a list of names with commas, or one name. Pure.
+"""Finds the documents that a pattern means: a glob, a list of names with commas, or one name. Pure.
 
-A name that is there is that name, whatever it is made of. Patterns are foreign input: they are
-bounded, and matched without trying anything twice.
+If a document has exactly the name that is given, it is meant, even if the name looks like a
+pattern. Patterns are foreign input: their size is limited, and matching never backtracks.
 """
 
 import re
@@ -25,8 +25,8 @@ _LONGEST_GLOB_CHARS = 1_000
 _MOST_NAMES = 200
 _MOST_ALTERNATIVES = 64
 _MOST_WILDCARDS = 100
-_MOST_LETTERS = 63  # beyond ASCII: with those between any two of them, a byte holds no more
-_MOST_COMMAS = 8  # in one name of a list
+_MOST_LETTERS = 63  # non-ASCII characters of a glob: `_Alphabet` has no codes for more in a byte
+_MOST_COMMAS = 8  # the most commas in one name of a list
 _WILD = re.compile(r"[*?\[{]")
 _QUOTES = " \t\n\"'`"
 
@@ -36,9 +36,9 @@ class Matched:
     """The documents that a pattern means."""
 
     keys: tuple[str, ...]
-    """Those of a glob in the order of all keys, those of a list as it names them; none twice."""
+    """The keys without duplicates: of a glob in the order of all keys, of a list in its order."""
     missing: tuple[str, ...] = ()
-    """What of a list, or of a pattern alone, means no document."""
+    """The names of a list, or the single pattern, that mean no document."""
     is_list: bool = False
 
 
@@ -48,20 +48,23 @@ def matching(
     places: Places | None = None,
     find_one: FindOne | None = None,
 ) -> Matched:
-    """The documents that `pattern` means.
+    """Return the documents that `pattern` means.
 
     Args:
-        keys: Of all documents.
-        pattern: A glob of a key or of the path in a collection, names with commas between them, or
+        keys: The keys of all documents.
+        pattern: A glob for keys or for paths in a collection, names with commas between them, or
             one name.
-        places: Where the collections lie; without it, paths on the disk mean nothing.
-        find_one: Finds what a name means that is not there to the letter; `names.find` if None.
+        places: The folders of the collections; without them, paths on disk mean nothing.
+        find_one: Finds the document for a name that no document has exactly; by default
+            `names.find`.
 
     Raises:
-        QueryError: If `pattern` is too long, or means too much.
+        QueryError: If `pattern` is too long or too complex.
     """
     if len(pattern) > _LONGEST_CHARS:
-        raise QueryError(f"pattern has more than {_LONGEST_CHARS} characters; ask for less at once")
+        raise QueryError(
+            f"the pattern has more than {_LONGEST_CHARS} characters; ask for less at once"
+        )
     places = places or Places()
     search = _Search(keys, places, find_one or (lambda name: _key_of(keys, name, places)))
     if key := search.by_letters(pattern):
@@ -79,7 +82,7 @@ def _key_of(keys: Collection[str], name: str, places: Places) -> str | None:
 
 
 class _Search:
-    """The documents, as those see them who look for many."""
+    """The names of all documents, prepared for one pattern."""
 
     def __init__(self, keys: Sequence[str], places: Places, find_one: FindOne) -> None:
         self._keys = keys
@@ -93,13 +96,13 @@ class _Search:
         self._alternatives_left = _MOST_ALTERNATIVES
 
     def by_letters(self, name: str) -> str | None:
-        """The document that is called so."""
+        """Return the key of the document that has exactly this name; None if there is none."""
         bare = name.strip(_QUOTES)
         written = (name, bare, key_of(bare) if bare.startswith(SCHEME) else bare)
         return next(filter(None, (self._by_letters.get(composed(each)) for each in written)), None)
 
     def all_of(self, piece: str) -> tuple[str, ...]:
-        """The documents that one name or one glob means."""
+        """Return the documents that one name or one glob means."""
         if key := self.by_letters(piece):
             return (key,)
         bare = piece.strip(_QUOTES)
@@ -114,9 +117,11 @@ class _Search:
         return ()
 
     def each_of(self, pieces: Sequence[str]) -> Matched:
-        """The documents that names and globs mean, of which any may hold commas itself."""
+        """Return the documents that a list of names and globs means; names may have commas too."""
         if len(pieces) > _MOST_NAMES:
-            raise QueryError(f"pattern lists more than {_MOST_NAMES} names; ask for less at once")
+            raise QueryError(
+                f"the pattern lists more than {_MOST_NAMES} names; ask for less at once"
+            )
         found: dict[str, None] = {}
         missing: list[str] = []
         at = 0
@@ -131,12 +136,12 @@ class _Search:
         return Matched(tuple(found), tuple(missing), is_list=True)
 
     def _count_of_name(self, pieces: Sequence[str]) -> int:
-        """How many pieces the name is made of that the first of them begins."""
+        """Return how many pieces, from the first on, form one name with commas in it."""
         longest = range(len(pieces), 1, -1)
         return next((n for n in longest if self.by_letters(",".join(pieces[:n]))), 1)
 
     def _readings(self, glob: str) -> Iterator[str]:
-        """The ways to read a glob, as it is meant by most first."""
+        """Yield the ways to read a glob, the most likely first."""
         if glob.startswith(SCHEME):
             yield key_of(glob)
         if glob.startswith(("/", "~")) and (key := self._places.key_at(glob)):
@@ -167,7 +172,7 @@ class _Search:
             or len(letters) > _MOST_LETTERS
         )
         if is_too_much:
-            raise QueryError(f"pattern means too much: {shown(glob)}; ask for less at once")
+            raise QueryError(f"the pattern is too complex: {shown(glob)}; ask for less at once")
         alphabet = _Alphabet(letters)
         texts = [each.translate(alphabet) for each in dict.fromkeys(alternatives)]
         return [compiled(text, is_name=False) for text in texts], alphabet
@@ -179,10 +184,10 @@ def _is_matched(patterns: Sequence[re.Pattern[str]], key: str) -> bool:
 
 
 class _Alphabet(dict[int, int]):
-    """Makes a byte of each character, for a matcher that knows no others.
+    """Maps each character to a code below 256, since the matcher supports no others.
 
-    What a glob names keeps apart and in order, so that its ranges mean what they say; what lies
-    between two of those becomes the same, since the glob cannot tell it apart.
+    The characters in the glob get codes of their own, in order, so that its ranges still work. All
+    characters between two of them get the same code, since the glob cannot distinguish them.
     """
 
     def __init__(self, letters: Sequence[int]) -> None:
@@ -200,7 +205,7 @@ class _Alphabet(dict[int, int]):
 
 
 def _pieces(pattern: str) -> list[str]:
-    """What stands between the commas that are not in braces."""
+    """Split a pattern at the commas that are not in braces."""
     pieces, start, depth = [], 0, 0
     for at, char in enumerate(pattern):
         depth = max(depth + (char == "{") - (char == "}"), 0)

@@ -1,8 +1,7 @@
-"""Which document somebody means who names one, and which names are like it. Pure.
+"""Finds the document that a name means, and similar names. Pure.
 
-People and agents write a document's name as a search told it (`collection/path`), as a URI, as a
-path on the disk, or as they remember it. What is nearest to the letter wins; of several that are
-as near, the first.
+People and agents write a document's name as a search returned it (`collection/path`), as a URI, as
+a path on disk, or as they remember it. The most literal match wins; of equal matches, the first.
 """
 
 import posixpath
@@ -17,9 +16,9 @@ from vector_index_mcp.documents.places import Places
 from vector_index_mcp.documents.uris import SCHEME, key_of
 from vector_index_mcp.engine.spelling import composed
 
-_LONGEST_CHARS = 4_096  # no system takes a longer path
-_SHORTEST_END_CHARS = 4  # of a name within a name: ".md" is the end of nearly all
-_FARTHEST = 5  # edits; beyond, names have nothing to do with each other
+_LONGEST_CHARS = 4_096  # no system allows a longer path
+_SHORTEST_END_CHARS = 4  # an end of a file's name must be as long: nearly all end with ".md"
+_FARTHEST = 5  # names with more edits between them are unrelated
 _QUOTES = " \t\n\"'`"
 _LINE = re.compile(r":(\d{1,9})$", re.ASCII)
 _NO_LETTERS = re.compile(r"[\W_]+")
@@ -28,28 +27,28 @@ _SUFFIX = re.compile(r"\.[a-z0-9]+$")
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A document that was asked for."""
+    """The document that a name means."""
 
     key: str
     line: int | None = None
-    """The line to begin at, of `file.md:120`; None if none is named."""
+    """The line to begin at, 120 for `file.md:120`; None if the name has none."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """One way to read a name."""
+    """One way to read a name: as a path, with or without a line."""
 
     path: str
     line: int | None
 
 
 def find(keys: Collection[str], asked: str, places: Places | None = None) -> Found | None:
-    """The document that `asked` means; None if there is none.
+    """Return the document that `asked` means; None if there is none.
 
     Args:
-        keys: Of all documents; of several that match as well, the first counts.
-        asked: A key or its end, a URI, or a path on the disk; with `:LINE` behind it or not.
-        places: Where the collections lie; without it, paths on the disk mean nothing.
+        keys: The keys of all documents; of several that match equally well, the first counts.
+        asked: A key or its end, a URI, or a path on disk; optionally with `:LINE`.
+        places: The folders of the collections; without them, paths on disk mean nothing.
     """
     if len(asked) > _LONGEST_CHARS:
         return None
@@ -62,14 +61,14 @@ def find(keys: Collection[str], asked: str, places: Places | None = None) -> Fou
     bare = asked.strip(_QUOTES)
     if not bare.startswith(SCHEME):
         return None
-    # What a URI names in one place may have moved to another, or its collection may have.
+    # The document of a URI may have moved within its collection; or the collection was renamed.
     name, _, path = _within(key_of(bare)).partition("/")
     of_collection = [key for key in keys if key.startswith(f"{name}/")]
     return _nearest(of_collection or keys, [*_with_and_without_line(path)])
 
 
 def _readings(asked: str, places: Places) -> Iterator[_Reading]:
-    """The ways to read a name, the most literal first."""
+    """Yield the ways to read a name, the most literal first."""
     bare = asked.strip(_QUOTES)
     plain = bare.removeprefix(SCHEME)
     as_given = [asked, bare] if bare == plain else [key_of(bare), plain]
@@ -88,7 +87,7 @@ def _with_and_without_line(written: str) -> Iterator[_Reading]:
 
 
 def _within(path: str) -> str:
-    """`path` without detours; empty if it leads out of where it begins."""
+    """Return `path` without `.` and `..`; empty if it leads out of its beginning."""
     if not path:
         return ""
     straight = posixpath.normpath(path).lstrip("/")
@@ -115,7 +114,10 @@ def _nearest(keys: Collection[str], readings: Iterable[_Reading]) -> Found | Non
 
 
 def _distance(key: str, path: str) -> int | None:
-    """How far `path`, which is the end of `key`, is from being all of it; None if too far."""
+    """Return how much of `key` its end `path` leaves out, from 0 (nothing) to 3.
+
+    Returns None if `path` is too short to mean `key`.
+    """
     if len(key) == len(path):
         return 0
     if key[-len(path) - 1] == "/":
@@ -124,14 +126,14 @@ def _distance(key: str, path: str) -> int | None:
 
 
 def _of_slug(spelled: Iterable[str], wanted: str) -> int | None:
-    """Which of `spelled` has the slug `wanted`, or one that ends with it; None if none has."""
+    """Return the position of the name whose slug is `wanted` or ends with it; None if none is."""
     words = set(_NO_LETTERS.sub(" ", wanted).split())
     if not words:
         return None
     name = wanted.rpartition("/")[2]
     for at, spelling in enumerate(spelled):
         lower = spelling.lower()
-        # Whole slugs take 5 µs each: they are made of few.
+        # A whole slug takes 5 µs, so we make only those of names that pass these cheap tests.
         if all(word in lower for word in words) and _slug_of_name(lower) == name:
             slug = slug_of(lower)
             if slug == wanted or slug.endswith(f"/{wanted}"):
@@ -140,10 +142,10 @@ def _of_slug(spelled: Iterable[str], wanted: str) -> int | None:
 
 
 def slug_of(path: str) -> str:
-    """`path` as the program whose collections these are keeps it, and once told it to its users.
+    """Return `path` as the original program `qmd` writes it, which its users may still use.
 
-    In lower case, with a hyphen for whatever is no letter and no digit; folders and the suffix of
-    the name stay.
+    It is in lower case, with a hyphen for everything but letters and digits; slashes and the
+    extension stay.
     """
     lower = composed(path).lower()
     folders = map(_slug_of_part, lower.split("/")[:-1])
@@ -162,10 +164,10 @@ def _slug_of_part(part: str) -> str:
 
 
 def similar(keys: Iterable[str], asked: str, most: int = 3) -> list[str]:
-    """The paths in their collections that are most like `asked`, the nearest first.
+    """Return the `most` paths in collections that are most similar to `asked`, nearest first.
 
-    Paths are compared without their collection, and names without their folders if `asked` has
-    none. At most five edits lie between the two, and fewer than `asked` has letters.
+    Paths are compared without their collection; if `asked` has no folder, also without theirs. A
+    similar path differs by at most five edits, and by fewer than `asked` has characters.
     """
     if len(asked) > _LONGEST_CHARS:
         return []
@@ -185,7 +187,7 @@ def similar(keys: Iterable[str], asked: str, most: int = 3) -> list[str]:
 
 
 def _distances(texts: list[str], wanted: str) -> dict[int, int]:
-    """How many edits lie between `wanted` and those of `texts` that are near, by position."""
+    """Return the number of edits between `wanted` and each near text, by the text's position."""
     farthest = min(_FARTHEST, len(wanted) - 1)
     if farthest < 0:
         return {}

@@ -1,4 +1,4 @@
-"""What takes long and changes the index: one thing after another, and visible meanwhile."""
+"""Runs long operations that change the index one after another, and lists them meanwhile."""
 
 import time
 from collections.abc import AsyncIterator
@@ -10,15 +10,15 @@ import anyio
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One of them."""
+    """An operation that runs or waits."""
 
     name: str
-    """What it does: `add docs`, `update`, …"""
+    """A description: `add docs`, `update`, …"""
     began: float = field(default_factory=time.monotonic)
 
     @property
     def seconds(self) -> float:
-        """How long it has waited and worked so far."""
+        """For how long the operation has waited and run."""
         return time.monotonic() - self.began
 
 
@@ -27,12 +27,12 @@ class Operations:
 
     def __init__(self) -> None:
         self.listed: list[Operation] = []
-        """The one under way, and behind it those that wait."""
+        """The operation that runs, and after it those that wait."""
         self._turn = anyio.Lock()
 
     @asynccontextmanager
     async def doing(self, name: str) -> AsyncIterator[None]:
-        """The time of one operation, once those before it have ended."""
+        """Wait until the operations before this one have ended; this one lasts as the context."""
         operation = Operation(name)
         self.listed.append(operation)
         try:

@@ -1,4 +1,4 @@
-"""Paths as people write them, and the keys of what lies there. Pure."""
+"""Finds the keys of documents from paths on disk, as people write them. Pure."""
 
 import os
 from collections.abc import Mapping
@@ -8,23 +8,23 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where the collections lie, and where somebody is who writes a path."""
+    """The folders of the collections, and the folder that relative paths start from."""
 
     folders: Mapping[str, Path] = field(default_factory=dict)
     """The folder of each collection, by its name; absolute."""
     here: Path | None = None
-    """Where relative paths start; None if nobody knows, as of a client of a server."""
+    """The folder that relative paths start from; None if it is unknown, as for a remote client."""
 
     def key_at(self, written: str) -> str:
-        """The key of what lies at a path, which is a collection's name alone for its folder.
+        """Return the key of a path; for the folder of a collection, the collection's name.
 
-        Of collections in each other, the innermost counts. Links are not followed.
+        If collections lie in each other, the innermost counts. Links are not followed.
 
         Args:
-            written: Absolute, relative, or with `~`.
+            written: An absolute path, a relative one, or one with `~`.
 
         Returns:
-            Empty if it is in no collection, or no path at all.
+            The key; empty if the path is in no collection, or is not valid.
         """
         path = self._path(written)
         if path is None:
@@ -45,7 +45,7 @@ class Places:
         if written.startswith("~"):
             try:
                 path = path.expanduser()
-            except (RuntimeError, ValueError):  # nobody has that name, or can have it
+            except (RuntimeError, ValueError):  # there is no such user
                 return None
         if self.here is not None:
             path = self.here / path

@@ -1,4 +1,7 @@
-"""What the documents' remedies name: an agent has no tool for them, a person has commands."""
+"""The commands and settings that error messages of the documents recommend.
+
+They are commands for people: the MCP tools of the documents change nothing.
+"""
 
 from vector_index_mcp.indexing.remedies import Remedies
 

@@ -1,4 +1,4 @@
-"""The service's values as models on the wire."""
+"""Turns the values of the service into the models of `wire`."""
 
 from datetime import UTC, datetime
 from typing import Protocol
@@ -20,7 +20,7 @@ MIME_TYPE = "text/markdown"
 
 
 class Request(Protocol):
-    """What a client of MCP or REST asks for."""
+    """The arguments of a search by MCP or REST."""
 
     query: str
     limit: float
@@ -29,12 +29,12 @@ class Request(Protocol):
 
 
 async def results_of(documents: Documents, asked: Request, mode: str) -> list[ResultItem]:
-    """The results of a search that a client asks for; see `asking.search`.
+    """Run a search for a client and return its results; see `asking.search`.
 
     Args:
-        documents: They must be running.
-        asked: What for.
-        mode: One of `asking.Mode`.
+        documents: The documents; they must be running.
+        asked: The arguments of the search.
+        mode: A value of `asking.Mode`.
     """
     wanted = Wanted(
         asked.query,
@@ -47,7 +47,7 @@ async def results_of(documents: Documents, asked: Request, mode: str) -> list[Re
 
 
 def items_of(answer: Answer) -> list[ResultItem]:
-    """The results of a search."""
+    """Return the results of a search for the wire."""
     return [
         ResultItem(
             docid=found.entry.docid,
@@ -62,7 +62,7 @@ def items_of(answer: Answer) -> list[ResultItem]:
 
 
 def document_of(text: Text) -> Document:
-    """A document that was read."""
+    """Return a document that was read for the wire."""
     return Document(
         uri=text.uri,
         name=text.key,
@@ -73,14 +73,14 @@ def document_of(text: Text) -> Document:
 
 
 def part_of(each: Text | TooLarge, *, is_rest: bool = False) -> Document | Skipped:
-    """One of several documents."""
+    """Return one of several documents, or the message in place of one that is too large."""
     if isinstance(each, TooLarge):
         return Skipped(text=lines.skipped(each.key, each.size, is_rest=is_rest))
     return document_of(each)
 
 
 def status_of(state: State) -> IndexStatus:
-    """How the index is."""
+    """Return the state of the index for the wire."""
     return IndexStatus(
         total_documents=state.documents,
         needs_embedding=state.unembedded,
@@ -100,5 +100,5 @@ def _collection(state: CollectionState) -> CollectionStatus:
 
 
 def iso(time: datetime | None) -> str:
-    """A time as JavaScript's toISOString writes it; that of now if there is none."""
+    """Return a time as JavaScript's toISOString writes it; the present time for None."""
     return (time or datetime.now(UTC)).isoformat(timespec="milliseconds").replace("+00:00", "Z")

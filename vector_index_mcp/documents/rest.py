@@ -1,7 +1,8 @@
 """The REST interface: its endpoints translate between HTTP and the service.
 
-Paths, names, defaults and texts are the contract's. The description that is served is made of the
-models that check the requests, so it is true. What a web page must not reach is refused before.
+The contract fixes paths, names, defaults and texts. The OpenAPI description comes from the models
+that check the requests, so it cannot differ from them. Requests from web pages are refused before
+they come here.
 """
 
 import os
@@ -28,24 +29,24 @@ if TYPE_CHECKING:  # the service imports lancedb, which takes a second
 GetService = Callable[[], Awaitable["Documents"]]
 
 VERSION = "1.0.0"
-_PATIENCE_SECONDS = 0.5  # of /health, with a service that starts
-_MOST_OPERATIONS = 32  # that are under way or wait
-_TEXTS_AT_ONCE = 32  # so that no other embedding waits long
-_UNKNOWN_CONTEXT = "there is no context for {}; GET /contexts lists those there are"
+_PATIENCE_SECONDS = 0.5  # /health waits this long for a service that is starting
+_MOST_OPERATIONS = 32  # at most this many operations may run or wait
+_TEXTS_AT_ONCE = 32  # a small batch, so that other embedding need not wait long
+_UNKNOWN_CONTEXT = "there is no context for {}; GET /contexts lists the contexts"
 
 
 def application(get_service: GetService, *, has_token: bool = False) -> FastAPI:
-    """The REST interface of the documents, as ASGI has it.
+    """Return the REST interface of the documents as an ASGI application.
 
     Args:
-        get_service: Waits for the running service.
-        has_token: Whether requests must show a token, for the description.
+        get_service: Waits for the running service and returns it.
+        has_token: Whether the description says that requests must carry a token.
     """
     app = FastAPI(
         title="qmd",
         version=VERSION,
         description="Finds and reads the user's documents, by words and by meaning.",
-        docs_url=None,  # they would load scripts from elsewhere
+        docs_url=None,  # these pages would load scripts from other servers
         redoc_url=None,
         redirect_slashes=False,
     )
@@ -63,7 +64,7 @@ def application(get_service: GetService, *, has_token: bool = False) -> FastAPI:
 
 
 def _corrected(description: dict[str, Any], *, has_token: bool) -> dict[str, Any]:
-    """A description without what FastAPI would answer to a wrong request, and with the token."""
+    """Return the description without FastAPI's own error answers, and with the token if needed."""
     for path in description["paths"].values():
         for endpoint in path.values():
             endpoint["responses"].pop("422", None)
@@ -147,7 +148,7 @@ async def multi_get(documents: _Get, asked: models.MultiGetRequest) -> models.Mu
 
 @_documents.post("/embed", responses=answers(body=True))
 async def embed(documents: _Get, asked: models.EmbedRequest) -> models.EmbedAnswer:
-    """Make vectors of texts, as those of the documents are made."""
+    """Embed texts with the model that embeds the documents."""
     if not asked.texts:
         raise Refused(400, "Empty texts list")
     if len(asked.texts) > MOST_TEXTS:
@@ -187,7 +188,7 @@ async def add_collection(
 
 @_collections.get("/collections", responses=answers())
 async def list_collections(documents: _Get) -> models.CollectionsAnswer:
-    """All collections."""
+    """List all collections."""
     from vector_index_mcp.documents import rendering
 
     status = rendering.status_of(await documents.look())
@@ -198,7 +199,7 @@ async def list_collections(documents: _Get) -> models.CollectionsAnswer:
 
 @_collections.get("/collections/{name}", responses=answers(404))
 async def show_collection(documents: _Get, name: str) -> models.CollectionInDetail:
-    """One collection."""
+    """Show one collection."""
     from vector_index_mcp.documents import rendering
 
     documents.configuration.named(name)
@@ -211,7 +212,7 @@ async def show_collection(documents: _Get, name: str) -> models.CollectionInDeta
 
 @_collections.delete("/collections/{name}", responses=answers(404, body=True))
 async def remove_collection(documents: _Get, name: str) -> models.CollectionRemoved:
-    """Forget a collection; its files stay."""
+    """Remove a collection from the index; its files stay."""
     documents.configuration.named(name)
     _check_queue(documents)
     await documents.remove(name)
@@ -222,7 +223,7 @@ async def remove_collection(documents: _Get, name: str) -> models.CollectionRemo
 async def rename_collection(
     documents: _Get, name: str, asked: models.RenameRequest
 ) -> models.CollectionRenamed:
-    """Call a collection by another name."""
+    """Rename a collection."""
     documents.configuration.named(name)
     _check_queue(documents)
     await documents.rename(name, asked.new_name)
@@ -232,7 +233,7 @@ async def rename_collection(
 
 @_collections.post("/index", responses=answers(body=True))
 async def index(documents: _Get) -> models.Indexed:
-    """Bring all collections up to date, and wait for that."""
+    """Bring all collections up to date, and wait until that is done."""
     _check_queue(documents)
     updates = await documents.update(name="index")
     total = sum(each.new + each.updated + each.unchanged for each in updates)
@@ -242,28 +243,28 @@ async def index(documents: _Get) -> models.Indexed:
 
 @_collections.post("/update", responses=answers(body=True))
 async def update(documents: _Get, asked: models.UpdateRequest | None = None) -> models.Updated:
-    """Bring all collections up to date, after `git pull` if that is wished."""
+    """Bring all collections up to date; with `pull`, run `git pull` first."""
     _check_queue(documents)
     updates = await documents.update(pull=asked is not None and asked.pull)
     return models.Updated(collections=len(updates), content=text.of_updated(len(updates)))
 
 
 def _check_queue(documents: "Documents") -> None:
-    """Make sure that not too much waits already."""
+    """Refuse the request if too many operations wait already."""
     if len(documents.operations.listed) >= _MOST_OPERATIONS:
         raise Refused(503, f"{_MOST_OPERATIONS} operations wait already; try again later")
 
 
 def _folder(written: str) -> Path:
-    """The folder that a client means, who may be anywhere."""
+    """Return the folder at an absolute path, or at one with `~`; clients have no working folder."""
     try:
         path = Path(os.path.normpath(Path(written).expanduser()))
         is_folder = path.is_absolute() and stat.S_ISDIR(path.stat().st_mode)
-    except (OSError, RuntimeError, ValueError):  # no such user, or no path at all
+    except (OSError, RuntimeError, ValueError):  # no such user, or not a valid path
         is_folder = False
     if not is_folder:
         raise SettingsError(
-            f"{written[:300]!r} is not a folder; give the absolute path of one that is there"
+            f"{written[:300]!r} is not a folder; give the absolute path of an existing folder"
         )
     return path
 
@@ -273,7 +274,7 @@ def _folder(written: str) -> Path:
 
 @_contexts.post("/contexts/add", responses=answers(404, body=True))
 async def add_context(documents: _Get, asked: models.AddContextRequest) -> models.ContextAdded:
-    """Say something of the documents below a path."""
+    """Set the context of the documents below a path."""
     from vector_index_mcp.documents.contexts import target_of
 
     target = target_of(asked.path, documents.configuration)
@@ -283,7 +284,7 @@ async def add_context(documents: _Get, asked: models.AddContextRequest) -> model
 
 @_contexts.get("/contexts", responses=answers())
 async def list_contexts(documents: _Get) -> models.ContextsAnswer:
-    """All contexts, by paths that can be given to remove them."""
+    """List all contexts, with the paths that remove them."""
     from vector_index_mcp.documents.contexts import listed, path_of
 
     configuration = documents.configuration
@@ -296,14 +297,14 @@ async def list_contexts(documents: _Get) -> models.ContextsAnswer:
 
 @_contexts.delete("/contexts/{path:path}", responses=answers(404, body=True))
 async def remove_context(documents: _Get, path: str) -> models.ContextRemoved:
-    """Take back what is said of the documents below a path."""
+    """Remove the context of the documents below a path."""
     from vector_index_mcp.documents.contexts import target_of
 
     configuration = documents.configuration
     try:
         target = target_of(path, configuration)
     except SettingsError:
-        try:  # whose slash at the beginning was taken for that before it
+        try:  # the slash that the path begins with was taken for the one after /contexts
             target = target_of(f"/{path}" if path else "", configuration)
         except SettingsError as error:
             raise UnknownError(_UNKNOWN_CONTEXT.format(path[:300])) from error
@@ -318,7 +319,7 @@ async def remove_context(documents: _Get, path: str) -> models.ContextRemoved:
 
 @_state.get("/status", responses=answers())
 async def status(documents: _Get) -> models.StatusAnswer:
-    """How the index is, and which operations are under way."""
+    """The state of the index, and the operations under way."""
     from vector_index_mcp.documents import rendering
 
     found = rendering.status_of(await documents.look())
@@ -338,7 +339,7 @@ async def status(documents: _Get) -> models.StatusAnswer:
 
 @_state.get("/health", responses=answers())
 async def health(request: Request) -> models.Health:
-    """Whether requests are answered, at once."""
+    """Whether the server can answer requests. Answers within half a second."""
     documents: Documents | None = None
     with anyio.move_on_after(_PATIENCE_SECONDS):
         documents = await request.app.state.get_service()

@@ -1,4 +1,4 @@
-"""What the REST interface answers when something is wrong, and how it describes that."""
+"""The error answers of the REST interface, and their descriptions."""
 
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any
@@ -21,7 +21,7 @@ from vector_index_mcp.errors import (
     VectorIndexError,
 )
 
-# The first that fits counts. What is not listed is our failure, or the machine's.
+# The first that fits counts. Any other error is a failure of ours or of the machine: status 500.
 _STATUSES: tuple[tuple[type[VectorIndexError], int], ...] = (
     (UnknownError, 404),
     (NoVectorsError, 503),
@@ -31,25 +31,25 @@ _STATUSES: tuple[tuple[type[VectorIndexError], int], ...] = (
     (SettingsError, 400),
     (ProjectError, 400),
 )
-_MOST_PROBLEMS = 5  # of a request that are named
+_MOST_PROBLEMS = 5  # an answer names at most this many problems of a request
 _INTERNAL = "this is an error of the server; its log says more"
 _MEANINGS = {
-    400: "The request makes no sense.",
+    400: "The request is invalid.",
     401: "The token is missing or wrong.",
     403: "The request names another host, or comes from a page of another site.",
     404: "There is no such document, collection or context.",
     408: "The body took too long.",
-    413: "The body is too long, or holds too many texts.",
+    413: "The body is too long, or has too many texts.",
     415: "The body is not JSON.",
     500: "The server has failed.",
-    503: "There are no vectors, there is no model, or too much is under way.",
+    503: "There are no vectors or no model yet, or too many operations are under way.",
 }
 _WITHOUT_BODY = (400, 401, 403, 500, 503)
 _WITH_BODY = (*_WITHOUT_BODY, 408, 413, 415)
 
 
 class Refused(Exception):
-    """A request that is answered by a status and a sentence."""
+    """Raised to answer a request with a status and a sentence."""
 
     def __init__(self, status: int, detail: str) -> None:
         super().__init__(detail)
@@ -57,13 +57,18 @@ class Refused(Exception):
 
 
 def answers(*more: int, body: bool = False) -> dict[int | str, dict[str, Any]]:
-    """The statuses of an endpoint besides 200, as a description of it lists them."""
+    """Return the error statuses of an endpoint for its OpenAPI description.
+
+    Args:
+        more: Statuses that not every endpoint has.
+        body: Whether the endpoint takes a body.
+    """
     statuses = sorted({*more, *(_WITH_BODY if body else _WITHOUT_BODY)})
     return {status: {"model": Error, "description": _MEANINGS[status]} for status in statuses}
 
 
 def install(app: FastAPI) -> None:
-    """Have `app` answer whatever goes wrong in the one form."""
+    """Make `app` answer all errors in the same form."""
     handlers: Mapping[Any, Callable[[Request, Any], Awaitable[JSONResponse]]] = {
         Refused: _refused,
         RequestValidationError: _invalid,

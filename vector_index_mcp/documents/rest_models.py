@@ -1,4 +1,4 @@
-"""What the REST interface takes and answers: the models that check requests and describe both."""
+"""The models of REST requests and answers. They check requests, and describe both in OpenAPI."""
 
 from typing import Annotated, Literal
 
@@ -13,7 +13,7 @@ from vector_index_mcp.documents.limits import (
 )
 from vector_index_mcp.documents.wire import Document, ResultItem, Skipped, Text
 
-_LONGEST_PATH_CHARS = 4_096  # as Linux has it
+_LONGEST_PATH_CHARS = 4_096  # the limit of Linux
 _LONGEST_NAME_CHARS = 200
 
 
@@ -30,73 +30,73 @@ _Count = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class SearchRequest(_Request):
-    """Of `/search` and `/query`."""
+    """The body of `/search` and `/query`."""
 
     query: _Query
-    limit: _Count = Field(10, description="Most results; more than 1000 are never given")
+    limit: _Count = Field(10, description="The most results to return; never more than 1000")
     min_score: _Number = Field(0.0, description="Lowest relevance, 0 to 1")
     collection: str | None = Field(None, description="Only documents of this collection")
 
 
 class MeaningRequest(SearchRequest):
-    """Of `/vsearch`."""
+    """The body of `/vsearch`."""
 
     min_score: _Number = Field(0.3, description="Lowest relevance, 0 to 1")
 
 
 class GetRequest(_Request):
-    """Of `/get`."""
+    """The body of `/get`."""
 
-    file: _Long = Field(description="A path, the end of one, or a docid; with `:LINE` or not")
+    file: _Long = Field(description="A path, the end of one, or a docid; optionally with `:LINE`")
     from_line: _Count | None = Field(None, description="First line, from 1")
     max_lines: _Count | None = None
     line_numbers: bool = False
 
 
 class MultiGetRequest(_Request):
-    """Of `/multi_get`."""
+    """The body of `/multi_get`."""
 
     pattern: _Long = Field(description="A glob, or names with commas between them")
-    max_lines: _Count | None = Field(None, description="Most lines of each")
+    max_lines: _Count | None = Field(None, description="The most lines of each document")
     max_bytes: _Count = Field(LARGEST_BYTES, description="Larger documents are left out")
     line_numbers: bool = False
 
 
 class EmbedRequest(_Request):
-    """Of `/embed`."""
+    """The body of `/embed`."""
 
     texts: list[_Long] = Field(description=f"1 to {MOST_TEXTS} texts")
 
 
 class AddCollectionRequest(_Request):
-    """Of `/collections/add`."""
+    """The body of `/collections/add`."""
 
     name: _Name
-    path: _Path = Field(description="A folder that is there: an absolute path, or one with `~`")
+    path: _Path = Field(description="An existing folder: an absolute path, or one with `~`")
     glob_pattern: str = Field(DEFAULT_PATTERN, min_length=1, max_length=1_000)
 
 
 class RenameRequest(_Request):
-    """Of `PUT /collections/{name}`."""
+    """The body of `PUT /collections/{name}`."""
 
     new_name: _Name
 
 
 class UpdateRequest(_Request):
-    """Of `/update`."""
+    """The body of `/update`."""
 
-    pull: bool = Field(False, description="Whether git brings repositories up to date first")
+    pull: bool = Field(False, description="Whether to run `git pull` in the repositories first")
 
 
 class AddContextRequest(_Request):
-    """Of `/contexts/add`."""
+    """The body of `/contexts/add`."""
 
     path: _Path = Field(description="A folder of a collection, qmd://collection/path, or / for all")
     text: str = Field(min_length=1, max_length=LONGEST_CHARS)
 
 
 class Error(BaseModel):
-    """Why there is no answer."""
+    """An error: why there is no answer."""
 
     detail: Text
     status_code: int
@@ -117,14 +117,14 @@ class GetAnswer(BaseModel):
 
 
 class MultiGetAnswer(BaseModel):
-    """Documents, and what is said of those left out."""
+    """Documents, and messages about those left out."""
 
     results: list[Document | Skipped]
     content: None = None
 
 
 class CollectionAnswer(BaseModel):
-    """A collection and what the index holds of it."""
+    """A collection, and how many documents of it are indexed."""
 
     name: Text
     path: Text
@@ -133,26 +133,26 @@ class CollectionAnswer(BaseModel):
 
 
 class CollectionInStatus(CollectionAnswer):
-    """The same, with when the newest of its documents was written."""
+    """A collection, with the time when its newest document was written."""
 
     last_updated: str
 
 
 class CollectionInDetail(CollectionAnswer):
-    """The same, of one collection."""
+    """One collection, with the time when its newest document was written."""
 
     last_indexed: str
 
 
 class OperationAnswer(BaseModel):
-    """An operation that is under way, or waits for those before it."""
+    """An operation that runs, or waits for those before it."""
 
     name: Text
     seconds: float
 
 
 class StatusAnswer(BaseModel):
-    """How the index is."""
+    """The state of the index."""
 
     total_documents: int
     needs_embedding: int
@@ -169,7 +169,7 @@ class EmbedAnswer(BaseModel):
 
 
 class CollectionAdded(BaseModel):
-    """A collection that is new."""
+    """A collection was added."""
 
     status: Literal["added"] = "added"
     name: Text
@@ -186,7 +186,7 @@ class CollectionsAnswer(BaseModel):
 
 
 class CollectionRemoved(BaseModel):
-    """A collection that is gone."""
+    """A collection was removed."""
 
     status: Literal["removed"] = "removed"
     name: Text
@@ -194,7 +194,7 @@ class CollectionRemoved(BaseModel):
 
 
 class CollectionRenamed(BaseModel):
-    """A collection that has another name."""
+    """A collection was renamed."""
 
     status: Literal["renamed"] = "renamed"
     old_name: Text
@@ -203,7 +203,7 @@ class CollectionRenamed(BaseModel):
 
 
 class Indexed(BaseModel):
-    """All collections are as their folders."""
+    """All collections are up to date with their folders."""
 
     status: Literal["indexed"] = "indexed"
     collections: int
@@ -212,7 +212,7 @@ class Indexed(BaseModel):
 
 
 class Updated(BaseModel):
-    """All collections are as their folders."""
+    """All collections are up to date with their folders."""
 
     status: Literal["updated"] = "updated"
     collections: int
@@ -220,7 +220,7 @@ class Updated(BaseModel):
 
 
 class ContextAdded(BaseModel):
-    """Something is said of documents."""
+    """A context was added."""
 
     status: Literal["added"] = "added"
     path: Text
@@ -228,7 +228,7 @@ class ContextAdded(BaseModel):
 
 
 class ContextAnswer(BaseModel):
-    """What is said of the documents below a path."""
+    """The context of the documents below a path."""
 
     path: Text
     text: Text
@@ -241,14 +241,14 @@ class ContextsAnswer(BaseModel):
 
 
 class ContextRemoved(BaseModel):
-    """Something is not said any more."""
+    """A context was removed."""
 
     status: Literal["removed"] = "removed"
     path: Text
 
 
 class Health(BaseModel):
-    """Whether requests are answered."""
+    """Whether the server can answer requests."""
 
     status: Literal["healthy", "unhealthy"]
     model_loaded: bool

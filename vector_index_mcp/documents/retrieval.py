@@ -1,4 +1,4 @@
-"""Documents that somebody names, as their files are now; what differs is indexed again."""
+"""Reads named documents from their files as they are now; changed files are indexed again."""
 
 import stat
 from collections.abc import Sequence
@@ -22,12 +22,12 @@ from vector_index_mcp.indexing.ledger import Ledger
 
 _MOST_BYTES_TOGETHER = 2_000_000
 _MOST_SUGGESTED = 3
-_CONVERSION_SECONDS = 10.0  # that a reader waits for a document that has just changed
+_CONVERSION_SECONDS = 10.0  # how long to wait for the conversion of a document that has changed
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Which lines of a document are wanted, and how."""
+    """The part of a document to return: by default all lines, without numbers."""
 
     from_line: int | None = None
     max_lines: int | None = None
@@ -41,51 +41,52 @@ class Text:
     key: str
     title: str
     context: str
-    """What is said of it; empty if nothing is."""
+    """The contexts of the document; empty if it has none."""
     body: str
-    """Its lines."""
+    """The lines of the document, or of the part."""
     size: int
-    """Of the whole, in bytes."""
+    """The size of the whole document, in bytes."""
     links: Links = Links((), ())
-    """To other documents, and from them."""
+    """The links to other documents, and from them."""
 
     @property
     def uri(self) -> str:
-        """What names it anywhere."""
+        """The URI of the document."""
         return uri_of(self.key)
 
     @property
     def with_context(self) -> str:
-        """Its lines behind comments with what is said of it, and its links."""
+        """The lines, after comments with the document's context and links."""
         linked = lines.with_links(self.body, self.links.out, self.links.back)
         return lines.with_context(linked, self.context)
 
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A name that means no document."""
+    """The answer for a name that means no document."""
 
     asked: str
+    """The name."""
     similar: tuple[str, ...]
-    """Paths that are like it."""
+    """Paths of documents with similar names."""
 
     @property
     def sentence(self) -> str:
-        """What to tell whoever asked."""
-        told = f"Document not found: {self.asked}"
+        """The error message."""
+        message = f"Document not found: {self.asked}"
         if not self.similar:
-            return told
+            return message
         likely = "\n".join(f"  - {path}" for path in self.similar)
-        return f"{told}\n\nDid you mean one of these?\n{likely}"
+        return f"{message}\n\nDid you mean one of these?\n{likely}"
 
 
 @dataclass(frozen=True, slots=True)
 class TooLarge:
-    """A document that is too large to be sent with others."""
+    """A document that is too large to be returned together with others."""
 
     key: str
     size: int
-    """In bytes."""
+    """Its size in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,20 +95,20 @@ class Many:
 
     documents: tuple[Text | TooLarge, ...]
     errors: tuple[str, ...]
-    """What of the pattern could not be answered."""
+    """Messages about parts of the pattern that could not be answered."""
 
 
 async def get(
     documents: Documents, asked: str, part: Part, places: Places | None = None
 ) -> Text | Missing:
-    """The document that `asked` names.
+    """Return the document that `asked` names.
 
     Args:
-        documents: They must be running.
-        asked: A key or its end, a URI, a docid or a path on the disk; with `:LINE` or not, which
-            counts more than the line in `part`.
-        part: Which lines.
-        places: Where whoever asks is; by default, nobody knows.
+        documents: The documents; they must be running.
+        asked: A key or its end, a URI, a docid or a path on disk; optionally with `:LINE`, which
+            overrides the first line in `part`.
+        part: The lines to return.
+        places: Where paths on disk start; by default, relative paths on disk mean nothing.
     """
     ledger = await documents.known()
     keys = dict.fromkeys(keys_of(ledger))
@@ -136,19 +137,19 @@ async def multi_get(
     places: Places | None = None,
     suggests: bool = True,
 ) -> Many:
-    """The documents that a pattern means.
+    """Return the documents that a pattern means.
 
     Args:
-        documents: They must be running.
+        documents: The documents; they must be running.
         pattern: A glob, names with commas between them, or one name.
-        part: Which lines of each.
-        max_bytes: Larger ones are left out.
-        is_rest: Whether REST asks, which words what it leaves out in another way.
-        places: Where whoever asks is; by default, nobody knows.
-        suggests: Whether errors name what is like a name that there is not.
+        part: The lines of each document to return.
+        max_bytes: Larger documents are left out.
+        is_rest: Whether the answer is for REST, whose notes about cut documents have other words.
+        places: Where paths on disk start; by default, relative paths on disk mean nothing.
+        suggests: Whether the error for an unknown name lists similar names.
 
     Raises:
-        QueryError: If the pattern means too much.
+        QueryError: If the pattern is too complex or has too many names.
     """
     where = places or places_of(documents)
     ledger = await documents.known()
@@ -172,7 +173,7 @@ async def multi_get(
             continue
         if together + (size or 0) > _MOST_BYTES_TOGETHER:
             left = len(matched.keys) - number
-            errors.append(f"{left} more files matched; ask for them in parts")
+            errors.append(f"{left} more files matched; ask for fewer files at once")
             break
         text = await text_at(documents, key, entry_at(ledger, key))
         if text is None:
@@ -184,7 +185,7 @@ async def multi_get(
 
 
 def places_of(documents: Documents) -> Places:
-    """Where the collections lie."""
+    """Return the folders of the collections."""
     return Places({c.name: c.path for c in documents.configuration.collections})
 
 
@@ -205,7 +206,7 @@ def _not_found(keys: Sequence[str], name: str) -> str:
 def _found(
     documents: Documents, ledger: Ledger, keys: dict[str, None], asked: str, places: Places
 ) -> names.Found | None:
-    """The document that `asked` means, whether it is in the index already or not."""
+    """Return the document that `asked` means, even if it is not in the index yet."""
     if found := _known(ledger, keys, asked, places):
         return found
     new = _not_indexed_yet(documents, asked)
@@ -213,7 +214,7 @@ def _found(
 
 
 def _known(ledger: Ledger, keys: dict[str, None], asked: str, places: Places) -> names.Found | None:
-    """The document of the index that `asked` means."""
+    """Return the document in the index that `asked` means."""
     is_docid = asked.strip().strip("\"'`").startswith("#")
     found = None if is_docid else names.find(keys, asked, places)
     if found is None and (beginning := hash_asked(asked)):
@@ -223,13 +224,13 @@ def _known(ledger: Ledger, keys: dict[str, None], asked: str, places: Places) ->
 
 
 def _not_indexed_yet(documents: Documents, asked: str) -> str | None:
-    """The key of a file that has just been made: it is there, and belongs to a collection."""
+    """Return the key of a new file that belongs to a collection and is not indexed yet."""
     indexer = documents.index.indexer
     key = asked.strip().removeprefix(SCHEME)
     view = indexer.outlook.view_of(key) if indexer is not None else None
     if view is None or ".." in key.split("/") or "\0" in key:
         return None
-    if documents.index.ledger.get(key) is not None:  # it is known, and no document
+    if documents.index.ledger.get(key) is not None:  # it is in the ledger, but not as a document
         return None
     path = view.folder.path_of(key)
     is_document = bool(path) and not view.ignore.is_ignored(path, is_folder=False)
@@ -237,7 +238,7 @@ def _not_indexed_yet(documents: Documents, asked: str) -> str | None:
 
 
 def _status(folder: Folder, key: str) -> int | None:
-    """The size of a regular file, in bytes; None if there is none."""
+    """Return the size of a regular file in bytes; None if there is no such file."""
     try:
         status = beneath.status(folder.path, folder.path_of(key))
     except (OSError, ValueError):
@@ -251,12 +252,12 @@ def _size(documents: Documents, key: str) -> int | None:
 
 
 async def text_at(documents: Documents, key: str, entry: Entry | None) -> Text | None:
-    """A document as its file is now; None if it has none any more.
+    """Return a document with the present text of its file; None if the file is gone.
 
     Args:
-        documents: They must be running.
-        key: The document's.
-        entry: What the index knows of it; None if that is nothing yet.
+        documents: The documents; they must be running.
+        key: The key of the document.
+        entry: Its entry in the index; None if it has none yet.
     """
     index = documents.index
     folder = index.folders.of(key)
@@ -278,7 +279,10 @@ async def text_at(documents: Documents, key: str, entry: Entry | None) -> Text |
 
 
 async def _converted(documents: Documents, key: str, *, is_stale: bool) -> str | None:
-    """The text that a document was converted to: its chunks joined. Nothing is parsed here."""
+    """Return the text that a document was converted to, from its chunks in the index.
+
+    A changed document is converted by the indexing run; this waits some seconds for it.
+    """
     index = documents.index
     if is_stale and index.indexer is not None:
         run = await index.trigger(force_reindex=False)

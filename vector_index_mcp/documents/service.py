@@ -1,6 +1,6 @@
-"""The documents of a user: collections of folders, kept as the configuration says, and searched.
+"""The documents of a user: keeps the collections of the configuration indexed, and searches them.
 
-Knows nothing of who asks and how: whoever serves it calls its methods while it is `running`.
+It does not know who asks, or how: a server calls its methods while it is `running`.
 """
 
 import logging
@@ -33,32 +33,32 @@ from vector_index_mcp.indexing.service import LiveIndex
 
 _log = logging.getLogger(__name__)
 
-_LOOK_SECONDS = 0.5  # between two looks at the configuration
+_LOOK_SECONDS = 0.5  # how often to check whether the configuration has changed
 _TOO_BROAD = (
-    "{} is a whole drive or home folder, or the system's own; take a folder in it, or set "
+    "{} is a whole drive, a home folder or a system folder; name a folder in it, or set "
     "VECTOR_INDEX_ALLOW_BROAD_PATH=true if you mean it"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class CollectionState:
-    """A collection and what the index holds of it."""
+    """The state of one collection in the index."""
 
     collection: Collection
     documents: int
     updated: datetime | None
-    """When the last changed of its documents was written; None if it has none."""
+    """When its newest document was written; None if it has no documents."""
     problem: str
-    """Why it is out of reach; empty if it is not."""
+    """Why its folder cannot be indexed; empty if it can."""
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """How the index is."""
+    """The state of the index."""
 
     documents: int
     unembedded: int
-    """Documents that lack vectors."""
+    """The number of documents that lack vectors."""
     embedded_chunks: int
     has_vectors: bool
     collections: tuple[CollectionState, ...]
@@ -70,7 +70,7 @@ class State:
     failed: tuple[str, ...]
     """Files that could not be read, and why."""
     model: Mapping[str, object]
-    """Its `state`, `name`, `dimension` and `precision`."""
+    """The embedding model's `state`, `name`, `dimension`, `precision` and `server`."""
 
 
 class Documents:
@@ -87,23 +87,22 @@ class Documents:
         *,
         allow_broad: bool = False,
     ) -> None:
-        """Make one.
+        """Set the parts up; nothing runs yet.
 
         Args:
-            home: Where configuration and index lie.
-            configuration: As it was read.
-            options: What a user may set about the index.
+            home: The places of the configuration and the index.
+            configuration: The configuration as it was read.
+            options: The user's settings for the index.
             embedder: Makes vectors.
-            cache: Keeps them.
-            language_model: Words queries in other ways and ranks what they find; None if the user
-                has none.
+            cache: Stores vectors.
+            language_model: Rewords queries and ranks their hits; None if the user has set none.
             allow_broad: Whether a drive's root or a home folder may become a collection.
         """
         self._allow_broad = allow_broad
         self.home = home
         self.configuration = configuration
         self.problem = ""
-        """Why the configuration cannot be read as it is now; the last readable one counts."""
+        """Why the configuration cannot be read now; the last readable one stays in use."""
         self.operations = Operations()
         place, folders = Place(home.index, str(home.configuration)), self._folders_of(configuration)
         self.index = LiveIndex(folders.values(), place, options, embedder, cache)
@@ -112,13 +111,13 @@ class Documents:
         self._following = anyio.Lock()
         self._stamp: object = None
         self._links: tuple[tuple[int, int], catalog.LinkMap] | None = None
-        """How documents lead to each other, and of which state of the ledger that is true."""
+        """The links between documents, and the revision of the ledger that they are from."""
 
     # -- lifetime --------------------------------------------------------------------------
 
     @asynccontextmanager
     async def running(self, role: Role = Role.KEEPER) -> AsyncIterator[None]:
-        """The time in which questions are answered."""
+        """Answer questions while the context lasts."""
         async with self.index.running(role), anyio.create_task_group() as tasks:
             if role is Role.KEEPER:
                 tasks.start_soon(self._follow_forever)
@@ -129,12 +128,12 @@ class Documents:
 
     @property
     def is_busy(self) -> bool:
-        """Whether anything is still to be done that does not wait for a model."""
+        """Whether there is work to do that does not wait for a model."""
         return bool(self.operations.listed) or self.index.progress.is_busy
 
     @property
     def state(self) -> str:
-        """What it is doing, in one word."""
+        """The state of the index, in one word."""
         return self.index.state.current
 
     # -- the configuration -----------------------------------------------------------------
@@ -145,7 +144,7 @@ class Documents:
             await anyio.sleep(_LOOK_SECONDS)
 
     async def follow(self) -> None:
-        """Have the index hold the collections that the configuration lists now."""
+        """Bring the index to the collections that the configuration lists now."""
         async with self._following:
             stamp = await anyio.to_thread.run_sync(_stamp_of, self.home.configuration)
             if stamp == self._stamp:
@@ -165,7 +164,7 @@ class Documents:
         return found, self._folders_of(found)
 
     def _folders_of(self, configuration: Configuration) -> dict[str, Folder]:
-        """The folders of the collections that may be indexed, by name."""
+        """Return the folders of the collections that may be indexed, by name."""
         folders = {c.name: folder_of(c) for c in configuration.collections}
         return {name: f for name, f in folders.items() if self._may_be_indexed(f)}
 
@@ -186,16 +185,16 @@ class Documents:
         self.configuration = found
 
     async def _edit(self, change: Callable[..., None], *arguments: object) -> None:
-        """Change the configuration's file, and follow it."""
+        """Change the configuration's file, and the index with it."""
         await anyio.to_thread.run_sync(change, self.home.configuration, *arguments)
         await self.follow()
 
     async def add(self, collection: Collection) -> int:
-        """Add a collection and index it; how many documents it has.
+        """Add a collection and index it; return how many documents it has.
 
         Raises:
-            SettingsError: If it cannot be added.
-            StoreError: If it cannot be indexed.
+            SettingsError: If the collection cannot be added.
+            StoreError: If it was added, but cannot be indexed now.
         """
         folder = await anyio.to_thread.run_sync(folder_of, collection)
         if not await anyio.to_thread.run_sync(self._may_be_indexed, folder):
@@ -205,15 +204,15 @@ class Documents:
             try:
                 await self._settle()
             except (BusyError, StoreError) as error:
-                later = f"{collection.name!r} is listed, and indexed as soon as that can be done"
+                later = f"{collection.name!r} is listed, and will be indexed as soon as possible"
                 raise type(error)(f"{error}; {later}", error.problem) from error
             return len(catalog.keys_of(self.index.ledger, collection.name))
 
     async def remove(self, name: str) -> int:
-        """Remove a collection from configuration and index; how many documents it had.
+        """Remove a collection from configuration and index; return how many documents it had.
 
         Raises:
-            SettingsError: If there is none with this name, or the file cannot be changed.
+            SettingsError: If there is no such collection, or the file cannot be changed.
         """
         async with self.operations.doing(f"remove {name}"):
             count = len(catalog.keys_of(self.index.ledger, name))
@@ -222,17 +221,17 @@ class Documents:
             return count
 
     async def rename(self, name: str, new: str) -> None:
-        """Call a collection by another name; nothing is read or embedded again.
+        """Rename a collection; nothing is read or embedded again.
 
         Raises:
-            SettingsError: If there is none, the new name cannot be used, or is taken.
+            SettingsError: If there is no such collection, or the new name is invalid or taken.
         """
         async with self.operations.doing(f"rename {name}"):
             await self._edit(editing.rename, name, new)
             await self._settle()
 
     async def set_context(self, collection: str, prefix: str, text: str) -> None:
-        """Say something about documents; of all of them if no collection is named.
+        """Set the context of the documents below a prefix; of all documents if `collection` is "".
 
         Raises:
             SettingsError: If there is no such collection, or the file cannot be changed.
@@ -243,10 +242,10 @@ class Documents:
             await self._edit(editing.set_global_context, text)
 
     async def remove_context(self, collection: str, prefix: str) -> None:
-        """Take back what is said about documents.
+        """Remove the context of the documents below a prefix.
 
         Raises:
-            SettingsError: If nothing is said there, or the file cannot be changed.
+            SettingsError: If there is no such context, or the file cannot be changed.
         """
         if collection:
             await self._edit(editing.remove_context, collection, prefix)
@@ -256,7 +255,7 @@ class Documents:
     # -- indexing --------------------------------------------------------------------------
 
     async def _settle(self) -> None:
-        """Compare all collections with the index and wait until it is as they are.
+        """Compare all collections with the index, and wait until the index is up to date.
 
         Raises:
             BusyError: If another process is the index's writer.
@@ -266,18 +265,18 @@ class Documents:
         await run.finished.wait()
 
     async def update(self, *, pull: bool = False, name: str = "update") -> list[updating.Update]:
-        """Bring all collections up to date; what became of each.
+        """Bring all collections up to date; return what has changed in each.
 
         Args:
-            pull: Whether repositories are brought up to date by git first.
-            name: What it is called among the operations.
+            pull: Whether to run `git pull` in each collection's repository first.
+            name: The name of this operation in `operations`.
 
         Raises:
             BusyError: If another process is the index's writer.
             StoreError: If the index cannot be opened.
         """
         async with self.operations.doing(name):
-            # First of all: an index that has just been opened is about to catch up by itself.
+            # Wait only until the index is open: it then catches up by itself, which counts, too.
             await self.index.catching_up()
             before = updating.seen(self.index.ledger)
             await self.follow()
@@ -292,7 +291,7 @@ class Documents:
             ]
 
     async def tidy(self) -> None:
-        """Tidy up what the index has on disk.
+        """Compact the files of the index.
 
         Raises:
             BusyError: If another process is the index's writer.
@@ -303,10 +302,10 @@ class Documents:
             await self.index.tidy()
 
     async def embed(self, *, anew: bool = False) -> int:
-        """Wait until all chunks have vectors; how many the index holds then.
+        """Wait until all chunks have vectors; return the number of vectors.
 
         Args:
-            anew: Whether those that it has are dropped first.
+            anew: Whether to drop the existing vectors first.
 
         Raises:
             BusyError: If another process is the index's writer.
@@ -322,10 +321,10 @@ class Documents:
     # -- how it is -------------------------------------------------------------------------
 
     async def known(self) -> Ledger:
-        """What is known of every document, once the first scan had its time.
+        """Return the ledger of all documents; wait a limited time for the first scan.
 
         Raises:
-            StoreError: If nothing is known because the index cannot be read.
+            StoreError: If the ledger is empty because the index cannot be read.
         """
         ledger = await self._known()
         error = self.index.progress.error
@@ -338,11 +337,11 @@ class Documents:
         return await self.index.known_files()
 
     async def links_of(self, ledger: Ledger, key: str) -> catalog.Links:
-        """What the document `key` links to, and what links to it, as far as `ledger` knows."""
+        """Return the links from and to the document `key`, as far as `ledger` knows."""
         return (await self.link_map(ledger)).of(key)
 
     async def link_map(self, ledger: Ledger) -> catalog.LinkMap:
-        """How all documents lead to each other, as far as `ledger` knows."""
+        """Return the links between all documents, as far as `ledger` knows."""
         revision = (id(ledger), ledger.revision)
         if self._links is None or self._links[0] != revision:
             entries = [*catalog.entries_of(ledger)]
@@ -350,7 +349,7 @@ class Documents:
         return self._links[1]
 
     async def look(self) -> State:
-        """How the index is, of the collections that the configuration lists now. Never fails."""
+        """Return the state of the index and of the collections listed now. Never fails."""
         await self.follow()
         ledger = await self._known()
         status = await self.index.status()
@@ -387,7 +386,7 @@ class Documents:
 
 def _stamp_of(path: Path) -> tuple[int, ...]:
     try:
-        status = os.stat(path)  # noqa: PTH116 - a link is followed, as by who reads it
+        status = os.stat(path)  # noqa: PTH116 - follows links, as reading the file does
     except OSError:
         return ()
     return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns

@@ -1,8 +1,8 @@
-"""The best lines of a text in their place. Pure.
+"""Finds the best lines of a text for a query, with their line numbers. Pure.
 
-The best line is the one with the most distinct words of a query; one line before it and two after
-it are shown with it. What is too long is cut around the words, the best line last of all. Settings
-at the top of a document (front matter) are not what it says, and are never shown.
+The best line is the one with the most distinct words of the query. One line before it and two lines
+after it are shown too. Long lines are cut around the words, the best line last. Front matter, the
+settings at the top of a document, is never shown.
 """
 
 from collections.abc import Callable, Iterator, Sequence, Set
@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from vector_index_mcp.documents.lines import lines_of
 
 Words = Callable[[str], Set[str]]
-"""The words of a text, in the form in which they are compared."""
+"""Returns the words of a text, in the form in which they are compared."""
 
 _BEFORE, _AFTER = 1, 2  # lines
 _ELLIPSIS = "..."
-_LEAST_CHARS = 20  # of a line that is cut: less says nothing
-_PIECES = 3  # of a line that fit into a snippet: so exact is the place where it is cut
-_OVERLAP = 32  # characters: what has no spaces is cut within words
+_LEAST_CHARS = 20  # a line is not cut to fewer characters: they would say nothing
+_PIECES = 3  # this many pieces of a line fit into a snippet; a line is cut only between pieces
+_OVERLAP = 32  # characters; a piece may end within a word, if the line has no spaces
 _FENCES = {"---": ("---", "..."), "+++": ("+++",)}
 
 
@@ -26,21 +26,22 @@ class Snippet:
     """Some lines of a document."""
 
     line: int
-    """The number of the best line; 1-based, in the file."""
+    """The number of the best line in the file, from 1."""
     start: int
     """The number of the first line that is shown."""
     lines: tuple[str, ...]
+    """The lines that are shown."""
     lines_after: int
-    """How many lines of the file follow."""
+    """How many lines of the file come after them."""
 
     @property
     def lines_before(self) -> int:
-        """How many lines of the file stand before."""
+        """How many lines of the file come before them."""
         return self.start - 1
 
     @property
     def text(self) -> str:
-        """The lines."""
+        """The lines as one text."""
         return "\n".join(self.lines)
 
     @property
@@ -50,7 +51,7 @@ class Snippet:
 
     @property
     def with_header(self) -> str:
-        """The lines behind one that says where they stand, as in a diff."""
+        """The lines after a header with their position, as in a diff."""
         place = f"@@ -{self.start},{len(self.lines)} @@"
         return f"{place} ({self.lines_before} before, {self.lines_after} after)\n{self.text}"
 
@@ -64,15 +65,15 @@ def snippet_of(
     file_lines: int | None = None,
     most_chars: int = 300,
 ) -> Snippet:
-    """The best lines of `text`.
+    """Return the best lines of `text`.
 
     Args:
         text: A document, or a part of one.
-        wanted: The words of the query, as `words` gives them.
-        words: Splits a line into its words; asked once for each line.
-        start_line: Where in the file `text` begins; 1-based.
+        wanted: The words of the query, in the form that `words` returns.
+        words: Splits a line into its words.
+        start_line: The number of the line in the file that `text` begins with, from 1.
         file_lines: How many lines the file has; None if it ends with `text`.
-        most_chars: Of the lines that are shown, with what is between them.
+        most_chars: The most characters to show, line feeds between the lines included.
     """
     lines = lines_of(text)
     first = _front_matter(lines) if start_line == 1 else 0
@@ -85,7 +86,7 @@ def snippet_of(
 
 
 def _front_matter(lines: Sequence[str]) -> int:
-    """How many lines at the top hold settings."""
+    """Return how many lines at the top are front matter."""
     closing = _FENCES.get(lines[0].rstrip()) if lines else None
     if closing is None:
         return 0
@@ -93,7 +94,10 @@ def _front_matter(lines: Sequence[str]) -> int:
 
 
 def _best(lines: Sequence[str], first: int, wanted: Set[str], words: Words) -> int:
-    """The line with the most of the words; the first that says something if none has any."""
+    """Return the position of the line with the most of the wanted words.
+
+    If no line has any, return that of the first line that has words at all.
+    """
     best, most, speaking = first, 0, None
     for at in range(first, len(lines)):
         found = words(lines[at])
@@ -109,24 +113,24 @@ def _best(lines: Sequence[str], first: int, wanted: Set[str], words: Words) -> i
 @dataclass(frozen=True, slots=True)
 class _Shown:
     start: int
-    """0-based, in the text."""
+    """The position of the first line in the text, from 0."""
     lines: tuple[str, ...]
 
 
 def _shown(
     lines: Sequence[str], first: int, best: int, cutter: "_Cutter", most_chars: int
 ) -> _Shown:
-    """The best line with its neighbours, as far as they fit."""
+    """Return the best line with as many of its neighbours as fit."""
     if best >= len(lines):
         return _Shown(best, ())
-    # An empty line takes no more than its end: there is always room for that.
+    # Leave room for the line feeds of the neighbours, so that empty neighbours always fit.
     shown = {best: cutter.cut(lines[best], most_chars - _BEFORE - _AFTER)}
     left = most_chars - len(shown[best])
     for side in (range(best + 1, best + 1 + _AFTER), range(best - 1, best - 1 - _BEFORE, -1)):
         for at in side:
             if not first <= at < len(lines) or left < 1:
                 break
-            room = left - 1  # for the end of the line
+            room = left - 1  # one character is for the line feed
             if len(lines[at]) > room and room < _LEAST_CHARS:
                 break
             shown[at] = cutter.cut(lines[at], room)
@@ -136,13 +140,13 @@ def _shown(
 
 @dataclass(frozen=True, slots=True)
 class _Cutter:
-    """Cuts lines around the words that are wanted."""
+    """Cuts lines around the wanted words."""
 
     wanted: Set[str]
     words: Words
 
     def cut(self, line: str, most_chars: int) -> str:
-        """`line`, or the part of it that has most of the words, with `...` for what is left out."""
+        """Return `line`, or its part with the most wanted words, with `...` for omitted text."""
         if len(line) <= most_chars:
             return line
         room = max(most_chars - 2 * len(_ELLIPSIS), 1)
@@ -154,7 +158,7 @@ class _Cutter:
         return f"{_ELLIPSIS}{line[start : start + room].strip()}{_ELLIPSIS}"[:most_chars]
 
     def _start(self, line: str, room: int) -> int:
-        """Where the part of `line` begins that has most of the words; 0 if none has any."""
+        """Return where the part of `line` with the most wanted words begins; 0 if it has none."""
         places = [*_pieces(line, max(room // _PIECES, 1))]
         found = [self.wanted & self.words(line[start : end + _OVERLAP]) for start, end in places]
         best, most = 0, 0
@@ -162,12 +166,12 @@ class _Cutter:
             count = len(set().union(*found[at : at + _PIECES - 1]))
             if count > most and found[at]:
                 best, most = at, count
-        # Half a piece of what stands before is shown: there are two and a half for the words.
+        # Show half a piece of the text before; two and a half pieces are left for the words.
         return max(places[best][0] - room // (2 * _PIECES), 0)
 
 
 def _pieces(line: str, size: int) -> Iterator[tuple[int, int]]:
-    """Parts of a line of about `size` characters, cut at spaces where there are any."""
+    """Yield start and end of pieces of a line of about `size` characters, cut at spaces if any."""
     start = 0
     while start < len(line):
         end = min(start + size, len(line))

@@ -1,4 +1,4 @@
-"""The answers as a person or an agent reads them, to the letter of the contract. Pure."""
+"""Formats the answers as texts for people and agents, exactly as in the contract. Pure."""
 
 import math
 from collections.abc import Mapping
@@ -7,14 +7,14 @@ from vector_index_mcp.documents.wire import IndexStatus, ResultItem
 
 
 def of_results(results: list[ResultItem], query: str) -> str:
-    """A line for each result, as MCP has it."""
+    """Return one line for each result, in the form of MCP."""
     if not results:
         return f'No results found for "{query}"'
     return "\n".join([f"{_head(results, query)}:\n", *map(_line, results)])
 
 
 def of_results_in_rest(results: list[ResultItem], query: str) -> str:
-    """The same, as REST has it: no colon, and blank lines between results."""
+    """Return the results in the form of REST: without a colon, with empty lines between them."""
     if not results:
         return f'No results found for "{query}"'
     return "\n\n".join([_head(results, query), *map(_line, results)])
@@ -29,7 +29,7 @@ def _line(item: ResultItem) -> str:
 
 
 def of_status(status: IndexStatus) -> str:
-    """The state of the index."""
+    """Return the state of the index."""
     lines = [
         "QMD Index Status:",
         f"  Total documents: {status.total_documents}",
@@ -41,42 +41,42 @@ def of_status(status: IndexStatus) -> str:
     return "\n".join(lines)
 
 
-# -- REST alone ------------------------------------------------------------------------------
+# -- REST only -------------------------------------------------------------------------------
 
 
 def of_added(name: str, documents: int) -> str:
-    """A collection that is new."""
+    """Return the message that a collection was added."""
     return f"Added collection '{name}' with {documents} documents"
 
 
 def of_removed(name: str) -> str:
-    """A collection that is gone."""
+    """Return the message that a collection was removed."""
     return f"Removed collection '{name}'"
 
 
 def of_renamed(name: str, new: str) -> str:
-    """A collection that has another name."""
+    """Return the message that a collection was renamed."""
     return f"Renamed '{name}' to '{new}'"
 
 
 def of_collections(counts: Mapping[str, int]) -> str:
-    """How many documents each collection has."""
+    """Return a list of the collections with the number of their documents."""
     lines = [f"- {name} ({count} docs)" for name, count in counts.items()]
     return "\n".join([f"Collections: {len(counts)}", *lines])
 
 
 def of_indexed(collections: int, documents: int) -> str:
-    """All collections as they are in the index now."""
+    """Return the message that all collections were indexed."""
     return f"Indexed {_collections(collections)}: {documents} documents"
 
 
 def of_updated(collections: int) -> str:
-    """All collections, brought up to date."""
+    """Return the message that all collections were updated."""
     return f"Updated {_collections(collections)}"
 
 
 def of_context_added(path: str) -> str:
-    """What is said of documents now."""
+    """Return the message that a context was added."""
     return f"Added context for {path}"
 
 

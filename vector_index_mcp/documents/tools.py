@@ -1,7 +1,7 @@
 """The six MCP tools, the resource and the prompt: they translate between protocol and service.
 
-Names, arguments, defaults and texts are the contract's. The calls are answered before the library
-of the protocol looks at their arguments, because the contract words what is wrong with them.
+The contract fixes names, arguments, defaults and texts, also those of errors. So we check the
+arguments of a call ourselves, before the MCP library would.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -34,7 +34,7 @@ _DOCUMENT = (
 
 @dataclass(frozen=True, slots=True)
 class _Tool:
-    """A tool as it is listed, and what answers it."""
+    """A tool as it is listed, and the function that answers its calls."""
 
     title: str
     description: str
@@ -46,9 +46,9 @@ def register(server: MCPServer[Any], get_service: GetService) -> None:
     """Offer tools, resource and prompt on `server`.
 
     Args:
-        server: Where to register.
-        get_service: Waits for the running service. It is loaded after the first answer, so the
-            tools are listed before it exists.
+        server: The server to register with.
+        get_service: Waits for the running service and returns it. The service is loaded after the
+            first answer, so tools can be listed before it exists.
     """
     for name, tool in TOOLS.items():
         server.add_tool(
@@ -69,7 +69,7 @@ def register(server: MCPServer[Any], get_service: GetService) -> None:
         mime_type="text/markdown",
     )
     async def document(path: str) -> str:
-        raise AssertionError("answered before it is called")
+        raise AssertionError("the middleware answers this before")
 
     @server.prompt(
         name="query",
@@ -96,11 +96,11 @@ def register(server: MCPServer[Any], get_service: GetService) -> None:
 
 
 async def _listed_only() -> None:
-    """Never called: the calls of tools are answered before."""
+    """Stand in for a tool; never called, since the middleware answers calls before."""
 
 
 def _with_schemas(listed: Any) -> Result:
-    """The list of tools, with the schemas of the contract."""
+    """Return the list of tools with the schemas of the contract."""
     values = values_of(listed)
     for tool in values["tools"]:
         tool["inputSchema"] = arguments.schema_of(TOOLS[tool["name"]].arguments)
@@ -109,7 +109,7 @@ def _with_schemas(listed: Any) -> Result:
 
 
 async def _called(get_service: GetService, name: str, given: Mapping[str, Any]) -> Result:
-    """The answer to the call of a tool; what is wrong is a result, not an error of the protocol."""
+    """Answer the call of a tool; an error is a result too, not an error of the protocol."""
     if name not in TOOLS:
         return _error(arguments.unknown(name))
     tool = TOOLS[name]
@@ -183,7 +183,7 @@ def _resource(document: Document) -> Result:
 
 
 async def _read(get_service: GetService, uri: str) -> Result:
-    """A document as a resource, with numbered lines; one that there is not is said to be none."""
+    """Return a document as a resource, with numbered lines; if there is none, its text says so."""
     from vector_index_mcp.documents import rendering, retrieval
     from vector_index_mcp.documents.uris import SCHEME, key_of
 
@@ -207,7 +207,7 @@ TOOLS: Mapping[str, _Tool] = {
     ),
     "vsearch": _Tool(
         "Vector Search (Semantic)",
-        "Find documents by meaning, also where they use other words than the query.",
+        "Find documents by meaning, even if they use other words than the query.",
         arguments.MeaningArguments,
         _searching("vsearch"),
     ),
@@ -220,14 +220,15 @@ TOOLS: Mapping[str, _Tool] = {
     "get": _Tool(
         "Get Document",
         "Read one document as it is now, or a part of it: by path, by the end of a path, or by a "
-        "docid (#abc123) from a result. For a name that there is not, the nearest are named.",
+        "docid (#abc123) from a result. If there is no such document, the answer names similar "
+        "ones.",
         arguments.GetArguments,
         _get,
     ),
     "multi_get": _Tool(
         "Multi-Get Documents",
         "Read several documents at once: by a glob (journals/2025-05*.md) or a list with commas. "
-        "Large ones are skipped, and said to be.",
+        "Large documents are skipped; the answer lists them.",
         arguments.MultiGetArguments,
         _multi_get,
     ),
@@ -238,4 +239,4 @@ TOOLS: Mapping[str, _Tool] = {
         _status,
     ),
 }
-"""By name."""
+"""The tools by name."""

@@ -1,4 +1,4 @@
-"""What an update has found in each collection, and the git repositories pulled before it."""
+"""Counts what an update has changed in each collection, and runs `git pull` before it."""
 
 import os
 import subprocess
@@ -22,7 +22,7 @@ _LONGEST_ANSWER_CHARS = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """What became of one collection."""
+    """What an update has changed in one collection, in numbers of documents."""
 
     collection: Collection
     new: int
@@ -30,11 +30,11 @@ class Update:
     unchanged: int
     removed: int
     pulled: str
-    """What git said; empty if it was not asked."""
+    """The output of `git pull`; empty if it did not run."""
 
 
 def seen(ledger: Ledger, name: str = "") -> dict[str, str]:
-    """The documents of all collections, or of one, as the index holds them now: hashes by key."""
+    """Return the content hashes of all documents, or of one collection, in the index, by key."""
     found = ((key, entry_at(ledger, key)) for key in keys_of(ledger, name))
     return {key: entry.record.content_hash for key, entry in found if entry is not None}
 
@@ -42,7 +42,7 @@ def seen(ledger: Ledger, name: str = "") -> dict[str, str]:
 def update_of(
     collection: Collection, before: Mapping[str, str], ledger: Ledger, pulled: str
 ) -> Update:
-    """What has changed in a collection since all were `seen`."""
+    """Return what has changed in a collection since `seen` returned `before`."""
     now = seen(ledger, collection.name)
     top = f"{collection.name}/"
     before = {key: content for key, content in before.items() if key.startswith(top)}
@@ -59,10 +59,10 @@ def update_of(
 
 
 async def pull(folder: Path) -> str:
-    """Bring the repository at `folder` up to date; what git says, nothing if it is no repository.
+    """Run `git pull` in `folder`; return its output, or nothing if there is no repository.
 
-    Only fast-forwards: nothing of the user's is merged, moved or set aside, and no hook of theirs
-    is run. Nobody is asked for a password.
+    It only fast-forwards: it merges, moves and stashes nothing of the user's, runs no hooks, and
+    asks nobody for a password.
     """
     if not await anyio.to_thread.run_sync(_is_in_repository, folder):
         return ""
@@ -73,16 +73,16 @@ async def pull(folder: Path) -> str:
                 check=False,
                 stdin=subprocess.DEVNULL,
                 env=git.environment(),
-                start_new_session=True,  # no terminal to ask at
+                start_new_session=True,  # without a terminal, git cannot ask for a password
             )
     except FileNotFoundError:
         return "git is not installed; install it, or update without --pull"
     except TimeoutError:
-        return f"git pull was not done after {_PULL_SECONDS:.0f} s"
+        return f"git pull was stopped after {_PULL_SECONDS:.0f} s"
     except OSError as error:
-        return f"git pull did not end well ({error})"
-    said = (done.stdout + done.stderr).decode("utf-8", "replace")
-    return said.strip()[:_LONGEST_ANSWER_CHARS]
+        return f"git pull failed ({error})"
+    output = (done.stdout + done.stderr).decode("utf-8", "replace")
+    return output.strip()[:_LONGEST_ANSWER_CHARS]
 
 
 def _is_in_repository(folder: Path) -> bool:

@@ -1,4 +1,4 @@
-"""The URI of a document, and the short name of its content. Pure."""
+"""Converts between keys, URIs and docids of documents. Pure."""
 
 import re
 from urllib.parse import quote, unquote
@@ -6,34 +6,34 @@ from urllib.parse import quote, unquote
 SCHEME = "qmd://"
 
 _DOCID_CHARS = 6
-_UNESCAPED = "-_.!~*'()"  # what encodeURIComponent of JavaScript leaves as it is
+_UNESCAPED = "-_.!~*'()"  # the characters that JavaScript's encodeURIComponent does not escape
 _DOCID = re.compile(r"#?([0-9A-Fa-f]{6,64})")
 _QUOTES = " \t\n\"'`"
 
 
 def uri_of(key: str) -> str:
-    """The URI of the document `key`; what is no UTF-8 in a name stays what it is."""
+    """Return the URI of the document `key`; bytes of a name that are not UTF-8 are preserved."""
     return SCHEME + quote(key, safe=f"/{_UNESCAPED}", errors="surrogateescape")
 
 
 def key_of(uri: str) -> str:
-    """The key in a URI: everything is decoded, slashes as well."""
+    """Return the key in a URI, with all escapes decoded, also those of slashes."""
     return unquote(uri.removeprefix(SCHEME), errors="surrogateescape")
 
 
 def docid_of(content_hash: str) -> str:
-    """The short name of a document whose content has this SHA-256, in hex."""
+    """Return the docid of a document from the SHA-256 of its content, in hex."""
     return f"#{content_hash[:_DOCID_CHARS]}"
 
 
 def hash_asked(written: str) -> str:
-    """The beginning of a content's hash that somebody asks for by its short name.
+    """Return the beginning of the content hash that a docid stands for.
 
     Args:
-        written: Six digits or more, with or without `#`, in quotes or not.
+        written: Six hex digits or more, with or without `#` and quotes.
 
     Returns:
-        In lower case; empty if it is no such name.
+        The digits in lower case; empty if `written` is not a docid.
     """
     found = _DOCID.fullmatch(written.strip(_QUOTES))
     return found[1].lower() if found else ""

@@ -1,6 +1,6 @@
-"""What the tools and the REST interface answer: the models on the wire.
+"""The models of the answers of the MCP tools and the REST interface.
 
-Names are those of the contract: camelCase in MCP, snake_case in REST; both say the same.
+The contract fixes the names: camelCase in MCP, snake_case in REST.
 """
 
 from typing import Annotated, Any
@@ -14,29 +14,29 @@ def _readable(text: object) -> object:
 
 
 Text = Annotated[str, BeforeValidator(_readable)]
-"""A text without what UTF-8 cannot express: names on disk may hold any bytes."""
+"""A text with a replacement for what is not UTF-8: names of files may have any bytes."""
 _CAMEL = ConfigDict(alias_generator=to_camel, populate_by_name=True)
 
 
 class ResultItem(BaseModel):
     """A document that was found."""
 
-    docid: Text = Field(description="Short name of its content, like #abc123")
-    file: Text = Field(description="Its collection and its path in it")
+    docid: Text = Field(description="A short id of the document's content, like #abc123")
+    file: Text = Field(description="The document's collection and its path in it")
     title: Text
     score: float = Field(description="Relevance, 0 to 1")
-    context: Text | None = Field(description="What has been said about documents like it")
-    snippet: Text = Field(description="Its best lines, each with its number in the file")
+    context: Text | None = Field(description="The description of the document's folder")
+    snippet: Text = Field(description="The best lines, each with its number in the file")
 
 
 class Results(BaseModel):
-    """What a search found, best first."""
+    """The hits of a search, best first."""
 
     results: list[ResultItem]
 
 
 class CollectionStatus(BaseModel):
-    """A collection and what the index holds of it."""
+    """A collection, and how many documents of it are indexed."""
 
     model_config = _CAMEL
 
@@ -58,12 +58,12 @@ class IndexStatus(BaseModel):
     collections: list[CollectionStatus]
 
     def camel(self) -> dict[str, Any]:
-        """As MCP wants it."""
+        """Return the values with the names of MCP."""
         return self.model_dump(mode="json", by_alias=True)
 
 
 class Document(BaseModel):
-    """A document's text, with what names it."""
+    """A document's text, with its URI, name and title."""
 
     uri: Text
     name: Text
@@ -73,7 +73,7 @@ class Document(BaseModel):
 
 
 class Skipped(BaseModel):
-    """In place of a document that is too large to be sent with others."""
+    """A message in place of a document that was left out."""
 
     type: Text = "text"
     text: Text

@@ -1,9 +1,9 @@
-"""Changes of a text in YAML, in place. Pure.
+"""Changes a YAML text in place. Pure.
 
-A change splices the text: comments, order, quotes and indentation are its writer's, and stay as
-they are. Libraries that write YAML drop the comment before an entry together with the entry above
-it, and indent everything their own way. What a change does to the rest (a value that others refer
-to) is not foreseen here: who changes a text reads the result.
+A change splices the text, so comments, order, quotes and indentation stay as their writer made
+them. Libraries that write YAML lose the comment before an entry together with the entry above it,
+and change the indentation. A splice may alter other values too, such as those that refer to the
+changed one. So callers must parse the result and compare it.
 """
 
 import json
@@ -12,23 +12,23 @@ from collections.abc import Mapping, Sequence
 
 from vector_index_mcp.documents.yaml_text import Node, YamlError, line_start, parsed, shown
 
-_WIDTH = 2  # by how much a block is indented where a text shows nothing else
-# What needs no quotes: words that begin with a letter or a slash, but none that mean something.
+_WIDTH = 2  # the indentation of a block, unless the text shows another
+# Texts that need no quotes: words that begin with a letter or a slash. Those in `_MEANINGFUL` do.
 _PLAIN = re.compile(r"[^\W\d_/][\w./-]*(?: [\w./-]+)*|/[\w./-]+")
 _MEANINGFUL = frozenset("y n yes no on off true false null".split())
 _NOT_PRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
 Value = str | Sequence[str] | Mapping[str, "Value"]
-"""What can be written: texts, lists of texts, and mappings of both."""
+"""A value to write: a text, a list of texts, or a mapping of values."""
 
 
 def put(text: str, way: Sequence[str], value: Value) -> str:
-    """`text` with `value` at the end of `way`, the keys that lead to it from the top.
+    """Return `text` with `value` at the end of `way`, the keys that lead to it from the top.
 
-    Mappings that are not there are made; a new entry is the last one of its mapping.
+    Missing mappings are added; a new entry becomes the last one of its mapping.
 
     Raises:
-        YamlError: If `text` is not YAML, or something else stands where a mapping belongs.
+        YamlError: If `text` is not YAML, or a value on the way is not a mapping.
     """
     node = root = parsed(text)
     if node is None or root is None:
@@ -40,7 +40,7 @@ def put(text: str, way: Sequence[str], value: Value) -> str:
         if node.is_null or node.entries == {}:
             return _with_mapping(text, node, rest, -1 if is_in_flow else column + width, width)
         if node.entries is None:
-            raise YamlError("something else stands where a mapping belongs; edit it", node.line)
+            raise YamlError("the value here should be a mapping; correct it", node.line)
         if key not in node.entries:
             return _with_entry(text, node, rest, width)
         is_in_flow = node.is_flow
@@ -50,7 +50,7 @@ def put(text: str, way: Sequence[str], value: Value) -> str:
 
 
 def drop(text: str, way: Sequence[str]) -> str:
-    """`text` without the entry at the end of `way`; what it was in may be left empty.
+    """Return `text` without the entry at the end of `way`; its mapping may be left empty.
 
     Raises:
         YamlError: If `text` is not YAML, or there is no such entry.
@@ -68,7 +68,7 @@ def drop(text: str, way: Sequence[str]) -> str:
 
 
 def renamed(text: str, way: Sequence[str], new: str) -> str:
-    """`text` with another key for the entry at the end of `way`.
+    """Return `text` with another key for the entry at the end of `way`.
 
     Raises:
         YamlError: If `text` is not YAML, or there is no such entry.
@@ -78,23 +78,23 @@ def renamed(text: str, way: Sequence[str], new: str) -> str:
 
 
 def _entry(text: str, way: Sequence[str]) -> tuple[Node, tuple[Node, Node]]:
-    """The mapping in which the entry at the end of `way` is, and its key and value."""
+    """Return the mapping with the entry at the end of `way`, and the entry's key and value."""
     holder, node = None, parsed(text)
     for key in way:
         holder = node
         found = (holder.entries or {}).get(key) if holder else None
         if holder is None or found is None:
-            raise YamlError(f"{shown(key)} is not there; add it first")
+            raise YamlError(f"the key {shown(key)} is missing; add it first")
         entry, node = found, found[1]
     if holder is None:
-        raise YamlError("nothing is named; name an entry")
+        raise YamlError("no entry is named; name one")
     return holder, entry
 
 
 def _with_text(text: str, node: Node, value: Value, *, is_in_flow: bool) -> str:
-    """`text` with the text `value` in the place of the one that `node` is."""
+    """Return `text` with the text `value` in place of the one at `node`."""
     if node.text is None or not isinstance(value, str):
-        raise YamlError("a list or a mapping stands where a text belongs; edit it", node.line)
+        raise YamlError("the value here should be a text; correct it", node.line)
     before, old, after = text[: node.start], text[node.start : node.end], text[node.end :]
     written = _scalar(value, is_quoted=is_in_flow or old[:1] in {"'", '"'})
     space = "" if before[-1:].isspace() or not before else " "
@@ -102,9 +102,9 @@ def _with_text(text: str, node: Node, value: Value, *, is_in_flow: bool) -> str:
 
 
 def _with_mapping(text: str, node: Node, value: Value, column: int, width: int) -> str:
-    """`text` with a mapping where `node` says nothing, or is an empty one.
+    """Return `text` with a mapping in place of `node`, which is null or an empty mapping.
 
-    Its keys stand in `column`, or in brackets if that is negative.
+    The keys are written in `column`, or in brackets if it is negative.
     """
     before, after = text[: node.start].rstrip(" "), text[node.end :]
     if column < 0:
@@ -114,7 +114,7 @@ def _with_mapping(text: str, node: Node, value: Value, column: int, width: int) 
 
 
 def _with_entry(text: str, node: Node, value: Value, width: int) -> str:
-    """`text` with one more entry, the last one, of a mapping that has others."""
+    """Return `text` with one more entry at the end of a mapping that has others."""
     first, *_ = (key for key, _ in (node.entries or {}).values())
     *_, last = (value for _, value in (node.entries or {}).values())
     if node.is_flow:
@@ -138,7 +138,7 @@ def _nested(way: Sequence[str], value: Value) -> Value:
 
 
 def _block(value: Value, column: int, width: int) -> list[str]:
-    """The lines of a mapping."""
+    """Return the lines of a mapping."""
     if not isinstance(value, Mapping):
         return []
     lines = []
@@ -153,7 +153,7 @@ def _block(value: Value, column: int, width: int) -> list[str]:
 
 
 def _flow(value: Value) -> str:
-    """`value` in one line, as JSON has it."""
+    """Return `value` in one line, written like JSON."""
     if isinstance(value, str):
         return _scalar(value, is_quoted=True)
     if isinstance(value, Mapping):
@@ -162,7 +162,7 @@ def _flow(value: Value) -> str:
 
 
 def _scalar(text: str, *, is_quoted: bool = False) -> str:
-    """`text` so that it is read as this very text, by readers of any version of YAML."""
+    """Return `text` as a scalar that is read as this text in every version of YAML."""
     if not is_quoted and _PLAIN.fullmatch(text) and text.lower() not in _MEANINGFUL:
         return text
     quoted = json.dumps(text, ensure_ascii=False)
@@ -170,7 +170,7 @@ def _scalar(text: str, *, is_quoted: bool = False) -> str:
 
 
 def _width(text: str, root: Node) -> int:
-    """By how much the first block in another one is indented."""
+    """Return the indentation of the first nested block."""
     for key, value in (root.entries or {}).values():
         if value.entries and not value.is_flow:
             first = next(iter(value.entries.values()))[0]
@@ -183,7 +183,7 @@ def _column(text: str, node: Node) -> int:
 
 
 def _line_end(text: str, position: int) -> int:
-    """Where the line that `position` is in, or just behind, is over."""
+    """Return the offset after the end of the line that `position` is in or directly after."""
     if position and text[position - 1] == "\n":
         return position
     return text.find("\n", position) + 1 or len(text)

@@ -1,7 +1,7 @@
-"""What stands where in a text in YAML. Pure. Only here is PyYAML known.
+"""Parses YAML into nodes that know their offsets in the text. Pure. Only this module uses PyYAML.
 
-Only its parser is used: nothing is made of a tag, a word or a number, so that `yes`, `1` and
-`2024-01-01` are the texts that stand there, and nothing that a file says is ever run.
+It uses only PyYAML's parser, which interprets no tags and no values: `yes`, `1` and `2024-01-01`
+stay texts, and nothing in a file is ever run.
 """
 
 from collections.abc import Iterator
@@ -12,10 +12,10 @@ import yaml
 
 MOST_CHARS = 1_000_000
 
-_MOST_NODES = 50_000  # read in 0.2 s
+_MOST_NODES = 50_000  # reading them takes 0.2 s
 _DEEPEST = 20
 _MOST_SHOWN_CHARS = 80
-# Where it is there, libyaml takes a twentieth of the time.
+# libyaml, if PyYAML was built with it, takes a twentieth of the time.
 _PARSER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 _PLAIN_TAGS = frozenset({f"tag:yaml.org,2002:{kind}" for kind in ("str", "map", "seq")})
@@ -27,48 +27,48 @@ class YamlError(Exception):
     def __init__(self, message: str, line: int = 0) -> None:
         super().__init__(message)
         self.line = line
-        """1-based; 0 if it is about the whole text."""
+        """The number of the line, from 1; 0 if the error is about the whole text."""
 
 
 @dataclass(slots=True)
 class Node:
-    """A value as it stands in the text."""
+    """A value and its place in the text."""
 
     line: int
-    """1-based."""
+    """The number of its first line, from 1."""
     start: int
-    """Where it begins: a position in the text."""
+    """The offset of its first character."""
     end: int
-    """Where it ends. For a block, that is where its last value does."""
+    """The offset after its last character; for a block, after that of its last value."""
     text: str | None = None
-    """What a scalar says; None for a list and a mapping."""
+    """The text of a scalar; None for a list or a mapping."""
     is_null: bool = False
-    """Whether it says nothing, as `~` and an empty value do."""
+    """Whether it is null, such as `~` or an empty value."""
     is_flow: bool = False
-    """Whether it stands in brackets."""
+    """Whether it is written in brackets."""
     items: "list[Node]" = field(default_factory=list)
-    """Of a list."""
+    """The items of a list."""
     entries: "dict[str, tuple[Node, Node]] | None" = None
-    """Key and value of each entry of a mapping, by the text of the key; None for the others."""
+    """Key and value of each entry of a mapping, by the text of the key; None if it is none."""
     size: int = 1
-    """How many values it is made of."""
+    """The number of nodes in it, itself included."""
 
 
 def parsed(text: str) -> Node | None:
-    """The one document in `text`; None if there is none.
+    """Return the one document in `text`; None if there is none.
 
     Raises:
-        YamlError: If it is not YAML, is made to be slow, or holds what we do not read.
+        YamlError: If the text is not YAML, exceeds our limits, or has what we do not support.
     """
     if len(text) > MOST_CHARS:
-        raise YamlError(f"it has more than {MOST_CHARS} characters; make it shorter")
+        raise YamlError(f"the file has more than {MOST_CHARS} characters; make it shorter")
     try:
         return _Reader(text).document()
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         problem = getattr(error, "problem", None) or str(error).partition("\n")[0]
         line = mark.line + 1 if mark else _line_of_character(text, error)
-        raise YamlError(f"it is not YAML ({problem}); correct that", line) from error
+        raise YamlError(f"the text is not YAML ({problem}); correct it", line) from error
 
 
 def _line_of_character(text: str, error: yaml.YAMLError) -> int:
@@ -77,7 +77,7 @@ def _line_of_character(text: str, error: yaml.YAMLError) -> int:
 
 
 class _Reader:
-    """Makes nodes of the parser's events, within bounds."""
+    """Makes nodes from the parser's events, up to a limit."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -92,7 +92,8 @@ class _Reader:
         root = self._node(next(self._events), 0)
         next(self._events)
         if not isinstance(following := next(self._events), yaml.StreamEndEvent):
-            raise YamlError("it holds a second document; keep one", following.start_mark.line + 1)
+            line = following.start_mark.line + 1
+            raise YamlError("the file has a second document; keep only one", line)
         return root
 
     def _node(self, event: Any, depth: int) -> Node:
@@ -100,11 +101,11 @@ class _Reader:
         before = self._nodes
         self._nodes += 1
         if self._nodes > _MOST_NODES or depth > _DEEPEST:
-            raise YamlError("it holds more than anybody writes; make it simpler", line)
+            raise YamlError("the file has too many or too deeply nested values; simplify it", line)
         if isinstance(event, yaml.AliasEvent):
             return self._aliased(event, line)
         if event.tag not in {None, "!"} and event.tag not in _PLAIN_TAGS:
-            raise YamlError("it has a tag of its own (`!…`); take it out", line)
+            raise YamlError("this value has a tag (`!…`), which we do not read; remove it", line)
         node = Node(line, event.start_mark.index, event.end_mark.index)
         if isinstance(event, yaml.ScalarEvent):
             self._fill_scalar(node, event)
@@ -113,23 +114,23 @@ class _Reader:
         else:
             self._fill_mapping(node, event, depth)
         node.size = self._nodes - before
-        if event.anchor is not None:  # after its parts: what holds itself is not known to them
+        if event.anchor is not None:  # set last, so that its parts cannot refer to it
             self._anchors[event.anchor] = node
         return node
 
     def _aliased(self, event: Any, line: int) -> Node:
-        """The value that is referred to, at the place of the reference."""
+        """Return a copy of the value that an alias refers to, at the place of the alias."""
         known = self._anchors.get(event.anchor)
         if known is None:
-            raise YamlError("it refers to what does not stand before it; write it out", line)
-        self._nodes += known.size  # whoever reads it reads all of that once more
+            raise YamlError("this alias refers to no value before it; write the value out", line)
+        self._nodes += known.size  # a reader of the result goes through all of them once more
         start, end = event.start_mark.index, event.end_mark.index
         return replace(known, line=line, start=start, end=end)
 
     def _fill_scalar(self, node: Node, event: Any) -> None:
         node.text = event.value
         node.is_null = not event.style and event.value in _NULLS and event.tag is None
-        if event.style in {"|", ">"}:  # the parser has gone on, up to what follows
+        if event.style in {"|", ">"}:  # for these, the end mark may lie at the next value
             start = line_start(self._text, node.end)
             if not self._text[start : node.end].strip():
                 node.end = start
@@ -148,19 +149,19 @@ class _Reader:
             key = self._node(following, depth + 1)
             value = self._node(next(self._events), depth + 1)
             if key.text is None:
-                raise YamlError("a list or a mapping stands where a name belongs", key.line)
+                raise YamlError("a list or a mapping cannot be a key; write a name", key.line)
             if key.text in node.entries:
-                raise YamlError(f"{shown(key.text)} is there twice; keep one", key.line)
+                raise YamlError(f"the key {shown(key.text)} occurs twice; keep one", key.line)
             node.entries[key.text] = key, value
             last = max(key.end, value.end)
         node.end = following.end_mark.index if node.is_flow else last
 
 
 def line_start(text: str, position: int) -> int:
-    """Where the line of `position` begins."""
+    """Return the offset where the line of `position` begins."""
     return text.rfind("\n", 0, position) + 1
 
 
 def shown(text: str) -> str:
-    """`text` in a message, or its beginning if it is very long."""
+    """Return `text` quoted for a message; only its beginning if it is long."""
     return repr(text if len(text) <= _MOST_SHOWN_CHARS else f"{text[:_MOST_SHOWN_CHARS]}…")

@@ -1,4 +1,4 @@
-"""The index in a browser: search, progress, a map and the last queries.
+"""The pages in a browser: a project's index, documents, notes and datasets.
 
 Must not know MCP, processes or settings.
 """

@@ -1,4 +1,4 @@
-"""What a page shows, as the routes need to know it."""
+"""The interface between the pages and the routes: what a page can answer, change and report."""
 
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -10,38 +10,39 @@ import anyio
 from vector_index_mcp.indexing.remedies import Remedies
 
 Answer = Callable[[Mapping[str, str]], Awaitable[Any]]
-"""Answers a question of the page: its parameters to what JSON can hold."""
+"""Answers a question of the page: takes its parameters, returns values of JSON."""
 
 Change = Callable[[Mapping[str, Any]], Awaitable[Any]]
-"""Does what somebody asks for on the page: JSON to what JSON can hold."""
+"""Makes a change that the page asks for: takes and returns values of JSON."""
 
 NOTHING: Mapping[str, Change] = {}
-"""What can be done on a page that only shows."""
+"""The changes of a page that changes nothing."""
 
-_LOOK_SECONDS = 0.3  # so that no more is said than somebody can read
-_SILENT_SECONDS = 15.0  # then it is sent anyway: sizes change without a sign
+_LOOK_SECONDS = 0.3  # send news no more often than somebody can read it
+_SILENT_SECONDS = 15.0  # after this time, repeated news are sent even if their sign is the same
 _RETRY_MS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """Something that an open page is told when it changes."""
+    """Values that an open page gets whenever they have changed."""
 
     name: str
+    """The name of the event."""
     sign: Callable[[], Any]
-    """What differs whenever it has changed; costs nothing, so it may be asked often."""
+    """Returns a value that differs whenever the news have changed; cheap, so it is called often."""
     values: Callable[[], Awaitable[Any]]
-    """What is told."""
+    """Returns the news, as values of JSON."""
     is_repeated: bool = False
-    """Whether it is told now and then without a sign as well."""
+    """Whether to send the news now and then even if the sign is the same, as sizes may change."""
 
 
 class Content(Protocol):
-    """The page of a tool set."""
+    """The content of the page of a tool set."""
 
     @property
     def index(self) -> str:
-        """The file that is shown first."""
+        """The name of the page's HTML file."""
 
     @property
     def command(self) -> str:
@@ -49,24 +50,24 @@ class Content(Protocol):
 
     @property
     def remedies(self) -> Remedies:
-        """What to do about an error."""
+        """The remedies that error messages recommend."""
 
     @property
     def answers(self) -> Mapping[str, Answer]:
-        """What the page can ask, by the last part of the path."""
+        """The questions that the page can ask, by the last part of the path."""
 
     @property
     def changes(self) -> Mapping[str, Change]:
-        """What can be done on the page, by the last part of the path; most pages only show."""
+        """The changes that the page can ask for, by the last part of the path."""
 
     async def news(self) -> Sequence[News]:
-        """What an open page is told."""
+        """Return the news that an open page gets."""
 
 
 async def events(news: Sequence[News], ending: anyio.Event) -> AsyncIterator[str]:
-    """Server-sent events until `ending`; each of `news` once at the beginning.
+    """Yield server-sent events until `ending` is set; all `news` are sent once at the beginning.
 
-    The index reports its changes to nobody, so the signs are looked at.
+    The index does not report its changes, so this compares the signs regularly.
     """
     yield f"retry: {_RETRY_MS}\n\n"
     looks = 0

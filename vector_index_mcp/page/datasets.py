@@ -1,4 +1,4 @@
-"""The page of the datasets: which there are, what is wrong, a question to them, and a new one."""
+"""The page of the datasets: lists them with their errors, searches them, and makes new ones."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ from vector_index_mcp.errors import QueryError, VectorIndexError
 from vector_index_mcp.page import marking
 from vector_index_mcp.page.content import Change, News
 
-if TYPE_CHECKING:  # the link is there before LanceDB is imported
+if TYPE_CHECKING:  # a link to the page can be given before LanceDB is imported
     from vector_index_mcp.datasets.dataset import Result
     from vector_index_mcp.datasets.service import Datasets
     from vector_index_mcp.datasets.workshop import Job
@@ -26,7 +26,7 @@ _SNIPPET_CHARS = 600
 
 
 class DatasetsPage:
-    """What the page of the datasets shows."""
+    """The content of the page of the datasets."""
 
     index = "datasets.html"
     command = "vector-index-mcp datasets ui"
@@ -38,7 +38,7 @@ class DatasetsPage:
         self.changes: Mapping[str, Change] = {"make": self._make, "cancel": self._cancel}
 
     async def news(self) -> Sequence[News]:
-        """The datasets, and those that are being made."""
+        """Return the news of the page: the datasets, and those that are being made."""
         datasets = await self._get_service()
         registry = datasets.registry
 
@@ -95,7 +95,7 @@ class DatasetsPage:
     async def _cancel(self, given: Mapping[str, Any]) -> Any:
         number = given.get("number")
         if type(number) is not int:
-            raise QueryError("Say which one.")
+            raise QueryError("Give the number of the dataset's job.")
         (await self._get_service()).workshop.cancel(number)
         return {}
 

@@ -1,4 +1,4 @@
-"""The page of documents: search over all collections, a document as people read it, its links."""
+"""The page of documents: search over all collections, rendered documents, and their links."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from itertools import dropwhile
@@ -16,7 +16,7 @@ from vector_index_mcp.errors import NoVectorsError, QueryError, UnknownError
 from vector_index_mcp.page import marking, markup
 from vector_index_mcp.page.content import NOTHING, Change, News
 
-if TYPE_CHECKING:  # the link is there before LanceDB is imported
+if TYPE_CHECKING:  # a link to the page can be given before LanceDB is imported
     from vector_index_mcp.documents.asking import Answer, Found
     from vector_index_mcp.documents.catalog import Entry
     from vector_index_mcp.documents.retrieval import Text
@@ -28,11 +28,11 @@ _RESULTS = 20
 _MOST_LISTED = 1_000
 _SNIPPET_CHARS = 500
 _PLAIN = {".txt", ".text", ".rst", ".adoc", ".asciidoc", ".org"}
-"""What is no Markdown, nor made Markdown of."""
+"""Extensions of documents that are not Markdown and are not converted to it."""
 
 
 class DocumentsPage:
-    """What the page of documents shows."""
+    """The content of the page of documents."""
 
     index = "documents.html"
     command = "vector-index-mcp documents ui"
@@ -41,7 +41,7 @@ class DocumentsPage:
 
     def __init__(self, get_service: GetService) -> None:
         self._get_service = get_service
-        self._rendering = anyio.CapacityLimiter(1)  # a long text keeps a processor for a second
+        self._rendering = anyio.CapacityLimiter(1)  # a long text keeps a processor busy for 1 s
         self.answers = {
             "search": self._search,
             "document": self._document,
@@ -49,7 +49,7 @@ class DocumentsPage:
         }
 
     async def news(self) -> Sequence[News]:
-        """How the index and its collections are."""
+        """Return the news of the page: the status of the index and its collections."""
         documents = await self._get_service()
 
         async def status() -> Any:
@@ -70,7 +70,7 @@ class DocumentsPage:
         try:
             mode = asking.Mode(given.get("mode") or "query")
         except ValueError as error:
-            raise QueryError("a mode is search, vsearch or query") from error
+            raise QueryError("the mode must be search, vsearch or query") from error
         wanted = asking.Wanted(
             given.get("query", ""),
             mode,
@@ -92,7 +92,7 @@ class DocumentsPage:
         documents, key = await self._get_service(), given.get("key", "")
         found = await retrieval.get(documents, uri_of(key), retrieval.Part())
         if isinstance(found, retrieval.Missing) or found.key != key:
-            raise UnknownError(f"There is no document {key} any more.")
+            raise UnknownError(f"There is no document {key} now; it may have been removed.")
         ledger = await documents.known()
         entry = catalog.entry_at(ledger, key)
         links = await documents.link_map(ledger)
@@ -180,7 +180,7 @@ def _hit(answer: "Answer", found: "Found") -> dict[str, Any]:
 
 
 def _shown(found: "Text", target: Callable[[str], str]) -> dict[str, Any]:
-    """A document in elements; what is too long for that, or no Markdown, as plain text."""
+    """Return a document as elements; text that is too long or not Markdown stays plain."""
     lines = found.body.split("\n")
     _, first = front_matter.split(lines)
     text = "\n".join(lines[first:])

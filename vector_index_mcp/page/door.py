@@ -1,18 +1,18 @@
-"""Who may see the page: links that work once, sessions, and which requests are refused. No I/O.
+"""Decides who may see the page: one-time links, sessions, and refused requests. No I/O.
 
-The page shows a project's sources, so only the service's own user may see it. But every process of
+The page shows a project's sources, so only the service's own user may see it. But every process on
 the machine, and every site that the user's browser visits, can reach its port:
 
-- A link holds a token, which works once, for a few minutes, and is exchanged for a session. Only
-  the service's own socket hands it out. A browser that we open gets it in a file of the user's
-  (`handover`), so that it is in no process's arguments.
-- A session is a room, which is the first part of the page's path, and a key, which is a cookie. A
-  browser sends cookies to every port of a host; so the cookie is limited to the room's path, and a
+- A link contains a token, which works once, within a few minutes, and is exchanged for a session.
+  Only the service's own socket gives out tokens. A browser that we open gets the token in a file of
+  the user's (`handover`), so that it is not among the arguments of a process.
+- A session has a room, which is the first part of the page's path, and a key, which is a cookie. A
+  browser sends cookies to every port of a host. So the cookie is limited to the room's path: a
   server on another port, which has other paths, never gets it.
-- A request must name this listener as its host (no DNS name that somebody points here) and must
-  come from the page itself (no other origin). What changes something says so by its method, and
-  names the page as its origin, which no other page can. One exception: a token may come from a
-  file, which has no origin, because whoever holds a token may enter.
+- A request must name this listener as its host, not a DNS name that somebody points here, and must
+  come from the page itself, not from another origin. A request that changes something must be a
+  POST with the page as its origin, which no other page can send. One exception: a token may come
+  from a file, which has no origin, because whoever has a token may enter.
 """
 
 import secrets
@@ -35,9 +35,9 @@ class Session:
     """The right to use the page, for as long as the service lives."""
 
     room: str
-    """The first part of its path."""
+    """The first part of the page's path."""
     key: str
-    """What the cookie holds."""
+    """The value of the cookie."""
 
     @property
     def cookie(self) -> str:
@@ -54,38 +54,38 @@ class Refusal:
 
 
 _OTHER_HOST = Refusal(403, "This host name does not belong to the page.")
-_OTHER_ORIGIN = Refusal(403, "Another site may not ask.")
-_OTHER_METHOD = Refusal(405, "Only GET and POST are understood.")
+_OTHER_ORIGIN = Refusal(403, "The request comes from another site, which has no access.")
+_OTHER_METHOD = Refusal(405, "Only GET and POST are allowed.")
 ENTRANCE = "/"
-_NO_ORIGIN = "null"  # what a browser says of a page in a file
+_NO_ORIGIN = "null"  # the origin that a browser sends for a page in a file
 
 
 def used_link(command: str) -> Refusal:
-    """What to say to a token that opens nothing; `command` makes a new one."""
+    """Return the refusal of a token that is wrong, used or too old; `command` makes a new one."""
     return Refusal(403, f"This link has been used, or is too old. Run `{command}` for a new one.")
 
 
 def no_session(command: str) -> Refusal:
-    """What to say to who has no session."""
+    """Return the refusal of a request without a session."""
     return Refusal(403, f"This page has no session here. Run `{command}` and open its link.")
 
 
 class Door:
-    """The tokens that are out and the sessions they became. Times are seconds of one clock."""
+    """Keeps the valid tokens and the sessions. Times are seconds of one clock."""
 
     def __init__(self) -> None:
-        self._tokens: dict[str, float] = {}  # until when each is good, oldest first
+        self._tokens: dict[str, float] = {}  # the time when each expires, oldest first
         self._sessions: dict[str, Session] = {}  # by room, oldest first
 
     def issue(self, now: float) -> str:
-        """A new token, which can be exchanged once; if too many are out, the oldest is void."""
+        """Return a new token, which works once; if there are too many, drop the oldest."""
         _keep_newest(self._tokens, _MOST_TOKENS - 1)
         token = secrets.token_urlsafe(_SECRET_BYTES)
         self._tokens[token] = now + TOKEN_SECONDS
         return token
 
     def admit(self, token: str, now: float) -> Session | None:
-        """The session that `token` is exchanged for; None if it is wrong, used or too old."""
+        """Exchange `token` for a session; returns None if it is wrong, used or too old."""
         known = [issued for issued in self._tokens if _is_same(issued, token)]
         if not known or self._tokens.pop(known[0]) < now:
             return None
@@ -103,18 +103,18 @@ class Door:
         return any(until >= now for until in self._tokens.values())
 
     def knows(self, room: str, cookies: Mapping[str, str]) -> bool:
-        """Whether `cookies` hold the key of `room`."""
+        """Whether `cookies` contain the key of `room`."""
         session = self._sessions.get(room)
         return session is not None and _is_same(session.key, cookies.get(session.cookie, ""))
 
 
 def refusal(method: str, path: str, headers: Mapping[str, str], port: int) -> Refusal | None:
-    """Why a request is refused, whatever it asks for; None if it may be answered.
+    """Return why a request is refused; None if it may be answered. Does not check the session.
 
     Args:
-        method: Its method.
-        path: Its path.
-        headers: Its headers, by names in lower case.
+        method: The method of the request.
+        path: The path of the request.
+        headers: The headers of the request, by names in lower case.
         port: The port of the page.
     """
     host = headers.get("host", "")
@@ -135,7 +135,7 @@ def _own(host: str) -> str:
 
 
 def _takes_the_whole_tab(headers: Mapping[str, str]) -> bool:
-    """Whether the answer becomes a page of its own: the request is not of a script or a frame."""
+    """Whether the answer becomes a page of its own: no script or frame sent the request."""
     wanted = {"sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
     return all(headers.get(name, value) == value for name, value in wanted.items())
 

@@ -1,7 +1,7 @@
-"""The map of a project: what lies in a folder, and how much of it is indexed. Pure.
+"""The map of a project: what a folder contains, and how much of that is indexed. Pure.
 
-The map of a folder has two levels: what lies in the folder, and what lies in the folders in it. The
-parts that are too small to be seen are put together as one.
+The map of a folder has two levels: the contents of the folder, and those of its subfolders. Parts
+that are too small to be seen are merged into one.
 """
 
 from collections import Counter
@@ -13,7 +13,7 @@ from vector_index_mcp.engine.types import FileRecord
 from vector_index_mcp.indexing.ledger import INDEXED
 
 _LEVELS = 2
-_MOST_PARTS = 60  # of one folder; more cannot be told apart on a screen
+_MOST_PARTS = 60  # parts of one folder; more cannot be distinguished on a screen
 
 
 @dataclass(slots=True)
@@ -22,18 +22,23 @@ class Part:
 
     name: str
     kind: str
-    """`folder`, `file`, or `rest` for the small ones together."""
+    """`folder`, `file`, or `rest` for the merged small parts."""
     chunks: int = 0
     vectors: int = 0
-    """Chunks that have one."""
+    """The number of chunks with a vector."""
     files: int = 0
-    """Indexed ones."""
+    """The number of indexed files."""
     missing: Counter[str] = field(default_factory=Counter)
     """How many files are skipped, or could not be indexed, by reason."""
     parts: dict[str, "Part"] = field(default_factory=dict)
 
     def count(self, record: FileRecord, unembedded: int) -> None:
-        """Count a file in."""
+        """Add a file to the counts.
+
+        Args:
+            record: The record of the file.
+            unembedded: How many of its chunks have no vector.
+        """
         if record.state == INDEXED:
             self.files += 1
             self.chunks += record.chunk_count
@@ -43,11 +48,11 @@ class Part:
 
     @property
     def weight(self) -> int:
-        """How much room it takes: its chunks, and one for every file that is not indexed."""
+        """Its size on the map: its chunks, and one for every file that is not indexed."""
         return self.chunks + self.missing.total()
 
     def values(self) -> dict[str, Any]:
-        """What the browser gets, the largest parts first."""
+        """Return the part as values of JSON, with the largest parts first."""
         ordered = sorted(self.parts.values(), key=lambda part: (-part.weight, part.name))
         return {
             "name": self.name,
@@ -61,11 +66,12 @@ class Part:
 
 
 def look_into(folder: str, records: Iterable[tuple[FileRecord, int]]) -> Part:
-    """The folder at the path `folder` (POSIX, relative; empty for the project itself).
+    """Return the map of a folder.
 
     Args:
-        folder: Where to look. A folder that holds nothing indexed or skipped is empty.
-        records: Every file's record, with how many of its chunks have no vector.
+        folder: Its path below the project, with slashes; empty for the project. The map is empty
+            if the folder has no file that is indexed or skipped.
+        records: The records of all files, with how many of their chunks have no vector.
     """
     prefix = f"{folder}/" if folder else ""
     top = Part(folder.rpartition("/")[2], "folder")
@@ -83,7 +89,7 @@ def look_into(folder: str, records: Iterable[tuple[FileRecord, int]]) -> Part:
 
 
 def _with_rest(ordered: list[Part]) -> list[Part]:
-    """The largest parts, and the others as one."""
+    """Return the largest parts, with the others merged into one."""
     if len(ordered) <= _MOST_PARTS:
         return ordered
     small = ordered[_MOST_PARTS - 1 :]

@@ -1,4 +1,4 @@
-"""Code as coloured spans: each piece with its class and whether the query asked for it. Pure.
+"""Splits code into coloured spans, each with its class and whether it matches the query. Pure.
 
 The result is data, not HTML; its pieces joined are the text.
 """
@@ -10,8 +10,7 @@ from vector_index_mcp.codebase.colours import pieces
 from vector_index_mcp.engine.words import places
 
 Span = tuple[str, str, int]
-"""(class, text, 1 if the query asked for it); the class is a letter of the style sheet, or empty.
-"""
+"""(class, text, 1 if it matches the query); the class is a letter of the style sheet, or empty."""
 
 _LONGEST_CHARS = 20_000  # as long as a chunk may be
 
@@ -19,12 +18,12 @@ _LONGEST_CHARS = 20_000  # as long as a chunk may be
 def spans(
     text: str, language: str, wanted: Set[str], *, longest: int = _LONGEST_CHARS
 ) -> list[Span]:
-    """`text` in pieces.
+    """Return `text` in coloured pieces.
 
     Args:
         text: Part of a file.
-        language: The file's language, in the words of `files.language`.
-        wanted: The words that were asked for, as `engine.words` makes them.
+        language: The file's language, as `files.language` names it.
+        wanted: The words of the query, as `engine.words` makes them.
         longest: A text with more characters stays plain.
     """
     marked = _characters_in(places(text, wanted)) if wanted else frozenset()
@@ -45,6 +44,6 @@ def _characters_in(ranges: Iterator[tuple[int, int]]) -> frozenset[int]:
 
 
 def _merged(found: list[Span]) -> list[Span]:
-    """Neighbours of one look as one."""
+    """Merge neighbours with the same class and mark."""
     runs = groupby(found, key=lambda piece: (piece[0], piece[2]))
     return [(name, "".join(p[1] for p in run), mark) for (name, mark), run in runs]

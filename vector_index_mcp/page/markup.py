@@ -1,7 +1,7 @@
-"""A Markdown text as a tree of elements, which a browser builds without reading any HTML. Pure.
+"""Turns Markdown into a tree of elements, which the browser builds without parsing HTML. Pure.
 
-Only the elements below are ever named; what a text says in HTML stays text. So nothing in a
-document can run, load or look like the page itself.
+The tree has only the elements below, and HTML in a text stays text. So nothing in a document can
+run or load, or look like the page itself.
 """
 
 import re
@@ -18,18 +18,18 @@ from vector_index_mcp.engine.prose.links import WIKI
 from vector_index_mcp.page import highlight
 
 Node: TypeAlias = str | dict[str, Any]
-"""A text, or an element: its `tag`, its `children`, and what the browser is to make of them.
+"""A text, or an element with its `tag`, its `children` and other values.
 
-A link has `href` (to the web), `key` (to a document) or `fragment` (to a heading, also with `key`);
-a block has the `line` of the file where it begins, a heading a `name`.
+A link has `href` (to the web), `key` (to a document) or `fragment` (to a heading, also with `key`).
+A block has `line`, the line of the file where it begins. A heading has a `name`.
 """
 
 MOST_CHARS = 100_000
-"""Of a text: the worst that was found takes 2 s for so many (many brackets, many rows)."""
+"""The longest text that is parsed; the slowest that we found, with many brackets, takes 2 s."""
 _MOST_PLAIN_CHARS = 1_000_000
-_MOST_CELLS = 20_000  # of all tables of a text
+_MOST_CELLS = 20_000  # in all tables of a text together
 _CELLS = "cells"
-_DEEPEST = 60  # elements in each other; deeper ones are left out, their text is not
+_DEEPEST = 60  # the deepest nesting; deeper elements are left out, but their text is kept
 _OPENED = {
     "paragraph_open",
     "bullet_list_open",
@@ -55,13 +55,13 @@ _NOT_IN_NAMES = re.compile(r"[^\w\- ]")
 
 
 def rendered(text: str, target: Callable[[str], str], first_line: int = 1) -> list[Node]:
-    """The elements of a text.
+    """Return the elements of a text.
 
     Args:
         text: Markdown, of at most `MOST_CHARS` characters.
-        target: The key of the document that a link leads to: a path, or a name behind `[[`; empty
-            if it leads to none.
-        first_line: The number of its first line in the file.
+        target: Returns the key of the document that a link leads to, empty if there is none. It
+            takes a path, or `[[` and the name of a wiki link.
+        first_line: The number of the text's first line in the file.
     """
     builder = _Builder(target, first_line)
     builder.add(_MARKDOWN.parse(text, {}))
@@ -71,13 +71,13 @@ def rendered(text: str, target: Callable[[str], str], first_line: int = 1) -> li
 def shown(
     text: str, target: Callable[[str], str], first_line: int = 1, *, is_plain: bool = False
 ) -> tuple[list[Node], int]:
-    """The elements of a text of any length, and how many characters of it are left out.
+    """Return the elements of a text of any length, and how many of its characters are left out.
 
     Args:
-        text: Markdown; what is too long for that stays as it is written.
+        text: Markdown; the part after `MOST_CHARS` characters is shown as plain text.
         target: As for `rendered`.
         first_line: As for `rendered`.
-        is_plain: Whether it is no Markdown.
+        is_plain: Whether the text is not Markdown.
     """
     end = 0 if is_plain else len(text)
     if end > MOST_CHARS:
@@ -89,7 +89,7 @@ def shown(
 
 
 def _wiki(state: StateInline, silent: bool) -> bool:
-    """The rule of wiki links: `[[name]]`, `[[name|words]]`, `[[name#heading]]`."""
+    """Parse wiki links: `[[name]]`, `[[name|words]]`, `[[name#heading]]`; a rule of markdown-it."""
     match = WIKI.match(state.src, state.pos)
     if match is None or match.end() > state.posMax:
         return False
@@ -104,14 +104,14 @@ def _wiki(state: StateInline, silent: bool) -> bool:
 
 
 def _bounded_table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """The library's rule of tables, for so many cells; what is beyond them stays text.
+    """Parse tables by the rule of markdown-it, up to a number of cells; the rest stays text.
 
-    It makes a cell of every column in every row, also in rows that say nothing: a page of bars
-    would become millions.
+    That rule makes a cell for every column of every row, even of empty rows: a page of vertical
+    bars would become millions of cells.
     """
     columns = 1 + state.src.count("|", state.bMarks[start], state.eMarks[start])
     left = _MOST_CELLS - state.env.get(_CELLS, 0)
-    most_rows = 2 + max(left // columns, 0)  # the two at the top are as long as they are written
+    most_rows = 2 + max(left // columns, 0)  # the two header rows have only the cells in the text
     is_one = table(state, start, min(end, start + most_rows), silent)
     if is_one and not silent:
         state.env[_CELLS] = _MOST_CELLS - left + columns * (state.line - start)
@@ -135,7 +135,7 @@ class _Builder:
         self._target, self._first_line = target, first_line
 
     def add(self, tokens: Iterable[Token]) -> None:
-        """Put the elements of `tokens` where we are."""
+        """Add the elements of `tokens` to the innermost open element."""
         for token in tokens:
             if token.type == "inline":
                 self.add(token.children or ())
@@ -223,5 +223,5 @@ def _text_of(nodes: Sequence[Node]) -> str:
 
 
 def name_of(heading: str) -> str:
-    """What links call a heading: as GitHub makes it."""
+    """Return the name by which links refer to a heading, in the form of GitHub."""
     return _NOT_IN_NAMES.sub("", heading.strip().lower()).replace(" ", "-")

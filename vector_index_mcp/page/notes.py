@@ -1,6 +1,6 @@
-"""The page of the notes: projects, documents, to-do lists, their history, search. It reads only.
+"""The page of the notes: projects, documents, to-do lists, their history, search. It only reads.
 
-What a change is told by is the commit: an open page is told when there is a new one.
+An open page gets news when there is a new commit.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -33,14 +33,14 @@ from vector_index_mcp.page.content import NOTHING, Change, News
 from vector_index_mcp.page.notes_history import Subject
 from vector_index_mcp.page.notes_views import address_of, cut, key_of, name_of
 
-if TYPE_CHECKING:  # the service is loaded when somebody needs it
+if TYPE_CHECKING:  # the service is loaded only when it is needed
     from vector_index_mcp.notes.service import Notes
 
 GetService = Callable[[], Awaitable["Notes"]]
 _Result = TypeVar("_Result")
 
 _MODES = ("keywords", "both")
-_MOST_CHAPTERS = 5  # of a document that was found
+_MOST_CHAPTERS = 5  # chapters of a document that are shown in a result
 _SNIPPET_CHARS = 500
 _MOST_DETAILS_CHARS = 10_000
 _OPENING_SECONDS = 5.0
@@ -50,7 +50,7 @@ _ASKED_WRONGLY = frozenset({Code.INVALID_SEARCH_QUERY, Code.INVALID_INPUT, Code.
 
 
 class NotesPage:
-    """What the page of the notes shows."""
+    """The content of the page of the notes."""
 
     index = "notes.html"
     command = "vector-index-mcp notes ui"
@@ -59,7 +59,7 @@ class NotesPage:
 
     def __init__(self, get_service: GetService) -> None:
         self._get_service = get_service
-        self._rendering = anyio.CapacityLimiter(1)  # a long text keeps a processor for a second
+        self._rendering = anyio.CapacityLimiter(1)  # a long text keeps a processor busy for 1 s
         self._is_opened = False
         self.answers = {
             "projects": self._projects,
@@ -72,7 +72,7 @@ class NotesPage:
         }
 
     async def news(self) -> Sequence[News]:
-        """How the store is."""
+        """Return the news of the page: the status of the store."""
         notes = await self._get_service()
 
         def sign() -> Any:
@@ -114,7 +114,13 @@ class NotesPage:
     async def _read(
         self, read: Callable[[Store], _Result], limiter: anyio.CapacityLimiter | None = None
     ) -> _Result:
-        """What `read` finds in the store, in a thread; whatever fails is said in a sentence."""
+        """Run `read` on the store in a thread and return its result.
+
+        Raises:
+            UnknownError: If there is no such project, document or to-do list.
+            QueryError: If the request is invalid.
+            VectorIndexError: If the store cannot be read.
+        """
         notes = await self._get_service()
         if not self._is_opened:
             self._is_opened = await anyio.to_thread.run_sync(_is_opened, notes)
@@ -127,7 +133,9 @@ class NotesPage:
                 raise QueryError(str(refusal)) from refusal
             raise
         except UnicodeError as error:
-            raise QueryError("Its name holds what no file can be called; rename it.") from error
+            raise QueryError(
+                "The name has characters that a file's name cannot have; rename it."
+            ) from error
         except SYSTEM_ERRORS as error:
             raise VectorIndexError(sentence(error)) from error
 
@@ -148,13 +156,13 @@ class NotesPage:
 
 
 def _wanted(query: str, mode: str) -> dict[str, Any]:
-    """The arguments of a search.
+    """Return the arguments of a search.
 
     Raises:
-        QueryError: If there can be none.
+        QueryError: If the query or the mode is invalid.
     """
     if mode not in _MODES:
-        raise QueryError(f"A search is by {' or '.join(_MODES)}.")
+        raise QueryError(f"The mode of a search must be {' or '.join(_MODES)}.")
     given = {"project_id": "all", "query": query, "mode": mode}  # a name that any project may have
     try:
         return checked("search_knowledge", given)
@@ -169,7 +177,7 @@ def _searched(answer: Mapping[str, Any], query: str, project: str) -> dict[str, 
     if lack := answer.get("by_words_alone"):
         notes.append(f"Found by words alone: {lack}")
     if skipped:
-        notes.append(f"{len(skipped)} could not be read; the first: {skipped[0]}")
+        notes.append(f"{len(skipped)} documents could not be read; the first: {skipped[0]}")
     return {
         "total": answer["total_documents"],
         "note": cut("; ".join(filter(None, notes)), 2 * _SNIPPET_CHARS),
@@ -204,13 +212,13 @@ def _hit(
 
 
 def _match(match: Mapping[str, Any], words: list[str], stems: frozenset[str]) -> dict[str, Any]:
-    """A chapter that was found, and what stands around the words, or its best lines."""
+    """Return a chapter that was found, with the text around the words, or its best lines."""
     chapter = match["chapter"]
     if "content" in match:
         text = visible(cut(match["content"], _SNIPPET_CHARS), keep="\n\t")
         lines = [marking.by_stems(line, stems) for line in text.split("\n")]
     else:
-        # Words that stand together have the same words around them.
+        # Words close to each other have the same text around them, which is shown once.
         found = dict.fromkeys(text for texts in match["match_context"].values() for text in texts)
         lines = [marking.by_letters(visible(cut(text, _SNIPPET_CHARS)), words) for text in found]
     is_chapter = chapter != matching.INTRODUCTION
@@ -225,10 +233,10 @@ def _match(match: Mapping[str, Any], words: list[str], stems: frozenset[str]) ->
 
 
 def _subject(given: Mapping[str, str]) -> Subject:
-    """What a history is asked of.
+    """Return the subject of a history from the parameters of a request.
 
     Raises:
-        UnknownError: If nothing can be called so.
+        UnknownError: If no project, document or to-do list can have such a name.
     """
     if "project" not in given:
         return Subject(None)
@@ -246,7 +254,10 @@ def _subject(given: Mapping[str, str]) -> Subject:
 
 
 def _is_opened(notes: "Notes") -> bool:
-    """Whether a store that may be made just now is there; what is wrong with it is said later."""
+    """Wait until the writer has opened the store; return whether it has.
+
+    An error is only ignored here: reading the store reports it.
+    """
     with suppress(VectorIndexError, *SYSTEM_ERRORS):
         notes.writer.alone(lambda: None).result(_OPENING_SECONDS)
         return True
@@ -262,25 +273,25 @@ async def _status(notes: "Notes") -> dict[str, Any]:
 
 
 def _looked_at(notes: "Notes") -> dict[str, Any]:
-    """What the tool for it says of the store, and the last commit in pieces."""
+    """Return the status that the MCP tool returns, and the last commit in pieces."""
     writer = notes.writer
     storage = writer.alone(partial(store_calls.look, writer)).result(_STATUS_SECONDS)
-    told = store_calls.status(
+    status = store_calls.status(
         notes.store, storage, notes.syncing.status(), list(notes.syncing.news)
     )
     commit = writer.tree.commit
-    said = notes.store.repository.run("log", "-1", "--format=%ct%x00%h%x00%s", commit, "--")
-    when, short, subject = (said.output.decode("utf-8", "replace").split("\0") + [""] * 3)[:3]
-    details = told["status_details"]
+    log = notes.store.repository.run("log", "-1", "--format=%ct%x00%h%x00%s", commit, "--")
+    when, short, subject = (log.output.decode("utf-8", "replace").split("\0") + [""] * 3)[:3]
+    details = status["status_details"]
     return {
-        "home": told["storage_path"],
+        "home": status["storage_path"],
         "commit": commit,
         "short": short,
         "when": int(when) if when.isdecimal() else 0,
         "what": cut(subject.strip()),
-        "branch": cut(told["current_branch"]),
-        "remote": cut(told["remote_status"]),
-        "uncommitted": told["uncommitted_files"],
+        "branch": cut(status["current_branch"]),
+        "remote": cut(status["remote_status"]),
+        "uncommitted": status["uncommitted_files"],
         "details": cut(details, _MOST_DETAILS_CHARS) if details != store_calls.CLEAN else "",
         "problem": "",
     }

@@ -1,6 +1,6 @@
-"""The history of the notes as the page shows it: changes, and what each has changed.
+"""Prepares the history of the notes for the page: commits, and the differences of each.
 
-Differences are those that git finds. None of the store's own settings counts for them.
+Git computes the differences; the store's own settings of git do not influence them.
 """
 
 import re
@@ -22,12 +22,12 @@ from vector_index_mcp.page.notes_views import cut, head_of
 _MOST_ENTRIES = 100
 _MOST_SKIPPED = 10_000_000
 _MOST_LINES = 2_000
-"""Of a difference."""
+"""The most lines of a difference that are shown."""
 _LONGEST_LINE_CHARS = 1_000
 _MOST_FILES = 200
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _NOTHING = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
-"""The tree without files, which every git knows."""
+"""The hash of the empty tree, which is the same in every repository."""
 _STATES = {"A": "new", "D": "deleted", "M": "changed", "T": "changed"}
 _BEGIN = b"diff --git "
 _OPTIONS = ("diff-tree", "-r", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color")
@@ -35,24 +35,24 @@ _OPTIONS = ("diff-tree", "-r", "--no-renames", "--no-ext-diff", "--no-textconv",
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What a history is about."""
+    """The project, or the part of one, that a history is about."""
 
     project: str | None
-    """Its id; it may be gone. None for all there is."""
+    """The id of the project, which may be deleted; None for all projects."""
     piece: Piece = ALL
-    """What of the project."""
+    """The part of the project."""
 
 
 def entries(store: Store, subject: Subject, skipped: int) -> dict[str, Any]:
-    """The changes of something, newest first.
+    """Return the commits that changed something, newest first.
 
     Args:
         store: The store.
         subject: What was changed.
-        skipped: How many are left out, since they have been told already.
+        skipped: How many of the newest commits to leave out.
 
     Raises:
-        Refusal: If they cannot be read.
+        Refusal: If the history cannot be read.
     """
     head = head_of(store)
     if subject.project is None:
@@ -64,11 +64,11 @@ def entries(store: Store, subject: Subject, skipped: int) -> dict[str, Any]:
     return {
         "total": len(found),
         "skipped": skipped,
-        "entries": [_told(entry, subject) for entry in shown],
+        "entries": [_entry(entry, subject) for entry in shown],
     }
 
 
-def _told(entry: Entry, subject: Subject) -> dict[str, Any]:
+def _entry(entry: Entry, subject: Subject) -> dict[str, Any]:
     what = entry.what_of(subject.project or "")
     return {"commit": entry.commit, "when": entry.when, "who": cut(entry.who), "what": cut(what)}
 
@@ -77,16 +77,16 @@ def _told(entry: Entry, subject: Subject) -> dict[str, Any]:
 
 
 def difference(store: Store, subject: Subject, commit: str) -> dict[str, Any]:
-    """What a change has changed, file by file, each line with what became of it.
+    """Return the difference that a commit made: its files, and each with its changed lines.
 
     Args:
         store: The store.
-        subject: What of the change is to be told.
-        commit: The change.
+        subject: The project, or the part of one, to which the difference is limited.
+        commit: The commit.
 
     Raises:
-        Refusal: If it cannot be read.
-        UnknownError: If there is no such change.
+        Refusal: If the difference cannot be read.
+        UnknownError: If there is no such commit.
     """
     parent = _parent_of(store, commit)
     places = None if subject.project is None else _places(store, subject, commit, parent)
@@ -99,7 +99,7 @@ def difference(store: Store, subject: Subject, commit: str) -> dict[str, Any]:
     for number, (state, path) in enumerate(names):
         if number >= _MOST_FILES:
             break
-        # A link that becomes a file is told twice: it goes, and a file comes.
+        # For a link that becomes a file, git prints two patches: one removes it, one adds the file.
         text = [line for _ in range(1 + (state == "T")) for line in next(texts, ())]
         left_out += max(0, len(text) - left)
         shown = [_line(line) for line in text[:left]]
@@ -110,21 +110,21 @@ def difference(store: Store, subject: Subject, commit: str) -> dict[str, Any]:
 
 
 def _parent_of(store: Store, commit: str) -> str:
-    """The commit before; empty if there is none."""
+    """Return the parent of a commit; empty if it has none."""
     if not _COMMIT.fullmatch(commit):
         raise UnknownError("This address names no change; choose one from the history.")
-    said = store.repository.run("rev-list", "--parents", "--max-count=1", commit, "--")
-    if said.status:
-        raise UnknownError(f"The history has no change {commit[:12]} any more.")
-    return next(iter(said.output.decode("ascii").split()[1:]), "")
+    listed = store.repository.run("rev-list", "--parents", "--max-count=1", commit, "--")
+    if listed.status:
+        raise UnknownError(f"The history has no change {commit[:12]} now; choose another one.")
+    return next(iter(listed.output.decode("ascii").split()[1:]), "")
 
 
 def _places(store: Store, subject: Subject, *commits: str) -> list[str]:
-    """The paths of something before and after a change, in whose course its folder may change."""
+    """Return the paths of the subject in these commits; its folder may differ between them."""
     found: dict[str, None] = {}
     for commit in filter(None, commits):
         known = Projects(Past(store.repository, commit))
-        if known.problem:  # then it lay where it lies now
+        if known.problem:  # then assume the present folders
             known = Projects(store.disk)
         project = known.find(subject.project or "")
         if project is not None:
@@ -133,14 +133,14 @@ def _places(store: Store, subject: Subject, *commits: str) -> list[str]:
 
 
 def _names(repository: Repository, *sides: str) -> list[tuple[str, str]]:
-    """What became of which files, in git's order."""
+    """Return the changed files in git's order, each with a letter for the kind of change."""
     output = history.git(repository, *_OPTIONS, "--name-status", "-z", *sides)
     fields = output.decode("utf-8", "surrogateescape").split("\0")
     return [(state[:1], path) for state, path in zip(fields[::2], fields[1::2], strict=False)]
 
 
 def _texts(repository: Repository, *sides: str) -> Iterator[list[bytes]]:
-    """The lines of each file's difference, without git's heading."""
+    """Yield the lines of each file's difference, without git's heading."""
     output = history.git(repository, *_OPTIONS, "--patch", "--text", *sides)
     lines: list[bytes] | None = None
     is_heading = True
@@ -158,7 +158,7 @@ def _texts(repository: Repository, *sides: str) -> Iterator[list[bytes]]:
 
 
 def _line(line: bytes) -> tuple[str, str]:
-    """What became of a line, and what it says."""
+    """Return the mark of a line of a difference, such as "+", and its text."""
     text = line[: 4 * _LONGEST_LINE_CHARS].decode("utf-8", "replace")
     if text.startswith("@@"):
         return "@", visible(text)
@@ -166,5 +166,5 @@ def _line(line: bytes) -> tuple[str, str]:
 
 
 def _within(path: str, places: list[str] | None) -> str:
-    """A path as it is told: below its project, if one is meant."""
+    """Return a path for the page: below its project, if the difference is limited to one."""
     return path if places is None else path.split("/", 2)[-1]

@@ -1,7 +1,7 @@
-"""Projects, main texts, documents and to-do lists of the notes as the page shows them.
+"""Prepares projects, main texts, documents and to-do lists of the notes for the page.
 
-Contents may be of any length and names may hold anything, so what is told of them is bounded. A
-name becomes a key for addresses, because no address can carry all characters.
+Contents may have any length, and names may have any characters. So the length of what is shown is
+limited, and names are encoded as keys for addresses.
 """
 
 import posixpath
@@ -30,9 +30,9 @@ Shown = dict[str, Any]
 _MOST_LISTED = 1_000
 _MOST_KEYWORDS = 50
 _MOST_TEXT_CHARS = 1_000_000
-_MOST_TASK_CHARS = 10_000  # of one that is not shown as Markdown
+_MOST_TASK_CHARS = 10_000  # the most of a task that is shown as plain text
 _LONGEST_CHARS = 300
-_LONGEST_KEY_CHARS = 4_000  # an address has to carry it
+_LONGEST_KEY_CHARS = 4_000  # a longer key would make addresses too long
 _WIKI = "[["
 
 
@@ -40,39 +40,39 @@ _WIKI = "[["
 
 
 def cut(text: str, most: int = _LONGEST_CHARS) -> str:
-    """`text`, or its beginning if it is longer than a name should be."""
+    """Return `text`, or its beginning if it has more than `most` characters."""
     return text if len(text) <= most else f"{text[:most]}…"
 
 
 def key_of(name: str) -> str:
-    """What stands for `name` in addresses; empty if it is too long to be there."""
+    """Return `name` encoded for addresses; empty if it is too long for one."""
     key = quote(name, safe="", errors="surrogatepass")
     return key if len(key) <= _LONGEST_KEY_CHARS else ""
 
 
 def name_of(key: str) -> str:
-    """The name that `key` stands for.
+    """Return the name that `key` encodes.
 
     Raises:
-        UnknownError: If there is none.
+        UnknownError: If it is not a valid key.
     """
     try:
         return unquote(key, errors="surrogatepass")
     except UnicodeDecodeError as error:
-        raise UnknownError("This address names nothing; begin anew with the projects.") from error
+        raise UnknownError("This address is not valid; choose a project from the list.") from error
 
 
 def address_of(project: str, kind: str = "", which: str = "") -> str:
-    """Where the page shows a project, or with `kind` and its key something of it."""
+    """Return the address of a project on the page, or of the part of it with a kind and a key."""
     place = f"project/{key_of(project)}"
     return f"{place}/{kind}/{which}" if kind else place
 
 
 def head_of(store: Store) -> str:
-    """The last commit of a store that its service has opened; empty if there is none.
+    """Return the last commit of a store that its service has opened; empty if there is none.
 
     Raises:
-        Refusal: If it cannot be found.
+        Refusal: If git cannot find it.
     """
     repository = store.repository
     return repository.commit_of(repository.branch()) if repository.exists else ""
@@ -82,10 +82,10 @@ def head_of(store: Store) -> str:
 
 
 def projects(store: Store) -> Shown:
-    """All projects in numbers.
+    """Return all projects with their counts and last changes.
 
     Raises:
-        Refusal: If they cannot be listed.
+        Refusal: If the projects cannot be listed.
     """
     known = Projects(store.disk)
     listed = sorted(known.all(), key=lambda project: project.id.lower())
@@ -115,10 +115,10 @@ def _row(store: Store, project: Project) -> Shown:
 
 
 def project(store: Store, name: str) -> Shown:
-    """A project: its main text, its documents and its to-do lists.
+    """Return a project: its main text, its documents and its to-do lists.
 
     Raises:
-        Refusal: If there is none, or it cannot be listed.
+        Refusal: If there is no such project, or it cannot be listed.
     """
     found = existing(store.disk, name)
     changes = _changes(store, found.folder)
@@ -130,7 +130,7 @@ def project(store: Store, name: str) -> Shown:
         if left <= 0:
             break
         todo = todos.one(store.disk, found.todos, number)
-        lists.append(_head(todo) | {"tasks": [_told(task) for task in todo.tasks[:left]]})
+        lists.append(_head(todo) | {"tasks": [_task(task) for task in todo.tasks[:left]]})
         left -= 1 + len(todo.tasks)
     return {
         "name": cut(name),
@@ -147,7 +147,7 @@ def project(store: Store, name: str) -> Shown:
 
 
 def _changes(store: Store, folder: str) -> dict[str, int]:
-    """When files were changed last; nothing if the history does not say it."""
+    """Return when files were last changed; nothing if the history cannot be read."""
     try:
         return history.last_changes(store, head_of(store), folder)
     except Refusal:
@@ -169,17 +169,17 @@ def _main(store: Store, project: Project) -> Shown:
 
 
 def _line(store: Store, project: Project, name: str) -> Shown:
-    """A document, as it is listed."""
+    """Return a document for a list."""
     head: Shown = {"file": cut(name), "key": key_of(name)}
     try:
         read = store.shelf.document(project, name, is_kept=False)
     except Refusal as refusal:
         return head | {"title": cut(name), "keywords": [], "problem": cut(str(refusal))}
     has_conflict = bool(conflicts(read.document.text))
-    return head | _said(read) | {"conflict": has_conflict}
+    return head | _metadata(read) | {"conflict": has_conflict}
 
 
-def _said(read: Read) -> Shown:
+def _metadata(read: Read) -> Shown:
     data = read.metadata
     return {
         "title": cut(data.title),
@@ -194,11 +194,11 @@ def _said(read: Read) -> Shown:
 
 
 def document(store: Store, name: str, file: str) -> Shown:
-    """A document of the project `name`.
+    """Return a document of the project `name`.
 
     Raises:
-        Refusal: If there is none, or it cannot be read.
-        UnknownError: If none can have such a name.
+        Refusal: If there is no such document, or it cannot be read.
+        UnknownError: If no document can have such a name.
     """
     found = existing(store.disk, name)
     read = store.shelf.document(found, checked_file(file))
@@ -209,16 +209,16 @@ def document(store: Store, name: str, file: str) -> Shown:
         "project_key": key_of(name),
         "file": cut(file),
         "key": key_of(file),
-        **_said(read),
+        **_metadata(read),
         **shown,
     }
 
 
 def checked_file(name: str) -> str:
-    """`name`, if it can be that of a file.
+    """Return `name` if a file can have it.
 
     Raises:
-        UnknownError: If it cannot.
+        UnknownError: If no file can have it.
     """
     if name in {"", ".", ".."} or "/" in name or "\0" in name:
         raise UnknownError("No document has such a name; choose one from its project.")
@@ -226,7 +226,7 @@ def checked_file(name: str) -> str:
 
 
 def _text(found: Parts, target: Callable[[str], str], first: int) -> Shown:
-    """A text in elements, and its chapters with the lines where they begin."""
+    """Return a text as elements, and its chapters with the lines where they begin."""
     nodes, left_out = _nodes(found.text, target, first)
     chapters: list[Shown] = []
     line = first + found.head.count("\n")
@@ -240,14 +240,14 @@ def _text(found: Parts, target: Callable[[str], str], first: int) -> Shown:
 def _nodes(
     text: str, target: Callable[[str], str], first: int = 1, *, is_plain: bool = False
 ) -> tuple[list[markup.Node], int]:
-    """The elements of a text, with what nobody would see made visible; and what is left out."""
+    """Return the elements of a text, with invisible characters escaped; and what is left out."""
     beginning = visible(text[:_MOST_TEXT_CHARS], keep="\n\t")
     nodes, left_out = markup.shown(beginning, target, first, is_plain=is_plain)
     return nodes, left_out + max(0, len(text) - _MOST_TEXT_CHARS)
 
 
 def _target(store: Store, project: Project, folder: str) -> Callable[[str], str]:
-    """Where links in a text of `project` lead that lies in `folder`."""
+    """Return a function that finds the addresses of links in a text of `project` in `folder`."""
     names = frozenset(store.shelf.names(project))
 
     def target(link: str) -> str:
@@ -258,7 +258,7 @@ def _target(store: Store, project: Project, folder: str) -> Callable[[str], str]
             path = posixpath.normpath(posixpath.join(folder, link))
             if path == "main.md":
                 return address_of(project.id)
-            # A main text may name a document as an agent does: without its folder.
+            # A main text may name a document without its folder, as agents do.
             is_there = path.startswith("knowledge/") or not folder
             candidates = [path.removeprefix("knowledge/")] if is_there else []
         found = next((each for each in candidates if each in names), "")
@@ -271,11 +271,11 @@ def _target(store: Store, project: Project, folder: str) -> Callable[[str], str]
 
 
 def todo(store: Store, name: str, number: str) -> Shown:
-    """A to-do list of the project `name`, with what its tasks say.
+    """Return a to-do list of the project `name`, with the contents of its tasks.
 
     Raises:
-        Refusal: If there is none, or it cannot be listed.
-        UnknownError: If none can have such a number.
+        Refusal: If there is no such list, or it cannot be listed.
+        UnknownError: If no list can have such a number.
     """
     found = existing(store.disk, name)
     one = todos.one(store.disk, found.todos, checked_number(number))
@@ -288,15 +288,15 @@ def todo(store: Store, name: str, number: str) -> Shown:
         left -= 0 if is_plain else len(content)
         nodes, _ = _nodes(content, target, is_plain=is_plain)
         left_out = len(task.content) - len(content)
-        tasks.append(_told(task) | {"nodes": nodes, "left_out": left_out})
+        tasks.append(_task(task) | {"nodes": nodes, "left_out": left_out})
     return _head(one) | {"project": cut(name), "project_key": key_of(name), "tasks": tasks}
 
 
 def checked_number(text: str) -> int:
-    """The number of a to-do list.
+    """Return the number of a to-do list.
 
     Raises:
-        UnknownError: If it is none.
+        UnknownError: If the text is not a number that a list can have.
     """
     if not (text.isascii() and text.isdecimal() and len(text) <= 6 and int(text)):
         raise UnknownError("No to-do list has such a number; choose one from its project.")
@@ -314,7 +314,7 @@ def _head(todo: Todo) -> Shown:
     }
 
 
-def _told(task: Task) -> Shown:
+def _task(task: Task) -> Shown:
     return {
         "number": task.number,
         "title": cut(task.title),

@@ -1,4 +1,4 @@
-"""The page of a project: the answers of the tools with colours and marks, and whole files."""
+"""The page of a project: search results with colours and marks, whole files, and a map."""
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -23,7 +23,7 @@ from vector_index_mcp.indexing.ledger import INDEXED
 from vector_index_mcp.page import folders, highlight, whole
 from vector_index_mcp.page.content import NOTHING, Change, News
 
-if TYPE_CHECKING:  # the link is there before LanceDB is imported
+if TYPE_CHECKING:  # a link to the page can be given before LanceDB is imported
     from vector_index_mcp.codebase.asking import Answer
     from vector_index_mcp.codebase.service import Codebase
 
@@ -35,7 +35,7 @@ _MOST_DIGITS = 9
 
 
 class ProjectPage:
-    """What the page of a project shows."""
+    """The content of a project's page."""
 
     index = "index.html"
     command = "vector-index-mcp ui PATH"
@@ -45,16 +45,15 @@ class ProjectPage:
     def __init__(
         self, get_service: GetService, template: str = editors.KNOWN[editors.DEFAULT]
     ) -> None:
-        """Make one.
+        """Prepare the answers.
 
         Args:
-            get_service: Waits for the running service.
-            template: The address that opens a file in an editor, as `editors` makes it; empty for
-                none.
+            get_service: Waits for the running service and returns it.
+            template: The address that opens a file in an editor, from `editors`; empty for none.
         """
         self._get_service = get_service
         self._template = template
-        self._reading = anyio.CapacityLimiter(1)  # a long file keeps a processor for a while
+        self._reading = anyio.CapacityLimiter(1)  # a long file keeps a processor busy for a while
         self.answers = {
             "search": self._search,
             "file": self._file,
@@ -63,11 +62,11 @@ class ProjectPage:
         }
 
     async def _search(self, given: Mapping[str, str]) -> Any:
-        """The answer of `search_index`, with its texts as coloured spans.
+        """Search; return the answer of `search_index` with its texts as coloured spans.
 
         Raises:
-            QueryError: If the query is empty or too long, or a filter means nothing.
-            StoreError: If there is no index that could be read.
+            QueryError: If the query is empty or too long, or a filter is invalid.
+            StoreError: If no index can be read.
         """
         query, path, language = (given.get(name, "") for name in ("query", "path", "language"))
         if len(query) > LONGEST_QUERY_CHARS:
@@ -80,7 +79,7 @@ class ProjectPage:
 
     def _searched(self, answer: "Answer", root: Path) -> dict[str, Any]:
         subject = answer.wanted.query.subject
-        result = wire.search_result(answer, MAX_TOKENS[1], explain=True)  # an eye has no budget
+        result = wire.search_result(answer, MAX_TOKENS[1], explain=True)  # people need no budget
         hits = [
             _hit(hit, subject) | self._edited(root, hit.file_path, hit.start_line)
             for hit in result.results
@@ -89,16 +88,16 @@ class ProjectPage:
         return values | {"seconds": answer.seconds, "words": subject, "results": hits}
 
     async def _file(self, given: Mapping[str, str]) -> Any:
-        """A file of the index as it is now, around a line.
+        """Return an indexed file as it is now, around a line.
 
         Raises:
-            QueryError: If the line is no number.
-            UnknownError: If the index holds no such file, or it may not be shown.
-            StoreError: If there is no index that could be read.
+            QueryError: If the line is not a number.
+            UnknownError: If the file is not indexed, or may not be shown.
+            StoreError: If no index can be read.
         """
         key, line = given.get("path", ""), given.get("line") or "1"
         if not (line.isascii() and line.isdigit() and len(line) <= _MOST_DIGITS):
-            raise QueryError("a line is a number")
+            raise QueryError("the line must be a number")
         codebase = await self._get_service()
         async with codebase.index.reading() as (_, ledger):
             record = whole.record_of(ledger, key)
@@ -113,10 +112,10 @@ class ProjectPage:
         return {"editor": editors.link(self._template, root / key, line)}
 
     async def _languages(self, given: Mapping[str, str]) -> Any:
-        """The languages of the indexed files, with how many files a filter by each leaves.
+        """Return the languages of the indexed files, each with how many files its filter finds.
 
         Raises:
-            StoreError: If there is no index that could be read.
+            StoreError: If no index can be read.
         """
         codebase = await self._get_service()
         async with codebase.index.reading() as (_, ledger):
@@ -127,7 +126,7 @@ class ProjectPage:
         return await _of_map(await self._get_service(), given.get("folder", ""))
 
     async def news(self) -> Sequence[News]:
-        """The status of the index, and the last queries."""
+        """Return the news of the page: the status of the index, and the last queries."""
         codebase = await self._get_service()
 
         async def status() -> Any:
@@ -153,10 +152,10 @@ def _hit(hit: SearchHit, subject: list[str]) -> dict[str, Any]:
 
 
 async def _of_map(codebase: "Codebase", folder: str) -> dict[str, Any]:
-    """What lies in `folder`, a path below the project with slashes; empty for the project.
+    """Return the map of `folder`, a path below the project with slashes; empty for the project.
 
     Raises:
-        StoreError: If there is no index that could be read.
+        StoreError: If no index can be read.
     """
     async with codebase.index.reading() as (_, ledger):
         records = ledger.all()

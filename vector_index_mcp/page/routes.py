@@ -1,4 +1,4 @@
-"""The page over HTTP: what each path answers. Only here is Starlette known."""
+"""Serves the page over HTTP: the answer for each path. Only this module uses Starlette."""
 
 import contextlib
 import json
@@ -37,8 +37,8 @@ _TYPES = {
 _OBEYED = "obeyed.js"
 _LONGEST_FORM_BYTES = 1_000
 _LONGEST_CHANGE_BYTES = 20_000
-# The browser loads only our own files, and no text of the project can become markup: Chromium
-# refuses to parse a string as HTML (trusted types).
+# The browser loads only our own files. No text of the project can become markup: because of trusted
+# types, Chromium refuses to parse a string as HTML.
 _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
     "img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; "
@@ -53,14 +53,15 @@ _HEADERS = {
 
 
 class Visits:
-    """How many pages are open, and when one was last used. Times are of the monotonic clock."""
+    """Counts open pages, and notes the last request. Times are of the monotonic clock."""
 
     def __init__(self) -> None:
         self.viewers = 0
-        """How many pages are open: each listens to the news."""
+        """How many pages are open; each keeps a stream of news open."""
         self.last = time.monotonic()
+        """The time of the last request."""
         self.ending = anyio.Event()
-        """Set when the news must stop."""
+        """Set when the streams of news must end."""
 
     def note(self) -> None:
         """Note a request."""
@@ -68,7 +69,7 @@ class Visits:
 
     @contextmanager
     def viewing(self) -> Iterator[None]:
-        """Counts a page that is open, until the context ends."""
+        """Count an open page while the context lasts."""
         self.viewers += 1
         try:
             yield
@@ -77,8 +78,8 @@ class Visits:
             self.note()
 
 
-class _Told(StreamingResponse):
-    """An endless answer that counts as a viewer."""
+class _NewsStream(StreamingResponse):
+    """The endless stream of news to an open page, which counts as a viewer."""
 
     def __init__(self, news: Sequence[News], visits: Visits) -> None:
         super().__init__(events(news, visits.ending), media_type="text/event-stream")
@@ -90,12 +91,12 @@ class _Told(StreamingResponse):
 
 
 def application(content: Content, doorkeeper: door.Door, visits: Visits, port: int) -> ASGIApp:
-    """The page of one service.
+    """Return the page of one service as an ASGI application.
 
     Args:
-        content: What it shows.
-        doorkeeper: Knows who may come in.
-        visits: Counts those who do.
+        content: What the page shows.
+        doorkeeper: Decides who may see the page.
+        visits: Counts open pages and notes requests.
         port: The port of the page.
     """
     static = {file.name: file.read_bytes() for file in _static_files()} | {_OBEYED: _obeyed()}
@@ -109,8 +110,8 @@ def application(content: Content, doorkeeper: door.Door, visits: Visits, port: i
         room = f"/{session.room}/"
         response: Response = RedirectResponse(room, status_code=303)
         if is_sent:
-            # After a redirect that a foreign page began, and a file is one, a browser holds our
-            # cookie back. After a refresh, which is ours, it sends it.
+            # A file counts as a foreign page. After a redirect that a foreign page began, a browser
+            # does not send our strict cookie. After a refresh, which our own page begins, it does.
             response = PlainTextResponse("The page opens.", headers={"Refresh": f"0; url={room}"})
         response.set_cookie(
             session.cookie, session.key, path=room, httponly=True, samesite="strict"
@@ -123,8 +124,8 @@ def application(content: Content, doorkeeper: door.Door, visits: Visits, port: i
             return PlainTextResponse("There is no such page.", 404)
         return Response(static[name], media_type=_TYPES[name[name.rindex(".") :]])
 
-    async def tell_news(request: Request) -> Response:
-        return _Told(await content.news(), visits)
+    async def stream_news(request: Request) -> Response:
+        return _NewsStream(await content.news(), visits)
 
     async def answer(request: Request) -> Response:
         if (ask := content.answers.get(request.path_params["name"])) is None:
@@ -138,7 +139,7 @@ def application(content: Content, doorkeeper: door.Door, visits: Visits, port: i
         Route(door.ENTRANCE, enter, methods=["GET", "POST"]),
         Route("/{room}/", show),
         Route("/{room}/{name}", show),
-        Route("/{room}/api/news", tell_news),
+        Route("/{room}/api/news", stream_news),
         Route("/{room}/api/{name}", answer, methods=["GET"]),
         Route("/{room}/api/{name}", change, methods=["POST"]),
     ]
@@ -146,7 +147,7 @@ def application(content: Content, doorkeeper: door.Door, visits: Visits, port: i
 
 
 class _Guard:
-    """Refuses requests that may not be answered, and adds the security headers to every answer."""
+    """Refuses requests without access, and adds the security headers to every answer."""
 
     def __init__(
         self, app: ASGIApp, command: str, doorkeeper: door.Door, visits: Visits, port: int
@@ -181,7 +182,7 @@ class _Guard:
 
 
 async def _changed(content: Content, request: Request) -> Response:
-    """Do what somebody asks for on the page."""
+    """Make the change that the page asks for."""
     if (do := content.changes.get(request.path_params["name"])) is None:
         return PlainTextResponse("This cannot be done here.", 404)
     try:
@@ -189,19 +190,19 @@ async def _changed(content: Content, request: Request) -> Response:
     except (ValueError, RecursionError):
         given = None
     if not isinstance(given, dict):
-        return _json({"error": "This is no JSON that could be meant."}, 400)
+        return _json({"error": "The body of the request must be a JSON object."}, 400)
     return await _answered(do(given), content.remedies)
 
 
 async def _token_sent(request: Request) -> str:
-    """The token in a form's body; empty if there is none, or if it is too long for one."""
+    """Return the token in a form's body; empty if there is none, or if the body is too long."""
     body = await _body(request, _LONGEST_FORM_BYTES)
     values = parse_qs(body.decode("utf-8", "replace"))
     return values.get("token", [""])[0]
 
 
 async def _body(request: Request, longest: int) -> bytes:
-    """The body of a request; empty if it is too long."""
+    """Return the body of a request; empty if it is longer than `longest` bytes."""
     body = b""
     with contextlib.suppress(ClientDisconnect):
         async for chunk in request.stream():
@@ -212,7 +213,7 @@ async def _body(request: Request, longest: int) -> bytes:
 
 
 async def _answered(answer: Awaitable[Any], remedies: Remedies) -> Response:
-    """`answer` as JSON, or why there is none."""
+    """Return `answer` as JSON, or its error."""
     try:
         return _json(await answer)
     except (QueryError, SettingsError) as error:
@@ -222,7 +223,7 @@ async def _answered(answer: Awaitable[Any], remedies: Remedies) -> Response:
 
 
 def _json(values: Any, status: int = 200) -> Response:
-    # In ASCII: names on disk may hold bytes that UTF-8 cannot express.
+    # As ASCII: names of files may have bytes that are not UTF-8.
     return Response(json.dumps(values), status, media_type="application/json")
 
 
@@ -231,7 +232,7 @@ def _refused(refusal: door.Refusal) -> Response:
 
 
 def _obeyed() -> bytes:
-    """A script that exports which characters of foreign texts are not shown as they are."""
+    """Return a script that exports the characters that the page must escape in foreign texts."""
     ranges = "".join(f"\\u{{{first:x}}}-\\u{{{last:x}}}" for first, last in foreign.OBEYED)
     return f"export const OBEYED = /[{ranges}]/gu;\n".encode()
 

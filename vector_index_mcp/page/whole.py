@@ -1,4 +1,4 @@
-"""A whole file, for somebody who looks at the lines around a hit: what the index may read of it."""
+"""Shows a whole file, for somebody who looks at the lines around a hit."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -14,23 +14,23 @@ from vector_index_mcp.page import highlight
 
 MOST_LINES = 5_000
 MOST_CHARS = 300_000
-"""Of a file; of a longer one what is nearest to the line that somebody wants to see."""
+"""The most that is shown of a file; of a longer one, what is nearest to the wanted line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Some lines of a text in a row."""
+    """Consecutive lines of a text."""
 
     lines: list[str]
     first: int
-    """The number of the first; 1 for that of the text."""
+    """The number of the first of them, from 1."""
 
 
 def record_of(ledger: Ledger, key: str) -> FileRecord:
-    """The record of an indexed file.
+    """Return the record of an indexed file.
 
     Raises:
-        UnknownError: If it has no text of such a file, which is ignored, skipped or not there.
+        UnknownError: If the file is not indexed: it is ignored or skipped, or does not exist.
     """
     record = ledger.get(key)
     if record is None or record.state != INDEXED:
@@ -39,19 +39,19 @@ def record_of(ledger: Ledger, key: str) -> FileRecord:
 
 
 def shown(folder: Folder, record: FileRecord, line: int) -> dict[str, Any]:
-    """The file as it is now, in coloured pieces; takes as long as reading and masking it.
+    """Read the file as it is now and return it in coloured pieces, with credentials masked.
 
     Args:
-        folder: Where it lies.
-        record: What the index knows of it.
-        line: Around which line, if it is too long to be shown as a whole.
+        folder: The project's folder.
+        record: The record of the file.
+        line: If the file is too long to be shown as a whole, the lines around this one are shown.
 
     Raises:
-        UnknownError: If there is no such file any more, or none that may be shown.
+        UnknownError: If the file is gone, or may not be shown.
     """
     found = read.read(folder, record.key)
     if isinstance(found, read.Vanished):
-        raise UnknownError(f"There is no file {visible(record.key)} any more.")
+        raise UnknownError(f"The file {visible(record.key)} no longer exists.")
     if isinstance(found, read.Skipped):
         raise UnknownError(f"{visible(record.key)} is not shown: {found.reason}.")
     language = language_of(record.key)
@@ -72,7 +72,7 @@ def shown(folder: Folder, record: FileRecord, line: int) -> dict[str, Any]:
 
 
 def around(lines: list[str], line: int) -> Part:
-    """As many lines as may be shown, those first that are nearest to the line with a number."""
+    """Return as many lines as may be shown, those nearest to the line with number `line`."""
     start = min(max(line, 1), len(lines)) - 1
     end, room = start + 1, MOST_CHARS - len(lines[start])
     if room < 0:

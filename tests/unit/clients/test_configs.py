@@ -115,7 +115,7 @@ def test_a_folder_is_no_configuration(tmp_path):
 
 
 def test_another_encoding_is_told_with_its_line(file):
-    with pytest.raises(ConfigFileError, match=r"config.json, line 2: it is not UTF-8"):
+    with pytest.raises(ConfigFileError, match=r"config.json, line 2: the text is not UTF-8"):
         configs.edited(file, b"a\n\xff", add)
 
 

@@ -119,6 +119,6 @@ def test_a_device_is_not_even_opened(project, monkeypatch):
     os.mkfifo(path)
     opened = []
     monkeypatch.setattr(Folder, "open", lambda *arguments: opened.append(arguments))
-    with pytest.raises(ConfigFileError, match="no plain file"):
+    with pytest.raises(ConfigFileError, match="not a regular file"):
         load(target_of(path, project))
     assert opened == []

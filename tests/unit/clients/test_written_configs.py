@@ -182,7 +182,7 @@ def test_documents_and_a_project_beside_each_other(machine, client):
         "web": client.shape(project.words),
         "documents-work": client.shape(documents.words),
     }
-    assert machine.install(client, USER).said.startswith("already there, as `documents-work` in")
+    assert machine.install(client, USER).remark.startswith("already there, as `documents-work` in")
     machine.uninstall(client, USER)
     assert machine.path(client, USER).read_bytes() == before
 
@@ -202,7 +202,7 @@ def test_an_entry_in_the_users_file_is_enough(machine, client):
     machine.installed(client, USER)
     step = machine.install(client, client.scope)
     assert step.change is None
-    assert str(machine.path(client, USER)) in step.said
+    assert str(machine.path(client, USER)) in step.remark
 
 
 @every_file
@@ -210,7 +210,7 @@ def test_an_entry_that_was_renamed_is_still_ours(machine, client, scope):
     path = machine.path(client, scope)
     text = machine.installed(client, scope).decode()
     path.write_text(re.sub(r'(["\.])web(["\]])', r"\1my-code\2", text, count=1), encoding="utf-8")
-    assert machine.install(client, scope).said.startswith("already there, as `my-code` in")
+    assert machine.install(client, scope).remark.startswith("already there, as `my-code` in")
     machine.uninstall(client, scope)
     assert not path.exists()  # there was nothing else in it
 
@@ -270,7 +270,9 @@ def test_a_team_s_file_gets_no_path_of_this_machine_or_says_so(machine, client):
     assert is_there == (not client.folder)
     assert bool(step.warning) == is_there
     if is_there:
-        assert step.warning.startswith(f"this path is of this machine: {machine.project}; ")
+        assert step.warning.startswith(
+            f"this path exists only on this machine: {machine.project}; "
+        )
 
 
 @in_a_team_s_file
@@ -311,7 +313,7 @@ def test_both_kinds_of_entries_are_ours(machine, client, word, program):
     ]
     text = client.syntax.add("", (client.servers, "web"), client.shape(words))
     path = machine.path(client, PROJECT, text.encode())
-    assert machine.install(client, PROJECT).said.startswith("already there, as `web` in")
+    assert machine.install(client, PROJECT).remark.startswith("already there, as `web` in")
     machine.uninstall(client, PROJECT)
     assert not path.exists() or machine.servers(client, PROJECT, path.read_bytes()) == {}
 
@@ -322,7 +324,7 @@ def test_whoever_lacks_the_program_leaves_the_team_s_entry_alone(machine, client
     monkeypatch.setenv("PATH", str(machine.folder))
     step = machine.install(client, PROJECT)
     assert step.change is None
-    assert "`vector-index-mcp` is not on your PATH" in step.said
+    assert "`vector-index-mcp` is not on your PATH" in step.remark
 
 
 def test_an_env_file_of_the_project_is_named_from_its_folder(machine):
@@ -343,7 +345,7 @@ def test_datasets_in_the_project_are_named_from_its_folder(machine):
     machine.launch = Launch(Shelf(machine.project / "datasets"), machine.launch.program)
     after = machine.servers(client, PROJECT, machine.installed(client, PROJECT))
     assert after["datasets"]["args"] == ["datasets", "serve", "${workspaceFolder}/datasets"]
-    assert machine.install(client, PROJECT).said.startswith("already there, as `datasets` in")
+    assert machine.install(client, PROJECT).remark.startswith("already there, as `datasets` in")
     machine.uninstall(client, PROJECT)
     assert not machine.path(client, PROJECT).exists()
 
@@ -363,7 +365,7 @@ def test_the_private_scope_is_of_the_repository_s_folder(machine):
             }
         }
     }
-    assert machine.install(client, PROJECT).said.startswith("already there, as `web` in")
+    assert machine.install(client, PROJECT).remark.startswith("already there, as `web` in")
 
 
 def test_of_two_scopes_in_one_file_the_one_that_is_named_is_undone(machine):
@@ -396,7 +398,7 @@ def test_the_second_form_is_used_where_the_file_has_it(machine, scope):
     words = machine.entry(OPENCODE, scope)["command"]
     timeout = {"startup": 30_000, "request": 60_000}
     assert entry == {"type": "local", "command": words, "timeout": timeout}
-    assert machine.install(OPENCODE, scope).said.startswith("already there, as `web` in")
+    assert machine.install(OPENCODE, scope).remark.startswith("already there, as `web` in")
     machine.uninstall(OPENCODE, scope)
     assert path.read_bytes() == before
 
@@ -460,7 +462,7 @@ def test_another_project_is_added_to_the_entry_that_is_there(machine, client):
     [entry] = machine.servers(client, USER, step.change.after).values()
     assert words_of(entry)[1:] == [str(web), str(api)]
     path.write_bytes(step.change.after)
-    assert machine.install(client, USER).said.startswith("already there")
+    assert machine.install(client, USER).remark.startswith("already there")
 
 
 @every_user_file

@@ -111,7 +111,7 @@ def test_a_project_may_stand_before_the_query_or_is_the_one_you_are_in(arguments
         (["statsu", "."], "did you mean status?"),
         (["search", ""], "the query is empty; say what to look for"),
         (["search", ".", " \t"], "the query is empty; say what to look for"),
-        (["search", "how", "is", "it"], "a query is one argument: search 'how is it'"),
+        (["search", "how", "is", "it"], "put the query into quotes: search 'how is it'"),
         (["search", "-C", "src", "src", "retry"], "the project is named twice"),
         (["status", "-C", "src", "src"], "the project is named twice"),
     ],

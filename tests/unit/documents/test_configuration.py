@@ -116,7 +116,7 @@ def test_one_exclusion_needs_no_list(written):
         ("collections:\n  a:\n    pattern: x\n", 3, "has no path"),
         ("collections:\n  a: {path: [x]}\n", 2, "'path' is not a text"),
         ("collections:\n  a: {path: /x, pattern: {}}\n", 2, "'pattern' is not a text"),
-        ("collections:\n  a:\n    path: /x\n    pattern: 'a\n\n      b'\n", 4, "no pattern"),
+        ("collections:\n  a:\n    path: /x\n    pattern: 'a\n\n      b'\n", 4, "not a pattern"),
         ("collections:\n  a: {path: /x, context: words}\n", 2, "not a mapping"),
         ("collections:\n  a: {path: /x, context: {/: [x]}}\n", 2, "not a text"),
         ("collections:\n  a: {path: /x, ignore: {b: c}}\n", 2, "not a list of texts"),
@@ -124,14 +124,14 @@ def test_one_exclusion_needs_no_list(written):
         ("collections:\n  a: {path: /x, update: [b]}\n", 2, "not a text"),
         ("global_context: [x]\n", 1, "'global_context' is not a text"),
         ('collections:\n  a: {path: "/x\\0y"}\n', 2, "control characters"),
-        ("collections:\n  a: {path: ~nobody-at-all/x}\n", 2, "no home folder"),
+        ("collections:\n  a: {path: ~nobody-at-all/x}\n", 2, "the home folder in"),
         ("collections:\n  a: {path: /x}\n  a: {path: /y}\n", 3, "twice"),
         ("collections:\n  a/b: {path: /x}\n", 2, "name of a collection"),
         ("collections:\n  ..: {path: /x}\n", 2, "name of a collection"),
         ("collections:\n  '': {path: /x}\n", 2, "name of a collection"),
         ('collections:\n  "a\\e": {path: /x}\n', 2, "name of a collection"),
         ("collections:\n  a: !!python/name:os.system\n", 2, "tag"),
-        ("collections: &c\n  a: *c\n", 2, "does not stand before"),
+        ("collections: &c\n  a: *c\n", 2, "refers to no value before it"),
         ("collections:\n\ta: 1\n", 2, "not YAML"),
         ("{\n", 2, "not YAML"),
     ],
@@ -151,7 +151,7 @@ def test_a_merge_key_is_not_obeyed():
 def test_what_many_collections_share_is_bounded():
     shared = "x: &x {" + ", ".join(f"k{n}: v" for n in range(1_000)) + "}\ncollections:\n"
     shared += "".join(f"  c{n}: {{path: /c{n}, context: *x}}\n" for n in range(1_000))
-    with pytest.raises(SettingsError, match="more than anybody writes"):
+    with pytest.raises(SettingsError, match="too many or too deeply nested"):
         said_by(shared)
 
 
@@ -164,8 +164,8 @@ def test_a_byte_order_mark_and_carriage_returns_are_allowed(tmp_path):
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        (b"a: 1\nb: \xff\n", "line 2: it is not UTF-8; save"),
-        ("a: ä\n".encode("utf-16"), "line 1: it is not UTF-8; save"),
+        (b"a: 1\nb: \xff\n", "line 2: the text is not UTF-8; save"),
+        ("a: ä\n".encode("utf-16"), "line 1: the text is not UTF-8; save"),
         (b"#" * 1_000_001, "more than 1000000 bytes; make it shorter"),
     ],
 )

@@ -154,7 +154,7 @@ async def test_git_that_does_not_end_is_ended(repositories, monkeypatch, tmp_pat
     monkeypatch.setenv("PATH", _git_that(tmp_path / "bin", "exec sleep 60"))
     monkeypatch.setattr(updating, "_PULL_SECONDS", 0.2)
     with anyio.fail_after(30):
-        assert "was not done after" in await pull(repositories[1])
+        assert "was stopped after" in await pull(repositories[1])
 
 
 async def test_a_pull_can_be_cancelled(repositories, monkeypatch, tmp_path):

@@ -167,12 +167,12 @@ def test_words_that_mean_something_stay_words(word):
         ("a: 1\nb: !!python/object:os.system {}\n", 2, "tag"),
         ("a: 1\nb: !mine x\n", 2, "tag"),
         ("a: 1\na: 2\n", 2, "twice"),
-        ("a: 1\n[b]: 2\n", 2, "name belongs"),
-        ("a: 1\nb: *c\n", 2, "does not stand before"),
-        ("a: &a\n  b: *a\n", 2, "does not stand before"),
-        ("a: &a [*a]\n", 1, "does not stand before"),
-        ("# x\n" * 3 + "a: " + "[" * 30, 4, "more than anybody writes"),
-        ("a:\n" + "- b\n" * 60_000, 49_999, "more than anybody writes"),
+        ("a: 1\n[b]: 2\n", 2, "cannot be a key"),
+        ("a: 1\nb: *c\n", 2, "refers to no value before it"),
+        ("a: &a\n  b: *a\n", 2, "refers to no value before it"),
+        ("a: &a [*a]\n", 1, "refers to no value before it"),
+        ("# x\n" * 3 + "a: " + "[" * 30, 4, "too many or too deeply nested"),
+        ("a:\n" + "- b\n" * 60_000, 49_999, "too many or too deeply nested"),
     ],
 )
 def test_what_cannot_be_read_is_told_with_its_line(text, line, words):
@@ -185,7 +185,7 @@ def test_what_refers_to_much_many_times_is_refused():
     laughs = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
         f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 30)
     )
-    with pytest.raises(YamlError, match="more than anybody writes"):
+    with pytest.raises(YamlError, match="too many or too deeply nested"):
         parsed(laughs)
 
 

@@ -13,16 +13,16 @@ PACK, ADD, DELETE = "pack", "add", "delete"
 INFO, CHECK, UI, CONSOLE = "info", "validate", "ui", "console"
 SEARCH, VALIDATE, HEALTH = "search", "validate-index", "health-check"
 USUAL_FOLDER = "datasets"
-USUAL_PORT = 4_173  # of the contract
+USUAL_PORT = 4_173  # as in the original program
 _DESCRIPTION = """\
-Knowledge that others have prepared, each a folder with a manifest.json, an index and its texts.
-Drop one beside the others and agents can search it, without its sources and without embedding
-anything but the question.
+Datasets: knowledge that others have prepared. Each is a folder with a manifest.json, an index and
+its texts. Put one beside the others and agents can search it, without its sources; only the
+question has to be embedded.
 """
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
-    """The options of a command; exits with status 2 and a usage line if they make no sense."""
+    """Parse the command line; exits with status 2 and a usage line if it makes no sense."""
     parser = argparse.ArgumentParser(
         prog="vector-index-mcp datasets",
         description=_DESCRIPTION,
@@ -39,15 +39,17 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     _add_looking(add)
     _add_keeping(add)
     _add_bridge(add)
-    _add_index(add(INDEX, "make a dataset of a folder of texts"))
-    export = add(EXPORT, "make a dataset of what is indexed here; nothing is embedded again")
+    _add_index(add(INDEX, "make a dataset from a folder of texts"))
+    export = add(EXPORT, "make a dataset from an index of yours; nothing is embedded again")
     export.add_argument(
         "kind",
         choices=("codebase", "documents", "notes"),
-        help="of a project's code, a collection of documents, or the notes on a project",
+        help="what to export: a project's code, a collection of documents, or a project's notes",
     )
     export.add_argument(
-        "what", metavar="WHAT", help="the project's folder, the collection, or the notes' project"
+        "what",
+        metavar="WHAT",
+        help="the project's folder, the collection's name, or the name of the notes' project",
     )
     _add_about(export)
     return parser.parse_args(arguments)
@@ -67,21 +69,23 @@ def _add_looking(add: Callable[[str, str], argparse.ArgumentParser]) -> None:
             metavar="FOLDER",
             nargs="?",
             default=USUAL_FOLDER,
-            help=f"where the datasets lie (./{USUAL_FOLDER})",
+            help=f"the folder of the datasets (./{USUAL_FOLDER})",
         )
 
 
 def _add_keeping(add: Callable[[str, str], argparse.ArgumentParser]) -> None:
     packing = add(PACK, "write a dataset into one file that can be sent")
     packing.add_argument("folder", metavar="FOLDER", help="the dataset's own folder")
-    packing.add_argument("file", metavar="FILE", nargs="?", default="", help="ID.tar.zst")
+    packing.add_argument(
+        "file", metavar="FILE", nargs="?", default="", help="the file to write (ID.tar.zst)"
+    )
     adding = add(ADD, "unpack a dataset that somebody has sent")
-    adding.add_argument("file", metavar="FILE", help="as `pack` writes it")
+    adding.add_argument("file", metavar="FILE", help="a file that `pack` has written")
     removing = add(DELETE, "delete a dataset, after asking")
     removing.add_argument("dataset_id", metavar="ID", help="as `list` shows it")
     removing.add_argument("--yes", action="store_true", help="do not ask")
-    info = add(INFO, "say what a dataset is, and where it comes from")
-    checking = add(CHECK, "look whether a dataset can be served, and is what it says")
+    info = add(INFO, "show what a dataset is, and where it comes from")
+    checking = add(CHECK, "check that a dataset can be served and matches its manifest")
     for command in (info, checking):
         command.add_argument("dataset_id", metavar="ID", help="as `list` shows it")
         command.add_argument("--json", action="store_true", help="print JSON")
@@ -103,15 +107,15 @@ def _add_bridge(add: Callable[[str, str], argparse.ArgumentParser]) -> None:
     search.add_argument(
         "--metadata", metavar="FILE", default="", help="the texts (metadata.json beside the index)"
     )
-    validating = add(VALIDATE, "look whether an index can be read: JSON for a script")
+    validating = add(VALIDATE, "check that an index can be read: JSON for a script")
     for command in (search, validating):
         command.add_argument(
             "--index",
             metavar="PATH",
             required=True,
-            help="its file or folder, or the dataset's own",
+            help="the file or folder of the index, or the folder of its dataset",
         )
-    add(HEALTH, "say what is here to search with: JSON for a script")
+    add(HEALTH, "show the version, the model and whether FAISS is installed: JSON for a script")
 
 
 def _add_index(command: argparse.ArgumentParser) -> None:
@@ -121,7 +125,7 @@ def _add_index(command: argparse.ArgumentParser) -> None:
         metavar="LIST",
         type=_endings,
         default=ENDINGS,
-        help=f"endings of the files that count ({','.join(ENDINGS)})",
+        help=f"the endings of the files to index ({','.join(ENDINGS)})",
     )
     command.add_argument("--model", default="", help="the embedding model, if not the usual one")
     command.add_argument(
@@ -129,28 +133,28 @@ def _add_index(command: argparse.ArgumentParser) -> None:
         metavar="WORDS",
         type=_between(FEWEST_WORDS, MOST_WORDS),
         default=0,
-        help=f"how long a chunk is at most ({FEWEST_WORDS} to {MOST_WORDS} words)",
+        help=f"the longest chunk, in words ({FEWEST_WORDS} to {MOST_WORDS})",
     )
     command.add_argument(
         "--chunk-overlap",
         metavar="WORDS",
         type=_between(0, MOST_OVERLAP),
         default=0,
-        help="taken, and not used: chunks follow headings and paragraphs, and do not overlap",
+        help="accepted but ignored: chunks follow headings and paragraphs, and do not overlap",
     )
     command.add_argument(
         "--append",
         action="store_true",
-        help="add to a dataset that is there; texts of the same paths are replaced",
+        help="add to an existing dataset; texts with the same paths are replaced",
     )
     _add_about(command)
 
 
 def _add_about(command: argparse.ArgumentParser) -> None:
     command.add_argument("--dataset-id", metavar="ID", required=True, help="a-z, 0-9 and hyphens")
-    command.add_argument("--name", default="", help="what people call it (the id)")
-    command.add_argument("--description", default="", help="what it is about")
-    command.add_argument("--license", default="", help="of the texts, as SPDX names it")
+    command.add_argument("--name", default="", help="the dataset's name for people (the id)")
+    command.add_argument("--description", default="", help="what the dataset is about")
+    command.add_argument("--license", default="", help="the licence of the texts, as in SPDX")
     command.add_argument(
         "--output",
         metavar="DIR",
@@ -164,7 +168,9 @@ def _endings(written: str) -> list[str]:
         each.strip().removeprefix("*").removeprefix(".").lower() for each in written.split(",")
     ]
     if not all(each.isalnum() for each in found):
-        raise argparse.ArgumentTypeError(f"{written!r} is no list of endings; write md,txt")
+        raise argparse.ArgumentTypeError(
+            f"{written!r} is not a list of file endings; write them like md,txt"
+        )
     return found
 
 
@@ -178,7 +184,7 @@ def _between(least: int, most: int) -> Callable[[str], int]:
 
 
 def resolved(written: str) -> Path:
-    """A path as somebody writes it, with `~` and links followed."""
+    """Return the real path of a path that a person typed: with `~` and links resolved."""
     return Path(os.path.realpath(Path(written).expanduser()))
 
 

@@ -1,7 +1,7 @@
-"""The commands of the original's bridge, for scripts that call it: JSON on standard output.
+"""The commands of the original program's bridge, for scripts: they print JSON.
 
-What is wrong is JSON on standard error with status 1; only of an index that is looked at, that it
-is bad is the answer.
+The result goes to standard output. An error goes to standard error, with status 1. But that an
+index is bad is a result of `validate-index`: it goes to standard output, also with status 1.
 """
 
 import argparse
@@ -43,14 +43,14 @@ def _search(line: argparse.Namespace, settings: "Settings") -> int:
         service = loading.load_datasets(index.parent, settings)
         found, size = awaited(partial(service.search_one, described, wanted))
     except _ERRORS as error:
-        said = {"error": str(error), "error_type": type(error).__name__}
-        write(json.dumps(said, ensure_ascii=False), sys.stderr)
+        answer = {"error": str(error), "error_type": type(error).__name__}
+        write(json.dumps(answer, ensure_ascii=False), sys.stderr)
         return 1
     results = [
         {"score": each.score, "title": each.title, "path": each.path, "snippet": each.snippet}
         for each in found.results
     ]
-    return _said({"results": results, "duration_ms": found.milliseconds, "dataset_size": size})
+    return _print({"results": results, "duration_ms": found.milliseconds, "dataset_size": size})
 
 
 def _validate(line: argparse.Namespace, _: "Settings") -> int:
@@ -63,10 +63,10 @@ def _validate(line: argparse.Namespace, _: "Settings") -> int:
         else:
             count, dimension = vectors_in(file).vectors.shape
     except BadDatasetError as error:
-        _said({"status": "error", "error": str(error)})
+        _print({"status": "error", "error": str(error)})
         return 1
     properties = {"is_trained": True, "ntotal": count, "d": dimension}
-    return _said(
+    return _print(
         {
             "status": "ok",
             "index_path": str(place),
@@ -77,7 +77,7 @@ def _validate(line: argparse.Namespace, _: "Settings") -> int:
 
 
 def _health(_: argparse.Namespace, settings: "Settings") -> int:
-    return _said(
+    return _print(
         {
             "status": "ok",
             "version": __version__,
@@ -88,16 +88,20 @@ def _health(_: argparse.Namespace, settings: "Settings") -> int:
     )
 
 
-def _said(answer: Mapping[str, Any]) -> int:
+def _print(answer: Mapping[str, Any]) -> int:
     write(json.dumps(answer, ensure_ascii=False))
     return 0
 
 
 def _index_at(place: Path) -> Path:
-    """The index at a path: it may be a dataset's own folder, or its table's before it grew.
+    """Return the index at a path.
+
+    Args:
+        place: An index, the folder of a dataset, or the path of a table that has been replaced
+            since by a newer one in the same dataset.
 
     Raises:
-        BadDatasetError: If there is none.
+        BadDatasetError: If there is no index.
     """
     for folder in (place, place.parent) if not place.exists() else (place,):
         if (folder / manifest.NAME).is_file():
@@ -106,7 +110,7 @@ def _index_at(place: Path) -> Path:
 
 
 def _texts_of(index: Path) -> Path:
-    """The texts beside an index, or beside the folder it lies in."""
+    """Return the file of the texts beside an index, or beside the folder that the index is in."""
     places = [folder / "metadata.json" for folder in (index.parent, index, index.parent.parent)]
     return next((place for place in places if place.is_file()), places[0])
 
@@ -116,4 +120,4 @@ COMMANDS: "Mapping[str, Callable[[argparse.Namespace, Settings], int]]" = {
     VALIDATE: _validate,
     HEALTH: _health,
 }
-"""By its name, what runs a command."""
+"""The functions that run the commands, by name."""

@@ -1,4 +1,4 @@
-"""The commands of the datasets. Their imports stand where they are needed."""
+"""Runs the commands of the datasets. Each imports only what it needs."""
 
 import argparse
 from collections.abc import Callable, Sequence
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 def run(
     line: argparse.Namespace, host_options: Sequence[str], settings: "Callable[[], Settings]"
 ) -> int:
-    """Run a command; its exit status.
+    """Run a command; returns the exit status.
 
     Args:
-        line: As the grammar has it.
-        host_options: Of the command that starts a service.
-        settings: Reads them.
+        line: The parsed command line.
+        host_options: The arguments to start a service with.
+        settings: Reads the settings.
 
     Raises:
-        VectorIndexError: If it cannot be done.
+        VectorIndexError: If the command fails.
     """
     if line.command in (INDEX, EXPORT):
         from vector_index_mcp.console.datasets import making

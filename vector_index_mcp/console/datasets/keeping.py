@@ -1,4 +1,4 @@
-"""The commands that send, take and delete whole datasets."""
+"""The commands that pack, unpack and delete whole datasets: `pack`, `add` and `delete`."""
 
 import argparse
 import sys
@@ -19,14 +19,14 @@ from vector_index_mcp.foreign import visible
 def _pack(line: argparse.Namespace) -> int:
     folder = resolved(line.folder)
     if not folder.exists() and (known := resolved(USUAL_FOLDER) / line.folder).is_dir():
-        folder = known  # its id was meant
+        folder = known  # the argument is the id of a dataset
     try:
         found = manifest.read(folder / manifest.NAME, folder, folder)
         if table.is_ours(found.index):
             anyio.run(prove, found.index)
         target = resolved(line.file or f"{found.id}{packing.ENDING}")
         if target.exists():
-            raise SettingsError(f"{target} is there already; name another file")
+            raise SettingsError(f"{target} exists already; name another file")
         count = packing.pack(folder, target)
     except (BadDatasetError, OSError) as error:
         raise VectorIndexError(f"{folder} cannot be packed: {sentence(error)}") from error
@@ -39,13 +39,13 @@ def _add(line: argparse.Namespace) -> int:
     try:
         folder = packing.add(resolved(line.file), root)
     except (BadDatasetError, OSError) as error:
-        raise VectorIndexError(f"{line.file} is not added: {sentence(error)}") from error
+        raise VectorIndexError(f"{line.file} cannot be added: {sentence(error)}") from error
     try:
         found = manifest.read(folder / manifest.NAME, root, root)
         if table.is_ours(found.index):
             anyio.run(prove, found.index)
     except BadDatasetError as error:
-        write(visible(f"{folder} is there, and cannot be served: {error}"), sys.stderr)
+        write(visible(f"{folder} was added, but cannot be served: {error}"), sys.stderr)
         return 1
     write(visible(f"Added {found.id} ({found.name}) as {folder}"))
     return 0
@@ -73,4 +73,4 @@ COMMANDS: Mapping[str, Callable[[argparse.Namespace], int]] = {
     ADD: _add,
     DELETE: _delete,
 }
-"""By its name, what runs a command."""
+"""The functions that run the commands, by name."""

@@ -1,4 +1,4 @@
-"""The commands that look at datasets: which there are, what one is, whether it can be served."""
+"""The commands that only read datasets: `list`, `info` and `validate`."""
 
 import argparse
 import json
@@ -25,9 +25,10 @@ if TYPE_CHECKING:
 
 _HOW_TO_GET_ONE = (
     "`datasets list FOLDER` looks in another folder, `datasets index SOURCE --dataset-id ID` makes "
-    "a dataset of a folder of texts, and `datasets add FILE` unpacks one that somebody has sent"
+    "a dataset from a folder of texts, and `datasets add FILE` unpacks one that `datasets pack` "
+    "wrote"
 )
-_SHOWN = {
+_LABELS = {
     "id": "Id",
     "name": "Name",
     "description": "About",
@@ -46,9 +47,9 @@ _SHOWN = {
 
 
 def _list(line: argparse.Namespace, settings: "Settings") -> int:
-    """Print what can be served and what cannot; 1 if there is anything of the latter."""
+    """Print which datasets can be served and which cannot; returns 1 if any cannot."""
     root = resolved(line.folder)
-    ready, errors = awaited(partial(_looked, root, settings))
+    ready, errors = awaited(partial(_found_in, root, settings))
     if line.json:
         found = [
             {
@@ -74,10 +75,11 @@ def _list(line: argparse.Namespace, settings: "Settings") -> int:
     return 1 if errors else 0
 
 
-async def _looked(
+async def _found_in(
     root: Path, settings: "Settings"
 ) -> tuple[Sequence[Dataset], Sequence[LoadError]]:
-    logging.getLogger(registry.__name__).setLevel(logging.ERROR)  # what is wrong is printed
+    # The registry logs each bad dataset as a warning; the command prints them itself.
+    logging.getLogger(registry.__name__).setLevel(logging.ERROR)
     known = load_datasets(root, settings).registry
     await known.follow()
     ready = await known.ready()
@@ -85,30 +87,34 @@ async def _looked(
 
 
 def manifest_of(line: argparse.Namespace) -> Path:
-    """The manifest of the dataset that a command is about.
+    """Return the path of the manifest of the dataset that a command is about.
 
     Raises:
-        UnknownError: If there is none; says which there are.
+        UnknownError: If there is no such dataset; lists those that exist.
     """
     root = resolved(line.output)
     found = keeping.manifests(root)
     if line.dataset_id not in found:
-        known = f"there are {', '.join(sorted(found))}" if found else "there is none"
+        known = (
+            f"that folder has {', '.join(sorted(found))}"
+            if found
+            else "that folder has no datasets"
+        )
         raise UnknownError(f"Dataset '{line.dataset_id}' does not exist in {root}; {known}")
     return found[line.dataset_id]
 
 
 def _info(line: argparse.Namespace, _: "Settings") -> int:
-    """Print what a manifest says, and where it lies."""
+    """Print the contents of a dataset's manifest, its folder and its size."""
     path = manifest_of(line)
-    said = {**manifest.said_in(path), "path": str(path.parent), "bytes": _size_of(path.parent)}
+    facts = {**manifest.said_in(path), "path": str(path.parent), "bytes": _size_of(path.parent)}
     if line.json:
-        write(json.dumps(said, indent=2, ensure_ascii=False))
+        write(json.dumps(facts, indent=2, ensure_ascii=False))
         return 0
-    for name, shown in _SHOWN.items():
-        if (value := said.get(name)) not in (None, ""):
+    for name, label in _LABELS.items():
+        if (value := facts.get(name)) not in (None, ""):
             words = f"{value:,}" if isinstance(value, int) else str(value)
-            write(f"{shown:<11} {visible(words)}")
+            write(f"{label:<11} {visible(words)}")
     return 0
 
 
@@ -118,7 +124,7 @@ def _size_of(folder: Path) -> int:
 
 
 def _check(line: argparse.Namespace, settings: "Settings") -> int:
-    """Print what is wrong with a dataset; 1 if anything is."""
+    """Print what is wrong with a dataset; returns 1 if anything is."""
     root = resolved(line.output)
     path = manifest_of(line)
     problems, dataset = awaited(partial(_examined, path, root, settings))
@@ -127,8 +133,8 @@ def _check(line: argparse.Namespace, settings: "Settings") -> int:
         found = dataset.facts
         facts = {"texts": found.count, "dimensions": found.dimension, "model": dataset.model}
     if line.json:
-        said = {"id": line.dataset_id, "valid": not problems, "errors": problems, **facts}
-        write(json.dumps(said, indent=2, ensure_ascii=False))
+        answer = {"id": line.dataset_id, "valid": not problems, "errors": problems, **facts}
+        write(json.dumps(answer, indent=2, ensure_ascii=False))
         return 1 if problems else 0
     for problem in problems:
         write(f"{line.dataset_id}: {visible(problem, keep=chr(10))}")
@@ -159,4 +165,4 @@ COMMANDS: "Mapping[str, Callable[[argparse.Namespace, Settings], int]]" = {
     INFO: _info,
     CHECK: _check,
 }
-"""By its name, what runs a command."""
+"""The functions that run the commands, by name."""

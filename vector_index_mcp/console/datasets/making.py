@@ -1,4 +1,4 @@
-"""The commands that make a dataset: of a folder, or of what is already indexed here."""
+"""The commands that make a dataset: from a folder, or from what is already indexed here."""
 
 import argparse
 import json
@@ -26,7 +26,11 @@ if TYPE_CHECKING:
 
 
 def index(line: argparse.Namespace, settings: "Settings") -> int:
-    """Make a dataset of a folder, or add to one; prints what was made, or an error, as JSON."""
+    """Make a dataset from a folder, or add to a dataset; print the result or an error as JSON.
+
+    Returns:
+        The exit status.
+    """
     root = resolved(line.output)
     try:
         source = workshop.folder_of(
@@ -43,23 +47,23 @@ def index(line: argparse.Namespace, settings: "Settings") -> int:
     except VectorIndexError as error:
         write(json.dumps({"error": str(error)}), sys.stderr)
         return 1
-    return _said(found)
+    return _print(found)
 
 
 def export(line: argparse.Namespace, settings: "Settings") -> int:
-    """Make a dataset of what is indexed already; prints what was made as JSON.
+    """Make a dataset from an index and print the result as JSON; returns the exit status.
 
     Raises:
-        VectorIndexError: If it cannot be made.
+        VectorIndexError: If the dataset cannot be made.
     """
     folder = making.place_of(resolved(line.output), line.dataset_id)
     live, below, source, revision = _KINDS[line.kind](line.what, settings)
     about = _about(line, source, revision)
     with progress.shown() as bar:
-        return _said(awaited(partial(making.of_index, live, below, about, folder, bar)))
+        return _print(awaited(partial(making.of_index, live, below, about, folder, bar)))
 
 
-def _said(made: Made) -> int:
+def _print(made: Made) -> int:
     if made.left_out:
         write(f"{made.left_out} chunks have no vector and are left out", sys.stderr)
     write(json.dumps(making.facts_about(made), indent=2))
@@ -100,8 +104,8 @@ def _of_documents(what: str, settings: "Settings") -> "tuple[LiveIndex, str, str
         collection = documents.configuration.named(what)
     except UnknownError as error:
         raise SettingsError(
-            f"there is no collection {what!r}; `vector-index-mcp documents collection list` shows "
-            "those there are"
+            f"there is no collection {what!r}; `vector-index-mcp documents collection list` lists "
+            "the collections"
         ) from error
     return documents.index, what, f"collection {what}", git.revision_of(collection.path)
 
@@ -122,4 +126,4 @@ _KINDS: "dict[str, Callable[[str, Settings], tuple[LiveIndex, str, str, str]]]" 
     "documents": _of_documents,
     "notes": _of_notes,
 }
-"""By what is exported: its index, what the keys of its files begin with, its name and revision."""
+"""By kind, the function that returns the index, the prefix of its keys, its name and revision."""

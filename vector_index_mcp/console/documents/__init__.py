@@ -1,4 +1,5 @@
-"""The command line of the documents: what a user of `qmd` types and sees, with our index behind it.
+"""The command line of the documents: that of the program `qmd`, with our index behind it.
 
-Must not know how documents are found: it asks a service, or opens the index for a moment.
+Must not know how documents are found: a command asks a running service, or opens the index itself
+while it runs.
 """

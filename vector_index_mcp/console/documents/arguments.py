@@ -1,7 +1,7 @@
-"""The grammar of the documents' command line. Pure, standard library alone.
+"""The grammar of the documents' command line. Pure; uses the standard library only.
 
-Not argparse's: commands, options and what is said of wrong ones are those of the program whose
-users these are. Options may stand anywhere; what is an option nowhere is refused, not ignored.
+It does without argparse, since commands, options and error messages are those of the program `qmd`.
+Options may stand anywhere. An unknown option is an error.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,9 +13,9 @@ from vector_index_mcp.documents.home import DEFAULT_NAME
 RELAYS = ("mcp", "serve")
 """The commands that serve an MCP client on standard input and output."""
 SERVER = "server"
-"""The command whose arguments are its own."""
+"""The command that parses its own arguments."""
 FORMATS = ("csv", "md", "xml", "files", "json")
-"""Of several, the first counts."""
+"""The output formats; if several are given, the first in this order counts."""
 
 _Number = TypeVar("_Number", int, float)
 
@@ -49,34 +49,36 @@ _FLAGS = {
     **{f"--{name}": name for name in FORMATS},
 }
 _ALL = "--"
-"""What follows it is no option."""
+"""The arguments after it are not options."""
 
 
 class UsageError(Exception):
-    """Raised when a command line makes no sense; says what to print."""
+    """Raised when a command line makes no sense; its message is the text to print."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A command line."""
+    """A parsed command line."""
 
     command: str
-    """Empty if there is none."""
+    """The command's name; empty if none is given."""
     words: tuple[str, ...] = ()
-    """What follows the command, without options."""
+    """The arguments after the command, without options."""
     flags: frozenset[str] = frozenset()
+    """The options without a value, by their names in `_FLAGS`."""
     values: Mapping[str, str] = field(default_factory=dict)
+    """The options with a value, by their names in `_WITH_VALUE`."""
     rest: tuple[str, ...] = ()
-    """All that follows the command whose arguments are its own."""
+    """The arguments of the command `SERVER`, which parses them itself."""
 
     @property
     def index(self) -> str:
-        """Which set of collections is meant."""
+        """The name of the set of collections."""
         return self.values.get("index", DEFAULT_NAME)
 
     @property
     def format(self) -> str:
-        """How to print what is found; `cli` for people."""
+        """The output format; `cli`, which people read, if none is given."""
         return next((name for name in FORMATS if name in self.flags), "cli")
 
     def text(self, name: str, default: str = "") -> str:
@@ -84,18 +86,18 @@ class Line:
         return self.values.get(name, default)
 
     def whole(self, name: str) -> int | None:
-        """The value of an option that is a whole number; None if it is not given.
+        """The value of an option that is a whole number; None if the option is not given.
 
         Raises:
-            UsageError: If it is something else.
+            UsageError: If the value is not a whole number from 0 on.
         """
         return self._number(name, int)
 
     def number(self, name: str) -> float | None:
-        """The value of an option that is a number; None if it is not given.
+        """The value of an option that is a number; None if the option is not given.
 
         Raises:
-            UsageError: If it is something else.
+            UsageError: If the value is not a finite number from 0 on.
         """
         return self._number(name, float)
 
@@ -114,7 +116,7 @@ class Line:
 
 
 def parse(arguments: Sequence[str]) -> Line:
-    """The command line that `arguments` are.
+    """Parse `arguments`.
 
     Raises:
         UsageError: If an option is unknown, or lacks its value.
@@ -154,7 +156,10 @@ def is_relay(arguments: Sequence[str]) -> bool:
 
 
 def _split(argument: str) -> tuple[str, str | None]:
-    """An option's name and the value in the same word: `--name=x`, `-n5`."""
+    """Split an argument like `--name=x` or `-n5` into the option's name and value.
+
+    The value is None if the argument has none.
+    """
     if argument.startswith("--"):
         name, equals, value = argument.partition("=")
         return name, value if equals else None
@@ -170,7 +175,7 @@ def _value(name: str, value: str | None, left: list[str]) -> str:
 
 
 def _without_index(arguments: Sequence[str], values: dict[str, str]) -> tuple[str, ...]:
-    """The arguments without `--index NAME`, which goes to `values`."""
+    """Return the arguments without `--index NAME`, which goes into `values`."""
     left, kept = [*arguments], []
     while left:
         argument = left.pop(0)

@@ -1,6 +1,6 @@
-"""The commands of the documents: each asks, and prints the answer. Status 0: done; 1: it failed.
+"""Runs the commands of the documents: each asks the index and prints the answer.
 
-What is wrong goes to standard error in the words of whoever noticed it.
+The exit status is 0 for success, 1 for failure. Errors go to standard error.
 """
 
 import os
@@ -31,19 +31,19 @@ from vector_index_mcp.foreign import visible
 _Run: TypeAlias = Callable[[Line, Desk], int]
 
 _FEW, _MORE = 5, 20
-"""How many documents a search shows to people, and to programs."""
+"""How many documents a search prints for people, and for programs."""
 _LEAST_MEANING = 0.3
-"""The score from which on documents are found by meaning alone."""
+"""The lowest score that `vsearch` prints by default."""
 _LARGEST_BYTES = 10_240
-"""Of a document among several."""
+"""The size of the largest document that `multi-get` prints by default."""
 
 
 def run(arguments: Sequence[str], desk_of: Callable[[str], Desk]) -> int:
     """Run a command; returns the exit status.
 
     Args:
-        arguments: All that follows `documents`.
-        desk_of: Makes who answers, by the name of the index.
+        arguments: The arguments after `documents`.
+        desk_of: Makes the desk that answers, from the name of the set of collections.
 
     Raises:
         VectorIndexError: If an MCP client cannot be served.
@@ -58,7 +58,7 @@ def run(arguments: Sequence[str], desk_of: Callable[[str], Desk]) -> int:
     except UsageError as error:
         return _fail(str(error))
     except VectorIndexError as error:
-        if is_relay(arguments):  # the client is told as well, by who called us
+        if is_relay(arguments):  # our caller also reports the error to the MCP client
             raise
         return _fail(f"{REMEDIES.message(error)}\n")
 
@@ -150,7 +150,7 @@ def _lines(line: Line) -> dict[str, Any]:
 def _multi_get(line: Line, desk: Desk) -> int:
     if not line.words:
         raise UsageError(usage.MULTI_GET)
-    pattern = ",".join(line.words)  # a shell has made names of a glob
+    pattern = ",".join(line.words)  # a shell may have expanded a glob to several names
     most = line.whole("max-bytes") or _LARGEST_BYTES
     found = desk.ask(
         "multi_get", pattern=pattern, here=str(desk.here), max_bytes=most, **_lines(line)
@@ -193,7 +193,7 @@ def _status(line: Line, desk: Desk) -> int:
 
 
 def _collection(line: Line, desk: Desk) -> int:
-    command, *words = line.words or ("undefined",)  # as the users of the original know it
+    command, *words = line.words or ("undefined",)  # the original program prints this word
     if command == "list":
         collections = desk.ask("status")["collections"]
         _say(reports.of_collections(collections, time.time(), desk.colours))
@@ -248,8 +248,8 @@ def _context(line: Line, desk: Desk) -> int:
         if not words:
             raise UsageError(usage.CONTEXT_REMOVE)
         target = desk.ask("remove_context", path=words[0], here=str(desk.here))
-        what = f"context for: {_about(target)}" if target["collection"] else "global context"
-        _say(f"✓ Removed {what}\n")
+        removed = f"context for: {_about(target)}" if target["collection"] else "global context"
+        _say(f"✓ Removed {removed}\n")
     elif not command:
         raise UsageError(usage.CONTEXT)
     else:
@@ -262,12 +262,12 @@ def _add_context(desk: Desk, words: Sequence[str]) -> None:
     if not text.strip():
         raise UsageError(usage.CONTEXT_ADD)
     target = desk.ask("add_context", path=path, text=text, here=str(desk.here))
-    what = f"Added context for: {_about(target)}" if target["collection"] else "Set global context"
-    _say(f"✓ {what}\nContext: {formats.readable(text)}\n")
+    done = f"Added context for: {_about(target)}" if target["collection"] else "Set global context"
+    _say(f"✓ {done}\nContext: {formats.readable(text)}\n")
 
 
 def _path_and_text(desk: Desk, words: Sequence[str]) -> tuple[str, str]:
-    """What a context is about, and what it says: people write it in either order."""
+    """Return the path and the text of a context; people write them in either order."""
     if len(words) < 2:
         return ".", " ".join(words)
     if len(words) == 2 and _is_path(desk, words[1]) and not _is_path(desk, words[0]):
@@ -302,7 +302,8 @@ def _embed(line: Line, desk: Desk) -> int:
 
 
 def _cleanup(_: Line, desk: Desk) -> int:
-    # No answer of a model is kept, and vectors go with the rows they belong to.
+    # We cache no answers of a language model, and a vector is removed with its chunk. The printed
+    # lines are those of the original program.
     desk.ask("cleanup")
     _say("✓ Cleared 0 cached API responses\nNo orphaned embeddings to remove\n")
     _say("✓ Database vacuumed\n")

@@ -1,4 +1,4 @@
-"""Who answers a command: the service of the documents if it runs, or an index opened here."""
+"""Gets answers for commands: from the documents' service if it runs, or from the index itself."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -18,35 +18,35 @@ if TYPE_CHECKING:  # imports pydantic
     from vector_index_mcp.settings import Settings
 
 
-_PATIENCE_SECONDS = 60.0  # with another command; a service answers by itself
+_PATIENCE_SECONDS = 60.0  # how long to wait for another command that writes the index
 _LOOK_SECONDS = 0.2
 
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """Takes questions about one set of collections."""
+    """Answers questions about one set of collections."""
 
     home: Home
     load_settings: "Callable[[], Settings]"
     host_arguments: Sequence[str]
-    """What a service has to be started with."""
+    """The arguments to start a service with."""
     here: Path
-    """Where relative paths start; absolute."""
+    """The folder that relative paths start from; absolute."""
     examine: Callable[[bool], int]
-    """Examines the machine and the index, told whether to print JSON; gives the exit status."""
+    """Runs the doctor; the argument is whether to print JSON, the result is the exit status."""
     colours: Colours = PLAIN
-    """Of standard output."""
+    """The colours for standard output."""
 
     @property
     def endpoint(self) -> Endpoint:
-        """Where the service is met."""
+        """Where to reach the service."""
         return endpoint_of(DOCUMENTS, self.home.configuration)
 
     def ask(self, call: str, /, **given: Any) -> Mapping[str, Any]:
-        """The answer to a call of `documents.calls`; shows meanwhile how far it is.
+        """Return the answer to a call of `documents.calls`; show its progress meanwhile.
 
         Raises:
-            VectorIndexError: What is wrong.
+            VectorIndexError: If the call fails.
         """
         patience = time.monotonic() + _PATIENCE_SECONDS
         with progress.shown() as show:
@@ -61,7 +61,7 @@ class Desk:
     def _answer_here(
         self, call: str, given: dict[str, Any], show: progress.Show, *, waits: bool
     ) -> Any | None:
-        # These import LanceDB, half a second that a running service saves.
+        # These import LanceDB: half a second that a command saves if a service runs.
         from vector_index_mcp.console.commands import awaited
         from vector_index_mcp.console.documents import local
 

@@ -1,6 +1,6 @@
-"""What was found, in the formats of the command line. Pure.
+"""Formats hits and documents for the command line. Pure.
 
-Text that others wrote is made visible here, but for JSON, which escapes what it must.
+It makes text that others wrote safe for a terminal, except in JSON, which escapes it anyway.
 """
 
 import json
@@ -15,12 +15,12 @@ from vector_index_mcp.documents.uris import SCHEME
 from vector_index_mcp.foreign import visible
 
 _XML = {'"': "&quot;", "'": "&apos;"}
-_HIGH, _MIDDLE = 0.7, 0.4  # scores that are green, and yellow
+_HIGH, _MIDDLE = 0.7, 0.4  # from these scores on, a score is green or yellow
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A document that was found."""
+    """A document that a search found."""
 
     docid: str
     key: str
@@ -28,29 +28,30 @@ class Hit:
     score: float
     context: str
     line: int
-    """The best one."""
+    """The number of the line that fits the query best."""
     has_words: bool
     """Whether the snippet has any word of the query."""
     header: str
-    """Where the snippet stands; empty if nobody knows."""
+    """The position of the snippet in the document, as in a diff; empty if it is unknown."""
     start: int
-    """The number of its first line."""
+    """The number of the snippet's first line."""
     lines: tuple[str, ...]
+    """The lines of the snippet."""
     body: str | None = None
-    """The whole document, if it is wanted."""
+    """The whole document; None to show the snippet."""
 
     @classmethod
     def of(cls, values: dict[str, Any]) -> "Hit":
-        """A hit as a call has it."""
+        """Return the hit that the answer to a call describes."""
         return cls(**{**values, "lines": tuple(values["lines"])})
 
     @property
     def file(self) -> str:
-        """What names it, as it is."""
+        """The virtual path of the document, not yet safe for a terminal."""
         return f"{SCHEME}{self.key}"
 
     def shown(self, *, is_numbered: bool) -> str:
-        """Its text: the snippet or all of it, with the numbers of the file's lines or not."""
+        """Return the snippet or the whole document, with line numbers if `is_numbered`."""
         if self.body is not None:
             lines, start, header = self.body.split("\n"), 1, ""
         else:
@@ -58,20 +59,20 @@ class Hit:
         if is_numbered:
             lines = [f"{number}: {line}" for number, line in enumerate(lines, start)]
         text = "\n".join(lines)
-        # The header says where the lines stand; the empty line under it belongs to them.
+        # An empty line under the header is the snippet's own first line.
         return f"{header}\n{text}" if header else text
 
 
 def of_hits(
     hits: Sequence[Hit], kind: str, *, is_numbered: bool = False, colours: Colours = PLAIN
 ) -> str:
-    """What to print of a search that has found something.
+    """Return the hits of a search in one of the formats.
 
     Args:
-        hits: Best first.
+        hits: The hits, best first; at least one.
         kind: `cli`, `json`, `csv`, `md`, `xml` or `files`.
-        is_numbered: Whether lines have their numbers.
-        colours: Of the terminal.
+        is_numbered: Whether to print line numbers.
+        colours: The colours of the terminal.
     """
     if kind == "json":
         return _json([_json_of(hit, is_numbered) for hit in hits])
@@ -88,7 +89,7 @@ def of_hits(
 
 
 def of_documents(documents: Sequence["Document"], kind: str, colours: Colours = PLAIN) -> str:
-    """What to print of several documents; `kind` as of a search."""
+    """Return several documents in one of the formats; `kind` as in `of_hits`."""
     if kind == "json":
         return _json([each.values for each in documents])
     if kind == "csv":
@@ -106,19 +107,19 @@ def of_documents(documents: Sequence["Document"], kind: str, colours: Colours = 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A document that was asked for together with others."""
+    """One of several documents that were asked for."""
 
     file: str
-    """What it is called in the answer."""
+    """The document's name in the answer."""
     title: str
     context: str
     body: str
     skipped: str = ""
-    """Why it is left out, in brackets; empty if it is not."""
+    """Why the document is left out, in brackets; empty if it is not."""
 
     @property
     def values(self) -> dict[str, Any]:
-        """The same for JSON."""
+        """The document for JSON."""
         values: dict[str, Any] = {"file": self.file, "title": self.title}
         if self.context:
             values["context"] = self.context
@@ -132,17 +133,17 @@ class Document:
 
     @property
     def reason(self) -> str:
-        """Why it is left out, without brackets."""
+        """Why the document is left out, without brackets."""
         return self.skipped.removeprefix("[SKIPPED: ").removesuffix("]")
 
 
 def readable(text: str) -> str:
-    """A text of several lines, fit for a terminal."""
+    """Return a text of several lines, safe for a terminal."""
     return visible(text, keep="\n\t")
 
 
 def _json(values: Any) -> str:
-    # A name may be bytes that are no text: those are escaped, as nothing else is.
+    # A file's name may have bytes that are not UTF-8; only these are escaped.
     written = json.dumps(values, indent=2, ensure_ascii=False) + "\n"
     return written.encode("utf-8", "backslashreplace").decode()
 
@@ -262,6 +263,6 @@ def _document_readable(each: Document, c: Colours) -> str:
 
 
 def with_context(context: str, body: str, c: Colours = PLAIN) -> str:
-    """A document's lines under what is said of it."""
-    said = f"{c.dim}Folder Context: {readable(context)}{c.reset}\n---\n\n" if context else ""
-    return f"{said}{readable(body)}\n"
+    """Return a document's lines below its context, if it has one."""
+    head = f"{c.dim}Folder Context: {readable(context)}{c.reset}\n---\n\n" if context else ""
+    return f"{head}{readable(body)}\n"

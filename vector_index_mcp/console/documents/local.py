@@ -1,4 +1,4 @@
-"""The answer to a call from an index that this process opens itself."""
+"""Answers a call from an index that this process opens itself."""
 
 import os
 from contextlib import suppress
@@ -18,8 +18,8 @@ from vector_index_mcp.settings import Settings
 _LOOKS = {"status", "contexts"}
 """Calls that show the index as it is; the others bring it up to date first."""
 _UPDATES = {"update", "add"}
-"""Calls that bring it up to date themselves, and count what changes."""
-_ERROR_SECONDS = 5.0  # a service would try again for ever
+"""Calls that bring the index up to date themselves, and count what changes."""
+_ERROR_SECONDS = 5.0  # after this time an error is raised; a service would retry for ever
 _LOOK_SECONDS = 0.2
 _WRITES = _UPDATES | {"remove", "rename", "embed", "cleanup"}
 """Calls that only the index's writer can answer."""
@@ -34,15 +34,16 @@ async def answered(
     *,
     waits: bool,
 ) -> Any | None:
-    """The answer to the call `name`; None if it has to wait for another process.
+    """Return the answer to the call `name`; None if another process writes the index.
 
     Args:
-        home: Where configuration and index lie.
-        settings: How the index is opened.
-        name: Of the call.
-        given: Its arguments.
-        show: Is told how far the answer is.
-        waits: Whether whoever asks would rather wait than be told that another process writes.
+        home: The places of the configuration and the index.
+        settings: The settings to open the index with.
+        name: The name of the call.
+        given: The arguments of the call.
+        show: Shows the progress.
+        waits: Whether to return None while another process writes, so that the caller can wait
+            and try again; otherwise the call fails then.
     """
 
     async def tell(progress: dict[str, Any]) -> None:
@@ -55,7 +56,7 @@ async def answered(
         if waits and name in _WRITES and await documents.index.is_kept_elsewhere():
             return None
         if role is Role.VISITOR and name not in _UPDATES:
-            with suppress(StoreError):  # it is logged; what there is can be asked all the same
+            with suppress(StoreError):  # it is logged, and the index can be searched as it is
                 async with calls.beside(_fail_in_the_end, documents):
                     await calls.catch_up(documents, tell)
         async with calls.beside(_fail_in_the_end, documents):
@@ -63,7 +64,7 @@ async def answered(
 
 
 async def _fail_in_the_end(documents: Documents) -> None:
-    """Raise the error of an index that cannot be written: a command ends some day."""
+    """Raise the error of an index that cannot be written, once it has lasted for 5 seconds."""
     since = None
     while True:
         await anyio.sleep(_LOOK_SECONDS)

@@ -1,4 +1,4 @@
-"""Which documents lie in a folder, beside a mask that takes none of them."""
+"""Suggests another mask for a collection whose mask matches no document."""
 
 import os
 from collections import Counter
@@ -10,16 +10,16 @@ from vector_index_mcp.files.conversion import CONVERTED
 from vector_index_mcp.files.glob import shown
 from vector_index_mcp.files.language import is_prose, language_of
 
-_MOST_NAMES = 20_000  # of files that are looked at; 0.1 s
+_MOST_NAMES = 20_000  # at most this many file names are counted, which takes 0.1 s
 _MOST_ENDINGS = 6
 
 
 def hint(folder: Path, mask: str) -> str:
-    """What to do about a collection that has no document; several lines.
+    """Return lines that say what to do about a collection without documents.
 
     Args:
-        folder: That of the collection.
-        mask: That of the collection.
+        folder: The collection's folder.
+        mask: The collection's mask.
     """
     endings = Counter(Path(name).suffix for name in islice(_documents(folder), _MOST_NAMES))
     lines = [f"No document: nothing in {folder} that could be read matches the mask {shown(mask)}"]
@@ -36,7 +36,7 @@ def hint(folder: Path, mask: str) -> str:
 
 
 def _documents(folder: Path) -> Iterator[str]:
-    """The names of the documents, without those in hidden folders; no link is followed."""
+    """Yield the names of the documents, except in hidden folders; follows no links."""
     for _, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in names:

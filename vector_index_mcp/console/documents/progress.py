@@ -1,4 +1,4 @@
-"""How far an answer is, on standard error; nothing if that is no terminal."""
+"""Shows on standard error how far a call is; shows nothing if that is no terminal."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -6,20 +6,21 @@ from contextlib import contextmanager
 from typing import Any
 
 Show = Callable[[dict[str, Any]], None]
-"""Shows `what` is done, how much is `done`, of what `total`."""
+"""Shows a progress message: `what` the work is, how much is `done`, and the `total`."""
 
 _ERASED = "\r\x1b[K"
 
 
 @contextmanager
 def shown() -> Iterator[Show]:
-    """A function that shows progress, until the context ends."""
+    """Yield a function that shows progress until the context ends."""
     if not sys.stderr.isatty():
         yield lambda _: None
         return
 
-    def show(told: dict[str, Any]) -> None:
-        sys.stderr.write(f"{_ERASED}{told.get('what')}: {told.get('done')}/{told.get('total')}")
+    def show(message: dict[str, Any]) -> None:
+        count = f"{message.get('done')}/{message.get('total')}"
+        sys.stderr.write(f"{_ERASED}{message.get('what')}: {count}")
         sys.stderr.flush()
 
     try:

@@ -1,6 +1,6 @@
-"""What lists, states and changes look like on the command line. Pure.
+"""Formats lists, states and changes for the command line. Pure.
 
-Text that others wrote is made visible here.
+It makes text that others wrote safe for a terminal.
 """
 
 import time
@@ -23,7 +23,7 @@ NO_COLLECTIONS = "No collections found. Run 'qmd collection add .' to create one
 
 
 def of_status(state: Values, now: float, c: Colours = PLAIN) -> str:
-    """How the index is, and what to do with it."""
+    """Return the state of the index, and example commands."""
     shown = of_state(state, now, c)
     if not state["collections"]:
         return shown
@@ -32,7 +32,7 @@ def of_status(state: Values, now: float, c: Colours = PLAIN) -> str:
 
 
 def of_state(state: Values, now: float, c: Colours = PLAIN) -> str:
-    """How the index is."""
+    """Return the state of the index."""
     parts = [f"{c.bold}QMD Status{c.reset}", "", f"Index: {visible(state['index'])}"]
     parts.append(f"Size:  {size(state['size'])}")
     if state["problem"]:
@@ -64,7 +64,7 @@ def of_state(state: Values, now: float, c: Colours = PLAIN) -> str:
 
 
 def of_work(state: Values) -> str:
-    """What is being done; empty if nothing is."""
+    """Return lines about the work in progress; empty if there is none."""
     parts = [f"Doing:    {visible(name)}" for name in state["operations"]]
     if work := state["work"]:
         parts.append(f"Working:  {work['what']} {work['done']}/{work['total']}")
@@ -99,7 +99,7 @@ def _examples(name: str, c: Colours) -> Iterator[str]:
 
 
 def of_collections(collections: Sequence[Values], now: float, c: Colours = PLAIN) -> str:
-    """The collections, with details."""
+    """Return the collections with details."""
     if not collections:
         return NO_COLLECTIONS
     parts = [f"{c.bold}Collections ({len(collections)}):{c.reset}", ""]
@@ -115,7 +115,7 @@ def of_collections(collections: Sequence[Values], now: float, c: Colours = PLAIN
 
 
 def of_names(collections: Sequence[Values], c: Colours = PLAIN) -> str:
-    """The collections, in short."""
+    """Return the names of the collections with the number of their files."""
     if not collections:
         return NO_COLLECTIONS
     lines = [
@@ -127,7 +127,7 @@ def of_names(collections: Sequence[Values], c: Colours = PLAIN) -> str:
 
 
 def of_files(listed: Values, now: float, c: Colours = PLAIN) -> str:
-    """The documents of a collection."""
+    """Return a list of the documents of a collection."""
     if not listed["documents"]:
         folder = visible(f"{listed['collection']}/{listed['folder']}")
         return f"No files found under qmd://{folder}\n"
@@ -142,7 +142,7 @@ def of_files(listed: Values, now: float, c: Colours = PLAIN) -> str:
 
 
 def of_contexts(listed: Sequence[Sequence[str]], c: Colours = PLAIN) -> str:
-    """All that is said of documents."""
+    """Return all contexts, by collection."""
     if not listed:
         return "No contexts configured. Use 'qmd context add' to add one.\n"
     parts = ["", f"{c.bold}Configured Contexts{c.reset}", ""]
@@ -151,13 +151,13 @@ def of_contexts(listed: Sequence[Sequence[str]], c: Colours = PLAIN) -> str:
         if collection != shown:
             parts.append(f"{c.cyan}{visible(collection)}{c.reset}")
             shown = collection
-        said = readable(text).replace("\n", "\n    ")
-        parts += [f"  {visible(path)}", f"    {c.dim}{said}{c.reset}"]
+        indented = readable(text).replace("\n", "\n    ")
+        parts += [f"  {visible(path)}", f"    {c.dim}{indented}{c.reset}"]
     return "\n".join(parts) + "\n"
 
 
 def of_lacking(lacking: Values, c: Colours = PLAIN) -> str:
-    """What nothing is said about."""
+    """Return the collections and folders that have no context."""
     if not lacking["collections"] and not lacking["folders"]:
         return f"\n{c.green}✓{c.reset} All collections and folders have context.\n\n"
     parts = [""]
@@ -181,7 +181,7 @@ def of_lacking(lacking: Values, c: Colours = PLAIN) -> str:
 
 
 def of_update(done: Values, c: Colours = PLAIN) -> str:
-    """What an update has found."""
+    """Return what an update has changed."""
     collections = done["collections"]
     if not collections:
         return "No collections found. Run 'qmd collection add .' to index markdown files.\n"
@@ -208,7 +208,7 @@ def of_update(done: Values, c: Colours = PLAIN) -> str:
 
 
 def of_counts(each: Values) -> str:
-    """What became of the documents of a collection."""
+    """Return how many documents of a collection an update has changed."""
     return (
         f"Indexed: {each['new']} new, {each['updated']} updated, {each['unchanged']} unchanged, "
         f"{each['removed']} removed"
@@ -216,7 +216,7 @@ def of_counts(each: Values) -> str:
 
 
 def size(count: int) -> str:
-    """A number of bytes, as people read it."""
+    """Return a number of bytes with its unit, such as "1.5 MB"."""
     if count < _KILOBYTE:
         return f"{count} B"
     for unit, times in (("KB", _KILOBYTE), ("MB", _KILOBYTE**2)):
@@ -226,7 +226,7 @@ def size(count: int) -> str:
 
 
 def ago(seconds: float) -> str:
-    """How long ago something was."""
+    """Return how long ago something was, such as "5m ago"."""
     passed = max(int(seconds), 0)
     if passed < _MINUTE:
         return f"{passed}s ago"
@@ -236,7 +236,7 @@ def ago(seconds: float) -> str:
 
 
 def date(moment: float, now: float) -> str:
-    """When something was: with the time if that was lately, with the year if not."""
+    """Return a day with its time; if it is more than half a year ago, with its year instead."""
     at = time.localtime(moment)
     day = f"{_MONTHS[at.tm_mon - 1]} {at.tm_mday:>2}"
     if now - moment > _HALF_A_YEAR:

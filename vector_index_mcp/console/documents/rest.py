@@ -1,4 +1,4 @@
-"""A search that the REST service answers: `search --mode server`. Standard library alone."""
+"""`search --mode server`: asks the REST service for a search. Uses the standard library only."""
 
 import http.client
 import json
@@ -10,7 +10,7 @@ from vector_index_mcp.errors import BackgroundError
 
 DEFAULT_PORT = 18_765
 _HOST = "127.0.0.1"
-_SECONDS = 120.0  # the model may have to be loaded
+_SECONDS = 120.0  # the service may have to load the model first
 _MOST_RESULTS = 1_000
 _NOT_READY = 503
 _NUMBERED = re.compile(r"(\d+): (.*)", re.DOTALL)
@@ -19,15 +19,15 @@ _END_OF_COMMENT = " -->\n\n"
 
 
 def search(command: str, wanted: Mapping[str, Any], port: int | None) -> dict[str, Any]:
-    """What the service finds, as a call of the documents answers.
+    """Search by REST; return an answer like that of the same call in `documents.calls`.
 
     Args:
         command: `search`, `vsearch` or `query`.
-        wanted: As the call takes it.
-        port: Where the service listens; None for where it does by itself.
+        wanted: The arguments of the call.
+        port: The port of the service; None for the default port.
 
     Raises:
-        BackgroundError: If there is none, or it answers with an error.
+        BackgroundError: If no service answers, or it answers with an error.
     """
     body = {
         "query": wanted["query"],
@@ -50,7 +50,7 @@ def search(command: str, wanted: Mapping[str, Any], port: int | None) -> dict[st
 
 
 def _without_comments(text: str) -> str:
-    """A document without what is said of it and its links, which stand before it."""
+    """Return a document without the comments with its context and links that REST puts first."""
     for start in (_COMMENTS[:1], _COMMENTS[1:]):
         if text.startswith(start):
             text = text.partition(_END_OF_COMMENT)[2]
@@ -81,11 +81,11 @@ def _checked(status: int, answer: Any) -> dict[str, Any]:
 
 def _detail(status: int, answer: Any) -> str:
     detail = answer.get("detail") if isinstance(answer, dict) else None
-    return str(detail or f"the server of documents answers with status {status}")
+    return str(detail or f"the server of documents answered with HTTP status {status}")
 
 
 def _hit(item: Mapping[str, Any], query: str) -> dict[str, Any]:
-    """A result; of where its lines stand, REST tells their numbers alone."""
+    """Return a result as `documents.calls` has it; REST gives only the numbers of its lines."""
     numbered = [_NUMBERED.fullmatch(line) for line in str(item["snippet"]).split("\n")]
     lines = [found[2] for found in numbered if found]
     start = next((int(found[1]) for found in numbered if found), 1)

@@ -1,6 +1,6 @@
-"""The command `server`: the documents over MCP on the standard streams, over HTTP, or both.
+"""The command `server`: serves the documents over MCP on the standard streams, over HTTP, or both.
 
-It is a front end: it has the background service listen, and as long as it lives the port is open.
+It is a front end: the background service listens on the port for as long as this process lives.
 """
 
 import argparse
@@ -16,16 +16,16 @@ DEFAULT_PORT = 18_765
 
 
 def run(arguments: Sequence[str], home: Home, host_arguments: Sequence[str]) -> int:
-    """Serve the documents of `home` until the client or a signal ends it; the exit status.
+    """Serve the documents until the client disconnects or a signal comes; returns the exit status.
 
     Args:
-        arguments: Those of the command.
-        home: Which documents.
-        host_arguments: The arguments that a service has to be started with.
+        arguments: The arguments of the command.
+        home: The places of the documents' configuration and index.
+        host_arguments: The arguments to start a service with if none runs.
 
     Raises:
-        BackgroundError: If there is no service, or it ends by an error; says why.
-        SettingsError: If the address may not be listened on, or a setting is wrong.
+        BackgroundError: If no service can be started, or it ended by an error; gives the reason.
+        SettingsError: If the address needs a token and none is set, or a setting is wrong.
     """
     parsed = _parser().parse_args(arguments)
     endpoint = endpoint_of(DOCUMENTS, home.configuration)

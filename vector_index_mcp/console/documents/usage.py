@@ -1,4 +1,4 @@
-"""What the command line says of itself. `qmd` is what its users call it, by an alias. Pure."""
+"""The help and usage texts of the command line, which its users call `qmd` by an alias. Pure."""
 
 HELP = """\
 Usage:
@@ -55,7 +55,7 @@ The background service, which MCP clients start and share:
 
 `qmd` stands for `vector-index-mcp documents`: alias qmd='vector-index-mcp documents'
 """
-"""What the help says beyond that of the program whose users these are."""
+"""What our help adds to that of the original program, `qmd`."""
 COLLECTION_REMOVE = """\
 Usage: qmd collection remove <name>
   Use 'qmd collection list' to see available collections

@@ -1,6 +1,6 @@
-"""`status --watch`: shows how the service of the documents is until Ctrl+C.
+"""`status --watch`: shows the status of the documents' service until Ctrl+C.
 
-It starts no service: it waits for one, and when that has ended, for the next.
+The command starts no service. While none runs, it waits for one.
 """
 
 import sys
@@ -22,15 +22,15 @@ from vector_index_mcp.errors import ServiceEndedError
 
 _Show = Callable[[str], None]
 
-_IDLE_SECONDS, _BUSY_SECONDS = 1.0, 0.5  # between two looks
+_IDLE_SECONDS, _BUSY_SECONDS = 1.0, 0.5  # between two requests
 _NO_SERVICE = "no service is running; the next MCP client starts one\n"
 
 
 def run(endpoint: Endpoint, colours: Colours) -> int:
-    """Show the status of the service until somebody interrupts it.
+    """Show the status of the service until the user interrupts it.
 
     Raises:
-        BackgroundError: If it is of another version.
+        BackgroundError: If the running service is of another version.
     """
     with _shown() as show:
         while True:
@@ -53,7 +53,7 @@ def _state(endpoint: Endpoint) -> Mapping[str, Any] | None:
 
 @contextmanager
 def _shown() -> Iterator[_Show]:
-    """What shows a text: in place on a terminal, else the lines that have changed."""
+    """Yield a function that shows a text: in place on a terminal, elsewhere its changed lines."""
     console = Console(file=prepared(sys.stdout), highlight=False)
     if not console.is_terminal or console.is_dumb_terminal:
         yield _lines()

@@ -7,16 +7,16 @@ SERVE, LOGS, UI = "serve", "logs", "ui"
 _DESCRIPTION = """\
 What agents write down about projects: instructions, knowledge and to-do lists, kept in git.
 
-The notes lie in ~/.knowledge-mcp, or where KNOWLEDGE_MCP_HOME or --home says. They are files of
-Markdown and JSON: edit them as you like, each change is a commit.
+The notes lie in ~/.knowledge-mcp, or in the folder that KNOWLEDGE_MCP_HOME or --home names. They
+are Markdown and JSON files: edit them as you like, each change becomes a commit.
 """
 _EPILOG = """\
 WHAT is a document as `list` names it (setup.md, or setup), main.md for the main text, or `todo 3`
-for a to-do list. Left out, it is all of the project; for `show`, the main text. Write -- before a
-name that begins with -.
+for a to-do list. Without it, a command is about the whole project; `show` shows the main text.
+Write -- before a name that begins with -.
 
 WHEN is a commit (as `log` shows it, or HEAD~2), a date (2026-11-17), a date and a time
-("2026-11-17 14:00"), or what people say: yesterday, tuesday, "nov 17", "3 days ago", "2 hours ago".
+("2026-11-17 14:00"), or words: yesterday, tuesday, "nov 17", "3 days ago", "2 hours ago".
 A day without a time means its end.
 
   vector-index-mcp notes list                         what there is
@@ -25,20 +25,20 @@ A day without a time means its end.
 """
 _USUAL_COUNT, _MOST = 20, 1_000_000
 _ALL = "--"
-"""What follows it is no option."""
+"""The arguments after it are not options."""
 _Add = Callable[..., argparse.ArgumentParser]
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
-    """The options of a command; exits with status 2 and a usage line if they make no sense.
+    """Parse the command line; exits with status 2 and a usage line if it makes no sense.
 
     Returns:
-        Besides the options, `command`, and `words`: what is no option, as many as it takes.
+        The options, with `command`, the name of the command, and `words`, its other arguments.
     """
     parser, commands = _parser()
     name = arguments[0] if arguments else ""
     if name not in commands:
-        return parser.parse_args(arguments)  # which helps, or says what is wrong
+        return parser.parse_args(arguments)  # this prints the help or an error, and exits
     end = arguments.index(_ALL) if _ALL in arguments else len(arguments)
     # Options may stand between words, which a subcommand of argparse does not allow.
     line = commands[name].parse_intermixed_args(list(arguments[1:end]))
@@ -79,7 +79,7 @@ def _parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentPa
         command.set_defaults(takes=takes, least=least, most=most)
         command.add_argument("words", nargs="*", metavar=takes, help=argparse.SUPPRESS)
         command.add_argument(
-            "--home", metavar="DIR", default="", help="where the notes lie (~/.knowledge-mcp)"
+            "--home", metavar="DIR", default="", help="the folder of the notes (~/.knowledge-mcp)"
         )
         return command
 
@@ -93,7 +93,7 @@ def _parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentPa
 def _add_reading(add: _Add) -> None:
     add(
         "list", "[PROJECT]", 0, 1,
-        "list the projects, or what one of them holds",
+        "list the projects, or what one of them contains",
         "List the projects with their documents, to-do lists (open tasks of all) and last change;\n"
         "or the documents and to-do lists of one project.",
     )  # fmt: skip
@@ -102,11 +102,11 @@ def _add_reading(add: _Add) -> None:
         "show a main text, a document or a to-do list, as it is or as it was",
         "Show a project's main text, or one of its documents or to-do lists.",
     )  # fmt: skip
-    show.add_argument("--at", metavar="WHEN", default="", help="as it was then")
+    show.add_argument("--at", metavar="WHEN", default="", help="show it as it was then")
     log = add(
         "log", "[PROJECT [WHAT]]", 0, 3,
-        "tell when who changed what, the newest first",
-        "Tell when who changed what, the newest first; also of what was deleted since.",
+        "list the changes with time and author, newest first",
+        "List the changes with time and author, newest first; also of what was deleted since.",
     )  # fmt: skip
     log.add_argument(
         "-n",
@@ -118,24 +118,24 @@ def _add_reading(add: _Add) -> None:
     )
     diff = add(
         "diff", "PROJECT [WHAT]", 1, 3,
-        "show what the last change has changed, or all changes since some time",
-        "Show what changed: with the last change, unless you say since when.",
+        "show the last change, or all changes since some time",
+        "Show the last change, or with --since all changes since that time.",
     )  # fmt: skip
-    diff.add_argument("--since", metavar="WHEN", default="", help="compare with how it was then")
+    diff.add_argument("--since", metavar="WHEN", default="", help="compare with the state then")
     diff.add_argument(
-        "--until", metavar="WHEN", default="", help="how it was then, instead of how it is"
+        "--until", metavar="WHEN", default="", help="compare the state then, not the present one"
     )
 
 
 def _add_writing(add: _Add) -> None:
     restore = add(
         "restore", "--to WHEN PROJECT [WHAT]", 1, 3,
-        "bring a project, a document or a to-do list back to how it was",
+        "bring a project, a document or a to-do list back to an earlier state",
         "Show what would change, ask, and bring a project, or one document or to-do list of it,\n"
-        "back to how it was; also a deleted one. It is one commit, and no other project is\n"
-        "touched; another restore undoes it.",
+        "back to an earlier state; also a deleted one. This makes one commit and touches no other\n"
+        "project; another restore undoes it.",
     )  # fmt: skip
-    restore.add_argument("--to", metavar="WHEN", required=True, help="how it was then")
+    restore.add_argument("--to", metavar="WHEN", required=True, help="the time of that state")
     _add_yes(restore)
     add(
         "export", "PROJECT FOLDER", 2, 2,
@@ -145,17 +145,17 @@ def _add_writing(add: _Add) -> None:
     )  # fmt: skip
     importing = add(
         "import", "FOLDER", 1, 1,
-        "make a project of a folder of Markdown",
-        "Take over a folder that `export` wrote, or any folder of Markdown. Its main.md,\n"
-        "CLAUDE.md, AGENTS.md or README.md (the first there is) becomes the main text, each other\n"
-        ".md file below it a document. It is one commit; links are not followed, hidden files not\n"
-        "read.",
+        "make a project from a folder of Markdown",
+        "Import a folder that `export` wrote, or any folder of Markdown. Its main.md, CLAUDE.md,\n"
+        "AGENTS.md or README.md (the first that exists) becomes the main text, each other .md\n"
+        "file below the folder a document. This makes one commit. Links are not followed, and\n"
+        "hidden files are not read.",
     )  # fmt: skip
     importing.add_argument(
-        "--project", metavar="PROJECT", default="", help="into which project (the folder's name)"
+        "--project", metavar="PROJECT", default="", help="the project's name (the folder's name)"
     )
     importing.add_argument(
-        "--replace", action="store_true", help="replace what has the same name, do not refuse"
+        "--replace", action="store_true", help="replace what has the same name instead of failing"
     )
 
 
@@ -163,8 +163,8 @@ def _add_looking_after(add: _Add) -> None:
     doctor = add(
         "doctor", "", 0, 0,
         "examine the notes and their history",
-        "Examine whether every file can be read, every project has its folder, every task its own\n"
-        "number, and whether the history is sound. Status 1 when a check failed.",
+        "Check that every file can be read, every project has its folder, every task has its own\n"
+        "number, and the history is intact. Status 1 when a check failed.",
     )  # fmt: skip
     kinds = doctor.add_mutually_exclusive_group()
     kinds.add_argument(
@@ -172,7 +172,7 @@ def _add_looking_after(add: _Add) -> None:
     )
     kinds.add_argument("--json", action="store_true", help="print what was found as JSON")
     _add_yes(doctor)
-    status = add("status", "", 0, 0, "tell how the notes, their history and their remote are")
+    status = add("status", "", 0, 0, "show the state of the notes, their history and their remote")
     status.add_argument("--json", action="store_true", help="print what the MCP tool returns")
     logs = add(LOGS, "", 0, 0, "show what the service of the notes has logged")
     logs.add_argument("--follow", action="store_true", help="go on until Ctrl+C")

@@ -1,6 +1,6 @@
 """The commands that write: restore, import, `doctor --repair`; and export, which writes elsewhere.
 
-What would happen is shown first. Somebody is asked, unless `--yes` answers before.
+Restore and repair first show what would change, then ask, unless `--yes` is given.
 """
 
 import argparse
@@ -32,16 +32,17 @@ _COMMIT_CHARS = 10
 
 
 def _is_agreed(line: argparse.Namespace, question: str) -> bool:
-    """Whether it is to be done: `--yes` says so, or somebody who is asked.
+    """Ask `question` on the terminal, unless `--yes` is given; return whether the answer is yes.
 
     Raises:
-        SettingsError: If nobody can be asked.
+        SettingsError: If standard input is not a terminal.
     """
     if line.yes:
         return True
     if not sys.stdin.isatty():
         raise SettingsError(
-            "nobody is at a terminal who could be asked; with --yes it is done; nothing was changed"
+            "nothing was changed: there is no terminal to ask on; give --yes to do it without "
+            "being asked"
         )
     while True:
         write(f"{question} [y/N] ", end="")
@@ -82,7 +83,7 @@ def _restore(line: argparse.Namespace, desk: Desk, store: Store) -> int:
 
 
 def _undoing(line: argparse.Namespace, commit: str) -> str:
-    """The command that undoes this one, as a shell takes it."""
+    """Return the command that undoes this one, quoted for a shell."""
     options = ["--to", commit, *(["--home", line.home] if line.home else [])]
     begins_like_option = any(word.startswith("-") for word in line.words)
     return shlex.join(["restore", *options, *(["--"] * begins_like_option), *line.words])
@@ -112,20 +113,20 @@ def _import(line: argparse.Namespace, desk: Desk, store: Store) -> int:
     if folder.is_empty:
         return _left_out(folder.skipped)
     with desk.writing(store) as writer:
-        asked = writer.ask(
+        request = writer.ask(
             lambda: exchange.importing(store, project, folder, replaces=line.replace)
         )
-        replaced = asked.result()
+        replaced = request.result()
         made = writer.tree.commit
     parts = ["the main text"] * (folder.main is not None)
     parts += [
         reports.counted(len(folder.documents), "document"),
         reports.counted(len(folder.lists), "to-do list"),
     ]
-    said = f", {replaced} of them in place of what was there" if replaced else ""
+    replacing = f", {replaced} of them in place of what was there" if replaced else ""
     write(
         visible(
-            f"Imported {', '.join(parts)} into project {project}{said}, "
+            f"Imported {', '.join(parts)} into project {project}{replacing}, "
             f"in commit {made[:_COMMIT_CHARS]}"
         )
     )
@@ -184,4 +185,4 @@ COMMANDS: Mapping[str, Command] = {
     "import": _import,
     "doctor": _doctor,
 }
-"""What runs each of them."""
+"""The functions that run the commands, by name."""

@@ -1,4 +1,4 @@
-"""The commands of the notes: which function is which. Their imports stand where they are needed."""
+"""Runs the commands of the notes. Each imports only what it needs."""
 
 import argparse
 
@@ -7,10 +7,10 @@ from vector_index_mcp.console.notes.desk import Desk
 
 
 def run(line: argparse.Namespace, desk: Desk) -> int:
-    """Run a command; its exit status.
+    """Run a command; returns the exit status.
 
     Raises:
-        VectorIndexError: If it cannot be done.
+        VectorIndexError: If the command fails.
     """
     if line.command == SERVE:
         from vector_index_mcp.background import relay

@@ -1,7 +1,7 @@
-"""Which notes a command is about, and how it gets at them.
+"""Opens the notes that a command is about.
 
-A command needs no service. What it reads, it reads from disk and history; what it changes, a writer
-of its own changes, whose lock makes it take turns with a service that runs.
+A command needs no service. It reads from disk and history, and changes the notes through a writer
+of its own, whose lock makes it take turns with a running service.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,39 +24,39 @@ _TEMPORARY = "vector-index-mcp-notes-"
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """The notes of one store."""
+    """Gives the commands access to the notes of one store."""
 
     home: Path
     host_arguments: Sequence[str]
-    """What a service has to be started with."""
+    """The arguments to start a service with."""
     colours: Colours = PLAIN
-    """Of standard output."""
+    """The colours for standard output."""
 
     @property
     def endpoint(self) -> Endpoint:
-        """Where the service is met."""
+        """Where to reach the service."""
         return endpoint_of(NOTES, self.home)
 
     @contextmanager
     def reading(self) -> "Iterator[Store]":
-        """The store, as long as it is read; nothing is made in it."""
+        """Open the store for reading; this creates nothing in it."""
         from vector_index_mcp.notes.calls import Store
         from vector_index_mcp.notes.store.disk import Disk
         from vector_index_mcp.notes.store.repository import Repository
         from vector_index_mcp.notes.texts.reading import Shelf
 
         disk = Disk(self.home)
-        # Where git finds the store; a service has another such folder, which stays as it is.
+        # The folder for our settings of git. A service has its own, which a command leaves alone.
         with TemporaryDirectory(prefix=_TEMPORARY, ignore_cleanup_errors=True) as folder:
-            Path(folder, "git").mkdir()  # git starts there, also where there is no history
+            Path(folder, "git").mkdir()  # git starts in it, even if the store has no history
             yield Store(disk, Shelf(disk), Repository(disk, Path(folder)))
 
     @contextmanager
     def writing(self, store: "Store") -> "Iterator[Writer]":
-        """Who writes the store; in the end, git's index is as the last commit says.
+        """Open a writer of the store; at the end, bring git's own index to the last commit.
 
         Args:
-            store: Which is read meanwhile.
+            store: The store as `reading` opened it.
         """
         from vector_index_mcp.notes.refusal import Refusal
         from vector_index_mcp.notes.store.staging import Staging
@@ -68,5 +68,5 @@ class Desk:
             yield writer
         finally:
             writer.stop()
-            with suppress(Refusal):  # somebody else works with it: then they bring it up to date
+            with suppress(Refusal):  # another process uses the index, and will bring it up to date
                 Staging(store.disk, store.repository).refresh()

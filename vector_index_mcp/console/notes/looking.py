@@ -1,6 +1,6 @@
-"""The commands that only look: list, show, log, diff, status. They need no service, nor start one.
+"""The commands that only read: list, show, log, diff, status. None of them uses a service.
 
-On a machine without notes they say so, and make nothing.
+On a machine without notes they report that, and create nothing.
 """
 
 import argparse
@@ -26,11 +26,11 @@ from vector_index_mcp.notes.texts.projects import Mapping as Projects
 from vector_index_mcp.notes.texts.projects import Project
 
 Command: TypeAlias = Callable[[argparse.Namespace, Desk, Store], int]
-_LISTED = "`vector-index-mcp notes list` lists those there are"
+_LISTED = "`vector-index-mcp notes list` lists the projects"
 
 
 def say(text: str) -> None:
-    """Print lines that end where they end."""
+    """Print `text`, which brings its own line feeds."""
     write(text, end="")
 
 
@@ -40,7 +40,7 @@ def warn(words: str) -> None:
 
 
 def tells_absence(desk: Desk, store: Store) -> bool:
-    """Whether there are no notes; then this says so."""
+    """Whether there are no notes; if so, print that."""
     if overview.has_notes(store.disk):
         return False
     write(f"{overview.NOTHING} ({visible(str(desk.home))})")
@@ -55,11 +55,11 @@ def _list(line: argparse.Namespace, desk: Desk, store: Store) -> int:
         return 0
     projects = Projects(store.disk)
     if projects.problem:
-        warn(f"{projects.problem}, or let `vector-index-mcp notes doctor --repair` do it")
+        warn(f"{projects.problem}, or run `vector-index-mcp notes doctor --repair`")
     project = existing(store.disk, line.words[0]) if line.words else None
     times = overview.Times(store, project.folder if project else PROJECTS)
     if times.problem:
-        warn(f"it is not known when something was changed: {times.problem}")
+        warn(f"the times of the last changes are unknown: {times.problem}")
     if project is None:
         say(reports.of_projects(overview.rows(store, times), desk.colours))
     else:
@@ -86,14 +86,19 @@ def _show(line: argparse.Namespace, desk: Desk, store: Store) -> int:
 
 
 def existing(disk: Disk, project: str, when: str = "") -> Project:
-    """The project of that id.
+    """Return the project with the id `project`.
+
+    Args:
+        disk: The store, as it is or as it was.
+        project: The id.
+        when: Words for the error message if the store is a past one; otherwise empty.
 
     Raises:
-        UnknownError: If there is none.
+        UnknownError: If there is no such project.
     """
     found = Projects(disk).find(project)
     if found is None:
-        gone = f"; `vector-index-mcp notes log {project}` tells whether there was one"
+        gone = f"; `vector-index-mcp notes log {project}` shows whether there was one"
         raise UnknownError(
             f"there {'was' if when else 'is'} no project {project}{when}; {_LISTED}{gone}"
         )
@@ -158,4 +163,4 @@ COMMANDS: Mapping[str, Command] = {
     "diff": _diff,
     "status": _status,
 }
-"""What runs each of them."""
+"""The functions that run the commands, by name."""

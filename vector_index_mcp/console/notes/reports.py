@@ -1,4 +1,4 @@
-"""What the commands of the notes print. Pure. Text that others wrote is made visible here."""
+"""Formats what the commands of the notes print. Pure. Makes text of others safe for a terminal."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
@@ -16,20 +16,20 @@ from vector_index_mcp.notes.texts.todos import Todo
 
 _BETWEEN = "  "
 _COMMIT_CHARS = 10
-_MOST_WIDE = 50  # of a column; a longer name moves only its own line
+_MOST_WIDE = 50  # characters of a column; a longer name shifts only the rest of its own line
 _MARK_COLUMNS = 9
 _CONTENT_INDENT = " " * 10
 _UNREADABLE = "(cannot be read; `notes doctor` says why)"
 
 
 def readable(text: str) -> str:
-    """A text of several lines, fit for a terminal; it ends with a line feed."""
+    """Return a text of several lines, safe for a terminal; it ends with a line feed."""
     shown = visible(text, keep="\n\t")
     return shown if shown.endswith("\n") or not shown else f"{shown}\n"
 
 
 def moment(seconds: int) -> str:
-    """When something was, as `--at` takes it."""
+    """Return a time in the form that `--at` takes; "-" if it is 0 or cannot be shown."""
     if not seconds:
         return "-"
     try:
@@ -39,16 +39,16 @@ def moment(seconds: int) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """A number of things."""
+    """Return a number with its noun: "1 file", "2 files"."""
     return f"{number:,} {noun}{'s' if number != 1 else ''}"
 
 
 def _table(rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> Iterator[str]:
-    """The rows as lines, with their columns below each other.
+    """Yield the rows as lines with aligned columns.
 
     Args:
-        rows: Cells, as many in each row.
-        right: Columns that are flush right.
+        rows: The cells of each row; all rows have the same number.
+        right: The columns to align on the right, counted from 0.
     """
     widths = [min(_MOST_WIDE, max(map(len, column))) for column in zip(*rows, strict=True)]
     for row in rows:
@@ -67,7 +67,7 @@ def _lines(lines: Sequence[str]) -> str:
 
 
 def of_projects(rows: Sequence[Row], c: Colours = PLAIN) -> str:
-    """The projects, in numbers."""
+    """Return a table of the projects with their counts and last changes."""
     if not rows:
         return "There are no projects\n"
     head = ("PROJECT", "DOCUMENTS", "TO-DOS", "OPEN TASKS", "LAST CHANGE")
@@ -86,7 +86,7 @@ def of_projects(rows: Sequence[Row], c: Colours = PLAIN) -> str:
 
 
 def of_contents(project: str, contents: Contents, c: Colours = PLAIN) -> str:
-    """What a project holds."""
+    """Return a list of what a project contains."""
     lines = [f"{c.bold}{visible(project)}{c.reset}"]
     if contents.main_chars is None:
         lines.append("  no main text")
@@ -114,7 +114,7 @@ def _of_todo(todo: Todo, changed: Mapping[str, int]) -> tuple[str, ...]:
 
 
 def of_todo(todo: Todo, c: Colours = PLAIN) -> str:
-    """A to-do list with its tasks."""
+    """Return a to-do list with its tasks."""
     head = f"{c.bold}todo {todo.number}: {visible(todo.description)}{c.reset}"
     lines = [f"{head} ({_open(todo)})", ""]
     for task in todo.tasks:
@@ -136,11 +136,11 @@ def _open(todo: Todo) -> str:
 
 
 def of_entries(entries: Sequence[Entry], project: str, c: Colours = PLAIN) -> str:
-    """What happened, line by line.
+    """Return one line for each commit.
 
     Args:
         entries: The commits.
-        project: Which all of them are about; empty if they are about any.
+        project: The project that all of them are about; empty for any project.
         c: The colours.
     """
     if not entries:
@@ -156,7 +156,7 @@ def of_entries(entries: Sequence[Entry], project: str, c: Colours = PLAIN) -> st
 
 
 def of_comparison(found: Comparison, project: str, c: Colours = PLAIN) -> str:
-    """What changed, as a unified diff."""
+    """Return what changed, as a unified diff."""
     lines = []
     if found.is_edit:
         lines.append(f"{c.bold}Not committed yet{c.reset}")
@@ -180,11 +180,11 @@ def _of_entry(entry: Entry, project: str) -> str:
 
 
 def of_restoring(found: Restoring, about: str, c: Colours = PLAIN) -> str:
-    """What would become of each file.
+    """Return what restoring would do to each file.
 
     Args:
-        found: What has to happen.
-        about: As of when.
+        found: The planned changes.
+        about: The time and commit of the state to restore.
         c: The colours.
     """
     project = visible(found.project.id)
@@ -192,14 +192,14 @@ def of_restoring(found: Restoring, about: str, c: Colours = PLAIN) -> str:
     if found.comes:
         lines.append(f"  the project comes back, in {visible(found.project.folder)}")
     if found.goes:
-        lines.append("  there was no such project: it goes away")
+        lines.append("  the project did not exist then: it goes away")
     tints = {Fate.COMES_BACK: c.green, Fate.CHANGES: c.yellow, Fate.GOES_AWAY: c.red}
     lines += [f"  {tints[fate]}{fate:<11}{c.reset} {visible(path)}" for path, fate in found.fates]
     return _lines(lines)
 
 
 def of_finding(finding: Finding, c: Colours = PLAIN) -> str:
-    """What a check has found."""
+    """Return the lines that report the finding of a check."""
     tints = {Verdict.OK: c.green, Verdict.WARNING: c.yellow, Verdict.FAILURE: c.red}
     mark = f"{tints[finding.verdict]}{finding.verdict:<{_MARK_COLUMNS}}{c.reset}"
     lines = [f"{mark}{finding.name}: {visible(finding.words)}"]
@@ -209,14 +209,14 @@ def of_finding(finding: Finding, c: Colours = PLAIN) -> str:
 
 
 def of_counts(findings: Sequence[Finding]) -> str:
-    """How the checks went."""
+    """Return a line that counts the findings by verdict."""
     verdicts = [finding.verdict for finding in findings]
     counts = [f"{verdicts.count(verdict)} {verdict}" for verdict in Verdict if verdict in verdicts]
     return f"{len(findings)} findings: {', '.join(counts)}\n"
 
 
 def of_status(found: Mapping[str, Any]) -> str:
-    """How the store is, as the tool for it says."""
+    """Return the state of the store, from the answer of the MCP tool."""
     rows = [
         ("Folder:", found["storage_path"]),
         ("Branch:", found["current_branch"] or "-"),

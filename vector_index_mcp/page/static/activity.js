@@ -1,4 +1,4 @@
-// What the index is doing, and what was asked of it last.
+// Shows what the index is doing, and the last queries.
 
 import { byId, bytes, el, number, percent, plural } from "./dom.js";
 import { address as addressOfFile } from "./file.js";
@@ -14,7 +14,7 @@ const AGO_MS = 30_000;
 let queries = [];
 
 export function start() {
-  setInterval(showRecent, AGO_MS); // "3 min ago" grows old
+  setInterval(showRecent, AGO_MS); // texts like "3 min ago" become outdated
   showRecent();
 }
 
@@ -24,7 +24,7 @@ export function onStatus(status) {
   const done = percent(status.embedded_chunk_count, status.indexed_chunk_count);
   const run = status.current_run;
   const isEmbedding = status.status === "WATCHING" && done < 100 && status.model.state !== "unavailable";
-  const words = isEmbedding ? `adding vectors, ${done} %` : status.pending_path_count && !run ? "changes wait" : STATES[status.status];
+  const words = isEmbedding ? `adding vectors, ${done} %` : status.pending_path_count && !run ? "changes are waiting" : STATES[status.status];
   byId("state-words").textContent = run && run.files_to_do ? `${words}, ${percent(run.files_done, run.files_to_do)} %` : words;
   byId("state").dataset.state = isEmbedding ? "SCANNING" : status.status;
   showProgress(run && run.files_to_do ? percent(run.files_done, run.files_to_do) : isEmbedding ? done : null);
@@ -50,7 +50,7 @@ function factsOf(status, done) {
   facts.push(["Model", `${model.name || "none used yet"}, ${model.state}`, model.reason && el("p", { class: "muted" }, model.reason)]);
   const watching = { events: "noticed at once", polling: "looked for regularly", off: "not noticed now" }[watcher.mode];
   facts.push(["Changes", watching, watcher.problem && el("p", { class: "muted" }, watcher.problem)]);
-  if (!status.is_writer) facts.push(["Kept by", "another process"]);
+  if (!status.is_writer) facts.push(["Written by", "another process"]);
   const skipped = Object.entries(status.skipped);
   if (skipped.length) facts.push(["Skipped", el("ul", {}, skipped.map(([reason, count]) => el("li", {}, `${number(count)} ${reason}`)))]);
   const failed = Object.entries(status.failed);

@@ -1,4 +1,4 @@
-// Code as the service has coloured it, with the numbers of its lines.
+// Builds code from the coloured pieces of the service, with line numbers.
 
 import { el, lines } from "./dom.js";
 
@@ -15,7 +15,7 @@ export function codeOf(spans, firstLine) {
   return [body, count];
 }
 
-// What stands beside the place of some code: a link to the editor, if there is one, and a copy of it.
+// Builds the buttons beside a place in the code: a link to the editor, if there is one, and "Copy".
 export function waysTo(place, editor) {
   const copy = el("button", { type: "button", class: "plain copy", title: `Copy ${place}`, "aria-label": `Copy ${place}`, onclick: () => copyPlace(copy, place) }, "Copy");
   return [
@@ -29,7 +29,7 @@ async function copyPlace(button, place) {
   setTimeout(() => { button.textContent = "Copy"; }, 1200);
 }
 
-// A path with its last name set off.
+// Builds a path with its last name in bold.
 export function pathOf(path) {
   const slash = path.lastIndexOf("/") + 1;
   return el("bdi", {}, path.slice(0, slash), el("b", {}, path.slice(slash)));

@@ -1,4 +1,4 @@
-// The page of the datasets: which there are, a question to them, and one that is made of a folder.
+// The page of the datasets: lists them, searches them, and makes one from a folder.
 
 import { Refused, ask, byId, el, number, percent, plural, tell, visible } from "./dom.js";
 import { listenForKeys } from "./keys.js";
@@ -6,7 +6,7 @@ import { asParameters } from "./markup.js";
 import { listen } from "./news.js";
 import { whileTyping } from "./typing.js";
 
-const PAUSE_MS = 250; // another model may have to be asked
+const PAUSE_MS = 250; // longer than elsewhere: a search may need several models
 const fields = { query: byId("query"), dataset: byId("dataset") };
 const [results, empty, summary, note] = ["results", "empty", "summary", "note"].map(byId);
 
@@ -62,7 +62,7 @@ function showStart() {
   clear();
   if (status && !status.datasets.length) {
     empty.append(el("h2", {}, "There are no datasets yet"),
-      el("p", {}, "Make one of a folder of texts on this page, or take one that somebody has sent:"),
+      el("p", {}, "Make one from a folder of texts on this page, or unpack one that somebody has sent:"),
       el("p", {}, el("code", {}, `vector-index-mcp datasets add FILE.tar.zst --output ${status.folder}`)));
     return;
   }
@@ -81,7 +81,7 @@ function onStatus(news) {
   const isFirst = status === null;
   status = news;
   byId("location").textContent = visible(news.folder);
-  byId("endings").textContent = `Files that end in ${news.endings.join(", ")} count. Nothing leaves this machine.`;
+  byId("endings").textContent = `Files that end in ${news.endings.join(", ")} are used. Nothing leaves this machine.`;
   showState();
   byId("datasets").replaceChildren(...(news.datasets.length ? news.datasets.map(datasetOf) : [el("li", { class: "muted" }, "none")]));
   chooseDataset(fields.dataset.value);

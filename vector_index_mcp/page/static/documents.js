@@ -1,5 +1,5 @@
-// The page of documents: search, a document as people read it, and its links. The address says what
-// is shown, so that reloading and going back do what they should.
+// The page of documents: search, rendered documents and their links. The whole state is in the
+// address, so reloading and going back work.
 
 import { ask, byId, bytes, el, number, percent, plural, visible } from "./dom.js";
 import { listenForKeys } from "./keys.js";
@@ -77,13 +77,13 @@ function showStart() {
   document.title = "Documents";
   if (status && !status.collections.length) {
     empty.append(el("h2", {}, "There are no collections yet"),
-      el("p", {}, "Add a folder of documents in a terminal; this page notices by itself."),
+      el("p", {}, "Add a folder of documents in a terminal; this page updates by itself."),
       el("p", {}, el("code", {}, "vector-index-mcp documents collection add FOLDER --name NAME")));
     return;
   }
   empty.append(el("h2", {}, "Search by words and by meaning"),
     el("p", {}, "Ask a question, or name what you look for. Results come as you type; the best document is first. "),
-    el("p", {}, "tag:name, after:2026-01-31 and before:2026-03-01 narrow it down."));
+    el("p", {}, "tag:name, after:2026-01-31 and before:2026-03-01 limit a search."));
 }
 
 // -- a collection --------------------------------------------------------------------------------

@@ -1,11 +1,11 @@
-// Elements from data. Text of the project only ever becomes text nodes.
+// Builds elements from data. Text of the project only ever becomes text nodes.
 
-import { OBEYED } from "./obeyed.js"; // made of the table in foreign.py
+import { OBEYED } from "./obeyed.js"; // generated from the table in foreign.py
 
 const SHORT = { "\t": "\\t", "\n": "\\n", "\r": "\\r" };
 
-// A name or a message with everything visible that would be obeyed or not be seen: what
-// `foreign.visible` gives.
+// Escapes the characters of a name or message that a browser would obey or not show; does the same
+// as `foreign.visible`.
 export function visible(text) {
   return String(text).replace(OBEYED, (character) => SHORT[character] || escaped(character.codePointAt(0)));
 }
@@ -15,7 +15,7 @@ function escaped(code) {
   return `\\${letter}${code.toString(16).padStart(digits, "0")}`;
 }
 
-// A text of several lines that is visible already.
+// A text node of several lines, for a text that the service has escaped already.
 export const lines = (text) => document.createTextNode(text);
 
 export function el(tag, properties, ...children) {
@@ -32,14 +32,14 @@ export function el(tag, properties, ...children) {
   return element;
 }
 
-// A path in an address. A name whose bytes are no text cannot be written there.
+// Encodes a path for an address. Bytes of a name that are not UTF-8 are replaced.
 export const encodedPath = (path) => path.split("/").map((part) => encodeURIComponent(part.toWellFormed())).join("/");
 
 export function decodedPath(text) {
   try {
     return text.split("/").map(decodeURIComponent).join("/");
   } catch {
-    return text; // somebody wrote it by hand
+    return text; // the address was typed by hand, and is not valid
   }
 }
 
@@ -51,7 +51,7 @@ export const plural = (count, one, many) => `${number(count)} ${count === 1 ? on
 
 export function percent(part, whole) {
   if (!whole) return 100;
-  // Not 100 before all of it is there.
+  // Show 100 only when everything is done.
   return part >= whole ? 100 : Math.min(99, Math.floor((100 * part) / whole));
 }
 
@@ -64,12 +64,12 @@ export function bytes(count) {
 
 export class Refused extends Error {}
 
-// The answer to a question, as JSON; a Refused error in the service's own words if it has none.
+// Ask the service a question and return its JSON answer; throws Refused with the service's message.
 export async function ask(what, values, signal) {
   return answered(await fetch(`api/${what}?${new URLSearchParams(values)}`, { signal }));
 }
 
-// The same of something that is done.
+// Ask the service for a change; otherwise like `ask`.
 export async function tell(what, values) {
   return answered(await fetch(`api/${what}`, {
     method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(values),

@@ -1,12 +1,12 @@
-// The file around a hit: all of it, with the lines marked that were found.
+// Shows the whole file of a hit, with the lines of the hit marked.
 
 import { codeOf, pathOf, waysTo } from "./code.js";
 import { Refused, ask, byId, decodedPath, el, encodedPath, number, plural } from "./dom.js";
 
-const MUCH = 20; // more marked lines than this are shown from their beginning
+const MUCH = 20; // more marked lines than this are scrolled to their beginning, not their middle
 
 const view = byId("file");
-let pending = null; // aborts the question that is on its way
+let pending = null; // aborts the request under way
 
 export const address = (path, first, last) => `#/file/${encodedPath(path)}?lines=${first}-${last}`;
 
@@ -57,7 +57,7 @@ function fill(found, first, last) {
     back(),
     el("div", { class: "result-head" },
       title,
-      found.is_stale ? el("span", { class: "badge", title: "The file has changed since it was indexed; its lines may be others" }, "changed") : null,
+      found.is_stale ? el("span", { class: "badge", title: "The file has changed since it was indexed; its line numbers may differ" }, "changed") : null,
       el("span", { class: "meta muted" }, factsOf(found, band && [from, from + count - 1])),
       waysTo(`${found.path}:${first || found.first_line}`, found.editor)),
     ...(found.is_cut ? [el("p", { class: "note" }, `The file is long: lines ${number(found.first_line)} to ${number(found.last_line)} are shown.`)] : []),

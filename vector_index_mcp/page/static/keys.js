@@ -1,4 +1,4 @@
-// The keys of a page with a search: / leads to its field, arrows through its results.
+// The keys of a page with a search: / goes to the search field, arrows go through the results.
 
 export function listenForKeys(query, firstResult) {
   addEventListener("keydown", (event) => {

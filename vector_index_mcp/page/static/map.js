@@ -1,9 +1,9 @@
-// The map: a folder as areas, and the same as a table for those who rather read.
+// The map of a folder: as areas, and as a table for those who prefer to read.
 
 import { Refused, ask, byId, el, encodedPath, number, percent, plural, visible } from "./dom.js";
 
-const REFRESH_MS = 2000; // at most so often while the index changes
-const HEADER_PX = 22; // of a folder's name above what lies in it
+const REFRESH_MS = 2000; // the map is refreshed at most this often while the index changes
+const HEADER_PX = 22; // the height of a folder's name above its contents
 const GAP_PX = 2;
 const LEAST_LABEL_PX = 34;
 
@@ -15,7 +15,7 @@ let data = null;
 let isShown = false;
 let timer = 0;
 let revision = null;
-const partOf = new WeakMap(); // by tile
+const partOf = new WeakMap(); // the part that each tile shows
 
 export function start() {
   new ResizeObserver(draw).observe(tree);
@@ -102,8 +102,8 @@ function tileOf(part, area, path) {
   return tile;
 }
 
-// Rows of areas whose sides differ as little as possible: Bruls, Huizing, van Wijk, Squarified
-// Treemaps (2000).
+// Divides an area into rows of areas that are as square as possible: Bruls, Huizing, van Wijk,
+// Squarified Treemaps (2000).
 function squarified(parts, area) {
   const total = parts.reduce((sum, part) => sum + weight(part), 0);
   const scale = total ? (area.width * area.height) / total : 0;

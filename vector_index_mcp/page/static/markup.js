@@ -1,11 +1,11 @@
-// A text of Markdown as elements, of the tree that the service makes of it; lines with marked words.
+// Builds elements from the tree that the service makes of Markdown, and lines with marked words.
 
 import { el, lines } from "./dom.js";
 
 const BLOCKS = ["ul", "ol", "li", "blockquote", "p", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "br",
   "em", "strong", "s", "code", "table", "thead", "tbody", "tr", "th", "td", "span"];
 
-// `addressOf` gives the address of a link to a key, and to a heading in it.
+// `addressOf` returns the address of a link from a document's key and the name of a heading in it.
 export function built(nodes, addressOf) {
   return nodes.map((node) => {
     if (typeof node === "string") return node;
@@ -27,14 +27,14 @@ function linkOf(node, children, addressOf) {
   return el("a", { href: addressOf(node.key, node.fragment) }, children);
 }
 
-// The first heading, if it says what stands above it already.
+// Removes the first heading if it repeats the title that is shown above it.
 export function withoutTitle(nodes, title) {
   const [first, ...rest] = nodes;
   const isTitle = first?.tag === "h1" && first.children.length === 1 && first.children[0] === title;
   return isTitle ? rest : nodes;
 }
 
-// To the heading or the line that is meant, else to the top.
+// Scrolls to the heading or the line in `values`, else to the top.
 export function goTo(body, values) {
   const blocks = [...body.querySelectorAll("[data-line]")];
   const line = Number(values.line || 0);
@@ -49,7 +49,7 @@ export function goTo(body, values) {
   meant.scrollIntoView({ block: values.heading ? "start" : "center" });
 }
 
-// Pieces of a line, each with 1 if the query asked for it.
+// Builds a line from its pieces, each with 1 if it matches the query.
 export const marked = (pieces) => pieces.map(([piece, isMarked]) => (isMarked ? el("mark", {}, lines(piece)) : lines(piece)));
 
 export function asParameters(values) {

@@ -1,11 +1,11 @@
-// The news of the service, and what a page says while there is none.
+// Receives the news of the service, and shows a message while the service does not answer.
 
 import { byId, el } from "./dom.js";
 
 const AGAIN_MS = 2000;
 
-// Listen for ever: `handlers` take the values of an event, by its name; `command` is that which makes
-// a new link.
+// Listen for ever. `handlers` has a function for each event's name, which takes the event's values;
+// `command` returns the command that makes a new link.
 export function listen(handlers, command) {
   const news = new EventSource("api/news");
   news.addEventListener("open", () => { byId("gone").hidden = true; });
@@ -14,7 +14,7 @@ export function listen(handlers, command) {
   }
   news.addEventListener("error", () => {
     showGone(command());
-    if (news.readyState === EventSource.CLOSED) setTimeout(() => listen(handlers, command), AGAIN_MS); // it was refused
+    if (news.readyState === EventSource.CLOSED) setTimeout(() => listen(handlers, command), AGAIN_MS); // the service refused the request
   });
 }
 
@@ -24,7 +24,7 @@ function showGone(command) {
   byId("state").dataset.state = "GONE";
   if (!gone.hidden) return;
   gone.replaceChildren(
-    "The service does not answer. This page goes on trying; if the service has ended, run ",
+    "The service does not answer. This page keeps trying; if the service has ended, run ",
     el("code", {}, command), " and open its link.");
   gone.hidden = false;
 }

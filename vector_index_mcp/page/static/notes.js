@@ -1,4 +1,4 @@
-// The page of the notes: it shows what the address says, and follows what is committed.
+// The page of the notes: shows what the address names, and updates with every commit.
 
 import { Refused, ask, byId, el, number, plural, visible } from "./dom.js";
 import { listenForKeys } from "./keys.js";
@@ -6,16 +6,16 @@ import { goTo } from "./markup.js";
 import { listen } from "./news.js";
 import { addressOf, addressOfSearch, ago, documentOf, historyOf, projectOf, resultOf, rowOf, start, timeOf, todoOf } from "./notes_parts.js";
 
-const TYPING_MS = 150; // a pause after which somebody may want to see results
+const TYPING_MS = 150; // after this pause, somebody may want to see results
 const TIMES_MS = 30_000;
-const ROOM = matchMedia("(min-width: 700px)"); // for projects beside what is read
+const ROOM = matchMedia("(min-width: 700px)"); // wide enough to show the projects beside the content
 
 const fields = { query: byId("query"), project: byId("project"), meaning: byId("meaning") };
 const [shown, summary, note] = ["shown", "summary", "note"].map(byId);
 
 let status = null;
 let projects = { projects: [], total: 0 };
-let pending = null; // aborts the question that is on its way
+let pending = null; // aborts the request under way
 let timer = 0;
 let last = { address: "", answer: "" }; // what is shown
 
@@ -26,7 +26,7 @@ function place() {
   return { parts: path.split("/"), path, values: Object.fromEntries(new URLSearchParams(parameters)) };
 }
 
-// What stands at the address: how to ask for it, and what it looks like.
+// Returns the view at an address: how to ask the service for it, and how to build it.
 function viewOf({ parts, path, values }) {
   const [room, project, kind, which, rest] = parts;
   if (room === "search" && values.query?.trim()) return searchView(values);
@@ -135,7 +135,7 @@ function put(here, view, found, isFollowing) {
   return arrive(here, view, isSame);
 }
 
-// Where somebody was, though what is shown is new.
+// Keeps the scroll position and the focus when the content was updated.
 function stay(position, focused) {
   scrollTo(0, position);
   if (focused) [...shown.querySelectorAll("a")].find((link) => link.getAttribute("href") === focused)?.focus({ preventScroll: true });
@@ -167,7 +167,7 @@ function putError(here, view, error) {
   if (!(error instanceof Refused)) console.debug(error);
   shown.replaceChildren(el("div", { class: "empty", role: "alert" },
     el("h2", { tabindex: "-1" }, "This cannot be shown"), el("p", {}, words),
-    view.history ? el("p", {}, el("a", { href: view.history }, "Its history says what there was.")) : null));
+    view.history ? el("p", {}, el("a", { href: view.history }, "The history shows what was there before.")) : null));
 }
 
 // -- projects ------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-// What the page of the notes shows, as elements: each function makes them of an answer.
+// Builds the elements of the page of the notes; each function takes an answer of the service.
 
 import { bytes, el, lines, number, plural, visible } from "./dom.js";
 import { asParameters, built, marked, withoutTitle } from "./markup.js";
@@ -6,7 +6,7 @@ import { asParameters, built, marked, withoutTitle } from "./markup.js";
 const STEPS = [["year", 31_536_000], ["month", 2_592_000], ["day", 86_400], ["hour", 3_600], ["minute", 60]];
 const KINDS = { "+": "added", "-": "removed", "@": "hunk", "\\": "hunk" };
 
-// -- addresses: keys of names are such that they can stand there as they are ---------------------
+// -- addresses: keys are encoded already, and are used as they are -------------------------------
 
 export const addressOf = (...parts) => `#/${parts.join("/")}`;
 export const addressOfSearch = (wanted) => `#/search${asParameters(wanted)}`;
@@ -56,10 +56,10 @@ export function start(projects, changes) {
 function empty(changes) {
   return el("div", { class: "empty" },
     el("h2", { tabindex: "-1" }, "There are no notes yet"),
-    el("p", {}, "An agent writes them: have it keep notes about a project, and they appear here by themselves."),
-    el("p", {}, "Give an agent the tools with ", el("code", {}, "vector-index-mcp install --set notes"), ", or take over a folder of Markdown:"),
+    el("p", {}, "An agent writes them: ask it to keep notes about a project, and they appear here."),
+    el("p", {}, "Give an agent the tools with ", el("code", {}, "vector-index-mcp install --set notes"), ", or import a folder of Markdown:"),
     el("p", {}, el("code", {}, "vector-index-mcp notes import FOLDER")),
-    changes.total > 1 ? el("p", {}, el("a", { href: "#/history" }, "The history knows what there was before.")) : null);
+    changes.total > 1 ? el("p", {}, el("a", { href: "#/history" }, "The history shows the earlier notes.")) : null);
 }
 
 // -- projects ------------------------------------------------------------------------------------
@@ -185,7 +185,7 @@ export function resultOf(hit) {
     hit.matches.map((match) => el("div", { class: "match" },
       match.fragment ? el("p", { class: "chapter" }, el("a", { href: `${here}${asParameters({ heading: match.fragment })}` }, marked(match.chapter))) : null,
       el("p", { class: "snippet" }, match.lines.flatMap((pieces, at) => [at ? el("br") : null, ...marked(pieces)])))),
-    hit.more ? el("p", { class: "muted" }, `${plural(hit.more, "more chapter", "more chapters")} of it`) : null);
+    hit.more ? el("p", { class: "muted" }, plural(hit.more, "more chapter", "more chapters")) : null);
 }
 
 // -- history -------------------------------------------------------------------------------------
@@ -195,7 +195,7 @@ export function historyOf(found, here, title, way, chosen) {
   return [
     way.length ? crumbs(...way) : null,
     heading(title, facts(plural(found.total, "change", "changes"))),
-    found.entries.length ? null : el("p", { class: "muted" }, "Nothing was ever changed here."),
+    found.entries.length ? null : el("p", { class: "muted" }, "There are no changes here yet."),
     ...entriesOf(found, here, Infinity, chosen),
     el("p", { class: "more" },
       found.skipped ? el("a", { href: `${here}${asParameters({ skipped: Math.max(0, found.skipped - 100) })}` }, "Newer changes") : null,
@@ -209,14 +209,14 @@ function entriesOf(found, here, most, chosen = {}) {
     const isChosen = entry.commit === chosen.commit;
     const values = { commit: isChosen ? "" : entry.commit, skipped: found.skipped };
     return el("li", { class: "entry", "data-commit": entry.commit },
-      el("a", { href: `${here}${asParameters({ ...values, skipped: found.skipped || "" })}`, "aria-expanded": String(isChosen) }, entry.what || "(nothing is said)"),
+      el("a", { href: `${here}${asParameters({ ...values, skipped: found.skipped || "" })}`, "aria-expanded": String(isChosen) }, entry.what || "(no message)"),
       el("span", { class: "meta muted" }, timeOf(entry.when), "  ", el("bdi", {}, entry.who)),
       isChosen && chosen.difference ? differenceOf(chosen.difference) : null);
   }))];
 }
 
 function differenceOf(found) {
-  if (!found.files.length) return el("p", { class: "muted" }, "Nothing of it was changed.");
+  if (!found.files.length) return el("p", { class: "muted" }, "This commit changed nothing here.");
   return el("div", { class: "difference" },
     found.files.map((file) => el("section", { "aria-label": visible(file.path) },
       el("h4", {}, el("bdi", {}, file.path), " ", el("span", { class: `badge ${file.state}` }, file.state)),

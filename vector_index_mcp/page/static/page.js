@@ -1,5 +1,5 @@
-// The page: which view is shown, and the news of the service. The address says what is shown, so
-// that reloading and going back do what they should.
+// The page of a project: shows the view that the address names, and the news of the service. The
+// whole state is in the address, so reloading and going back work.
 
 import * as activity from "./activity.js";
 import { byId, decodedPath, visible } from "./dom.js";

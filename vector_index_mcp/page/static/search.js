@@ -1,4 +1,4 @@
-// Search as you type: the form, the results and the keys that walk through them.
+// Search as you type: the form, the results and the keys for them.
 
 import { codeOf, pathOf, waysTo } from "./code.js";
 import { ask, byId, el, number, plural, visible } from "./dom.js";
@@ -6,7 +6,7 @@ import { address } from "./file.js";
 import { whileTyping } from "./typing.js";
 
 const FOLDED_LINES = 14;
-const LANGUAGES_MS = 2000; // at most so often they are counted while the index changes
+const LANGUAGES_MS = 2000; // the languages are counted at most this often while the index changes
 
 const query = byId("query");
 const path = byId("path");
@@ -18,10 +18,10 @@ const empty = byId("empty");
 
 let status = null;
 let shown = null; // the answer on the screen
-let left = null; // the result whose file somebody looks at
-let languages = {}; // how many files a filter by each leaves
-let indexed = ""; // changes when they may have changed
-let counted = ""; // what that was when they were counted
+let left = null; // the result whose file is shown, to return to
+let languages = {}; // the number of files for each language
+let indexed = ""; // differs whenever `languages` may have changed
+let counted = ""; // the value of `indexed` when `languages` was fetched
 let timer = 0;
 let onAsked = () => {};
 const newest = whileTyping([query, path, language], run, clear);
@@ -35,7 +35,7 @@ export function start(whenAsked) {
 
 export const values = () => ({ query: query.value, path: path.value, language: language.value });
 
-// Fill the form in and ask, unless that is what is asked already.
+// Fill in the form and search, unless the form already has these values.
 export function take(wanted) {
   const now = values();
   const isSame = Object.keys(now).every((name) => now[name] === (wanted[name] || ""));
@@ -45,7 +45,7 @@ export function take(wanted) {
   if (!isSame) run();
 }
 
-// Back to where somebody was before they looked at a file.
+// Return to the result whose file was shown.
 export function resume() {
   if (!left?.isConnected) return;
   left.focus({ preventScroll: true });
@@ -58,7 +58,7 @@ export function onStatus(news) {
   status = news;
   indexed = `${news.indexed_file_count} ${news.last_changes[0]?.time}`;
   countLanguagesIfChanged();
-  if (shown?.note && (isReady || isIndexed)) answer(values()); // what limited it is over
+  if (shown?.note && (isReady || isIndexed)) answer(values()); // what limited the answer may be over
   else if (!query.value.trim()) showEmpty();
 }
 
@@ -89,9 +89,9 @@ async function countLanguages() {
   try {
     languages = await ask("languages", {});
   } catch {
-    return; // there is no index yet; it is asked again when there is
+    return; // there is no index yet; this is called again when there is one
   }
-  if (document.activeElement !== language) fillLanguages(); // not while somebody chooses
+  if (document.activeElement !== language) fillLanguages(); // the list stays while somebody chooses
 }
 
 function fillLanguages(chosen = language.value) {
@@ -148,7 +148,7 @@ function showEmpty() {
 function reasonForNothing() {
   if (status.error_message) return status.error_message;
   if (status.current_run || status.status !== "WATCHING") {
-    return "The project is being read. Text can be found within seconds; this page notices by itself.";
+    return "The project is being read. Text can be found within seconds; this page updates by itself.";
   }
   const reasons = Object.entries(status.skipped).map(([reason, count]) => `${number(count)} ${reason}`);
   const skipped = reasons.length ? ` Skipped: ${reasons.join(", ")}.` : "";
@@ -172,7 +172,7 @@ function resultOf(hit, wanted) {
   const item = el("li", { class: "result", tabindex: "-1", "aria-label": place, onclick: (event) => { if (event.target.closest(".place a")) left = item; } },
     el("div", { class: "result-head" },
       el("h2", { class: "place" }, link),
-      hit.is_stale && el("span", { class: "badge", title: "The file has changed since; it is being indexed anew" }, "changed"),
+      hit.is_stale && el("span", { class: "badge", title: "The file has changed since; it is being indexed again" }, "changed"),
       el("span", { class: "meta muted" }, `${hit.language}  ${hit.score.toFixed(2)}`),
       waysTo(place, hit.editor)),
     hit.scope && el("p", { class: "scope muted" }, hit.scope),
@@ -182,7 +182,7 @@ function resultOf(hit, wanted) {
   return item;
 }
 
-// What the place and the score of a result come from.
+// Explains the rank and the score of a result.
 function whyOf(why) {
   const meaning = why.meaning === null ? [] : [["meaning", why.meaning.toFixed(2)]];
   const factors = Object.entries(why.factors).map(([name, factor]) => [name, `×${factor.toFixed(2)}`]);
@@ -200,7 +200,7 @@ function whyOf(why) {
 function matchesOf(hit, wanted) {
   if (!hit.matched.length) return el("p", { class: "matches muted" }, "found by meaning alone");
   const others = wanted.length - hit.matched.length;
-  const rest = others ? ` ${others} of ${wanted.length} words not in it` : "";
+  const rest = others ? ` ${others} of ${wanted.length} words are missing` : "";
   return el("p", { class: "matches muted" }, hit.matched.map((word) => el("mark", {}, word)), rest);
 }
 

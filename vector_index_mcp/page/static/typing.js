@@ -1,12 +1,12 @@
-// What somebody types is asked when they pause, and only what was asked last is waited for.
+// Searches when somebody pauses in typing; only the answer to the last search is shown.
 
 import { Refused, byId, visible } from "./dom.js";
 
-const PAUSE_MS = 120; // after which somebody may want to see results
+const PAUSE_MS = 120; // after this pause, somebody may want to see results
 
-// `run` after a pause in one of `fields`, and at once when the form is sent. Gives a function that
-// does some work as the newest: what was on its way is broken off, by the signal that it was given.
-// Of an error, what the service says is told to `refused`.
+// Calls `run` after a pause in one of `fields`, and at once when the form is sent. Returns a function
+// that runs some work and aborts the work before it, through the signal that work gets. If the
+// service refuses, `refused` gets its message.
 export function whileTyping(fields, run, refused, pauseMs = PAUSE_MS) {
   const results = byId("results");
   let timer = 0;
