@@ -11,7 +11,7 @@ from writing import write
 
 from vector_index_mcp.indexing.keeper import Role
 
-FLIPS = int(os.environ.get("FLIPS", "15"))
+FLIPS = int(os.environ.get("FLIPS", "8"))
 FILES = {f"m{i}.py": f"def number_{i}(value):\n    return value + {i}\n" for i in range(30)}
 
 

@@ -30,7 +30,7 @@ pytestmark = [
 ]
 
 FILES = 60
-KILLS = int(os.environ.get("KILLS", "12"))
+KILLS = int(os.environ.get("KILLS", "6"))
 LONGEST_LIFE_SECONDS = 0.5
 LONGEST_STOP_SECONDS = 0.3
 CHILD_SECONDS = 2.0  # for a child to be there

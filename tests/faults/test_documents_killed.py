@@ -28,7 +28,7 @@ pytestmark = [
     pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL"),
 ]
 
-KILLS = int(os.environ.get("KILLS", "6"))
+KILLS = int(os.environ.get("KILLS", "4"))
 FILES = 40
 LONGEST_LIFE_SECONDS = 1.0
 TESTS = Path(__file__).parents[1]

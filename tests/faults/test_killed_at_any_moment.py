@@ -26,7 +26,7 @@ pytestmark = [
 ]
 
 FILES = 150
-KILLS = int(os.environ.get("KILLS", "5"))  # of the command
+KILLS = int(os.environ.get("KILLS", "3"))  # of the command
 KILLS_PER_MOMENT = max(1, KILLS // 5)
 LONGEST_LIFE_SECONDS = 60
 TESTS = Path(__file__).parents[1]

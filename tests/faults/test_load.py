@@ -8,7 +8,7 @@ import under_load
 from processes import FAKE_WORKER, place_of, with_import_hook
 from serving import contents, differences, without_time
 
-SECONDS = float(os.environ.get("LOAD_SECONDS", "20"))
+SECONDS = float(os.environ.get("LOAD_SECONDS", "8"))
 MOST_GROWTH = 1.15  # of a median; the same figures again differ by up to a tenth
 MOST_DESCRIPTORS = 400
 MOST_INDEX_MEGABYTES = 50  # for 0.1 MB of source: versions live for half a minute

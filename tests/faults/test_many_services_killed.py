@@ -22,7 +22,7 @@ pytestmark = [
 
 PROJECTS = 3
 FILES = 40
-KILLS = int(os.environ.get("KILLS", "6"))
+KILLS = int(os.environ.get("KILLS", "3"))
 LONGEST_LIFE_SECONDS = 0.7
 WORKER, HOST = "worker", "host"
 # For each death: what its services had in hand. Four were seen; who embeds a project anew each time

@@ -13,7 +13,7 @@ import psutil
 import pytest
 from machines import git
 
-KILLS = int(os.environ.get("KILLS", "12"))
+KILLS = int(os.environ.get("KILLS", "6"))
 MOST_ANSWERS = 40  # before a kill
 WRITERS = Path(__file__).with_name("notes_writers.py")
 

@@ -416,6 +416,7 @@ async def test_ten_ask_while_the_dataset_is_replaced_again_and_again(root, tmp_p
     async def ask(service, done):
         while not done.is_set():
             answers.append(await found(service, "ship sails"))
+            await anyio.sleep(0.1)
 
     async with serving(root, tmp_path, embedder) as service:
         await service.make(order(versions[0]))

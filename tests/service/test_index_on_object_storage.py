@@ -38,7 +38,7 @@ from vector_index_mcp.objects.store import opened
 pytestmark = pytest.mark.anyio
 
 FILES = {f"part/module_{n}.py": f"def apple_{n}():\n    return {n}\n" for n in range(5)}
-STORM_SECONDS = float(os.environ.get("STORM_SECONDS", "15"))
+STORM_SECONDS = float(os.environ.get("STORM_SECONDS", "6"))
 SEED = int(os.environ.get("SEED", "1"))
 
 

@@ -14,9 +14,9 @@ WORKER_ENVIRONMENT = {
     # time from each other on a busy machine. Measured with another process on one of 2 cores: 46 to
     # 54 chunks/s with this, 7 to 20 without. On an idle machine it makes no difference.
     "OMP_WAIT_POLICY": "PASSIVE",
-    # PyTorch and its oneDNN each cache the kernels of the last 1,024 shapes of matrices, 1.5 MB each
-    # in bfloat16, and hardly two batches have the same number of tokens. A layer multiplies four to
-    # six shapes. Measured: 1,600 texts of all lengths leave a worker at 469 MB with eight cached,
+    # PyTorch and its oneDNN each cache the kernels of the last 1,024 shapes of matrices, each of
+    # 1.5 MB in bfloat16, and hardly two batches have the same number of tokens. A layer multiplies
+    # four to six shapes. Measured: 1,600 texts of all lengths leave a worker at 469 MB with eight cached,
     # and at 668 MB with 128, in the same time.
     "LRU_CACHE_CAPACITY": "8",
     "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "8",
