@@ -1,5 +1,6 @@
 """Every change is on the disk and one commit, or neither; edits by hand are commits of theirs."""
 
+import errno
 import shutil
 import subprocess
 import threading
@@ -74,6 +75,18 @@ def whole(store):
     assert tree(store) == on_disk(store)
     git(store, "fsck", "--strict", "--no-dangling")
     return True
+
+
+@pytest.mark.parametrize("error", [ValueError("odd"), OSError(errno.ENOSPC, "No space")])
+def test_an_error_of_the_work_is_not_blamed_on_the_mark_of_a_change(writer, store, error):
+    def fail():
+        raise error
+
+    with pytest.raises(type(error)) as raised:
+        writer.alone(fail).result(PATIENCE_SECONDS)
+    assert raised.value is error
+    assert wrote(writer, {B: "b"}) == "Changed"
+    assert whole(store)
 
 
 # -- one change, one commit --------------------------------------------------------------------
