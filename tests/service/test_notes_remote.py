@@ -6,7 +6,9 @@ import anyio
 import anyio.to_thread
 import pytest
 from machines import git, gone, joined, remote_at, running
-from waiting import eventually
+from waiting import PATIENCE_SECONDS, eventually
+
+from vector_index_mcp.notes.store.opening import Opening
 
 pytestmark = pytest.mark.anyio
 
@@ -141,6 +143,51 @@ async def test_a_remote_that_is_gone_fails_no_write_and_is_told(remote, homes):
         await laptop.synced()
         status = (await laptop.done("get_storage_status"))["remote_status"]
         assert status == "origin/main (up to date)"
+
+
+async def test_an_error_that_nobody_foresaw_is_told_and_tried_again(homes, monkeypatch, caplog):
+    async with running(homes[0]) as laptop:
+        await laptop.synced()
+        with monkeypatch.context() as meanwhile, anyio.fail_after(PATIENCE_SECONDS):
+            meanwhile.setattr(laptop.notes.syncing._remote, "fetch", lambda *_: {}["a surprise"])
+            await laptop.done("update_project_main", project_id="app", content="x\n")
+            answer = await laptop.done("sync_storage")
+            assert not answer["pushed"]
+            assert "not pushed: 'a surprise'" in answer["message"]
+            assert "a surprise" in (await laptop.done("get_storage_status"))["remote_status"]
+        assert "Traceback" in caplog.text
+        await laptop.synced()
+        status = (await laptop.done("get_storage_status"))["remote_status"]
+        assert status == "origin/main (up to date)"
+
+
+async def test_an_error_that_nobody_foresaw_does_not_end_the_watching(tmp_path, monkeypatch):
+    monkeypatch.setattr("vector_index_mcp.notes.watching._LOOK_SECONDS", 0.05)
+    async with running(tmp_path / "store") as machine:
+        await machine.done("update_project_main", project_id="app", content="x\n")
+        with monkeypatch.context() as meanwhile:
+            has_failed = threading.Event()
+
+            def fail(*_):
+                has_failed.set()
+                raise KeyError("a surprise")
+
+            meanwhile.setattr(machine.notes.writer, "take_over_by_hand", fail)
+            await anyio.to_thread.run_sync(has_failed.wait, 30.0)
+            assert has_failed.is_set()
+        (machine.home / "projects/app/main.md").write_text("by hand\n")
+        await eventually(lambda: not machine.git("status", "--porcelain", "--untracked-files=no"))
+        assert machine.git("show", "HEAD:projects/app/main.md") == "by hand"
+
+
+async def test_an_error_that_nobody_foresaw_while_opening_ends_no_service(tmp_path, monkeypatch):
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(Opening, "ensure", lambda *_: {}["a surprise"])
+        async with running(tmp_path / "store") as machine:
+            answer = await machine.call("update_project_main", project_id="app", content="x\n")
+            assert answer["error"] == "'a surprise'"
+            meanwhile.undo()
+            await machine.done("update_project_main", project_id="app", content="x\n")
 
 
 async def test_a_rewritten_history_of_the_remote_takes_nothing_away(tmp_path, remote, homes):

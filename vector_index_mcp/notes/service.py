@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 import anyio
 import anyio.to_thread
 
-from vector_index_mcp.errors import VectorIndexError, sentence
+from vector_index_mcp.errors import VectorIndexError
 from vector_index_mcp.indexing.remedies import Remedies
 from vector_index_mcp.notes import document_calls, main_calls, store_calls, todo_calls
 from vector_index_mcp.notes.activity import Call, Log
 from vector_index_mcp.notes.calls import Answer, Given, Read, Store, Write
-from vector_index_mcp.notes.refusal import Code, Refusal
+from vector_index_mcp.notes.refusal import Code, Refusal, as_refusal
 from vector_index_mcp.notes.store.disk import Disk
 from vector_index_mcp.notes.store.remote import Remote
 from vector_index_mcp.notes.store.repository import Repository
@@ -114,7 +114,8 @@ class Notes:
         """Commit changes that are not committed yet, then those that people make by hand."""
         try:
             await awaited(self.writer.alone(lambda: None))
-        except Refusal as refusal:  # each later write reports it to its caller
+        except Exception as error:  # noqa: BLE001 - each later write reports it to its caller
+            refusal = as_refusal(error, "opening the store")
             _log.warning("the store cannot be written: %s", refusal)
         if self.store.disk.is_folder(""):
             await Watching(self.writer).run()
@@ -168,9 +169,7 @@ class Notes:
             return error
         if isinstance(error, VectorIndexError):
             return Refusal(Code.SEARCH_ERROR, self._remedies.message(error))
-        _log.error("a call failed", exc_info=error)
-        is_systems = isinstance(error, OSError | MemoryError)
-        return Refusal(Code.INTERNAL_ERROR if is_systems else Code.UNKNOWN_ERROR, sentence(error))
+        return as_refusal(error, "a call")
 
     async def note(self, entry: Mapping[str, Any]) -> None:
         """Write the log entry of a call."""

@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from functools import partial
 
 from vector_index_mcp.notes.merging import merged
-from vector_index_mcp.notes.refusal import Code, Refusal
+from vector_index_mcp.notes.refusal import Code, Refusal, as_refusal
 from vector_index_mcp.notes.store.byhand import some
 from vector_index_mcp.notes.store.disk import Change
 from vector_index_mcp.notes.store.history import PLAIN, Commit, contents, files_of, is_ours
@@ -126,10 +126,11 @@ class Syncing:
                 self._next_fetch = 0.0
             try:
                 had_remote = self._sync()
-            except (Refusal, OSError) as error:
-                self.problem = str(error)
-                _log.warning("the remote is not up to date: %s", error)
-                _answer(asked, error=error)
+            except Exception as error:  # noqa: BLE001 - those who wait get it; the thread goes on
+                refusal = as_refusal(error, "the exchange with the remote")
+                self.problem = str(refusal)
+                _log.warning("the remote is not up to date: %s", refusal)
+                _answer(asked, error=refusal)
                 self._next_fetch = time.monotonic() + pause
                 pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
                 self._wait_out(self._next_fetch)

@@ -2,7 +2,7 @@
 
 import pytest
 from stores import files_of, git, opened, settings_of_ann, writer_of, wrote
-from waiting import PATIENCE_SECONDS
+from waiting import PATIENCE_SECONDS, eventually
 from writing import put
 
 from vector_index_mcp.notes.refusal import Refusal
@@ -198,6 +198,29 @@ def test_it_is_up_to_date_when_it_has_stopped(writer, store):
     staging.stop()
     assert not staging.is_busy
     assert status(store) == []
+
+
+async def test_an_error_that_nobody_foresaw_is_logged_and_tried_again(
+    writer, store, monkeypatch, caplog
+):
+    monkeypatch.setattr("vector_index_mcp.notes.store.staging._FIRST_PAUSE_SECONDS", 0.01)
+    staging = Staging(writer.disk, writer.repository)
+    refresh, failures = staging.refresh, [KeyError("a surprise")]
+
+    def fail_once():
+        if failures:
+            raise failures.pop()
+        refresh()
+
+    monkeypatch.setattr(staging, "refresh", fail_once)
+    staging.start()
+    try:
+        staging.look()
+        await eventually(lambda: not status(store))
+    finally:
+        staging.stop()
+    assert "Traceback" in caplog.text
+    assert "a surprise" in caplog.text
 
 
 def test_it_stops_at_once_while_somebody_holds_the_index(writer, store):
