@@ -155,8 +155,10 @@ class Staging:
             os.close(work.open(_PUBLISHING, os.O_WRONLY | os.O_CREAT))
             try:
                 os.close(folder.open(_INDEX_LOCK, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
-            except FileExistsError as error:
-                work.remove(_PUBLISHING)
+            except OSError as error:
+                work.remove(_PUBLISHING)  # or the next update removes a lock that is not ours
+                if not isinstance(error, FileExistsError):
+                    raise
                 raise Refusal(
                     Code.GIT_ERROR, "another git process holds the lock of the index (index.lock)"
                 ) from error
