@@ -200,7 +200,7 @@ BROAD_EXCEPTS = {
     "objects/store.py": 1,  # the error of one of many jobs, raised as it is
     "objects/apart.py": 1,  # raised where the result is asked for
     # Who waits for a change is told, and the next one is served; what has begun is undone.
-    "notes/store/writer.py": 3,
+    "notes/store/writer.py": 4,
     "notes/store/disk.py": 3,
     "notes/store/repository.py": 1,
     # A thread or the watching goes on, and tries again; `syncing` also undoes what has begun.

@@ -8,6 +8,7 @@ import pytest
 from machines import git, gone, joined, remote_at, running
 from waiting import PATIENCE_SECONDS, eventually
 
+from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.store.opening import Opening
 
 pytestmark = pytest.mark.anyio
@@ -188,6 +189,34 @@ async def test_an_error_that_nobody_foresaw_while_opening_ends_no_service(tmp_pa
             assert answer["error"] == "'a surprise'"
             meanwhile.undo()
             await machine.done("update_project_main", project_id="app", content="x\n")
+
+
+async def test_what_the_remote_has_stays_if_the_commit_cannot_be_read_at_first(
+    remote, homes, monkeypatch
+):
+    async with running(homes[0]) as laptop, running(homes[1]) as desktop:
+        await both_begin(laptop, desktop)
+        await desktop.done("update_project_main", project_id="app", content="remote's\n")
+        await desktop.synced()
+        tree, before, failures = laptop.notes.writer.tree, laptop.git("rev-parse", "HEAD"), []
+        follow = tree.follow
+
+        def fail_after_the_move(commit):
+            if not failures and laptop.git("rev-parse", "HEAD") != before:
+                failures.append(commit)
+                raise Refusal(Code.GIT_COMMAND_FAILED, "git was killed")
+            follow(commit)
+
+        monkeypatch.setattr(tree, "follow", fail_after_the_move)
+        await laptop.done("sync_storage")
+        await laptop.synced()
+        assert failures
+        main = "projects/app/main.md"
+        assert (laptop.home / main).read_text() == "remote's\n"
+        assert (
+            laptop.git("show", f"HEAD:{main}") == git(remote, "show", f"main:{main}") == "remote's"
+        )
+        assert await state_of(laptop)
 
 
 async def test_a_rewritten_history_of_the_remote_takes_nothing_away(tmp_path, remote, homes):

@@ -196,7 +196,8 @@ class Syncing:
         writer, repository = self._writer, self._repository
         theirs = repository.commit_of(tracking(branch))
         writer.take_over_by_hand()
-        ours = writer.tree.commit
+        ours = repository.commit_of(branch)
+        writer.tree.follow(ours)  # if that failed after the commit of edits made by hand
         if not theirs or (ours and self._is_in(theirs, ours)):
             return
         if not ours or self._is_in(ours, theirs):
@@ -217,8 +218,7 @@ class Syncing:
 
     def _move(self, branch: str, ours: str, theirs: str) -> None:
         self._repository.done("update-ref", branch, theirs, ours or "0" * 40)
-        self._writer.tree.follow(theirs)
-        self._writer.on_commit()
+        self._writer.has_moved(theirs)
 
     def _merge(self, branch: str, ours: str, theirs: str) -> None:
         found = self._repository.run("merge-base", ours, theirs)

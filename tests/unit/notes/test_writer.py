@@ -245,6 +245,31 @@ def test_writing_goes_on_when_git_can(writer, store):
     assert whole(store)
 
 
+def test_a_change_that_is_committed_stays_although_the_commit_cannot_be_read(
+    writer, store, monkeypatch
+):
+    Staging(writer.disk, writer.repository).refresh()
+    follow, failures = writer.tree.follow, []
+
+    def plan():
+        git(store, "commit", "--quiet", "--allow-empty", "-m", "Bob's")  # as we are about to write
+        monkeypatch.setattr(writer.tree, "follow", fail_once)
+        return Plan(Change({A: b"second"}), "Ours", "done")
+
+    def fail_once(commit):
+        if not failures:
+            failures.append(commit)
+            raise Refusal(Code.GIT_COMMAND_FAILED, "git was killed")
+        follow(commit)
+
+    assert writer.ask(plan).result(PATIENCE_SECONDS) == "done"
+    assert failures == [git(store, "rev-parse", "HEAD")]
+    wrote(writer, {B: "b"}, message="Ours, later")
+    subjects = [subject for _, subject in log(store)]
+    assert subjects[:4] == ["Ours, later", "Ours", "Bob's", "Made a"]
+    assert whole(store)
+
+
 # -- what people edit --------------------------------------------------------------------------
 
 
