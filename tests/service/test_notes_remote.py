@@ -8,6 +8,7 @@ import pytest
 from machines import git, gone, joined, remote_at, running
 from waiting import PATIENCE_SECONDS, eventually
 
+from vector_index_mcp.notes import overview
 from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.store.opening import Opening
 
@@ -291,6 +292,21 @@ async def test_an_address_that_runs_something_or_makes_no_sense_is_not_followed(
         answer = await machine.done("sync_storage")
         assert not answer["pushed"]
         assert not marker.exists()
+
+
+async def test_an_address_that_is_refused_is_told_beside_the_rest_of_the_status(tmp_path):
+    home = joined(tmp_path / "store", "foo://x/y")
+    (home / "projects").mkdir()
+    async with running(home) as machine:
+        await machine.done("update_project_main", project_id="app", content="x\n")
+        (home / "projects/app/main.md").write_text("by hand\n")
+        of_service = await machine.done("get_storage_status")
+        of_command = await anyio.to_thread.run_sync(overview.status, machine.notes.store)
+    for status in (of_service, of_command):
+        assert status["current_branch"] == "main"
+        assert "Created main.md" in status["last_commit"]
+        assert status["uncommitted_files"] == 1
+        assert "begins with foo://, which is not supported" in status["remote_status"]
 
 
 async def test_hooks_and_settings_of_a_remote_on_this_machine_do_not_run(tmp_path, remote, homes):

@@ -255,9 +255,9 @@ class Notes:
     async def _status(self) -> Answer:
         try:
             storage = await awaited(self.writer.alone(lambda: store_calls.look(self.writer)))
-            remote = await anyio.to_thread.run_sync(self.syncing.status)
         except Refusal as refusal:
-            storage, remote = store_calls.Storage("", "", (), str(refusal)), ""
+            storage = store_calls.Storage("", "", (), str(refusal))
+        remote = await anyio.to_thread.run_sync(self.syncing.status)
         news = list(self.syncing.news)
         return await anyio.to_thread.run_sync(store_calls.status, self.store, storage, remote, news)
 

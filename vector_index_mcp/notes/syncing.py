@@ -87,10 +87,21 @@ class Syncing:
         return self._wanted.is_set() and not self.problem
 
     def status(self) -> str:
-        """Return whether the store and its remote agree, in a few words; empty without a remote.
+        """Return what `compared` returns.
+
+        If that cannot be found out, for example because the remote's address may not be used, the
+        words say why.
+        """
+        try:
+            return self.compared()
+        except Refusal as refusal:
+            return str(refusal)
+
+    def compared(self) -> str:
+        """Return whether the store and its remote agree, in words; empty without a remote.
 
         Raises:
-            Refusal: If the store cannot be read.
+            Refusal: If that cannot be found out.
         """
         if self._remote.address() is None:
             return ""
