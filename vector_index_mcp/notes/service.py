@@ -84,8 +84,8 @@ class Notes:
         self.syncing = Syncing(self.writer, Remote(disk, self.store.repository))
         self.log = Log(disk)
         self._under_way = 0
-        self._is_index_behind = True
-        """Whether something was written since the last search by meaning."""
+        self._commits, self._searched_commits = 1, 0
+        """How often the branch was moved, and how often before the last search by meaning."""
 
     # -- lifetime --------------------------------------------------------------------------
 
@@ -121,7 +121,7 @@ class Notes:
             await Watching(self.writer).run()
 
     def _committed(self) -> None:
-        self._is_index_behind = True
+        self._commits += 1
         self.staging.look()
         self.syncing.look()
 
@@ -210,15 +210,16 @@ class Notes:
             return {"total_documents": 0, "total_matches": 0, "results": []}
         by_words = given["mode"] == "both"
         live_index = await self._index.get()
-        is_behind, self._is_index_behind = self._is_index_behind, False
+        commits = self._commits
         answered = await index.nearest(
             live_index,
             given["query"],
             folder,
             meaning.MOST_RESULTS,
             by_words=by_words,
-            is_behind=is_behind,
+            is_behind=commits != self._searched_commits,
         )
+        self._searched_commits = commits
         if answered.lack and not by_words:
             raise Refusal(
                 Code.SEARCH_ERROR, f"search by meaning is not possible now: {answered.lack}"
