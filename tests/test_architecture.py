@@ -192,6 +192,7 @@ BROAD_EXCEPTS = {
     "indexing/preparing/file.py": 1,
     "indexing/keeper.py": 1,  # a fault of ours is told; what is indexed is searched on
     "doctor/examine.py": 1,  # a check that breaks off must not stop the others
+    "engine/worker.py": 1,  # a request that cannot be read ends the process, in another thread
     "engine/bert.py": 1,  # what a tokenizer that cannot be read raises
     "engine/queries.py": 1,  # what a model's files raise that do not fit together
     "serving/several.py": 1,  # raised where the answer is waited for
