@@ -458,6 +458,60 @@ async def test_a_worker_that_talks_nonsense_is_given_up(monkeypatch, tmp_path):
         assert embedder.pid is None
 
 
+@pytest.mark.parametrize(
+    "frame",
+    [
+        "[]",
+        "5",
+        "null",
+        '{"rows": 1, "dimension": 1}',
+        '{"id": 2}',
+        '{"id": 2, "rows": "x", "dimension": 32}',
+        '{"id": 2, "rows": -1, "dimension": -1}',
+        '{"event": "model"}',
+        '{"event": "unavailable"}',
+    ],
+)
+async def test_a_worker_whose_answer_is_none_is_replaced_and_that_is_logged(
+    frame, tmp_path, monkeypatch, caplog
+):
+    once = tmp_path / "once"
+    odd = f"""
+        if request["id"] == 2 and not os.path.exists({str(once)!r}):
+            open({str(once)!r}, "w").close()
+            sys.stdout.buffer.write({frame.encode()!r} + bytes([10]) + bytes(8))
+            sys.stdout.buffer.flush()
+            continue
+        texts = request["texts"]
+"""
+    worker = FAKE_WORKER.replace('        texts = request["texts"]\n', odd.lstrip("\n"))
+    variables = with_import_hook(tmp_path / "hook", worker, {})
+    monkeypatch.setenv("PYTHONPATH", variables["PYTHONPATH"], prepend=os.pathsep)
+    with anyio.fail_after(100):
+        async with worker_embedder(MODEL).running() as embedder:
+            await embedder.embed(["warm"])
+            with pytest.raises(EmbeddingError, match="worker died"):
+                await embedder.embed(["text"])
+            assert "it sent no valid answer" in caplog.text
+            assert (await embedder.embed(["next"])).shape == (1, 32)
+
+
+@pytest.mark.parametrize("line", ["no JSON", "[]", "5", "{}", "[" * 100_000])
+async def test_a_worker_that_cannot_read_a_request_ends_at_once_and_says_why(line):
+    code = (
+        "import sys; from vector_index_mcp.engine import worker; "
+        "worker.main(sys.stdin.buffer, sys.stdout.buffer, int, '', 'cpu')"
+    )
+    command = [sys.executable, "-c", code]
+    async with await anyio.open_process(command, stdout=subprocess.DEVNULL) as worker:
+        # The input stays open: its end would end the worker, too.
+        await worker.stdin.send(line.encode() + b"\n")
+        with anyio.fail_after(30):
+            said = b"".join([data async for data in worker.stderr])
+            assert await worker.wait() == 1
+    assert b"it cannot read a request" in said
+
+
 NO_DESCRIPTORS = """
 import os, resource, sys
 import anyio

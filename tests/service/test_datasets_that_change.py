@@ -12,7 +12,9 @@ from waiting import eventually
 
 from vector_index_mcp.datasets.arguments import asked
 from vector_index_mcp.datasets.conversion import prepare
+from vector_index_mcp.datasets.dataset import Dataset
 from vector_index_mcp.datasets.refusal import BadDatasetError, Code, Refusal
+from vector_index_mcp.errors import StoreError
 
 pytestmark = pytest.mark.anyio
 
@@ -476,6 +478,29 @@ async def test_all_are_searched_but_those_that_cannot_answer_and_that_is_said(ro
         found = await service.search(query("disk", "*"))
         assert [result.dataset for result in found.results] == ["sample"] * 3
         assert {note.split("'")[1] for note in found.notes} == {"stranger", "odd"}
+
+
+async def test_a_dataset_that_fails_is_not_counted_as_too_slow(root, monkeypatch):
+    monkeypatch.setattr("vector_index_mcp.datasets.service._SEARCH_SECONDS", 1.0)
+    for name in ("sample", "broken", "slow"):
+        await put(root, name)
+    search = Dataset.search
+
+    async def search_or_not(dataset, *arguments):
+        if dataset.manifest.id == "broken":
+            raise StoreError("the table is gone")
+        if dataset.manifest.id == "slow":
+            await anyio.sleep_forever()
+        return await search(dataset, *arguments)
+
+    monkeypatch.setattr(Dataset, "search", search_or_not)
+    async with running(root) as service:
+        await eventually(lambda: ids(service))
+        found = await service.search(query("disk", "*"))
+    assert {result.dataset for result in found.results} == {"sample"}
+    assert [note.partition(";")[0] for note in found.notes] == [
+        "dataset 'broken' cannot be read", "1 dataset took over 1 s and gave no results",
+    ]  # fmt: skip
 
 
 async def test_vectors_of_great_length_do_not_win(root):

@@ -6,12 +6,14 @@ from fakes import FakeEmbedder
 from machines import Machine, notes_at
 
 from vector_index_mcp.engine.cache import EmbeddingCache
+from vector_index_mcp.errors import StoreError
 from vector_index_mcp.files.folder import Folder
 from vector_index_mcp.indexing.keeper import Options
 from vector_index_mcp.indexing.place import Place
 from vector_index_mcp.indexing.preparing.recipe import Recipe
 from vector_index_mcp.indexing.service import LiveIndex
 from vector_index_mcp.notes.remedies import REMEDIES
+from vector_index_mcp.notes.search import index
 
 pytestmark = pytest.mark.anyio
 
@@ -176,6 +178,25 @@ async def test_a_project_in_which_nothing_is_left_gives_nothing(machine):
     await machine.done("delete_todo", project_id="brief", todo_number=1)
     for mode in ("meaning", "both"):
         assert await found(machine, "a task", mode, project_id="brief") == []
+
+
+async def test_a_search_that_failed_has_not_brought_the_index_up_to_date(machine, monkeypatch):
+    """Events would do so later; where none come, the next search has to."""
+    nearest, asked = index.nearest, []
+
+    async def fail_at_first(*given, is_behind, **named):
+        asked.append(is_behind)
+        if len(asked) == 1:
+            raise StoreError("the disk is away")
+        return await nearest(*given, is_behind=is_behind, **named)
+
+    await begin(machine)
+    monkeypatch.setattr(index, "nearest", fail_at_first)
+    wanted = {"project_id": "My App", "query": "tokens", "mode": "meaning"}
+    assert not (await machine.call("search_knowledge", **wanted))["success"]
+    for _ in range(2):
+        await machine.done("search_knowledge", **wanted)
+    assert asked == [True, True, False]
 
 
 async def test_what_somebody_else_writes_holds_up_no_question(machine, embedder):

@@ -6,7 +6,11 @@ import anyio
 import anyio.to_thread
 import pytest
 from machines import git, gone, joined, remote_at, running
-from waiting import eventually
+from waiting import PATIENCE_SECONDS, eventually
+
+from vector_index_mcp.notes import overview
+from vector_index_mcp.notes.refusal import Code, Refusal
+from vector_index_mcp.notes.store.opening import Opening
 
 pytestmark = pytest.mark.anyio
 
@@ -143,6 +147,79 @@ async def test_a_remote_that_is_gone_fails_no_write_and_is_told(remote, homes):
         assert status == "origin/main (up to date)"
 
 
+async def test_an_error_that_nobody_foresaw_is_told_and_tried_again(homes, monkeypatch, caplog):
+    async with running(homes[0]) as laptop:
+        await laptop.synced()
+        with monkeypatch.context() as meanwhile, anyio.fail_after(PATIENCE_SECONDS):
+            meanwhile.setattr(laptop.notes.syncing._remote, "fetch", lambda *_: {}["a surprise"])
+            await laptop.done("update_project_main", project_id="app", content="x\n")
+            answer = await laptop.done("sync_storage")
+            assert not answer["pushed"]
+            assert "not pushed: 'a surprise'" in answer["message"]
+            assert "a surprise" in (await laptop.done("get_storage_status"))["remote_status"]
+        assert "Traceback" in caplog.text
+        await laptop.synced()
+        status = (await laptop.done("get_storage_status"))["remote_status"]
+        assert status == "origin/main (up to date)"
+
+
+async def test_an_error_that_nobody_foresaw_does_not_end_the_watching(tmp_path, monkeypatch):
+    monkeypatch.setattr("vector_index_mcp.notes.watching._LOOK_SECONDS", 0.05)
+    async with running(tmp_path / "store") as machine:
+        await machine.done("update_project_main", project_id="app", content="x\n")
+        with monkeypatch.context() as meanwhile:
+            has_failed = threading.Event()
+
+            def fail(*_):
+                has_failed.set()
+                raise KeyError("a surprise")
+
+            meanwhile.setattr(machine.notes.writer, "take_over_by_hand", fail)
+            await anyio.to_thread.run_sync(has_failed.wait, 30.0)
+            assert has_failed.is_set()
+        (machine.home / "projects/app/main.md").write_text("by hand\n")
+        await eventually(lambda: not machine.git("status", "--porcelain", "--untracked-files=no"))
+        assert machine.git("show", "HEAD:projects/app/main.md") == "by hand"
+
+
+async def test_an_error_that_nobody_foresaw_while_opening_ends_no_service(tmp_path, monkeypatch):
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(Opening, "ensure", lambda *_: {}["a surprise"])
+        async with running(tmp_path / "store") as machine:
+            answer = await machine.call("update_project_main", project_id="app", content="x\n")
+            assert answer["error"] == "'a surprise'"
+            meanwhile.undo()
+            await machine.done("update_project_main", project_id="app", content="x\n")
+
+
+async def test_what_the_remote_has_stays_if_the_commit_cannot_be_read_at_first(
+    remote, homes, monkeypatch
+):
+    async with running(homes[0]) as laptop, running(homes[1]) as desktop:
+        await both_begin(laptop, desktop)
+        await desktop.done("update_project_main", project_id="app", content="remote's\n")
+        await desktop.synced()
+        tree, before, failures = laptop.notes.writer.tree, laptop.git("rev-parse", "HEAD"), []
+        follow = tree.follow
+
+        def fail_after_the_move(commit):
+            if not failures and laptop.git("rev-parse", "HEAD") != before:
+                failures.append(commit)
+                raise Refusal(Code.GIT_COMMAND_FAILED, "git was killed")
+            follow(commit)
+
+        monkeypatch.setattr(tree, "follow", fail_after_the_move)
+        await laptop.done("sync_storage")
+        await laptop.synced()
+        assert failures
+        main = "projects/app/main.md"
+        assert (laptop.home / main).read_text() == "remote's\n"
+        assert (
+            laptop.git("show", f"HEAD:{main}") == git(remote, "show", f"main:{main}") == "remote's"
+        )
+        assert await state_of(laptop)
+
+
 async def test_a_rewritten_history_of_the_remote_takes_nothing_away(tmp_path, remote, homes):
     async with running(homes[0]) as laptop:
         await laptop.done("create_knowledge_file", **DOCUMENT)
@@ -215,6 +292,21 @@ async def test_an_address_that_runs_something_or_makes_no_sense_is_not_followed(
         answer = await machine.done("sync_storage")
         assert not answer["pushed"]
         assert not marker.exists()
+
+
+async def test_an_address_that_is_refused_is_told_beside_the_rest_of_the_status(tmp_path):
+    home = joined(tmp_path / "store", "foo://x/y")
+    (home / "projects").mkdir()
+    async with running(home) as machine:
+        await machine.done("update_project_main", project_id="app", content="x\n")
+        (home / "projects/app/main.md").write_text("by hand\n")
+        of_service = await machine.done("get_storage_status")
+        of_command = await anyio.to_thread.run_sync(overview.status, machine.notes.store)
+    for status in (of_service, of_command):
+        assert status["current_branch"] == "main"
+        assert "Created main.md" in status["last_commit"]
+        assert status["uncommitted_files"] == 1
+        assert "begins with foo://, which is not supported" in status["remote_status"]
 
 
 async def test_hooks_and_settings_of_a_remote_on_this_machine_do_not_run(tmp_path, remote, homes):

@@ -1,51 +1,38 @@
-"""Connects front ends and commands to a service: reaches it, starts it, asks it, ends it.
+"""Connects front ends and commands to a service: reaches it, has it started, asks it, ends it.
 
 Imports the standard library only, since a front end starts with this.
 """
 
 import contextlib
 import os
-import queue
 import select
 import signal
 import socket
-import subprocess
-import sys
-import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from vector_index_mcp import __version__
 from vector_index_mcp.background import greeting
 from vector_index_mcp.background.endpoint import ENDED, Endpoint, birth_of
+from vector_index_mcp.background.launching import START_SECONDS, last_line, start
 from vector_index_mcp.errors import (
     BackgroundError,
     NoServiceError,
     QueryError,
     ServiceEndedError,
     SettingsError,
-    sentence,
 )
 
 OnProgress = Callable[[dict[str, Any]], None]
 """Receives the progress of a call."""
 
 _ENDED = "the background service ended before it answered; its index is kept, try again"
-_START_SECONDS = 30.0  # for a service to listen; usually it takes about one
 _JOINING_SECONDS = 3.0  # for an answer of a service that the caller can do without
 _END_SECONDS = 10.0  # for a service to end after a request; it is meant to take at most 5
 _FORCE_SECONDS = 6.0  # for a service to end after a signal; one more than it is meant to take
-_BACKTRACE = "stack backtrace:"
 _LOOK_SECONDS = 0.02  # between two checks
 _FAREWELL_SECONDS = 5.0  # for a service to end that has closed its connection
-_EXIT_SECONDS = 1.0  # for a process to end that has closed its output
-_LAST_LINE_BYTES, _LAST_LINE_CHARS = 4_096, 300  # read of a log, and shown of its last line
-# Windows has these flags instead of sessions; other systems do not know the names.
-_DETACHED = getattr(subprocess, "DETACHED_PROCESS", 0) | getattr(
-    subprocess, "CREATE_NEW_PROCESS_GROUP", 0
-)
 
 
 def connected(endpoint: Endpoint, host_arguments: Sequence[str]) -> socket.socket:
@@ -83,7 +70,7 @@ def granted(
     Raises:
         BackgroundError: If no service can be started, or it refuses, with the reason.
     """
-    deadline = time.monotonic() + _START_SECONDS
+    deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
         try:
             connection, answer = _ask(endpoint, wants, patience or greeting.ANSWER_SECONDS, values)
@@ -269,117 +256,12 @@ def reason_of_end(endpoint: Endpoint, pid: Any) -> str:
         if record.get("pid") != pid:  # another service has replaced it
             return ""
         if not isinstance(pid, int) or not _is_alive(pid):
-            last = _last_line(endpoint.log, 0)
+            last = last_line(endpoint.log, 0)
             return f"the background service was killed or has crashed{last}; look at {endpoint.log}"
         if time.monotonic() > deadline:
             return f"the background service has ended this session; look at {endpoint.log}"
         time.sleep(_LOOK_SECONDS)
     return ""
-
-
-def start(endpoint: Endpoint, host_arguments: Sequence[str]) -> None:
-    """Start a detached service, and wait until it listens or has failed.
-
-    Two front ends may do this at the same time: only one service gets the lock, and the other one
-    ends at once.
-
-    Raises:
-        NoServiceError: If the service failed, with its own message.
-        SettingsError: If a setting is wrong.
-    """
-    reports: queue.SimpleQueue[str] = queue.SimpleQueue()
-    try:
-        logged = endpoint.log.stat().st_size if endpoint.log.exists() else 0
-        process = _spawn(endpoint, host_arguments)
-    except OSError as error:
-        raise NoServiceError(f"no background service can be started: {sentence(error)}") from error
-    in_background(_listen, process, reports)
-    try:
-        report = reports.get(timeout=_START_SECONDS)
-    except queue.Empty:
-        report = f"error 1: it does not listen after {_START_SECONDS:.0f} s; look at {endpoint.log}"
-    if not report:
-        report = f"error 1: {_how_ended(process)}{_last_line(endpoint.log, logged)}"
-    if report.startswith("error "):
-        status, _, message = report.removeprefix("error ").partition(": ")
-        if status == "2":
-            raise SettingsError(message)
-        raise NoServiceError(f"the background service of {endpoint.place} did not start: {message}")
-
-
-def _spawn(endpoint: Endpoint, host_arguments: Sequence[str]) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-P", "-m", "vector_index_mcp", *host_arguments]
-    with endpoint.log.open("ab") as log:
-        return subprocess.Popen(
-            [*command, "host", "--set", endpoint.tool_set, endpoint.place],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,  # for the one line that reports success or failure
-            stderr=log,
-            # A session of its own, so that it outlives the client and its terminal's signals.
-            start_new_session=os.name == "posix",
-            creationflags=_DETACHED,
-            env={**os.environ, **_HOST_ENVIRONMENT},
-        )
-
-
-def in_background(work: Callable[..., None], *arguments: Any) -> None:
-    """Run a function in a thread that does not keep the process from ending.
-
-    Raises:
-        BackgroundError: If the system cannot start a thread.
-    """
-    try:
-        threading.Thread(target=work, args=arguments, daemon=True).start()
-    except RuntimeError as error:
-        raise BackgroundError(sentence(error)) from error
-
-
-def _how_ended(process: subprocess.Popen[bytes]) -> str:
-    try:
-        status = process.wait(_EXIT_SECONDS)
-    except subprocess.TimeoutExpired:
-        return "it closed its output without a report"
-    if status >= 0:
-        cause = ", perhaps for want of memory (`ulimit -v`)" if _is_memory_limited() else ""
-        return f"it ended with status {status}{cause}"
-    try:
-        name = signal.Signals(-status).name
-    except ValueError:
-        name = f"signal {-status}"
-    if name == "SIGABRT" and _is_memory_limited():  # libraries abort if no memory is left
-        return f"it was ended by {name}, as for want of memory; raise the limit (`ulimit -v`)"
-    return f"it was ended by {name}"
-
-
-def _is_memory_limited() -> bool:
-    try:
-        import resource
-    except ImportError:  # Windows
-        return False
-    return resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
-
-
-def _last_line(log: Path, since: int) -> str:
-    """The last line of a service's log after the byte `since`, in brackets; empty if none."""
-    try:
-        with log.open("rb") as file:
-            size = file.seek(0, os.SEEK_END)
-            file.seek(max(since, size - _LAST_LINE_BYTES))
-            lines = file.read(_LAST_LINE_BYTES).decode("utf-8", "replace").split("\n")
-    except OSError:
-        return ""
-    if _BACKTRACE in lines:  # of a Rust library, whose message stands before it
-        lines = lines[: lines.index(_BACKTRACE)]
-    last = next((line.strip() for line in reversed(lines) if line.strip()), "")
-    return f" ({last[:_LAST_LINE_CHARS]})" if last else ""
-
-
-def _listen(process: subprocess.Popen[bytes], reports: "queue.SimpleQueue[str]") -> None:
-    """Pass on the first line of a service; then wait for its end, so that it leaves no zombie."""
-    assert process.stdout is not None
-    with process.stdout as output:
-        reports.put(output.readline().decode("utf-8", "replace").strip())
-    process.wait()
 
 
 def _ask(
@@ -395,17 +277,3 @@ def _ask(
     except (OSError, BackgroundError):
         connection.close()
         raise
-
-
-_HOST_ENVIRONMENT = {
-    # LanceDB has dozens of threads; glibc gives many of them a heap of their own, and keeps freed
-    # memory. After a rebuild of 7,500 chunks and 40 searches, the service took 433 MB with glibc's
-    # defaults, 358 MB with two heaps, and 265 MB with these values (measured).
-    "MALLOC_ARENA_MAX": "2",
-    "MALLOC_MMAP_THRESHOLD_": "131072",
-    "MALLOC_TRIM_THRESHOLD_": "131072",
-    # numpy embeds queries, and its threads wait for each other on a busy machine: with a process on
-    # each of two cores, a query took 23 ms with one thread and 82 ms with two (measured).
-    "OPENBLAS_NUM_THREADS": "1",
-    "ARROW_DEFAULT_MEMORY_POOL": "system",
-}

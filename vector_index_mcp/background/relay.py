@@ -9,7 +9,7 @@ import socket
 import threading
 from collections.abc import Sequence
 
-from vector_index_mcp.background import contact
+from vector_index_mcp.background import contact, launching
 from vector_index_mcp.background.endpoint import Endpoint
 from vector_index_mcp.errors import BackgroundError
 
@@ -46,7 +46,7 @@ def _carry(connection: socket.socket, has_left: threading.Event) -> None:
         connection: The connection to the service.
         has_left: Is set if the client ends first.
     """
-    contact.in_background(_send_input, connection, has_left)
+    launching.in_background(_send_input, connection, has_left)
     while data := _receive(connection):
         view = memoryview(data)
         while view:

@@ -14,10 +14,6 @@ _MOST_IDS = 100
 _QUERY_WORDS = "Query must be non-empty and less than 1024 characters"
 
 
-def _is_said(query: str) -> bool:
-    return not query or bool(query.strip(BLANKS))
-
-
 _FIELDS: Mapping[str, Object] = {
     SEARCH: Object(
         {

@@ -198,6 +198,7 @@ class Datasets:
         most = asked.top_k or max((d.manifest.default_top_k for d, _ in chosen), default=1)
         stems = asked_stems(asked.query)
         found: dict[str, list[Result]] = {}
+        unfinished = {dataset.manifest.id for dataset, _ in chosen}
         at_once = anyio.Semaphore(_AT_ONCE)
 
         async def search(dataset: Dataset, vector: Vector) -> None:
@@ -211,16 +212,19 @@ class Datasets:
                         f"dataset '{id_}' cannot be read; knowledge.listDatasets with "
                         "includeErrors shows why"
                     )
+                unfinished.discard(id_)
 
         with anyio.move_on_after(_SEARCH_SECONDS) as patience:
             async with anyio.create_task_group() as tasks:
                 for dataset, vector in chosen:
                     tasks.start_soon(search, dataset, vector)
-        if patience.cancelled_caught:
+        if patience.cancelled_caught and unfinished:
             if not found:
                 raise timed_out(_SEARCH_SECONDS)
-            count = len(chosen) - len(found)
-            notes.append(f"{count} datasets took over {_SEARCH_SECONDS:.0f} s and are left out")
+            are_left_out = "datasets took" if len(unfinished) > 1 else "dataset took"
+            notes.append(
+                f"{len(unfinished)} {are_left_out} over {_SEARCH_SECONDS:.0f} s and gave no results"
+            )
         if notes and not found:
             raise failed(notes[0])
         merged = [result for results in found.values() for result in results]

@@ -7,6 +7,7 @@ is first needed. This module imports no model library.
 
 import itertools
 import json
+import logging
 import math
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -34,8 +35,12 @@ from vector_index_mcp.engine.worker_process import (
 )
 from vector_index_mcp.errors import EmbeddingError, ModelNotFoundError, Problem
 
+_log = logging.getLogger(__name__)
+
 # One request takes about 0.2 s. A worker that takes longer than this is taken to hang.
 _PATIENCE_SECONDS = 120.0
+# What reading a frame raises that is not JSON, not an object, or lacks what it should have.
+_NO_FRAME = (ValueError, TypeError, AttributeError, KeyError, RecursionError)
 _CRASHES_IN_A_ROW = 3  # after so many without an answer in between, it is not started again
 
 
@@ -299,20 +304,28 @@ class WorkerEmbedder:
                     continue
                 size = 4 * header.get("rows", 0) * header.get("dimension", 0)
                 payload = await frames.receive_exactly(size) if size else b""
+                self._answer(header, payload)
             except (anyio.IncompleteRead, anyio.EndOfStream, anyio.BrokenResourceError):
                 return None
-            except (anyio.DelimiterNotFound, ValueError):  # not a frame: the rest is unreadable
+            except (anyio.DelimiterNotFound, *_NO_FRAME) as error:  # the rest is unreadable
+                _log.warning(
+                    "the embedding worker is ended: it sent no valid answer (%s: %s)",
+                    type(error).__name__,
+                    error,
+                )
                 return None
-            self._crashes = 0
-            self._last_use = anyio.current_time()
-            reply = self._replies.get(header["id"])
-            if reply is None:  # the caller was cancelled meanwhile
-                continue
-            if "error" in header:
-                reply.error = header["error"]
-            else:
-                shape = (header["rows"], header["dimension"])
-                reply.vectors = np.frombuffer(payload, dtype="<f4").reshape(shape)
+
+    def _answer(self, header: dict[str, Any], payload: bytes) -> None:
+        """Hand an answer to the caller that waits for it, if it still does."""
+        reply = self._replies.get(header["id"])
+        if reply is not None and "error" in header:
+            reply.error = header["error"]
+        elif reply is not None:
+            shape = (header["rows"], header["dimension"])
+            reply.vectors = np.frombuffer(payload, dtype="<f4").reshape(shape)
+        self._crashes = 0
+        self._last_use = anyio.current_time()
+        if reply is not None:
             reply.done.set()
 
     def _note_event(self, header: dict[str, Any]) -> None:

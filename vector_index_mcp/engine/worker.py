@@ -21,6 +21,7 @@ is killed, the worker ends at once, even in the middle of a batch.
 import copy
 import itertools
 import json
+import logging
 import math
 import os
 import queue
@@ -40,6 +41,8 @@ from vector_index_mcp.engine.model_folder import prompts_of
 from vector_index_mcp.engine.trial import Reduced, fastest
 from vector_index_mcp.engine.types import Vectors
 from vector_index_mcp.errors import ModelNotFoundError, Problem
+
+_log = logging.getLogger(__name__)
 
 _MOST_THREADS = 8  # on a large machine, the user keeps the other processors
 _BATCH_JUDGED = 8  # pairs; the time limit is checked between two batches
@@ -369,12 +372,22 @@ def _answer(sink: BinaryIO, encoder: Encoder | None, reranker: Reranker, request
 
 
 def _read(source: BinaryIO, requests: _Inbox) -> None:
-    for line in source:
-        request = json.loads(line)
-        if "seconds" in request:
-            request["until"] = time.monotonic() + request["seconds"]
-        requests.put(request)
-    os._exit(0)  # not sys.exit: the main thread may be deep inside torch
+    status = 1
+    try:
+        for line in source:
+            request = json.loads(line)
+            if "seconds" in request:
+                request["until"] = time.monotonic() + request["seconds"]
+            requests.put(request)
+        status = 0
+    except Exception as error:  # noqa: BLE001 - the rest is unreadable, and the parent would wait
+        _log.error(
+            "the embedding worker ends: it cannot read a request (%s: %s)",
+            type(error).__name__,
+            error,
+        )
+    finally:
+        os._exit(status)  # not sys.exit: the main thread may be deep inside torch
 
 
 def _send(sink: BinaryIO, header: dict[str, Any], payload: bytes = b"") -> None:

@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 
 _GIT_TIMEOUT_SECONDS = 5
+_OF_SETTINGS = frozenset({"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"})
 _LONGEST_POINTER_BYTES = 10_000
 
 
@@ -84,6 +85,7 @@ def _excludes_file(folder: Path, state: tuple[tuple[str, int, int, int], ...]) -
         answer = subprocess.run(
             ["git", "config", "--type=path", "--get", "core.excludesFile"],
             cwd=folder,
+            env=_environment(),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=_GIT_TIMEOUT_SECONDS,
@@ -95,6 +97,18 @@ def _excludes_file(folder: Path, state: tuple[tuple[str, int, int, int], ...]) -
         return _config_home() / "git" / "ignore"
     name = os.fsdecode(answer.stdout.removesuffix(b"\n"))
     return folder / name if name else None
+
+
+def _environment() -> dict[str, str]:
+    """Return our variables; of git's, only those that say where the user's settings lie.
+
+    A git hook that starts this program sets others, such as GIT_DIR, that name its repository.
+    """
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("GIT_") or name in _OF_SETTINGS
+    }
 
 
 def text_of(path: Path, most_bytes: int) -> str:

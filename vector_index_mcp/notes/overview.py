@@ -167,12 +167,11 @@ def status(store: Store) -> Answer:
         storage = store_calls.Storage("", "", (), NOTHING)
         return store_calls.status(store, storage, "", [])
     writer = Writer(store.disk, store.repository)
-    remote = ""
     try:
         storage = _looked_at(store, writer)
-        remote = Syncing(writer, Remote(store.disk, store.repository)).status()
     except Refusal as refusal:
         storage = store_calls.Storage("", "", (), str(refusal))
+    remote = Syncing(writer, Remote(store.disk, store.repository)).status()
     return store_calls.status(store, storage, remote, [])
 
 

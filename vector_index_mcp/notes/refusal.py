@@ -1,9 +1,12 @@
 """The exception for a call that cannot be answered, with the contract's error codes."""
 
+import logging
 from enum import StrEnum, auto
 from typing import Any
 
-from vector_index_mcp.errors import VectorIndexError
+from vector_index_mcp.errors import VectorIndexError, sentence
+
+_log = logging.getLogger(__name__)
 
 
 class Code(StrEnum):
@@ -58,3 +61,17 @@ class Refusal(VectorIndexError):
         self.code = code
         self.context = context
         """Further fields for the answer, beside the message."""
+
+
+def as_refusal(error: BaseException, failed: str) -> Refusal:
+    """Return any error as a Refusal; log the traceback of one that is none.
+
+    Args:
+        error: The error.
+        failed: What failed, for the log.
+    """
+    if isinstance(error, Refusal):
+        return error
+    _log.error("%s failed", failed, exc_info=error)
+    is_systems = isinstance(error, OSError | MemoryError)
+    return Refusal(Code.INTERNAL_ERROR if is_systems else Code.UNKNOWN_ERROR, sentence(error))

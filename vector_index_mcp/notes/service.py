@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 import anyio
 import anyio.to_thread
 
-from vector_index_mcp.errors import VectorIndexError, sentence
+from vector_index_mcp.errors import VectorIndexError
 from vector_index_mcp.indexing.remedies import Remedies
 from vector_index_mcp.notes import document_calls, main_calls, store_calls, todo_calls
 from vector_index_mcp.notes.activity import Call, Log
 from vector_index_mcp.notes.calls import Answer, Given, Read, Store, Write
-from vector_index_mcp.notes.refusal import Code, Refusal
+from vector_index_mcp.notes.refusal import Code, Refusal, as_refusal
 from vector_index_mcp.notes.store.disk import Disk
 from vector_index_mcp.notes.store.remote import Remote
 from vector_index_mcp.notes.store.repository import Repository
@@ -84,8 +84,8 @@ class Notes:
         self.syncing = Syncing(self.writer, Remote(disk, self.store.repository))
         self.log = Log(disk)
         self._under_way = 0
-        self._is_index_behind = True
-        """Whether something was written since the last search by meaning."""
+        self._commits, self._searched_commits = 1, 0
+        """How often the branch was moved, and how often before the last search by meaning."""
 
     # -- lifetime --------------------------------------------------------------------------
 
@@ -114,13 +114,14 @@ class Notes:
         """Commit changes that are not committed yet, then those that people make by hand."""
         try:
             await awaited(self.writer.alone(lambda: None))
-        except Refusal as refusal:  # each later write reports it to its caller
+        except Exception as error:  # noqa: BLE001 - each later write reports it to its caller
+            refusal = as_refusal(error, "opening the store")
             _log.warning("the store cannot be written: %s", refusal)
         if self.store.disk.is_folder(""):
             await Watching(self.writer).run()
 
     def _committed(self) -> None:
-        self._is_index_behind = True
+        self._commits += 1
         self.staging.look()
         self.syncing.look()
 
@@ -168,9 +169,7 @@ class Notes:
             return error
         if isinstance(error, VectorIndexError):
             return Refusal(Code.SEARCH_ERROR, self._remedies.message(error))
-        _log.error("a call failed", exc_info=error)
-        is_systems = isinstance(error, OSError | MemoryError)
-        return Refusal(Code.INTERNAL_ERROR if is_systems else Code.UNKNOWN_ERROR, sentence(error))
+        return as_refusal(error, "a call")
 
     async def note(self, entry: Mapping[str, Any]) -> None:
         """Write the log entry of a call."""
@@ -211,15 +210,16 @@ class Notes:
             return {"total_documents": 0, "total_matches": 0, "results": []}
         by_words = given["mode"] == "both"
         live_index = await self._index.get()
-        is_behind, self._is_index_behind = self._is_index_behind, False
+        commits = self._commits
         answered = await index.nearest(
             live_index,
             given["query"],
             folder,
             meaning.MOST_RESULTS,
             by_words=by_words,
-            is_behind=is_behind,
+            is_behind=commits != self._searched_commits,
         )
+        self._searched_commits = commits
         if answered.lack and not by_words:
             raise Refusal(
                 Code.SEARCH_ERROR, f"search by meaning is not possible now: {answered.lack}"
@@ -256,9 +256,9 @@ class Notes:
     async def _status(self) -> Answer:
         try:
             storage = await awaited(self.writer.alone(lambda: store_calls.look(self.writer)))
-            remote = await anyio.to_thread.run_sync(self.syncing.status)
         except Refusal as refusal:
-            storage, remote = store_calls.Storage("", "", (), str(refusal)), ""
+            storage = store_calls.Storage("", "", (), str(refusal))
+        remote = await anyio.to_thread.run_sync(self.syncing.status)
         news = list(self.syncing.news)
         return await anyio.to_thread.run_sync(store_calls.status, self.store, storage, remote, news)
 

@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from functools import partial
 
 from vector_index_mcp.notes.merging import merged
-from vector_index_mcp.notes.refusal import Code, Refusal
+from vector_index_mcp.notes.refusal import Code, Refusal, as_refusal
 from vector_index_mcp.notes.store.byhand import some
 from vector_index_mcp.notes.store.disk import Change
 from vector_index_mcp.notes.store.history import PLAIN, Commit, contents, files_of, is_ours
@@ -87,10 +87,21 @@ class Syncing:
         return self._wanted.is_set() and not self.problem
 
     def status(self) -> str:
-        """Return whether the store and its remote agree, in a few words; empty without a remote.
+        """Return what `compared` returns.
+
+        If that cannot be found out, for example because the remote's address may not be used, the
+        words say why.
+        """
+        try:
+            return self.compared()
+        except Refusal as refusal:
+            return str(refusal)
+
+    def compared(self) -> str:
+        """Return whether the store and its remote agree, in words; empty without a remote.
 
         Raises:
-            Refusal: If the store cannot be read.
+            Refusal: If that cannot be found out.
         """
         if self._remote.address() is None:
             return ""
@@ -126,10 +137,11 @@ class Syncing:
                 self._next_fetch = 0.0
             try:
                 had_remote = self._sync()
-            except (Refusal, OSError) as error:
-                self.problem = str(error)
-                _log.warning("the remote is not up to date: %s", error)
-                _answer(asked, error=error)
+            except Exception as error:  # noqa: BLE001 - those who wait get it; the thread goes on
+                refusal = as_refusal(error, "the exchange with the remote")
+                self.problem = str(refusal)
+                _log.warning("the remote is not up to date: %s", refusal)
+                _answer(asked, error=refusal)
                 self._next_fetch = time.monotonic() + pause
                 pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
                 self._wait_out(self._next_fetch)
@@ -195,7 +207,8 @@ class Syncing:
         writer, repository = self._writer, self._repository
         theirs = repository.commit_of(tracking(branch))
         writer.take_over_by_hand()
-        ours = writer.tree.commit
+        ours = repository.commit_of(branch)
+        writer.tree.follow(ours)  # if that failed after the commit of edits made by hand
         if not theirs or (ours and self._is_in(theirs, ours)):
             return
         if not ours or self._is_in(ours, theirs):
@@ -216,8 +229,7 @@ class Syncing:
 
     def _move(self, branch: str, ours: str, theirs: str) -> None:
         self._repository.done("update-ref", branch, theirs, ours or "0" * 40)
-        self._writer.tree.follow(theirs)
-        self._writer.on_commit()
+        self._writer.has_moved(theirs)
 
     def _merge(self, branch: str, ours: str, theirs: str) -> None:
         found = self._repository.run("merge-base", ours, theirs)

@@ -15,7 +15,7 @@ from vector_index_mcp.errors import ProjectError
 from vector_index_mcp.files.folder import Folder, Folders
 from vector_index_mcp.files.watch import Watch
 from vector_index_mcp.indexing.queue import DirtyQueue
-from vector_index_mcp.notes.refusal import Refusal
+from vector_index_mcp.notes.refusal import as_refusal
 from vector_index_mcp.notes.store.disk import GIT
 from vector_index_mcp.notes.store.writer import Writer, awaited
 
@@ -71,7 +71,8 @@ class Watching:
 
         try:
             await awaited(self._writer.alone(commit))
-        except Refusal as refusal:  # the next comparison of all files tries again
+        except Exception as error:  # noqa: BLE001 - the next comparison of all files tries again
+            refusal = as_refusal(error, "committing edits made by hand")
             _log.info("edits made by hand are not committed yet: %s", refusal)
 
 

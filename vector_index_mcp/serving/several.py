@@ -11,7 +11,7 @@ import anyio
 import anyio.from_thread
 from anyio.lowlevel import current_token
 
-from vector_index_mcp.background import contact
+from vector_index_mcp.background import contact, launching
 from vector_index_mcp.background.endpoint import endpoint_of
 from vector_index_mcp.codebase.workspace import Ask, Workspace
 from vector_index_mcp.errors import BackgroundError, NoServiceError
@@ -80,7 +80,7 @@ async def _answered(call: Callable[[], Any], limiter: anyio.CapacityLimiter) -> 
             anyio.from_thread.run_sync(end, token=token)
 
     try:
-        contact.in_background(work)
+        launching.in_background(work)
     except BackgroundError:
         limiter.release_on_behalf_of(done)
         raise

@@ -190,6 +190,30 @@ def test_the_excludes_file_file_is_weaker_than_those_of_the_project(
     assert by_us(fresh) == by_git(fresh) == {"b/b.x", "b/a/b", "b/.gitignore"}
 
 
+def test_a_hook_of_another_repository_lends_none_of_its_settings(
+    fresh: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build(tmp_path, {"theirs": "*.x\n", "by-command": "*.y\n", "ours": "*.z\n"})
+    other = tmp_path / "other"
+    other.mkdir()
+    git(other, "init", "-q")
+    git(other, "config", "core.excludesFile", str(tmp_path / "theirs"))
+    git(fresh, "config", "core.excludesFile", str(tmp_path / "ours"))
+    build(fresh, dict.fromkeys(["a.x", "a.y", "a.z"], ""))
+    variables = {
+        "GIT_DIR": str(other / ".git"),
+        "GIT_WORK_TREE": str(other),
+        "GIT_INDEX_FILE": str(other / ".git/index"),
+        "GIT_CONFIG_COUNT": "1",
+        "GIT_CONFIG_KEY_0": "core.excludesFile",
+        "GIT_CONFIG_VALUE_0": str(tmp_path / "by-command"),
+    }
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    forget_settings()
+    assert by_us(fresh) == {"a.x", "a.y"}
+
+
 def test_the_built_in_list_holds_without_git(tmp_path: Path) -> None:
     hidden = ["node_modules/a.js", "x/__pycache__/a.py", "a.min.js", "x/uv.lock", ".git/HEAD"]
     shown = ["a.js", "build/a.py", "vendor/a.go", "x/lock.py"]

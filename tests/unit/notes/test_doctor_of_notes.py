@@ -355,6 +355,13 @@ def test_who_has_a_number_keeps_it(kept):
     assert titles(kept) == {1: "first", 2: "second", 7: "late", 8: "later"}
 
 
+def test_after_the_largest_number_the_smallest_that_is_free_is_given(kept):
+    add_task(kept, "TASK-999999-early.json", "early", "2001-01-01T00:00:00.000Z")
+    add_task(kept, "TASK-999999-late.json", "late", "2999-01-01T00:00:00.000Z")
+    mended(kept)
+    assert titles(kept) == {1: "first", 2: "second", 3: "late", 999_999: "early"}
+
+
 # -- the history -----------------------------------------------------------------------------
 
 

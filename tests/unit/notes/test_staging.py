@@ -1,10 +1,13 @@
 """`git status` says what it should, and what somebody has staged stays staged."""
 
+import errno
+
 import pytest
 from stores import files_of, git, opened, settings_of_ann, writer_of, wrote
-from waiting import PATIENCE_SECONDS
+from waiting import PATIENCE_SECONDS, eventually
 from writing import put
 
+from vector_index_mcp.files import beneath
 from vector_index_mcp.notes.refusal import Refusal
 from vector_index_mcp.notes.store.staging import Staging
 
@@ -152,6 +155,29 @@ def test_while_somebody_holds_the_index_it_waits(writer, staging, store):
     assert status(store) == []
 
 
+def test_a_lock_that_could_not_be_made_is_not_taken_for_ours_later(
+    writer, staging, store, monkeypatch
+):
+    make = beneath.Folder.open
+
+    def fill_up(folder, name, *flags):
+        if name == "index.lock":
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return make(folder, name, *flags)
+
+    wrote(writer, {A: "changed"})
+    with monkeypatch.context() as meanwhile, pytest.raises(OSError, match="No space"):
+        meanwhile.setattr(beneath.Folder, "open", fill_up)
+        staging.refresh()
+    (store / ".git/index.lock").touch()  # a person's git has begun
+    with pytest.raises(Refusal):
+        staging.refresh()
+    assert (store / ".git/index.lock").exists()
+    (store / ".git/index.lock").unlink()
+    staging.refresh()
+    assert status(store) == []
+
+
 def test_what_somebody_stages_meanwhile_stays_staged(writer, staging, store, monkeypatch):
     run = staging._run_git
 
@@ -198,6 +224,29 @@ def test_it_is_up_to_date_when_it_has_stopped(writer, store):
     staging.stop()
     assert not staging.is_busy
     assert status(store) == []
+
+
+async def test_an_error_that_nobody_foresaw_is_logged_and_tried_again(
+    writer, store, monkeypatch, caplog
+):
+    monkeypatch.setattr("vector_index_mcp.notes.store.staging._FIRST_PAUSE_SECONDS", 0.01)
+    staging = Staging(writer.disk, writer.repository)
+    refresh, failures = staging.refresh, [KeyError("a surprise")]
+
+    def fail_once():
+        if failures:
+            raise failures.pop()
+        refresh()
+
+    monkeypatch.setattr(staging, "refresh", fail_once)
+    staging.start()
+    try:
+        staging.look()
+        await eventually(lambda: not status(store))
+    finally:
+        staging.stop()
+    assert "Traceback" in caplog.text
+    assert "a surprise" in caplog.text
 
 
 def test_it_stops_at_once_while_somebody_holds_the_index(writer, store):

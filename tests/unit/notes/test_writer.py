@@ -1,5 +1,6 @@
 """Every change is on the disk and one commit, or neither; edits by hand are commits of theirs."""
 
+import errno
 import shutil
 import subprocess
 import threading
@@ -74,6 +75,18 @@ def whole(store):
     assert tree(store) == on_disk(store)
     git(store, "fsck", "--strict", "--no-dangling")
     return True
+
+
+@pytest.mark.parametrize("error", [ValueError("odd"), OSError(errno.ENOSPC, "No space")])
+def test_an_error_of_the_work_is_not_blamed_on_the_mark_of_a_change(writer, store, error):
+    def fail():
+        raise error
+
+    with pytest.raises(type(error)) as raised:
+        writer.alone(fail).result(PATIENCE_SECONDS)
+    assert raised.value is error
+    assert wrote(writer, {B: "b"}) == "Changed"
+    assert whole(store)
 
 
 # -- one change, one commit --------------------------------------------------------------------
@@ -229,6 +242,31 @@ def test_writing_goes_on_when_git_can(writer, store):
     (store / ".git/refs/heads/main.lock").unlink()
     wrote(writer, {A: "third"}, message="Again")
     assert log(store)[:2] == [(OURS, "Again"), (OURS, "Made a")]
+    assert whole(store)
+
+
+def test_a_change_that_is_committed_stays_although_the_commit_cannot_be_read(
+    writer, store, monkeypatch
+):
+    Staging(writer.disk, writer.repository).refresh()
+    follow, failures = writer.tree.follow, []
+
+    def plan():
+        git(store, "commit", "--quiet", "--allow-empty", "-m", "Bob's")  # as we are about to write
+        monkeypatch.setattr(writer.tree, "follow", fail_once)
+        return Plan(Change({A: b"second"}), "Ours", "done")
+
+    def fail_once(commit):
+        if not failures:
+            failures.append(commit)
+            raise Refusal(Code.GIT_COMMAND_FAILED, "git was killed")
+        follow(commit)
+
+    assert writer.ask(plan).result(PATIENCE_SECONDS) == "done"
+    assert failures == [git(store, "rev-parse", "HEAD")]
+    wrote(writer, {B: "b"}, message="Ours, later")
+    subjects = [subject for _, subject in log(store)]
+    assert subjects[:4] == ["Ours, later", "Ours", "Bob's", "Made a"]
     assert whole(store)
 
 

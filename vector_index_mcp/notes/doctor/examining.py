@@ -333,7 +333,7 @@ def _not_committed(store: Store) -> tuple[str, list[_Problem]]:
 
 def _remote(store: Store) -> tuple[str, list[_Problem]]:
     syncing = Syncing(Writer(store.disk, store.repository), Remote(store.disk, store.repository))
-    known = syncing.status() if store.repository.exists else ""
+    known = syncing.compared() if store.repository.exists else ""
     return f"{known}, as of the last fetch" if known else "there is no remote", []
 
 

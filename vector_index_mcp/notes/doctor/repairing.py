@@ -8,6 +8,7 @@ from itertools import count
 from typing import Any
 
 from vector_index_mcp.notes.calls import Store
+from vector_index_mcp.notes.merging.numbers import Numbers
 from vector_index_mcp.notes.past.history import versions
 from vector_index_mcp.notes.past.restoring import written
 from vector_index_mcp.notes.refusal import Code, Refusal
@@ -164,13 +165,13 @@ def _last_good(store: Store, head: str, path: str) -> bytes | None:
 def _number_anew(store: Store, todo: Todo, found: Repair) -> None:
     """Give a new number to each task that has the same number as an earlier task."""
     taken: set[int] = set()
-    following = count(todos.next_number(todo))
+    numbers = Numbers((todo.number, task.number) for task in todo.tasks)
     readable = (task for task in todo.tasks if not task.problem)
     for task in sorted(readable, key=lambda task: (task.number, _created(store, task), task.path)):
         if task.number not in taken:
             taken.add(task.number)
             continue
-        number = next(following)
+        number = numbers.next(todo.number)
         name = task.path.rpartition("/")[2]
         rest = _TASK.fullmatch(name)
         assert rest is not None

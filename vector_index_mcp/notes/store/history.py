@@ -55,6 +55,10 @@ class Tree:
             self._files = files_of(self._repository, commit) if commit else {}
             self.commit = commit
 
+    def forget(self) -> None:
+        """Forget the files, so that `follow` reads them anew."""
+        self.commit, self._files = "", {}
+
     def id_of(self, path: str) -> str:
         """Return the object id of a file's content; empty if there is no such file."""
         return self._files.get(path, ("", ""))[1]

@@ -157,14 +157,14 @@ class Opening:
 
         A file serves as the mark: if it is there when the store is opened, a process was killed.
         """
+        name = _CHANGING.rpartition("/")[2]
         with reported(_CHANGING), beneath.opened(self._disk.root, WORK) as work:
-            name = _CHANGING.rpartition("/")[2]
             os.close(work.open(name, os.O_WRONLY | os.O_CREAT))
-            try:
-                yield
-            finally:
-                with contextlib.suppress(OSError):
-                    work.remove(name)
+        try:
+            yield  # not within `reported`, which would blame the mark for an error of the work
+        finally:
+            with contextlib.suppress(OSError), beneath.opened(self._disk.root, WORK) as work:
+                work.remove(name)
 
     @property
     def author(self) -> str:

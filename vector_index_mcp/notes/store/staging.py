@@ -15,7 +15,7 @@ from collections.abc import Mapping
 import filelock
 
 from vector_index_mcp.files import beneath
-from vector_index_mcp.notes.refusal import Code, Refusal
+from vector_index_mcp.notes.refusal import Code, Refusal, as_refusal
 from vector_index_mcp.notes.store.disk import GIT, WORK, Disk, reported
 from vector_index_mcp.notes.store.history import files_of, id_of
 from vector_index_mcp.notes.store.repository import GitResult, Repository, failure
@@ -31,8 +31,8 @@ _COPY = "index.part"
 _PUBLISHING = "publishing"
 _NOTED, _PART = "staged", "staged.part"
 _OTHERS_SECONDS = 10.0
-_PAUSE_SECONDS = 0.5  # commits within this time are handled in one update
-_BETWEEN_TRIES_SECONDS = 5.0
+_BURST_SECONDS = 0.5  # commits within this time are handled in one update
+_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 5.0, 60.0  # after an attempt that failed
 
 
 class Staging:
@@ -69,16 +69,21 @@ class Staging:
         self._wanted.set()
 
     def _run(self) -> None:
+        pause = _FIRST_PAUSE_SECONDS
         while True:
             self._wanted.wait()
-            is_last = self._stopping.wait(_PAUSE_SECONDS)
+            is_last = self._stopping.wait(_BURST_SECONDS)
             self._wanted.clear()
             try:
                 self.refresh()
-            except (Refusal, filelock.Timeout) as refusal:
+            except Exception as error:  # noqa: BLE001 - the thread goes on, and tries again
+                refusal = as_refusal(error, "updating the git index of the notes")
                 _log.info("the git index of the notes is not up to date yet: %s", refusal)
-                if not is_last and not self._stopping.wait(_BETWEEN_TRIES_SECONDS):
+                if not is_last and not self._stopping.wait(pause):
                     self._wanted.set()
+                pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
+            else:
+                pause = _FIRST_PAUSE_SECONDS
             if is_last or self._stopping.is_set():
                 return
 
@@ -90,12 +95,23 @@ class Staging:
         """
         if not self._disk.is_folder(WORK):  # we have never opened it: it may not be a store
             return
-        with reported(WORK), beneath.opened(self._disk.root, WORK) as work:
-            lock = filelock.FileLock(self._disk.root / WORK / _LOCK, mode=0o600)
-            with lock.acquire(timeout=_OTHERS_SECONDS):
-                self._remove_left_lock(work)
-                self._refresh(work)
-                tidy(self._disk, self._repository)
+        with contextlib.ExitStack() as opened:
+            with reported(WORK):
+                work = opened.enter_context(beneath.opened(self._disk.root, WORK))
+                self._lock(opened)
+            self._remove_left_lock(work)
+            self._refresh(work)
+            tidy(self._disk, self._repository)
+
+    def _lock(self, opened: contextlib.ExitStack) -> None:
+        """Take the lock of those who update the index, until `opened` is closed."""
+        lock = filelock.FileLock(self._disk.root / WORK / _LOCK, mode=0o600)
+        try:
+            opened.enter_context(lock.acquire(timeout=_OTHERS_SECONDS))
+        except filelock.Timeout as error:
+            raise Refusal(
+                Code.GIT_ERROR, "another process is updating the git index of the notes"
+            ) from error
 
     def _refresh(self, work: beneath.Folder) -> None:
         commit = self._repository.commit_of(self._repository.branch())
@@ -139,8 +155,10 @@ class Staging:
             os.close(work.open(_PUBLISHING, os.O_WRONLY | os.O_CREAT))
             try:
                 os.close(folder.open(_INDEX_LOCK, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
-            except FileExistsError as error:
-                work.remove(_PUBLISHING)
+            except OSError as error:
+                work.remove(_PUBLISHING)  # or the next update removes a lock that is not ours
+                if not isinstance(error, FileExistsError):
+                    raise
                 raise Refusal(
                     Code.GIT_ERROR, "another git process holds the lock of the index (index.lock)"
                 ) from error

@@ -8,6 +8,7 @@ restored, so that an error always means that nothing has changed.
 """
 
 import asyncio
+import logging
 import queue
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -20,12 +21,14 @@ from typing import Any, TypeVar
 import filelock
 
 from vector_index_mcp.files import beneath
-from vector_index_mcp.notes.refusal import Code, Refusal
+from vector_index_mcp.notes.refusal import Code, Refusal, as_refusal
 from vector_index_mcp.notes.store.byhand import ByHand, about_by_hand
 from vector_index_mcp.notes.store.disk import WORK, Applied, Change, Disk, reported
 from vector_index_mcp.notes.store.history import Commit, Tree, write
 from vector_index_mcp.notes.store.opening import Opening
 from vector_index_mcp.notes.store.repository import Repository
+
+_log = logging.getLogger(__name__)
 
 _LOCK = "lock"
 _OTHERS_SECONDS = 60.0  # how long to wait for another process's lock
@@ -199,7 +202,7 @@ class Writer:
         except Exception as error:  # noqa: BLE001 - it goes to the futures
             for each in reversed(made):
                 each.applied.undo()
-            self.tree.commit = ""  # its files now include changes that were undone: read it again
+            self.tree.forget()  # its files now include changes that were undone
             for each in made:
                 each.request.future.set_exception(error)
             return
@@ -261,10 +264,21 @@ class Writer:
                     raise
         if parent == self.tree.commit:
             self.tree.note(made, commits)
-        else:
-            self.tree.follow(made)
-        self.on_commit()
+        self.has_moved(made)
         return made
+
+    def has_moved(self, commit: str) -> None:
+        """Follow the branch, which has moved to `commit`.
+
+        This raises nothing: the caller would undo its files, which are part of the commit by now.
+        """
+        try:
+            self.tree.follow(commit)
+        except Exception as error:  # noqa: BLE001 - the next work reads the tree anew
+            refusal = as_refusal(error, "reading the last commit")
+            _log.warning("the last commit cannot be read now: %s", refusal)
+            self.tree.forget()
+        self.on_commit()
 
 
 async def awaited(future: "Future[_Result]") -> _Result:

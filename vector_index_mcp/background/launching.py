@@ -1,0 +1,144 @@
+"""Starts a service as a process of its own, and reports why one could not start.
+
+Imports the standard library only, since a front end starts with this.
+"""
+
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from vector_index_mcp.background.endpoint import Endpoint
+from vector_index_mcp.errors import BackgroundError, NoServiceError, SettingsError, sentence
+
+START_SECONDS = 30.0
+"""For a service to listen; usually it takes about one."""
+_EXIT_SECONDS = 1.0  # for a process to end that has closed its output
+_BACKTRACE = "stack backtrace:"
+_LAST_LINE_BYTES, _LAST_LINE_CHARS = 4_096, 300  # read of a log, and shown of its last line
+# Windows has these flags instead of sessions; other systems do not know the names.
+_DETACHED = getattr(subprocess, "DETACHED_PROCESS", 0) | getattr(
+    subprocess, "CREATE_NEW_PROCESS_GROUP", 0
+)
+_HOST_ENVIRONMENT = {
+    # LanceDB has dozens of threads; glibc gives many of them a heap of their own, and keeps freed
+    # memory. After a rebuild of 7,500 chunks and 40 searches, the service took 433 MB with glibc's
+    # defaults, 358 MB with two heaps, and 265 MB with these values (measured).
+    "MALLOC_ARENA_MAX": "2",
+    "MALLOC_MMAP_THRESHOLD_": "131072",
+    "MALLOC_TRIM_THRESHOLD_": "131072",
+    # numpy embeds queries, and its threads wait for each other on a busy machine: with a process on
+    # each of two cores, a query took 23 ms with one thread and 82 ms with two (measured).
+    "OPENBLAS_NUM_THREADS": "1",
+    "ARROW_DEFAULT_MEMORY_POOL": "system",
+}
+
+
+def start(endpoint: Endpoint, host_arguments: Sequence[str]) -> None:
+    """Start a detached service, and wait until it listens or has failed.
+
+    Two front ends may do this at the same time: only one service gets the lock, and the other one
+    ends at once.
+
+    Raises:
+        NoServiceError: If the service failed, with its own message.
+        SettingsError: If a setting is wrong.
+    """
+    reports: queue.SimpleQueue[str] = queue.SimpleQueue()
+    try:
+        logged = endpoint.log.stat().st_size if endpoint.log.exists() else 0
+        process = _spawn(endpoint, host_arguments)
+    except OSError as error:
+        raise NoServiceError(f"no background service can be started: {sentence(error)}") from error
+    in_background(_listen, process, reports)
+    try:
+        report = reports.get(timeout=START_SECONDS)
+    except queue.Empty:
+        report = f"error 1: it does not listen after {START_SECONDS:.0f} s; look at {endpoint.log}"
+    if not report:
+        report = f"error 1: {_how_ended(process)}{last_line(endpoint.log, logged)}"
+    if report.startswith("error "):
+        status, _, message = report.removeprefix("error ").partition(": ")
+        if status == "2":
+            raise SettingsError(message)
+        raise NoServiceError(f"the background service of {endpoint.place} did not start: {message}")
+
+
+def _spawn(endpoint: Endpoint, host_arguments: Sequence[str]) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-P", "-m", "vector_index_mcp", *host_arguments]
+    with endpoint.log.open("ab") as log:
+        return subprocess.Popen(
+            [*command, "host", "--set", endpoint.tool_set, endpoint.place],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,  # for the one line that reports success or failure
+            stderr=log,
+            # A session of its own, so that it outlives the client and its terminal's signals.
+            start_new_session=os.name == "posix",
+            creationflags=_DETACHED,
+            env={**os.environ, **_HOST_ENVIRONMENT},
+        )
+
+
+def in_background(work: Callable[..., None], *arguments: Any) -> None:
+    """Run a function in a thread that does not keep the process from ending.
+
+    Raises:
+        BackgroundError: If the system cannot start a thread.
+    """
+    try:
+        threading.Thread(target=work, args=arguments, daemon=True).start()
+    except RuntimeError as error:
+        raise BackgroundError(sentence(error)) from error
+
+
+def _how_ended(process: subprocess.Popen[bytes]) -> str:
+    try:
+        status = process.wait(_EXIT_SECONDS)
+    except subprocess.TimeoutExpired:
+        return "it closed its output without a report"
+    if status >= 0:
+        cause = ", perhaps for want of memory (`ulimit -v`)" if _is_memory_limited() else ""
+        return f"it ended with status {status}{cause}"
+    try:
+        name = signal.Signals(-status).name
+    except ValueError:
+        name = f"signal {-status}"
+    if name == "SIGABRT" and _is_memory_limited():  # libraries abort if no memory is left
+        return f"it was ended by {name}, as for want of memory; raise the limit (`ulimit -v`)"
+    return f"it was ended by {name}"
+
+
+def _is_memory_limited() -> bool:
+    try:
+        import resource
+    except ImportError:  # Windows
+        return False
+    return resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
+
+
+def last_line(log: Path, since: int) -> str:
+    """The last line of a service's log after the byte `since`, in brackets; empty if none."""
+    try:
+        with log.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(since, size - _LAST_LINE_BYTES))
+            lines = file.read(_LAST_LINE_BYTES).decode("utf-8", "replace").split("\n")
+    except OSError:
+        return ""
+    if _BACKTRACE in lines:  # of a Rust library, whose message stands before it
+        lines = lines[: lines.index(_BACKTRACE)]
+    last = next((line.strip() for line in reversed(lines) if line.strip()), "")
+    return f" ({last[:_LAST_LINE_CHARS]})" if last else ""
+
+
+def _listen(process: subprocess.Popen[bytes], reports: "queue.SimpleQueue[str]") -> None:
+    """Pass on the first line of a service; then wait for its end, so that it leaves no zombie."""
+    assert process.stdout is not None
+    with process.stdout as output:
+        reports.put(output.readline().decode("utf-8", "replace").strip())
+    process.wait()
