@@ -391,7 +391,7 @@ def is_host(process: psutil.Process) -> bool:
 async def test_stop_wants_either_a_path_or_all(place):
     ran = await place.run("stop", "project", "--all")
     assert (ran.returncode, ran.stdout) == (2, "")
-    assert "give either a PATH, or --all" in ran.stderr
+    assert "give either a PATH or --all" in ran.stderr
 
 
 async def test_commands_ask_the_running_service(served):
