@@ -32,6 +32,7 @@ from vector_index_mcp.background.endpoint import (
     new_secret,
     short,
 )
+from vector_index_mcp.background.launching import BUSY
 from vector_index_mcp.errors import SYSTEM_ERRORS, BackgroundError, sentence
 
 Tell = Callable[[dict[str, Any]], Awaitable[None]]
@@ -90,14 +91,14 @@ class Host:
 
         Args:
             background: Runs the service for all sessions; it is cancelled at the end.
-            on_ready: Called with `ready` once front ends can connect, or with `busy` if another
+            on_ready: Called with `ready` once front ends can connect, or with BUSY if another
                 process is this service already.
         """
         lock = filelock.FileLock(self.endpoint.lock, mode=0o600)
         try:
             lock.acquire(timeout=0)
         except filelock.Timeout:
-            on_ready("busy")
+            on_ready(BUSY)
             return
         reason = ""
         try:

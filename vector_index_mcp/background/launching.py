@@ -16,6 +16,8 @@ from typing import Any
 from vector_index_mcp.background.endpoint import Endpoint
 from vector_index_mcp.errors import BackgroundError, NoServiceError, SettingsError, sentence
 
+BUSY = "busy"
+"""What a service reports if another process holds its lock."""
 START_SECONDS = 30.0
 """For a service to listen; usually it takes about one."""
 _EXIT_SECONDS = 1.0  # for a process to end that has closed its output
@@ -39,11 +41,14 @@ _HOST_ENVIRONMENT = {
 }
 
 
-def start(endpoint: Endpoint, host_arguments: Sequence[str]) -> None:
+def start(endpoint: Endpoint, host_arguments: Sequence[str]) -> bool:
     """Start a detached service, and wait until it listens or has failed.
 
     Two front ends may do this at the same time: only one service gets the lock, and the other one
     ends at once.
+
+    Returns:
+        False if another process holds the lock: a service that is about to listen, or hangs.
 
     Raises:
         NoServiceError: If the service failed, with its own message.
@@ -67,6 +72,7 @@ def start(endpoint: Endpoint, host_arguments: Sequence[str]) -> None:
         if status == "2":
             raise SettingsError(message)
         raise NoServiceError(f"the background service of {endpoint.place} did not start: {message}")
+    return report != BUSY
 
 
 def _spawn(endpoint: Endpoint, host_arguments: Sequence[str]) -> subprocess.Popen[bytes]:
