@@ -53,7 +53,7 @@ soak: $(VENV)/installed-dev ## hours of load, attacks, random changes, flipped b
 	KILLS=300 $(BIN)/python -m pytest -s --timeout 36000 tests/faults/test_background_killed.py \
 	    tests/faults/test_killed_at_any_moment.py
 	KILLS=100 $(BIN)/python -m pytest -s --timeout 36000 tests/faults/test_notes_killed.py \
-	    tests/faults/test_documents_killed.py
+	    tests/faults/test_documents_killed.py tests/e2e/test_published_index.py
 	KILLS=40 $(BIN)/python -m pytest -s --timeout 36000 tests/faults/test_many_services_killed.py
 	STORM_SECONDS=600 $(BIN)/python -m pytest -s --timeout 36000 \
 	    tests/service/test_index_on_object_storage.py

@@ -4,6 +4,7 @@ import json
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -31,59 +32,60 @@ def as_model(folder):
     return Model(ModelIdentity("tiny", "00", 384), folder)
 
 
-# In a process of its own: the library takes any folder called `datasets` for a library.
-MAKE = """
-import shutil, sys
+FAMILY = {"mean": ("mean", ""), "cls": ("cls", ""), "with a prompt": ("mean", "Question: ")}
+"""Random models of two layers with the tokenizer of the real one: their pooling, their prompt."""
+# In a process of its own: the library takes any folder called `datasets` for a library. In one for
+# all models: importing it takes 4 s.
+LIBRARY = """
+import json, shutil, sys
 from pathlib import Path
 from sentence_transformers import SentenceTransformer, models
 from transformers import BertConfig, BertModel
-source, folder, pooling, prompt = sys.argv[1:]
-shape = dict(hidden_size=16, num_hidden_layers=2, num_attention_heads=4, intermediate_size=32)
-bert = BertModel(BertConfig(max_position_embeddings=40, **shape))
-bert.save_pretrained(f"{folder}/bert")
-for path in Path(source).glob("*"):
-    if path.name in ("tokenizer.json", "tokenizer_config.json", "vocab.txt"):
-        shutil.copy(path, f"{folder}/bert")
-words = models.Transformer(f"{folder}/bert", max_seq_length=32)
-parts = [words, models.Pooling(16, pooling_mode=pooling), models.Normalize()]
-prompts = {"query": prompt} if prompt else None
-SentenceTransformer(modules=parts, prompts=prompts, device="cpu").save(f"{folder}/model")
-"""
-EMBED = """
-import json, sys
-from sentence_transformers import SentenceTransformer
-model = SentenceTransformer(sys.argv[1], device="cpu", local_files_only=True)
-found = model.encode_query(json.load(sys.stdin), normalize_embeddings=True)
-print(json.dumps([[float(number) for number in vector] for vector in found]))
+source, place = sys.argv[1:]
+given = json.load(sys.stdin)
+
+def make(folder, pooling, prompt):
+    shape = dict(hidden_size=16, num_hidden_layers=2, num_attention_heads=4, intermediate_size=32)
+    bert = BertModel(BertConfig(max_position_embeddings=40, **shape))
+    bert.save_pretrained(f"{folder}/bert")
+    for path in Path(source).glob("*"):
+        if path.name in ("tokenizer.json", "tokenizer_config.json", "vocab.txt"):
+            shutil.copy(path, f"{folder}/bert")
+    words = models.Transformer(f"{folder}/bert", max_seq_length=32)
+    parts = [words, models.Pooling(16, pooling_mode=pooling), models.Normalize()]
+    prompts = {"query": prompt} if prompt else None
+    SentenceTransformer(modules=parts, prompts=prompts, device="cpu").save(f"{folder}/model")
+    return f"{folder}/model"
+
+def embedded(folder):
+    model = SentenceTransformer(folder, device="cpu", local_files_only=True)
+    found = model.encode_query(given["queries"], normalize_embeddings=True)
+    return folder, [[float(number) for number in vector] for vector in found]
+
+folders = {name: make(f"{place}/{name}", *how) for name, how in given["family"].items()}
+found = {name: embedded(folder) for name, folder in {"default": source, **folders}.items()}
+print(json.dumps(found))
 """
 
 
-def ran(code, *arguments, given=""):
-    command = [sys.executable, "-c", code, *map(str, arguments)]
+@pytest.fixture(scope="module")
+def of_library(model, tmp_path_factory):
+    """For each model its folder, and what its library makes of QUERIES."""
+    command = [sys.executable, "-c", LIBRARY, model.folder, tmp_path_factory.mktemp("models")]
+    given = json.dumps({"queries": QUERIES, "family": FAMILY})
     done = subprocess.run(command, input=given, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    return done.stdout
+    return json.loads(done.stdout.splitlines()[-1])
 
 
-def compared(folder):
-    encoder = lean_query.load(as_model(folder))
+@pytest.mark.parametrize("name", ["default", *FAMILY])
+@pytest.mark.slow
+def test_a_query_is_computed_as_the_library_does(of_library, name):
+    folder, expected = of_library[name]
+    encoder = lean_query.load(as_model(Path(folder)))
     assert encoder is not None
-    expected = json.loads(ran(EMBED, folder, given=json.dumps(QUERIES)).splitlines()[-1])
     for query, vector in zip(QUERIES, expected, strict=True):
         np.testing.assert_allclose(encoder.encode(query), vector, atol=2e-6)
-
-
-@pytest.mark.slow
-def test_the_default_model_is_computed_as_its_library_does(model):
-    compared(model.folder)
-
-
-@pytest.mark.parametrize(("pooling", "prompt"), [("mean", ""), ("cls", ""), ("mean", "Question: ")])
-@pytest.mark.slow
-def test_its_family_is_too(model, tmp_path, pooling, prompt):
-    """A random BERT of two layers, with the tokenizer of the real one."""
-    ran(MAKE, model.folder, tmp_path, pooling, prompt)
-    compared(tmp_path / "model")
 
 
 @pytest.mark.parametrize(
