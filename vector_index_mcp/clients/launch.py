@@ -19,6 +19,15 @@ PROGRAM = "vector-index-mcp"
 _MODULE = "vector_index_mcp"
 # `vector-index-mcp`, also with its extension on Windows, or with extras and version as for uvx.
 _OUR_WORD = re.compile(r"vector[-_]index[-_]mcp(\.exe|\.cmd)?(\[[\w,-]*\])?([=@<>~!].*)?")
+# Programs that run others, their options with a value, and what else may stand before the program
+# that they run: other options (/c is one of cmd), commands, and variables for env.
+_RUNNER = re.compile(r"(python[\d.]*|pythonw|py|uv|uvx|pipx|env|cmd|wsl)(\.exe)?")
+_WITH_A_VALUE = frozenset(
+    "--from --with --with-editable --with-requirements --directory --project --python -p --index "
+    "--default-index --index-url -i --extra-index-url --cache-dir --config-file --env-file --spec "
+    "--pip-args --refresh-package --torch-backend --package --extra --group -W -X -d".split()
+)
+_OF_RUNNERS = re.compile(r"-.*|/[A-Za-z]|run|tool|x|\w+=.*")
 # A tool's full name, "mcp__NAME__trigger_index", may have 64 characters, in Cursor 60.
 _LONGEST_NAME_CHARS = 40
 # Claude Code reserves these names.
@@ -154,13 +163,34 @@ def name_for(wanted: str, taken: Collection[str]) -> str:
 
 
 def _program_length(words: Sequence[str]) -> int:
-    """Return how many of the first words are the program; 0 if it is not ours."""
-    for position, word in enumerate(words):
-        if position and words[position - 1] == "--from":  # the package that uvx installs
-            continue
-        if _OUR_WORD.fullmatch(re.split(r"[\\/]", word)[-1]):
-            return position + 1
+    """Return how many of the first words are the program; 0 if it is not ours.
+
+    Either the first word is ours, or it is a program that runs others, and ours is what it runs: a
+    folder that is called like our program, among the arguments of another one, is none.
+    """
+    if not words:
+        return 0
+    if _is_our_word(words[0]):
+        return 1
+    if not _RUNNER.fullmatch(_last_part(words[0]).lower()):
+        return 0
+    is_value = False
+    for position, word in enumerate(words[1:], start=1):
+        if is_value:
+            is_value = False
+        elif word in _WITH_A_VALUE:
+            is_value = True
+        elif not _OF_RUNNERS.fullmatch(word):
+            return position + 1 if _is_our_word(word) else 0
     return 0
+
+
+def _is_our_word(word: str) -> bool:
+    return _OUR_WORD.fullmatch(_last_part(word)) is not None
+
+
+def _last_part(word: str) -> str:
+    return re.split(r"[\\/]", word)[-1]
 
 
 def _below(word: str, project: Path, folder: str) -> str:

@@ -23,6 +23,20 @@ WEB = Project(PROJECT)
         ["/usr/bin/python3", "-m", "vector_index_mcp", "/home/ada/x/../web"],
         ["uvx", "vector-index-mcp[offline]", "/home/ada/web"],
         ["uvx", "--from", "vector-index-mcp==1.0", "vector-index-mcp", "/home/ada/web"],
+        ["uvx", "--python", "3.12", "--offline", "vector-index-mcp@latest", "/home/ada/web"],
+        ["uv", "--directory", "/x/vector-index-mcp", "run", "vector-index-mcp", "/home/ada/web"],
+        ["uv", "tool", "run", "vector-index-mcp", "/home/ada/web"],
+        [
+            "pipx",
+            "run",
+            "--spec",
+            "./vector-index-mcp[offline]",
+            "vector-index-mcp",
+            "/home/ada/web",
+        ],
+        ["env", "HF_HUB_OFFLINE=1", "/opt/bin/vector-index-mcp", "/home/ada/web"],
+        ["cmd.exe", "/c", "vector-index-mcp.cmd", "/home/ada/web"],
+        ["/venv/bin/python3.12", "-P", "/venv/bin/vector-index-mcp", "/home/ada/web"],
     ],
 )
 def test_a_command_line_of_ours_is_recognised(words):
@@ -41,6 +55,12 @@ def test_a_command_line_of_ours_is_recognised(words):
         ["other-mcp", "/home/ada/web"],
         ["my-vector-index-mcp", "/home/ada/web"],
         ["other-mcp", "/home/ada/web", "--instead-of", "vector-index-mcp"],
+        ["npx", "server-filesystem", "/x/vector-index-mcp", "/home/ada/web"],
+        ["/x/bin/server-filesystem", "/x/vector-index-mcp", "/home/ada/web"],
+        ["python3", "/x/server.py", "/x/vector-index-mcp", "/home/ada/web"],
+        ["uvx", "--from", "vector-index-mcp", "other-mcp", "vector-index-mcp", "/home/ada/web"],
+        ["uv", "--directory", "/x/vector-index-mcp", "run", "other-mcp", "/home/ada/web"],
+        ["uv", "run"],
     ],
 )
 def test_any_other_command_line_is_not(words):
