@@ -58,7 +58,7 @@ def _delete(line: argparse.Namespace) -> int:
         if not sys.stdin.isatty():
             raise SettingsError("nothing was deleted; give --yes to delete without being asked")
         write(f"Delete the dataset in {visible(str(path.parent))}? [y/N] ", end="")
-        if input().strip().lower() not in {"y", "yes"}:
+        if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
             write("Nothing was deleted.")
             return 1
     left = keeping.delete(path, root, root.parent)
