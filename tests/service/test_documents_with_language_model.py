@@ -127,6 +127,12 @@ async def test_what_makes_no_sense_changes_nothing(documents, server, said):
     assert await found(documents, "budget roadmap") == plain
 
 
+@pytest.mark.parametrize("grade", ["NaN", "Infinity", "-Infinity", "1e999"])
+async def test_grades_that_are_no_numbers_are_none(documents, server, grade):
+    server.answers["passage"] = f"[10, {grade}]"
+    assert await documents.language_model.scores("budget", ["one", "two"]) is None
+
+
 async def test_one_that_fails_changes_nothing(documents, server):
     plain = await plainly(documents, "budget roadmap")
     server.status = 500

@@ -7,6 +7,7 @@ machine.
 
 import json
 import logging
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -73,7 +74,7 @@ class LanguageModel:
             grades = [float(grade) for grade in json.loads(match[0])] if match else []
         except _FAILURES:
             return None
-        if len(grades) != len(passages):
+        if len(grades) != len(passages) or not all(map(math.isfinite, grades)):
             return None
         return [min(max(grade / _HIGHEST_GRADE, 0.0), 1.0) for grade in grades]
 
