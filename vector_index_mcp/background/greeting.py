@@ -26,6 +26,7 @@ Imports the standard library only.
 
 import json
 import socket
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -77,7 +78,7 @@ def greet(
         connection: The connection to the service.
         wants: The wish.
         secret: The secret in the service's record.
-        patience: How many seconds to wait for the service.
+        patience: How many seconds to wait for the whole answer.
         values: Further values of the greeting.
 
     Raises:
@@ -85,10 +86,14 @@ def greet(
         OSError: If the connection breaks, ends before the service has answered, or leads to
             another program.
     """
+    deadline = time.monotonic() + patience
     connection.settimeout(patience)
     connection.sendall(hello(wants, secret, values))
     answer = bytearray()
     while not answer.endswith(b"\n"):
+        # Of the whole answer: a program that sends a byte now and then would keep us for ever. Not
+        # 0, which would not wait at all.
+        connection.settimeout(max(deadline - time.monotonic(), 0.001))
         byte = connection.recv(1)
         if not byte or len(answer) > LONGEST_LINE_BYTES:
             raise ConnectionAbortedError("the background service ended before it answered")
