@@ -80,6 +80,8 @@ class Problem(StrEnum):
     """The object store requires a key, or another key."""
     STORE_FORBIDS = auto()
     """The key for the object store does not permit the request."""
+    STORE_FULL = auto()
+    """There is no space left in the object store."""
     STORE_MISSING = auto()
     """There is no such bucket."""
     STORE_REGION = auto()

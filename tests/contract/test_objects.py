@@ -206,6 +206,8 @@ ERRORS = {
     "HttpError { kind: Connect, source: x }": Problem.STORE_SILENT,
     "503 Service Unavailable: <Code>SlowDown</Code>": Problem.STORE_SILENT,
     "builder error BadScheme": Problem.STORE_INSECURE,
+    "403 Forbidden: <Code>QuotaExceeded</Code>": Problem.STORE_FULL,
+    "507 Insufficient Storage": Problem.STORE_FULL,
     "404 Not Found: <Code>NoSuchKey</Code>": None,
 }
 

@@ -41,6 +41,7 @@ _REMEDIES: Mapping[Problem, str] = {
         "the program is started"
     ),
     Problem.STORE_FORBIDS: "use a key with this permission, or only read",
+    Problem.STORE_FULL: "delete what is not needed there, or raise the quota",
     Problem.STORE_MISSING: "make the bucket, or correct its name",
     Problem.STORE_REGION: "set AWS_REGION to the region of the bucket",
     Problem.STORE_INSECURE: (

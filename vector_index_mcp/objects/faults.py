@@ -57,7 +57,7 @@ _SIGNS = (
         _NO_KEY,
     ),
     (("SlowDown", "TooManyRequests", "503 Service"), Problem.STORE_SILENT, _OVERLOADED),
-    (("QuotaExceeded", "507 Insufficient"), Problem.STORE_FORBIDS, "there is no space left in it"),
+    (("QuotaExceeded", "507 Insufficient"), Problem.STORE_FULL, "there is no space left in it"),
     (
         ("AccessDenied", "lacked the necessary privileges", "403 Forbidden", "PermissionDenied"),
         Problem.STORE_FORBIDS,
