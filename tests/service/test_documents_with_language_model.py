@@ -130,7 +130,7 @@ async def test_what_makes_no_sense_changes_nothing(documents, server, said):
 @pytest.mark.parametrize("grade", ["NaN", "Infinity", "-Infinity", "1e999"])
 async def test_grades_that_are_no_numbers_are_none(documents, server, grade):
     server.answers["passage"] = f"[10, {grade}]"
-    assert await documents.language_model.scores("budget", ["one", "two"]) is None
+    assert await documents.language_model.scores("budget", ["one", "two"], 10.0) is None
 
 
 async def test_one_that_fails_changes_nothing(documents, server):
@@ -155,8 +155,16 @@ async def test_one_that_takes_too_long_is_not_waited_for(documents, server):
     documents.language_model = LanguageModel(server.url, "", "", seconds=0.05)
     server.released.clear()
     assert await found(documents, "budget roadmap") == plain
-    assert server.asked[0][1] is None
-    assert "model" not in server.asked[0][2]
+    [(_, key, body)] = server.asked  # for the second question there is no time left
+    assert key is None
+    assert "model" not in body
+
+
+async def test_other_words_that_cannot_be_embedded_are_not_searched(documents, server):
+    plain = await plainly(documents, "budget roadmap")
+    server.answers["other ways"] = "cost plan\n"
+    documents.embedder.poison = "cost plan"
+    assert await found(documents, "budget roadmap") == plain
 
 
 class Judge(FakeEmbedder):

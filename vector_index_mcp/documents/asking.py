@@ -10,6 +10,7 @@ from enum import StrEnum
 from vector_index_mcp.documents.catalog import Entry, entries_of, entry_at
 from vector_index_mcp.documents.conditions import date_of, has_conditions, understood
 from vector_index_mcp.documents.contexts import context_of
+from vector_index_mcp.documents.language_model import LanguageModel
 from vector_index_mcp.documents.limits import LONGEST_QUERY_CHARS
 from vector_index_mcp.documents.service import Documents
 from vector_index_mcp.documents.snippet import Snippet, snippet_of
@@ -17,7 +18,7 @@ from vector_index_mcp.engine.prose import ranking, searching
 from vector_index_mcp.engine.prose.stems import asked_stems, stems_of
 from vector_index_mcp.engine.store import Store
 from vector_index_mcp.engine.types import Filters, Hit, StoredChunk, Vector
-from vector_index_mcp.errors import NoVectorsError, QueryError, SettingsError
+from vector_index_mcp.errors import EmbeddingError, NoVectorsError, QueryError, SettingsError
 from vector_index_mcp.indexing.asking import Question, ask
 from vector_index_mcp.indexing.judging import judged
 from vector_index_mcp.indexing.ledger import Ledger
@@ -173,6 +174,7 @@ class _Finder:
     ) -> None:
         self.is_without_vectors = False
         """Whether `find` saw that the index has no vectors."""
+        self._model_deadline: float | None = None
         self._documents = documents
         self._wanted = wanted
         self._stems = stems
@@ -203,13 +205,27 @@ class _Finder:
         """Search for the query, and for its rewordings by the language model, if there is one."""
         variants = [await searching.variant(store, self._stems, vector, most, self._filters)]
         model = self._documents.language_model
-        others = await model.variants(self._wanted.query) if model is not None else []
-        if others:
+        if model is None:
+            return variants
+        others = await model.variants(self._wanted.query, self._seconds_left(model))
+        if not others:
+            return variants
+        try:
             vectors = await self._documents.embedder.embed(others, urgent=True)
-            for text, other in zip(others, vectors, strict=True):
-                stems = asked_stems(text)
-                variants.append(await searching.variant(store, stems, other, most, self._filters))
+        except EmbeddingError as error:
+            _log.warning("the query is not searched in other words: %s", error)
+            return variants
+        for text, other in zip(others, vectors, strict=True):
+            stems = asked_stems(text)
+            variants.append(await searching.variant(store, stems, other, most, self._filters))
         return variants
+
+    def _seconds_left(self, model: LanguageModel) -> float:
+        """Return how long the query may still wait for the language model; it begins to now."""
+        now = time.monotonic()
+        if self._model_deadline is None:
+            self._model_deadline = now + model.seconds
+        return self._model_deadline - now
 
     async def _judged(self, hits: Sequence[Hit]) -> dict[str, float] | None:
         """Return a reranker's scores of hits by key; None without one, or if it does not answer."""
@@ -222,7 +238,7 @@ class _Finder:
             if judgement.lack:
                 _log.warning("documents are not ranked by the cross-encoder: %s", judgement.lack)
         elif passages and model is not None:
-            scores = await model.scores(query, passages)
+            scores = await model.scores(query, passages, self._seconds_left(model))
         if scores is None:
             return None
         return {hit.chunk.key: score for hit, score in zip(hits, scores, strict=True)}

@@ -50,24 +50,32 @@ class LanguageModel:
     key: str
     """The bearer token; empty for none."""
     seconds: float
-    """The longest wait for one answer."""
+    """The longest wait for the answers to one query, together."""
 
-    async def variants(self, query: str) -> list[str]:
-        """Return other wordings of `query`; none if the model fails or takes too long."""
-        answer = await self._answer(_EXPAND.format(count=_MOST_VARIANTS, query=query))
+    async def variants(self, query: str, seconds: float) -> list[str]:
+        """Return other wordings of `query`; none if the model fails or takes longer than this."""
+        answer = await self._answer(_EXPAND.format(count=_MOST_VARIANTS, query=query), seconds)
         lines = (_BULLET.sub("", line).strip(" \t\"'`") for line in answer.split("\n"))
         found = dict.fromkeys(line[:_LONGEST_VARIANT_CHARS] for line in lines if line)
         found.pop(query, None)
         return [*found][:_MOST_VARIANTS]
 
-    async def scores(self, query: str, passages: Sequence[str]) -> list[float] | None:
-        """Return how well each passage answers `query`, 0 to 1; None if the answer is invalid."""
+    async def scores(
+        self, query: str, passages: Sequence[str], seconds: float
+    ) -> list[float] | None:
+        """Return how well each passage answers `query`, 0 to 1.
+
+        None if the answer is invalid, or takes longer than this many seconds.
+        """
         listed = "\n\n".join(
             f"Passage {number}:\n{text[:_LONGEST_PASSAGE_CHARS]}"
             for number, text in enumerate(passages, 1)
         )
         answer = await self._answer(
-            _JUDGE.format(highest=_HIGHEST_GRADE, count=len(passages), query=query, passages=listed)
+            _JUDGE.format(
+                highest=_HIGHEST_GRADE, count=len(passages), query=query, passages=listed
+            ),
+            seconds,
         )
         match = _SCORES.search(answer)
         try:
@@ -78,8 +86,10 @@ class LanguageModel:
             return None
         return [min(max(grade / _HIGHEST_GRADE, 0.0), 1.0) for grade in grades]
 
-    async def _answer(self, prompt: str) -> str:
-        """Return the model's answer; empty if it fails or takes too long."""
+    async def _answer(self, prompt: str, seconds: float) -> str:
+        """Return the model's answer; empty if it fails, or there is no time left for it."""
+        if seconds <= 0:
+            return ""
         body: dict[str, Any] = {
             "messages": [{"role": "user", "content": prompt}],
             "temperature": 0,
@@ -94,7 +104,7 @@ class LanguageModel:
                     "chat/completions",
                     body,
                     most_bytes=_LARGEST_ANSWER_BYTES,
-                    seconds=self.seconds,
+                    seconds=seconds,
                 )
             return str(found["choices"][0]["message"]["content"] or "")
         except ServerError as error:
