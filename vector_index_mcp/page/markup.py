@@ -170,7 +170,7 @@ class _Builder:
         node: dict[str, Any] = {"tag": token.tag, "children": []}
         if token.map is not None:
             node["line"] = self._first_line + token.map[0]
-        if token.attrs.get("start"):
+        if "start" in token.attrs:
             node["start"] = token.attrs["start"]
         if align := str(token.attrs.get("style", "")).partition("text-align:")[2]:
             node["align"] = align

@@ -57,6 +57,7 @@ def test_lists_tables_and_code_are_what_they_look_like():
     assert found[1]["start"] == 3
     assert [e["align"] for e in elements(found) if e["tag"] == "td" and "align" in e] == ["right"]
     assert ("k", "def", 0) in found[3]["spans"]
+    assert tree("0. a\n1. b\n")[0]["start"] == 0
 
 
 @pytest.mark.parametrize(

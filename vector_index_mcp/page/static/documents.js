@@ -1,7 +1,7 @@
 // The page of documents: search, rendered documents and their links. The whole state is in the
 // address, so reloading and going back work.
 
-import { ask, byId, bytes, el, number, percent, plural, visible } from "./dom.js";
+import { ask, byId, bytes, decodedPath, el, encodedPath, number, percent, plural, visible } from "./dom.js";
 import { listenForKeys } from "./keys.js";
 import { asParameters, built, goTo, withoutTitle } from "./markup.js";
 import { listen } from "./news.js";
@@ -15,17 +15,17 @@ let status = null;
 
 // -- the address ---------------------------------------------------------------------------------
 
-const addressOfDocument = (key, values) => `#/document/${key.split("/").map(encodeURIComponent).join("/")}${asParameters(values)}`;
+const addressOfDocument = (key, values) => `#/document/${encodedPath(key)}${asParameters(values)}`;
 const addressOfLink = (key, heading) => addressOfDocument(key || article.dataset.key, { heading });
-const addressOfList = (name) => `#/collection/${encodeURIComponent(name)}`;
+const addressOfList = (name) => `#/collection/${encodedPath(name)}`;
 const addressOfSearch = (wanted) => `#/search${asParameters(wanted)}`;
 
 function show() {
   const [path, parameters = ""] = location.hash.slice(2).split("?");
   const [view, ...rest] = path.split("/");
   const values = Object.fromEntries(new URLSearchParams(parameters));
-  if (view === "document") return showDocument(rest.map(decodeURIComponent).join("/"), values);
-  if (view === "collection") return showList(decodeURIComponent(rest[0] || ""));
+  if (view === "document") return showDocument(decodedPath(rest.join("/")), values);
+  if (view === "collection") return showList(decodedPath(rest[0] || ""));
   fields.query.value = values.query || "";
   fields.mode.value = values.mode || "query";
   chooseCollection(values.collection || "");
