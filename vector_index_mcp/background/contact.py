@@ -27,8 +27,9 @@ from vector_index_mcp.errors import (
 OnProgress = Callable[[dict[str, Any]], None]
 """Receives the progress of a call."""
 
+JOINING_SECONDS = 3.0
+"""For an answer of a service that the caller can do without."""
 _ENDED = "the background service ended before it answered; its index is kept, try again"
-_JOINING_SECONDS = 3.0  # for an answer of a service that the caller can do without
 _END_SECONDS = 10.0  # for a service to end after a request; it is meant to take at most 5
 _FORCE_SECONDS = 6.0  # for a service to end after a signal; one more than it is meant to take
 _LOOK_SECONDS = 0.02  # between two checks
@@ -105,7 +106,7 @@ def joined(endpoint: Endpoint, wants: str) -> socket.socket | None:
         BackgroundError: If it refuses, with the reason.
     """
     try:
-        connection, answer = _ask(endpoint, wants, _JOINING_SECONDS)
+        connection, answer = _ask(endpoint, wants, JOINING_SECONDS)
     except OSError:
         return None
     if answer.get("version") == __version__:
@@ -132,6 +133,8 @@ def call(
     arguments: dict[str, Any],
     on_progress: OnProgress,
     host_arguments: Sequence[str] | None = None,
+    *,
+    patience: float | None = None,
 ) -> Any | None:
     """The service's result of a call; None if no service runs and none should be started.
 
@@ -142,6 +145,7 @@ def call(
         on_progress: Called with the progress that the service reports.
         host_arguments: The arguments to start a service with if none runs, or to replace one of
             another version; None to start none.
+        patience: As for `granted`.
 
     Raises:
         BackgroundError: If the service has another version, cannot be started, or answers with an
@@ -160,9 +164,7 @@ def call(
         if host_arguments is None:
             connection, answer = _ask(endpoint, greeting.CALL)
         else:
-            connection, answer = granted(
-                endpoint, host_arguments, greeting.CALL, patience=_JOINING_SECONDS
-            )
+            connection, answer = granted(endpoint, host_arguments, greeting.CALL, patience=patience)
     except OSError:
         return None
     with connection:
@@ -204,7 +206,7 @@ def stop(endpoint: Endpoint) -> bool:
         BackgroundError: If the process does not end even then.
     """
     try:
-        connection, answer = _ask(endpoint, greeting.STOP, _JOINING_SECONDS)
+        connection, answer = _ask(endpoint, greeting.STOP, JOINING_SECONDS)
     except OSError:
         return _end_by_force(endpoint)
     pid = int(answer["pid"])

@@ -172,7 +172,8 @@ def _answer_of_service(
                 str(message.get("what")), int(message.get("done", 0)), int(message.get("total", 0))
             )
 
-        return contact.call(endpoint_of(CODEBASE, project), call, given, report, host_arguments)
+        endpoint, patience = endpoint_of(CODEBASE, project), contact.JOINING_SECONDS
+        return contact.call(endpoint, call, given, report, host_arguments, patience=patience)
 
 
 def awaited(ask: Callable[[], Awaitable[Result]]) -> Result:
