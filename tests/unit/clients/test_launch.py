@@ -36,6 +36,7 @@ WEB = Project(PROJECT)
         ],
         ["env", "HF_HUB_OFFLINE=1", "/opt/bin/vector-index-mcp", "/home/ada/web"],
         ["cmd.exe", "/c", "vector-index-mcp.cmd", "/home/ada/web"],
+        ["uvx", "--python-platform", "linux", "vector-index-mcp", "/home/ada/web"],
         ["/venv/bin/python3.12", "-P", "/venv/bin/vector-index-mcp", "/home/ada/web"],
     ],
 )
@@ -61,6 +62,7 @@ def test_a_command_line_of_ours_is_recognised(words):
         ["uvx", "--from", "vector-index-mcp", "other-mcp", "vector-index-mcp", "/home/ada/web"],
         ["uv", "--directory", "/x/vector-index-mcp", "run", "other-mcp", "/home/ada/web"],
         ["uv", "run"],
+        ["env", "-C", "/x/vector-index-mcp", "/home/ada/web"],
     ],
 )
 def test_any_other_command_line_is_not(words):
