@@ -127,7 +127,7 @@ async def test_what_makes_no_sense_changes_nothing(documents, server, said):
     assert await found(documents, "budget roadmap") == plain
 
 
-@pytest.mark.parametrize("grade", ["NaN", "Infinity", "-Infinity", "1e999"])
+@pytest.mark.parametrize("grade", ["NaN", "Infinity", "-Infinity", "1e999", "1" * 401])
 async def test_grades_that_are_no_numbers_are_none(documents, server, grade):
     server.answers["passage"] = f"[10, {grade}]"
     assert await documents.language_model.scores("budget", ["one", "two"], 10.0) is None

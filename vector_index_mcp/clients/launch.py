@@ -25,8 +25,9 @@ _RUNNER = re.compile(r"(python[\d.]*|pythonw|py|uv|uvx|pipx|env|cmd|wsl)(\.exe)?
 _WITH_A_VALUE = frozenset(
     "--from --with --with-editable --with-requirements --directory --project --python -p --index "
     "--default-index --index-url -i --extra-index-url --cache-dir --config-file --env-file --spec "
-    "--pip-args --refresh-package --torch-backend --package --extra --group -W -X -d -C --chdir --cd "
-    "--constraints --find-links --python-platform --python-version --index-strategy".split()
+    "--pip-args --refresh-package --torch-backend --package --extra --group -W -X -d "
+    "-C --chdir --cd --constraints --find-links --python-platform --python-version "
+    "--index-strategy".split()
 )
 _OF_RUNNERS = re.compile(r"-.*|/[A-Za-z]|run|tool|x|\w+=.*")
 # A tool's full name, "mcp__NAME__trigger_index", may have 64 characters, in Cursor 60.

@@ -25,7 +25,7 @@ _LARGEST_ANSWER_BYTES = 1_000_000
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s*")
 _SCORES = re.compile(r"\[[^\[\]]*\]")
 _HIGHEST_GRADE = 10
-_FAILURES = (ValueError, KeyError, IndexError, TypeError, RecursionError)
+_FAILURES = (ValueError, KeyError, IndexError, OverflowError, TypeError, RecursionError)
 
 _EXPAND = (
     "You help to search a collection of documents. Write {count} other ways to word the query "
