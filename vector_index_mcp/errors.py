@@ -218,10 +218,16 @@ class ModelNotFoundError(EmbeddingError):
     """Raised when the embedding model is not on this machine and cannot be downloaded."""
 
 
-def sentence(error: BaseException) -> str:
-    """What happened and what to do about it; of an exception group, its first error counts."""
+def first_of(error: BaseException) -> BaseException:
+    """Return the first error of an exception group, however deep; any other error as it is."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
+    return error
+
+
+def sentence(error: BaseException) -> str:
+    """What happened and what to do about it; of an exception group, its first error counts."""
+    error = first_of(error)
     words = str(error) or type(error).__name__
     if isinstance(error, MemoryError) or any(s in words.lower() for s in _SIGNS_OF_MEMORY):
         return f"there is not enough memory ({words}); {_MEMORY}"

@@ -16,7 +16,7 @@ import anyio
 import anyio.to_thread
 
 from vector_index_mcp.engine.store.reach import is_local, is_server
-from vector_index_mcp.errors import ForeignIndexError, Problem, ProjectError, StoreError
+from vector_index_mcp.errors import ForeignIndexError, Problem, ProjectError, StoreError, first_of
 from vector_index_mcp.files.folder import Folder, Folders, absence_of
 from vector_index_mcp.files.ignore import Ignore
 from vector_index_mcp.indexing.activity import Activity
@@ -369,15 +369,9 @@ def _reporting_faults() -> Iterator[None]:
         raise
     except Exception as error:
         _log.exception("an error of this program")
-        kind = type(_first_of(error)).__name__
+        kind = type(first_of(error)).__name__
         what = f"an error of this program keeps the index ({kind})"
         raise StoreError(what, Problem.FAULT) from error
-
-
-def _first_of(error: Exception) -> Exception:
-    while isinstance(error, ExceptionGroup):
-        error = error.exceptions[0]
-    return error
 
 
 @dataclass(frozen=True, slots=True)
