@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def command(module: str, *arguments: str) -> list[str]:
 async def start(
     module: str, *arguments: str, environment: Mapping[str, str]
 ) -> "anyio.abc.Process":
-    """Start a process in which `processes.child` runs `module`.
+    """Start a process in which `processes.child` runs `module`; see `started`.
 
     Args:
         module: A module with a function `main`; see `processes.child`.
@@ -38,10 +38,26 @@ async def start(
     Raises:
         OSError: If the system starts no process.
     """
-    import anyio  # not needed by callers of `command`
-
-    return await anyio.open_process(
+    return await started(
         command("vector_index_mcp.processes.child", module, *arguments),
         env={**os.environ, **environment},
-        **APART,
     )
+
+
+async def started(
+    command: Sequence[str], env: Mapping[str, str] | None = None
+) -> "anyio.abc.Process":
+    """Start `command` as a process of its own; the caller ends it.
+
+    Cancelling waits for the start and does not interrupt it: a half-started process would be left
+    to nobody, and asyncio would report it on stderr when it ends. So the caller always gets the
+    process, and is cancelled at its next step.
+
+    Raises:
+        OSError: If the system starts no process.
+    """
+    import anyio  # not needed by callers of `command`
+
+    with anyio.CancelScope(shield=True):
+        process = await anyio.open_process(command, env=env, **APART)
+    return process

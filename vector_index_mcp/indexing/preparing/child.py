@@ -65,8 +65,7 @@ class Child:
             OSError: If the system cannot start a process.
         """
         command = [*_COMMAND, POLITE] if polite else _COMMAND
-        with anyio.CancelScope(shield=True):  # a cancelled start would leave an orphaned process
-            process = await anyio.open_process(command, **children.APART)
+        process = await children.started(command)
         assert process.stdout is not None
         return cls(process, BufferedByteReceiveStream(process.stdout), polite)
 
