@@ -71,5 +71,5 @@ def not_tried(words: str) -> Finding:
 
 def failed_by(error: VectorIndexError, remedies: Remedies) -> Finding:
     """The finding for an error of ours, whose message says what is wrong and what to do."""
-    words, separator, remedy = remedies.message(error).partition("; ")
-    return failed(words, remedy if separator else f"look at {remedies.log}")
+    words, remedy = remedies.split(remedies.message(error))
+    return failed(words, remedy or f"look at {remedies.log}")

@@ -121,7 +121,8 @@ def index(case: Case) -> Finding:
     try:
         return awaited(partial(_index, case))
     except DamagedIndexError as error:
-        return failed(str(error).partition("; ")[0], f"{case.subject.build} builds it anew")
+        words, _ = case.subject.remedies.split(str(error))
+        return failed(words, f"{case.subject.build} builds it anew")
     except StoreError as error:
         return failed_by(error, case.subject.remedies)
 
@@ -205,7 +206,7 @@ def first_answer(case: Case) -> Finding:
             took = awaited(partial(_times_here, subject))
             how = "with the index opened for it"
     except (StoreError, SettingsError) as error:
-        return not_tried(str(error).partition("; ")[0])
+        return not_tried(subject.remedies.split(str(error))[0])
     except BackgroundError as error:
         return failed_by(error, subject.remedies)
     words = f"{took[0]:.2f} s {how}, the next {took[1]:.2f} s"

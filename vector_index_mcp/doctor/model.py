@@ -112,7 +112,7 @@ async def _server(case: Case) -> Finding:
             vectors = await embedder.embed(_TEXTS)
             identity = await embedder.identity()
         except EmbeddingError as error:
-            words, _, remedy = str(error).partition("; ")
+            words, remedy = remedies.split(str(error))
             return failed(f"{embedder.notice}: {words}", remedy or f"look at {remedies.log}")
         took = time.monotonic() - began
     words = f"{identity.name}, {identity.dimension} numbers a vector; {embedder.notice}"

@@ -27,12 +27,13 @@ def vectors(case: Case) -> Finding:
     except (BackgroundError, ProjectError):  # other checks report this
         report = ""
     if OFF in report:
-        words, _, remedy = report.rpartition("; ")
+        words, remedy = case.subject.remedies.split(report)
         return warning(words, remedy)
     try:
         count = anyio.run(_count, uri)
     except StorageError as error:
-        words, _, remedy = case.subject.remedies.message(error).partition("; ")
+        remedies = case.subject.remedies
+        words, remedy = remedies.split(remedies.message(error))
         return warning(
             f"{words}; chunks are embedded here meanwhile", remedy or f"correct {_SETTING}"
         )

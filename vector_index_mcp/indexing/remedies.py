@@ -118,6 +118,18 @@ class Remedies:
         """The error's message, followed by what to do about it."""
         return f"{error}; {self.of(error.problem)}" if error.problem is not None else str(error)
 
+    def split(self, message: str) -> tuple[str, str]:
+        """Split a message into what is wrong, and what to do about it; the latter may be empty.
+
+        The remedy of a `Problem` is found whatever stands before and in it; any other remedy is
+        what follows the last semicolon.
+        """
+        for remedy in map(self.of, _REMEDIES):
+            if message.endswith(f"; {remedy}"):
+                return message.removesuffix(f"; {remedy}"), remedy
+        words, separator, remedy = message.rpartition("; ")
+        return (words, remedy) if separator else (message, "")
+
     def of(self, problem: Problem) -> str:
         """What to do about `problem`."""
         return _REMEDIES[problem].format(

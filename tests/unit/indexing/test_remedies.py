@@ -40,3 +40,17 @@ def test_a_missing_model_can_be_installed_or_named() -> None:
 def test_an_error_that_says_what_to_do_stays_as_it_is() -> None:
     words = "the disk is full; free some space"
     assert REMEDIES.message(StorageError(words)) == words
+
+
+@pytest.mark.parametrize("problem", Problem)
+def test_what_is_wrong_and_what_to_do_are_told_apart_whatever_stands_in_both(
+    problem: Problem,
+) -> None:
+    wrong = "the folder a; b cannot be written; twice"
+    message = REMEDIES.message(StorageError(wrong, problem))
+    assert REMEDIES.split(message) == (wrong, REMEDIES.of(problem))
+
+
+def test_a_message_without_a_known_remedy_is_split_at_its_last_semicolon() -> None:
+    assert REMEDIES.split("a; b is full; free some space") == ("a; b is full", "free some space")
+    assert REMEDIES.split("all is lost") == ("all is lost", "")
