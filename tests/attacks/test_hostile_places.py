@@ -459,7 +459,8 @@ async def known_endpoint(place: Place):
         await client.initialize()
         await client.call("get_status")
     endpoint = place.endpoint
-    await place.run("stop", place.project)
+    stopped = await place.run("stop", place.project)
+    assert stopped.returncode == 0, stopped.stderr
     return endpoint
 
 

@@ -2,9 +2,11 @@
 
 import os
 import subprocess
+from functools import partial
 from pathlib import Path
 
-from processes import environment, run, with_import_hook
+import forked
+from processes import environment, started, with_import_hook
 from writing import write
 
 VARIABLES_OF_CLIENTS = (
@@ -50,7 +52,8 @@ class User:
 
     def run(self, *arguments, **options) -> subprocess.CompletedProcess[str]:
         """Run a command in the project's folder."""
-        return run(*arguments, cwd=self.project, variables=self.variables, **options)
+        way = partial(started, **options) if options else forked.run
+        return way(*arguments, cwd=self.project, variables=self.variables)
 
     def type(self, keys: str, *arguments) -> subprocess.CompletedProcess[str]:
         """Run a command on a terminal on which `keys` are typed."""

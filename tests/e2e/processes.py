@@ -19,9 +19,11 @@ from typing import Any
 import anyio
 import anyio.abc
 import anyio.to_thread
+import forked
 import psutil
 import pytest
 from anyio.streams.buffered import BufferedByteReceiveStream
+from forked_child import HOOK, hook_of
 from greeting import CLIENT
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
@@ -47,6 +49,7 @@ NO_MODEL = {"VECTOR_INDEX_EMBEDDING_MODEL": "./no-such-model"}
 MAX_LINE_BYTES = 10_000_000
 _PR_CAPBSET_DROP, _CAP_DAC_OVERRIDE, _CAP_DAC_READ_SEARCH = 24, 1, 2
 WORKER = "vector_index_mcp.engine.worker"
+_CAN_FORK = sys.platform == "linux"  # libraries of macOS do not survive a fork
 _REAPING_SECONDS = 0.1  # an ended process may stay a zombie for as long as its parent likes
 
 needs_model = pytest.mark.skipif(
@@ -75,7 +78,7 @@ def environment(folder: Path, **settings: str) -> dict[str, str]:
 def with_import_hook(folder: Path, code: str, variables: dict[str, str]) -> dict[str, str]:
     """`variables` of a process that runs `code` before anything else is imported."""
     folder.mkdir()
-    (folder / "sitecustomize.py").write_text(code, encoding="utf-8")
+    (folder / HOOK).write_text(code, encoding="utf-8")
     path = os.pathsep.join(filter(None, [str(folder), variables.get("PYTHONPATH", "")]))
     return {**variables, "PYTHONPATH": path}
 
@@ -114,7 +117,26 @@ if "vector_index_mcp.engine.worker" in sys.orig_argv:
 def run(
     *arguments: str | Path, cwd: Path, variables: dict[str, str], **options: Any
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end."""
+    """Run a command to its end: as a fork, or as `started` does.
+
+    A hook may want to run before any import, and `options` are for `subprocess.run`.
+    """
+    if options or not _CAN_FORK or hook_of(variables) is not None:
+        return started(*arguments, cwd=cwd, variables=variables, **options)
+    return forked.run(*arguments, cwd=cwd, variables=variables)
+
+
+def started(
+    *arguments: str | Path, cwd: Path, variables: dict[str, str], **options: Any
+) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end as users do, with all that it imports.
+
+    Args:
+        arguments: Those of the command.
+        cwd: The folder that it runs in.
+        variables: All of its environment.
+        options: For `subprocess.run`.
+    """
     options = {"stdin": subprocess.DEVNULL} | options
     return subprocess.run(
         [*COMMAND, *map(str, arguments)],

@@ -16,6 +16,7 @@ from anyio.streams.text import TextReceiveStream
 from processes import (
     ANSWER_SECONDS,
     COMMAND,
+    FAKE_WORKER,
     NO_MODEL,
     SEARCH,
     environment,
@@ -26,6 +27,7 @@ from processes import (
     run,
     those_left,
     wired,
+    with_import_hook,
 )
 from writing import write
 
@@ -228,13 +230,14 @@ def test_index_fails_when_a_file_failed_and_indexes_the_others(place):
     assert "1 indexed" in mended.stdout
 
 
-@needs_model
 @posix_only
 @pytest.mark.anyio
 async def test_index_ends_at_ctrl_c_and_leaves_no_process(place):
+    silent = FAKE_WORKER.replace("    for line in", "    sys.stdin.buffer.read()\n    for line in")
+    variables = environment(place.folder)
     process = await anyio.open_process(
         [*COMMAND, "index", str(place.project)],
-        env=environment(place.folder),
+        env=with_import_hook(place.folder / "hook", silent, variables),
         cwd=place.folder,
         stdout=subprocess.DEVNULL,
         start_new_session=True,

@@ -3,9 +3,11 @@
 import copy
 from concurrent.futures import ThreadPoolExecutor
 
+import anyio
 import pytest
 from commanding import Qmd
 from processes import NO_MODEL, place_of
+from waiting import eventually
 from writing import write
 
 COUNT = 4
@@ -63,6 +65,10 @@ def test_no_collection_is_lost(qmd):
             lost = [n for n in sum(names.values(), []) if f"{n} (qmd://{n}/)" not in listed]
             assert not lost
         qmd.succeeds("stop")  # one of the two writes the index, and then the other one does
-        found = other.succeeds("search", "zebra", "--files", "-n", "50")
-        assert all(f"qmd://{name}/{name}.md" in found for name in sum(names.values(), []))
+
+        def are_all_found() -> bool:
+            found = other.succeeds("search", "zebra", "--files", "-n", "50")
+            return all(f"qmd://{name}/{name}.md" in found for name in sum(names.values(), []))
+
+        anyio.run(eventually, are_all_found)
         other.succeeds("stop")

@@ -1,0 +1,72 @@
+"""Runs commands as forks of a process that has imported the program.
+
+Each command is a process of its own, with its own streams, folder and variables, that begins where
+`python -m vector_index_mcp` does. Only the imports are there already, which are most of the
+processor time of a short command; an import hook runs after them.
+"""
+
+import multiprocessing
+import os
+import subprocess
+import tempfile
+from functools import cache
+from multiprocessing import forkserver
+from multiprocessing.context import ForkServerContext
+from multiprocessing.reduction import DupFd
+from pathlib import Path
+from unittest.mock import patch
+
+from forked_child import become
+
+_IMPORTED = (
+    "forked_child",
+    "vector_index_mcp.cli",
+    "vector_index_mcp.console.local",
+    "vector_index_mcp.console.datasets.commands",
+    "vector_index_mcp.console.documents.commands",
+    "vector_index_mcp.console.documents.local",
+    "vector_index_mcp.console.notes.commands",
+)
+"""By the process that is forked. None of these begins anything when it is imported."""
+
+_PATIENCE_SECONDS = 100.0  # for a command that loads the model on a machine that does much else
+
+
+def run(
+    *arguments: str | Path, cwd: Path, variables: dict[str, str]
+) -> subprocess.CompletedProcess[str]:
+    """Run a command of the program to its end, without input.
+
+    Raises:
+        TimeoutError: If it does not end; it is killed then.
+    """
+    command = [*map(str, arguments)]
+    with (
+        Path(os.devnull).open("rb") as stdin,
+        tempfile.TemporaryFile() as stdout,
+        tempfile.TemporaryFile() as stderr,
+    ):
+        streams = tuple(DupFd(each.fileno()) for each in (stdin, stdout, stderr))
+        process = _context().Process(target=become, args=(command, str(cwd), variables, streams))
+        process.start()
+        process.join(_PATIENCE_SECONDS)
+        status = process.exitcode
+        if status is None:
+            process.kill()
+            raise TimeoutError(f"{command} does not end")
+        written = []
+        for each in (stdout, stderr):
+            each.seek(0)
+            written.append(each.read().decode("utf-8"))
+        return subprocess.CompletedProcess(command, status, *written)
+
+
+@cache
+def _context() -> ForkServerContext:
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([*_IMPORTED])
+    # Else `forked_child` is not found.
+    path = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
+    with patch.dict(os.environ, PYTHONPATH=path):
+        forkserver.ensure_running()
+    return context
