@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 import anyio
 import psutil
 import pytest
+from children import children
 from other_process import printed_by
 from snippets import SNIPPETS
 from waiting import PATIENCE_SECONDS, eventually
@@ -100,10 +101,6 @@ def by_key(prepared):
 
 def prepared_here(root, tasks):
     return [prepare(RECIPE, task) for task in tasks]
-
-
-def children():
-    return psutil.Process().children()
 
 
 @asynccontextmanager

@@ -7,6 +7,7 @@ import sys
 
 import psutil
 import pytest
+from children import children
 from writing import write
 
 from vector_index_mcp.files.folder import Folder, Selection
@@ -66,7 +67,7 @@ async def prepared_after(begins, root, tasks):
         return by_key(await crew.prepare(tasks))
     finally:
         await crew.end()
-        assert psutil.Process().children() == []
+        assert children() == []
 
 
 async def test_what_was_prepared_early_is_not_prepared_again(root, monkeypatch):
@@ -173,7 +174,7 @@ async def test_a_text_that_its_parser_never_finishes_costs_the_head_start_alone(
 async def test_one_that_nobody_asks_ends_with_the_others(root):
     crew = Crew(RECIPE, begun(root))
     await crew.rest()
-    assert psutil.Process().children() == []
+    assert children() == []
 
 
 def test_only_a_first_index_is_worth_it(root, monkeypatch):
