@@ -11,9 +11,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import anyio
 import pytest
 from greeting import INITIALIZE
 from processes import ANSWER_SECONDS, COMMAND, NO_MODEL, Place, place_of, posix_only, run
+from waiting import eventually
 from writing import put
 
 from vector_index_mcp.console.notes.arguments import is_relay
@@ -285,7 +287,8 @@ def test_a_running_service_answers_with_what_was_restored(filled):
             status["last_commit"] = status["last_commit"].partition(" (")[0]  # how long ago it was
         assert ours == told
     assert filled.says("show", "shop") == "from the service\n"
-    assert filled.git("status", "--porcelain") == ""
+    # git's index follows a commit a little later.
+    anyio.run(eventually, lambda: filled.git("status", "--porcelain") == "")
     filled.says("logs")
 
 
