@@ -29,18 +29,21 @@ _IMPORTED = (
 )
 """By the process that is forked. None of these begins anything when it is imported."""
 
-_PATIENCE_SECONDS = 100.0  # for a command that loads the model on a machine that does much else
-
 
 def run(
-    *arguments: str | Path, cwd: Path, variables: dict[str, str]
+    command: list[str], cwd: Path, variables: dict[str, str], seconds: float
 ) -> subprocess.CompletedProcess[str]:
     """Run a command of the program to its end, without input.
 
+    Args:
+        command: Its arguments.
+        cwd: The folder that it runs in.
+        variables: All of its environment.
+        seconds: How long it may take.
+
     Raises:
-        TimeoutError: If it does not end; it is killed then.
+        TimeoutError: If it has not ended by then; it is killed.
     """
-    command = [*map(str, arguments)]
     with (
         Path(os.devnull).open("rb") as stdin,
         tempfile.TemporaryFile() as stdout,
@@ -49,7 +52,7 @@ def run(
         streams = tuple(DupFd(each.fileno()) for each in (stdin, stdout, stderr))
         process = _context().Process(target=become, args=(command, str(cwd), variables, streams))
         process.start()
-        process.join(_PATIENCE_SECONDS)
+        process.join(seconds)
         status = process.exitcode
         if status is None:
             process.kill()

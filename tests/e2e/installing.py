@@ -2,11 +2,9 @@
 
 import os
 import subprocess
-from functools import partial
 from pathlib import Path
 
-import forked
-from processes import environment, started, with_import_hook
+from processes import environment, run, with_import_hook
 from writing import write
 
 VARIABLES_OF_CLIENTS = (
@@ -52,8 +50,8 @@ class User:
 
     def run(self, *arguments, **options) -> subprocess.CompletedProcess[str]:
         """Run a command in the project's folder."""
-        way = partial(started, **options) if options else forked.run
-        return way(*arguments, cwd=self.project, variables=self.variables)
+        where = {"cwd": self.project, "variables": self.variables}
+        return run(*arguments, **where, is_hook_first=False, **options)
 
     def type(self, keys: str, *arguments) -> subprocess.CompletedProcess[str]:
         """Run a command on a terminal on which `keys` are typed."""

@@ -115,15 +115,25 @@ if "vector_index_mcp.engine.worker" in sys.orig_argv:
 
 
 def run(
-    *arguments: str | Path, cwd: Path, variables: dict[str, str], **options: Any
+    *arguments: str | Path,
+    cwd: Path,
+    variables: dict[str, str],
+    is_hook_first: bool = True,
+    **options: Any,
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end: as a fork, or as `started` does.
+    """Run a command to its end: as a fork if possible, else as `started` does.
 
-    A hook may want to run before any import, and `options` are for `subprocess.run`.
+    Args:
+        arguments: Those of the command.
+        cwd: The folder that it runs in.
+        variables: All of its environment.
+        is_hook_first: Whether an import hook has to run before all imports, which a fork has done.
+        options: For `subprocess.run`; a fork takes none.
     """
-    if options or not _CAN_FORK or hook_of(variables) is not None:
+    has_to_start = is_hook_first and hook_of(variables) is not None
+    if options or has_to_start or not _CAN_FORK:
         return started(*arguments, cwd=cwd, variables=variables, **options)
-    return forked.run(*arguments, cwd=cwd, variables=variables)
+    return forked.run([*map(str, arguments)], cwd, variables, MODEL_SECONDS)
 
 
 def started(

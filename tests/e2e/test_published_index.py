@@ -9,13 +9,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import anyio
-import forked
 import pytest
 from processes import (
     FAKE_WORKER,
     NO_MODEL,
     environment,
     posix_only,
+    run,
     session,
     with_import_hook,
 )
@@ -63,8 +63,8 @@ class Machine:
         return target
 
     def run(self, *arguments, **variables):
-        # As a fork: its hook changes what has been imported.
-        return forked.run(*arguments, cwd=self.folder, variables=self.variables | variables)
+        variables = self.variables | variables
+        return run(*arguments, cwd=self.folder, variables=variables, is_hook_first=False)
 
     def publish(self, project, store, *options, **variables):
         done = self.run("publish", project, store, "--json", *options, **variables)
