@@ -4,6 +4,7 @@ import ast
 import functools
 import sys
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -235,10 +236,6 @@ HEAVY = ["lancedb", "lance", "pyarrow", "torch", "sentence_transformers", "trans
 # What a client starts once per session.
 FRONT_END = ["greeting", "endpoint", "launching", "contact", "relay", "refusal"]
 
-every_module = pytest.mark.parametrize(
-    "module", MODULES, ids=lambda path: path.relative_to(ROOT).as_posix()
-)
-
 
 def name_of(module: Path) -> str:
     return module.relative_to(ROOT).as_posix()
@@ -249,10 +246,25 @@ def parse(module: Path) -> ast.Module:
     return ast.parse(module.read_text(encoding="utf-8"))
 
 
+@functools.cache
+def nodes_of(module: Path) -> tuple[ast.AST, ...]:
+    return tuple(ast.walk(parse(module)))
+
+
+def broken_by(offences: Callable[[Path], object]) -> dict[str, object]:
+    """What `offences` finds wrong with modules, by their names; without those it finds good.
+
+    One test for all modules: a test for each, and there are thousands, costs more than the rule.
+    """
+    found = {name_of(module): offences(module) for module in MODULES}
+    return {name: wrong for name, wrong in found.items() if wrong}
+
+
+@functools.cache
 def imports(module: Path) -> set[str]:
     """Every module name that `module` imports, at top level or inside a function."""
     names: set[str] = set()
-    for node in ast.walk(parse(module)):
+    for node in nodes_of(module):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -265,14 +277,22 @@ def is_or_is_below(name: str, parent: str) -> bool:
     return name == parent or name.startswith(parent + ".")
 
 
-@every_module
-def test_imports_point_down(module: Path) -> None:
-    here = module.relative_to(ROOT).parts[0].removesuffix(".py")
-    for imported in own_imports(module):
-        room = imported.partition(".")[0]
-        assert room in below(here) | {here, "__version__"}, f"{here} imports {imported}"
-    for forbidden in MUST_NOT_IMPORT.get(name_of(module), ()):
-        assert not any(is_or_is_below(name, forbidden) for name in own_imports(module))
+def test_imports_point_down() -> None:
+    def upward(module: Path) -> list[str]:
+        here = module.relative_to(ROOT).parts[0].removesuffix(".py")
+        allowed = below(here) | {here, "__version__"}
+        return [name for name in own_imports(module) if name.partition(".")[0] not in allowed]
+
+    assert broken_by(upward) == {}
+
+
+def test_within_rooms_nobody_imports_what_he_must_not_know() -> None:
+    def forbidden(module: Path) -> list[str]:
+        unwanted = MUST_NOT_IMPORT.get(name_of(module), ())
+        imported = own_imports(module)
+        return [name for name in imported if any(is_or_is_below(name, u) for u in unwanted)]
+
+    assert broken_by(forbidden) == {}
 
 
 def own_imports(module: Path) -> set[str]:
@@ -352,14 +372,13 @@ def test_a_room_says_what_it_must_not_know() -> None:
     assert silent == []
 
 
-@every_module
-def test_a_library_is_imported_in_its_home_only(module: Path) -> None:
-    for name in imports(module):
-        homes = HOMES.get(name.partition(".")[0])
-        if homes is not None:
-            assert any(name_of(module).startswith(home) for home in homes), (
-                f"{name} outside {homes}"
-            )
+def test_a_library_is_imported_in_its_home_only() -> None:
+    def strangers(module: Path) -> list[str]:
+        here = name_of(module)
+        homes = {name: HOMES.get(name.partition(".")[0], [""]) for name in imports(module)}
+        return [name for name in homes if not any(map(here.startswith, homes[name]))]
+
+    assert broken_by(strangers) == {}
 
 
 @pytest.mark.parametrize("module", FRONT_END)
@@ -390,16 +409,15 @@ def is_broad(handler: ast.ExceptHandler) -> bool:
 def test_broad_excepts_are_the_listed_ones() -> None:
     found: dict[str, int] = {}
     for module in MODULES:
-        handlers = [n for n in ast.walk(parse(module)) if isinstance(n, ast.ExceptHandler)]
+        handlers = [n for n in nodes_of(module) if isinstance(n, ast.ExceptHandler)]
         if count := sum(map(is_broad, handlers)):
             found[name_of(module)] = count
     assert found == BROAD_EXCEPTS
 
 
-@every_module
-def test_a_module_can_be_read_in_one_sitting(module: Path) -> None:
-    lines = len(module.read_text(encoding="utf-8").splitlines())
-    assert lines <= MOST_LINES_OF_A_MODULE
+def test_a_module_can_be_read_in_one_sitting() -> None:
+    lengths = {name_of(m): len(m.read_text(encoding="utf-8").splitlines()) for m in MODULES}
+    assert {name: n for name, n in lengths.items() if n > MOST_LINES_OF_A_MODULE} == {}
 
 
 def own_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
@@ -417,17 +435,20 @@ def extent(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     return function.end_lineno - first + 1
 
 
-@every_module
-def test_a_function_can_be_seen_at_once(module: Path) -> None:
-    functions = [n for n in ast.walk(parse(module)) if isinstance(n, type_of_functions)]
-    long = {f.name: own_lines(f) for f in functions if own_lines(f) > MOST_LINES_OF_A_FUNCTION}
-    assert long == {}
+def test_a_function_can_be_seen_at_once() -> None:
+    def long(module: Path) -> dict[str, int]:
+        functions = [n for n in nodes_of(module) if isinstance(n, type_of_functions)]
+        lengths = {function.name: own_lines(function) for function in functions}
+        return {name: n for name, n in lengths.items() if n > MOST_LINES_OF_A_FUNCTION}
+
+    assert broken_by(long) == {}
 
 
-@every_module
-def test_nothing_is_printed(module: Path) -> None:
-    names = {node.id for node in ast.walk(parse(module)) if isinstance(node, ast.Name)}
-    assert "print" not in names
+def test_nothing_is_printed() -> None:
+    def prints(module: Path) -> bool:
+        return any(isinstance(n, ast.Name) and n.id == "print" for n in nodes_of(module))
+
+    assert broken_by(prints) == {}
 
 
 def test_the_environment_is_read_in_the_listed_places_only() -> None:
@@ -437,22 +458,25 @@ def test_the_environment_is_read_in_the_listed_places_only() -> None:
         if any(
             (isinstance(node, ast.Attribute) and node.attr in {"environ", "environb", "getenv"})
             or (isinstance(node, ast.alias) and node.name in {"environ", "environb", "getenv"})
-            for node in ast.walk(parse(module))
+            for node in nodes_of(module)
         )
     }
     assert readers == READS_ENVIRONMENT
 
 
-@pytest.mark.parametrize("module", sorted((ROOT / "engine").rglob("*.py")), ids=name_of)
-def test_the_engine_names_no_setting_tool_or_command(module: Path) -> None:
-    constants = [node.value for node in ast.walk(parse(module)) if isinstance(node, ast.Constant)]
-    texts = [value for value in constants if isinstance(value, str)]
-    assert [text for text in texts if any(name in text for name in NOT_THE_ENGINES)] == []
+def test_the_engine_names_no_setting_tool_or_command() -> None:
+    def named(module: Path) -> list[str]:
+        if module.relative_to(ROOT).parts[0] != "engine":
+            return []
+        constants = [node.value for node in nodes_of(module) if isinstance(node, ast.Constant)]
+        texts = [value for value in constants if isinstance(value, str)]
+        return [text for text in texts if any(name in text for name in NOT_THE_ENGINES)]
+
+    assert broken_by(named) == {}
 
 
-@every_module
-def test_a_module_says_what_it_is_for(module: Path) -> None:
-    assert ast.get_docstring(parse(module))
+def test_a_module_says_what_it_is_for() -> None:
+    assert broken_by(lambda module: ast.get_docstring(parse(module)) is None) == {}
 
 
 def test_no_two_modules_of_tests_have_one_name() -> None:
@@ -461,10 +485,8 @@ def test_no_two_modules_of_tests_have_one_name() -> None:
     assert [name for name, count in names.items() if count > 1 and name != "conftest.py"] == []
 
 
-@pytest.mark.parametrize("folder", [p for p in [ROOT, *ROOT.rglob("*")] if p.is_dir()], ids=str)
-def test_a_folder_with_modules_is_a_package(folder: Path) -> None:
-    if any(folder.glob("*.py")):
-        assert (folder / "__init__.py").is_file()
+def test_a_folder_with_modules_is_a_package() -> None:
+    assert [f for f in {m.parent for m in MODULES} if not (f / "__init__.py").is_file()] == []
 
 
 @pytest.mark.parametrize(
