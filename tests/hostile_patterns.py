@@ -6,6 +6,7 @@ entered, gone round as often as the text is long, and left where nothing can mat
 """
 
 import ast
+import functools
 import importlib
 import pkgutil
 import re
@@ -41,6 +42,7 @@ class Use(NamedTuple):
     methods: frozenset[str]
 
 
+@functools.cache
 def uses() -> list[Use]:
     """Every pattern in the package."""
     found: dict[tuple[str, str | bytes], Use] = {}

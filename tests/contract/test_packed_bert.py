@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from tiny_models import LONG, TEXT, made
 
-from vector_index_mcp.engine import lean_query, packed_bert, worker
+from vector_index_mcp.engine import lean_query, worker
 from vector_index_mcp.engine.model import find_model
+
+pytestmark = pytest.mark.slow  # they load the library of models
 
 # Of many lengths, in no order, several of one length, more than one batch.
 TEXTS = [
@@ -18,7 +20,15 @@ TEXTS = [
 
 
 @pytest.fixture(scope="module")
-def full(model):
+def packed_bert():
+    """Imported when it is needed: every tester would load torch to collect these tests."""
+    from vector_index_mcp.engine import packed_bert
+
+    return packed_bert
+
+
+@pytest.fixture(scope="module")
+def full(model, packed_bert):
     return packed_bert.load(model)
 
 
@@ -30,7 +40,7 @@ def cosines(one, other):
     return np.sum(unit(one) * unit(other), axis=1)
 
 
-def test_it_computes_what_the_library_does(model, tmp_path):
+def test_it_computes_what_the_library_does(model, tmp_path, packed_bert):
     tiny = made(model.folder, tmp_path)["bert"]
     packed = packed_bert.load(find_model(str(tiny.folder)))
     queries = packed.encode([TEXT, LONG], are_queries=True)
@@ -52,7 +62,7 @@ def test_a_faster_precision_comes_near(full):
 
 
 @pytest.mark.parametrize("answer", [RuntimeError("shapes"), np.full((2, 384), np.nan, "<f4")])
-def test_what_it_cannot_compute_is_left_to_the_library(model, full, monkeypatch, answer):
+def test_what_it_cannot_compute_is_left_to_the_library(model, packed_bert, monkeypatch, answer):
     class Broken:
         def encode(self, texts):
             if isinstance(answer, Exception):
