@@ -11,7 +11,7 @@ BIN := $(VENV)/bin
 # Half of their time tests wait for other processes. In the order of the folders, the longest files
 # come first, and the small ones of unit tests fill what is left.
 TESTERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) '*' 2 + 1)
-PYTEST := $(BIN)/python -m pytest --numprocesses $(TESTERS) --dist loadfile --no-loadscope-reorder
+PYTEST = $(BIN)/python -m pytest --numprocesses $(TESTERS) --dist loadfile --no-loadscope-reorder
 # Tests start the program thousands of times, and compiling its modules is a sixth of a start.
 export PYTHONDONTWRITEBYTECODE :=
 PROGRAM := $(abspath $(BIN)/vector-index-mcp)
@@ -35,8 +35,14 @@ demo: $(VENV)/installed ## install, index PROJECT (this repository by default), 
 	@printf '{"mcpServers": {"%s": {"command": "%s", "args": ["%s"]}}}\n' \
 	    "$(notdir $(abspath $(PROJECT)))" "$(PROGRAM)" "$(abspath $(PROJECT))"
 
+# A file system in memory, where there is one that is large and runs programs; `make test` uses disks.
+check: export PYTEST_DEBUG_TEMPROOT := $(shell d=/dev/shm; [ -w $$d ] && \
+    [ $$(df -kP $$d | awk 'END { print $$4 }') -gt 1000000 ] && \
+    ! grep -q " $$d .*noexec" /proc/mounts && echo $$d)
+check: TESTERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1) # they seldom wait
 check: rules ## lint, types, unit and contract tests, for every change
-	EXAMPLES=0.1 $(PYTEST) -m "not slow" tests/unit tests/contract tests/test_*.py
+	EXAMPLES=0.1 $(PYTEST) -m "not slow" -o tmp_path_retention_policy=failed \
+	    tests/unit tests/contract tests/test_*.py
 
 test: rules ## lint, types and every test
 	$(PYTEST)

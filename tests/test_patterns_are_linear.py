@@ -66,12 +66,14 @@ def slow_texts(use: Use, most: int = MOST_ATTACKS) -> Iterator[tuple[str, str, s
                 yield (method, *attack)
 
 
+@pytest.mark.slow
 def test_no_text_keeps_a_pattern_busy() -> None:
     """One test for all: collecting one for each would import the whole package in every tester."""
     found = {use.where: list(slow_texts(use)) for use in uses() if use.where not in EXCUSED}
     assert {where: texts for where, texts in found.items() if texts} == {}
 
 
+@pytest.mark.slow
 def test_no_text_keeps_the_colours_busy() -> None:
     patterns = {language: colours._pattern(language) for language in colours._LANGUAGES}
     assert None not in patterns.values()
@@ -80,6 +82,7 @@ def test_no_text_keeps_the_colours_busy() -> None:
     assert {language: texts for language, texts in found.items() if texts} == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "pattern",
     [

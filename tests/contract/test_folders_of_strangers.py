@@ -161,6 +161,7 @@ async def test_work_that_gets_on_may_take_as_long_as_it_likes():
         assert await Apart(1).run(slow, 0.3) == "done"
 
 
+@pytest.mark.slow
 async def test_no_more_threads_hang_than_may():
     gate, apart, begun = threading.Event(), Apart(2), []
 
@@ -177,6 +178,7 @@ async def test_no_more_threads_hang_than_may():
     assert await apart.run(lambda work: "goes on", 0.1) == "goes on"
 
 
+@pytest.mark.slow
 async def test_a_drive_that_hangs_is_an_error_in_time(drive, tmp_path, monkeypatch):
     monkeypatch.setattr(folder, "_SECONDS", 0.3)
     objects = FolderObjects(drive.folder)

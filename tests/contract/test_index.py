@@ -123,6 +123,7 @@ async def test_a_search_that_began_before_the_swap_is_answered_from_the_old_tabl
     old.close()
 
 
+@pytest.mark.slow
 async def test_searches_never_fail_while_rebuilds_are_swapped_in(index):
     documents = [document(str(number), "word") for number in range(20)]
     answers = []
@@ -215,6 +216,7 @@ async def test_the_size_is_that_of_the_files(index, uri):
     assert size > 1000
 
 
+@pytest.mark.slow
 async def test_the_size_can_be_told_while_tables_come_and_go(index):
     async def measure_until(done):
         while not done.is_set():

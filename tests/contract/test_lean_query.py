@@ -113,6 +113,7 @@ def test_what_is_not_known_is_left_to_the_worker(model, tmp_path, file, change):
     assert lean_query.load(as_model(folder)) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [0, 7, 100, 5_000_000])
 def test_weights_that_are_cut_off_are_left_to_the_worker(model, tmp_path, size):
     folder = tmp_path / "model"
@@ -156,6 +157,7 @@ INNER = "encoder.layer.0.intermediate.dense.weight"
 BIAS = "encoder.layer.0.output.dense.bias"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "spoil",
     [
@@ -174,6 +176,7 @@ async def test_files_that_do_not_fit_together_are_left_to_the_worker(model, tmp_
     assert [await queries.embed("retry delay") for _ in range(2)] == [None, None]
 
 
+@pytest.mark.slow
 async def test_a_model_that_comes_back_is_found_when_somebody_looks_again(model, tmp_path):
     folder = tmp_path / "model"
     queries = Queries(str(folder))
@@ -208,6 +211,7 @@ anyio.run(main)
 """
 
 
+@pytest.mark.slow
 def test_weights_that_are_written_over_end_no_process_and_are_another_model(model, tmp_path):
     """They are mapped: a page that is not there any more is a SIGBUS."""
     folder = shutil.copytree(model.folder, tmp_path / "model")

@@ -112,6 +112,7 @@ async def test_of_many_that_want_it_one_gets_it(machines):
     assert [lease.is_held for lease in machines].count(True) == len(taken) == 1
 
 
+@pytest.mark.slow
 async def test_who_lives_keeps_it_and_who_was_stopped_loses_it_before_another_takes_it(
     machines, clock
 ):

@@ -28,6 +28,7 @@ from vector_index_mcp.sharing import frames, host, joining, place, workers
 from vector_index_mcp.sharing.joining import STARTS_HOST, Joining
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.anyio,
     pytest.mark.skipif(sys.platform == "win32", reason="uses POSIX signals and pipes"),
 ]
@@ -185,7 +186,6 @@ def fake(real, monkeypatch):
 
 
 @needs_model
-@pytest.mark.slow
 async def test_two_services_share_a_worker_and_know_it(real):
     async with embedder().running() as one:
         own = await one.embed(["a cat"])
@@ -431,7 +431,6 @@ async def test_a_worker_that_hangs_is_ended_for_all_by_who_has_lost_patience(fak
         assert one.pid == other.pid != hanging.pid
 
 
-@pytest.mark.slow
 async def test_a_model_that_is_missing_is_looked_for_again_by_a_worker_of_now(real, tmp_path):
     folder = str(tmp_path / "model")
     async with embedder(folder).running() as one, embedder(folder).running() as other:

@@ -450,6 +450,7 @@ async def test_a_reader_of_its_own_sees_every_commit_at_once(store, tmp_path):
     reader.close()
 
 
+@pytest.mark.slow
 async def test_maintenance_changes_nothing_that_can_be_read(store):
     documents = [document(str(number), f"word text{number}") for number in range(30)]
     vectors = vectors_of(*documents)
@@ -494,6 +495,7 @@ def holding(folder, *words):
     return [path for path in files if all(word.encode() in path.read_bytes() for word in words)]
 
 
+@pytest.mark.slow
 async def test_maintenance_is_due_after_many_commits_or_rows_and_then_done(store):
     await store.replace([document("a", "x")], 1, {})
     assert not store.upkeep.is_due
@@ -538,6 +540,7 @@ def test_maintenance_may_wait_the_longer_the_larger_the_table_is():
     assert commits_until(worthwhile, 500_000) < commits_until(due, 500_000) / 3
 
 
+@pytest.mark.slow
 async def test_maintenance_is_overdue_after_very_many_rows(store):
     await store.replace([document("a", *(f"text {number}" for number in range(19_999)))], 1, {})
     assert not store.upkeep.is_overdue
@@ -547,6 +550,7 @@ async def test_maintenance_is_overdue_after_very_many_rows(store):
     assert not store.upkeep.is_overdue
 
 
+@pytest.mark.slow
 async def test_searches_answer_while_maintenance_reopens(store):
     documents = [document(str(number), "word") for number in range(20)]
     vectors = vectors_of(*documents)
@@ -575,6 +579,7 @@ def open_descriptors():
     return len(list(Path("/proc/self/fd").iterdir()))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="counts descriptors in /proc")
 async def test_maintenance_leaks_no_descriptors(store):
     async def round_trip(revision):
@@ -592,6 +597,7 @@ async def test_maintenance_leaks_no_descriptors(store):
     assert open_descriptors() <= before + 10
 
 
+@pytest.mark.slow
 async def test_many_updates_leave_few_fragments_behind(store, tmp_path):
     documents = [document(str(number), f"word {number}") for number in range(5)]
     for update in range(1, 201):

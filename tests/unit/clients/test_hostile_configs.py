@@ -22,6 +22,7 @@ def filled(unit: str) -> str:
     return unit * (BYTES // len(unit))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

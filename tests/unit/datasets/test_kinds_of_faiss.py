@@ -73,6 +73,7 @@ def test_the_neighbours_are_those_that_faiss_finds(tmp_path, kind):
     assert (expected[:, 0] == ours[:, 0]).mean() >= 0.95
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("description", ["PQ8x4", "IVF8,PQ8x4", "PCA8,Flat", "NSG16"])
 def test_what_does_not_give_its_vectors_back_is_refused_with_what_to_do(tmp_path, description):
     index = made(description, faiss.METRIC_L2)
@@ -93,6 +94,7 @@ def test_without_faiss_it_is_said_what_to_install(tmp_path, monkeypatch):
         kinds.read(path)
 
 
+@pytest.mark.slow
 def test_sizes_that_a_header_names_are_checked_before_faiss_reads(tmp_path):
     data = bytearray(written(tmp_path, MADE["HNSW"]()).read_bytes())
     data[8:16] = (2**62).to_bytes(8, "little")

@@ -10,6 +10,8 @@ from shelves import put
 from vector_index_mcp.datasets import flat, manifest, metadata
 from vector_index_mcp.datasets.refusal import BadDatasetError
 
+pytestmark = pytest.mark.slow  # hundreds of damaged files
+
 ROUNDS = int(os.environ.get("MUTATIONS", "1000"))
 FILES = ["manifest.json", "metadata.json", "index/docs.index"]
 ABSURD = [

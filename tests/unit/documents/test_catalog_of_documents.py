@@ -114,6 +114,7 @@ def test_a_document_that_there_is_not_has_no_links():
     assert links_of([entry("a/1.md", "gone.md")], "a/gone.md") == Links((), ())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("link", ["[[same title", "../0/5.md", "[[17"])
 def test_the_links_of_ten_thousand_documents_take_no_time(link):
     entries = [

@@ -291,6 +291,7 @@ def adding(file, name, count):
     )
 
 
+@pytest.mark.slow
 def test_processes_that_add_at_once_lose_nothing(file):
     children = [adding(file, f"c{number}", 8) for number in range(4)]
     try:
@@ -328,6 +329,7 @@ def test_what_an_editor_saves_in_the_last_moment_is_kept(file, monkeypatch):
     assert {each.name for each in read(file).collections} == {"one", "by_hand", "two"}
 
 
+@pytest.mark.slow
 def test_a_kill_at_any_moment_leaves_a_whole_file_and_no_lock(file):
     chance = random.Random(7)
     for number in range(examples(30)):

@@ -135,6 +135,7 @@ def test_a_pattern_that_means_too_much_is_refused(pattern):
     assert len(str(refused.value)) < 500
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "pattern",
     ["*a*a*a*a*a*a*a*a*b", "**/*Notes*/**/*x*/**", "{a,b,c,d}/{a,b,c,d}/{a,b,c,*}"]

@@ -288,6 +288,7 @@ def test_two_processes_write_one_cache_at_once(tmp_path, opened):
     assert set(cache.get(MODEL, expected)) == set(expected)
 
 
+@pytest.mark.slow
 def test_processes_that_create_the_cache_at_once_lose_nothing(tmp_path, opened):
     expected = put_many_at_once(tmp_path, "abcd")
     assert set(opened(tmp_path).get(MODEL, expected)) == set(expected)

@@ -8,6 +8,8 @@ import pytest
 
 import vector_index_mcp
 
+pytestmark = pytest.mark.slow  # each imports LanceDB in a process of its own
+
 LEAN = Path(vector_index_mcp.__file__).parent / "engine/store/lean_lancedb.py"
 CLIENT = "lance_namespace_urllib3_client"
 LEFT_OUT = ["pyarrow._s3fs", "pyarrow._dataset", f"{CLIENT}.api_client"]

@@ -103,6 +103,7 @@ def test_one_model_has_one_digest_under_all_its_names(tmp_path, offline_folder):
     assert by_name["digest"] == by_folder.identity.digest
 
 
+@pytest.mark.slow
 def test_a_package_with_other_weights_is_not_used(tmp_path, offline_folder):
     package = tmp_path / "packages" / OFFLINE_PACKAGE
     shutil.copytree(offline_folder, package)

@@ -79,6 +79,7 @@ MANY = 90_000
 LONG = 1_000_000  # as large as an ignore file may be
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("line_of", "path", "expected"),
     [

@@ -151,6 +151,7 @@ def disarm_filters(folder, store):
     (folder / "attributes").unlink()
 
 
+@pytest.mark.slow
 async def test_no_setting_and_no_hook_of_a_store_runs_anything(folder, store):
     arm(folder, store)
     before = (store / ".git/config").read_bytes()

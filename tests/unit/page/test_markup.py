@@ -124,6 +124,7 @@ def test_any_text_becomes_elements_that_json_can_hold(text):
     assert {element["tag"] for element in elements(found)} <= ALLOWED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [
@@ -142,6 +143,7 @@ def test_what_is_made_to_be_slow_or_deep_ends_and_is_flat_enough_for_json(text):
     assert json.dumps(tree(text[:MOST_CHARS]))
 
 
+@pytest.mark.slow
 def test_cells_that_nobody_wrote_are_not_made_by_the_million():
     wide = "|" + "a|" * 181 + "\n|" + "-|" * 181 + "\n" + "|\n" * 362 + "\n"
     cells = [each for each in elements(tree(wide * 60)) if each["tag"] in {"th", "td"}]

@@ -36,6 +36,7 @@ def started(tmp_path, monkeypatch):
     return begin
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ANSWERS)
 async def test_whatever_a_child_writes_nobody_waits_for_it_for_ever(started, what):
     with anyio.fail_after(SOON_SECONDS):

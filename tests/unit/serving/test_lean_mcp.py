@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.slow  # each imports the SDK in a process of its own
+
 LEFT_OUT = ["mcp.client", "sse_starlette", "starlette", "httpx2", "rich"]
 BEGINNING = f"""
 import sys

@@ -26,7 +26,8 @@ def hint(folder: Path, mask: str) -> str:
     if not endings:
         lines.append("No file there ends like a document (.md, .txt, .rst, .adoc, .html, .pdf)")
         return "\n".join(lines)
-    most = endings.most_common(_MOST_ENDINGS)
+    # By name where numbers are equal: no folder lists its files in the same order everywhere.
+    most = sorted(endings.items(), key=lambda item: (-item[1], item[0]))[:_MOST_ENDINGS]
     lines.append(f"There are: {', '.join(f'{count} {ending}' for ending, count in most)}")
     names = [ending.removeprefix(".") for ending, _ in most]
     wanted = f"**/*.{names[0]}" if len(names) == 1 else f"**/*.{{{','.join(names)}}}"

@@ -16,7 +16,7 @@ from vector_index_mcp.console.documents.masks import hint
         (["a.txt", "b/c.pdf", "b/d.pdf"], "*.md", "again with --mask '**/*.{pdf,txt}'"),
         (["deep/a.md"], "*.md", "again with --mask '**/*.md'"),
         ([f"{n}.{e}" for e in ("md", "txt", "rst", "adoc", "org", "tex", "html") for n in "ab"],
-         "x", "2 .md"),
+         "x", "There are: 2 .adoc, 2 .html, 2 .md, 2 .org, 2 .rst, 2 .tex\n"),
     ],
 )  # fmt: skip
 def test_the_mask_that_takes_what_is_there_is_named(tmp_path, files, mask, told):

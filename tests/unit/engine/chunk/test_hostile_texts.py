@@ -10,6 +10,8 @@ from snippets import SNIPPETS
 from test_cut import check, every_language
 from test_headings import ASCIIDOC, MARKDOWN, RESTRUCTURED_TEXT
 
+pytestmark = pytest.mark.slow  # texts that are made to be slow to cut
+
 REAL = {language: text for language, (text, _) in SNIPPETS.items()} | {
     "markdown": MARKDOWN,
     "rst": RESTRUCTURED_TEXT,
