@@ -2,12 +2,15 @@
 
 import json
 import os
+import shutil
 import signal
 import sys
 from contextlib import suppress
 from functools import partial
 
+import numpy as np
 import pytest
+from safetensors.numpy import load_file, save_file
 from serving import call, codebase_of, serving, settled
 from tiny_models import LONG, TEXT, made
 from waiting import eventually
@@ -69,6 +72,34 @@ async def test_texts_are_embedded_while_it_is_loaded(tiny, worker):
                 await embedder.scores(QUESTION, [TEXT], seconds=-1.0)
     finally:
         pipe.unlink()
+
+
+def overflowing(source, place, word):
+    """A copy of the model with which nothing can be computed for texts with `word`."""
+    shutil.copytree(source, place)
+    number = json.loads((place / "tokenizer.json").read_text())["model"]["vocab"][word]
+    weights = load_file(place / "model.safetensors")
+    [table] = [name for name in weights if name.endswith("word_embeddings.weight")]
+    weights[table] = weights[table].copy()
+    weights[table][number] = np.inf
+    save_file(weights, place / "model.safetensors", {"format": "pt"})
+    return str(place)
+
+
+async def test_what_cannot_be_compared_is_no_answer(tiny, tmp_path):
+    """Weights of half precision overflow for some texts, and give no number for them."""
+    bert = overflowing(tiny / "bert", tmp_path / "bert", "roof")
+    judge = overflowing(tiny / "judge", tmp_path / "judge", "roof")
+    worker = WorkerEmbedder(bert, start_worker=children.start, remedy_of=str, reranker_name=judge)
+    async with worker.running() as embedder:
+        with pytest.raises(EmbeddingError, match="numbers for them are infinite or undefined"):
+            await embedder.embed(["a dog", TEXT])
+        assert np.isfinite(await embedder.embed(["a dog"])).all()
+        embedder.start_reranker()
+        await eventually(lambda: embedder.reranker_state == "ready")
+        with pytest.raises(EmbeddingError, match="could not be ranked.*infinite or undefined"):
+            await embedder.scores(QUESTION, ["a dog", TEXT])
+        assert len(await embedder.scores(QUESTION, ["a dog"])) == 1
 
 
 async def test_one_that_is_not_there_is_told_and_looked_for_again_when_somebody_wants(tiny):

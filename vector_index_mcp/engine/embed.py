@@ -322,7 +322,12 @@ class WorkerEmbedder:
             reply.error = header["error"]
         elif reply is not None:
             shape = (header["rows"], header["dimension"])
-            reply.vectors = np.frombuffer(payload, dtype="<f4").reshape(shape)
+            found = np.frombuffer(payload, dtype="<f4").reshape(shape)
+            # Weights of half precision overflow for some texts; nothing can be compared with that.
+            if np.isfinite(found).all():
+                reply.vectors = found
+            else:
+                reply.error = "the model's numbers for them are infinite or undefined"
         self._crashes = 0
         self._last_use = anyio.current_time()
         if reply is not None:

@@ -32,6 +32,7 @@ export async function show(wanted) {
     if (wanted !== folder) return;
     data = answer;
   } catch (error) {
+    if (wanted !== folder) return;
     if (!(error instanceof Refused)) return; // the service is gone; page.js shows that
     data = null;
     byId("crumbs").replaceChildren(visible(error.message));
