@@ -81,9 +81,13 @@ def _made_once(path: Path, text: str) -> str:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not path.exists():
             part.write_text(text, encoding="utf-8")
-            with contextlib.suppress(FileExistsError):  # another process has just written it
+            try:
                 os.link(part, path)
-            part.unlink()
+            except FileExistsError:  # another process has just written it
+                pass
+            except OSError:  # no hard links here; of two first processes at once, the last stays
+                part.replace(path)
+            part.unlink(missing_ok=True)
         return path.read_text(encoding="utf-8")[:_LONGEST]
     except (OSError, UnicodeDecodeError) as error:
         raise StorageError(

@@ -23,3 +23,14 @@ def test_a_project_with_a_long_path_has_a_name_and_keeps_it(tmp_path, what):
     assert Owners(tmp_path).name_of(project) == owner
     assert Owners(tmp_path).is_moved(owner)
     assert Owners(tmp_path).name_of(f"{project}/other") != owner
+
+
+def test_a_file_system_without_hard_links_keeps_names_as_well(tmp_path, monkeypatch):
+    def refused(*_):
+        raise PermissionError("no hard links")  # as on Android, and on exFAT
+
+    monkeypatch.setattr(os, "link", refused)
+    owner = Owners(tmp_path).name_of("/a/project")
+    assert Owners(tmp_path).name_of("/a/project") == owner
+    assert Owners(tmp_path).place == Owners(tmp_path).place
+    assert [path for path in tmp_path.rglob("*") if path.suffix not in {".json", ""}] == []
