@@ -105,6 +105,21 @@ def test_a_name_that_is_too_long_is_refused(disk):
     assert refusal(changed, disk, {f"projects/{'x' * 256}": ""}) is Code.INVALID_FILENAME
 
 
+@posix_only
+def test_a_file_is_kept_for_undoing_where_there_are_no_hard_links(disk, monkeypatch):
+    def refused(*_, **__):
+        raise PermissionError("no hard links")  # as on Android, and on exFAT
+
+    monkeypatch.setattr(os, "link", refused)
+    (disk.root / A).chmod(0o600)
+    applied = changed(disk, {A: "new"})
+    assert disk.read_text(A) == "new"
+    applied.undo()
+    assert disk.read_text(A) == f"old {A}"
+    assert (disk.root / A).stat().st_mode & 0o777 == 0o600
+    assert left(disk) == []
+
+
 # -- links -------------------------------------------------------------------------------------
 
 

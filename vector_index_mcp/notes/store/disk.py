@@ -240,7 +240,7 @@ class Applied:
                 try:
                     write(work, part, data, mode or _MODE)
                     if mode is not None:
-                        folder.link(name, work, old)
+                        self._keep(path, folder, work, old, mode)
                         self._left.append(old)
                     work.move(part, folder, name)
                 except BaseException:
@@ -249,6 +249,15 @@ class Applied:
                     raise
                 self._undoing.append(lambda: self._unput(path, old if mode is not None else ""))
                 folder.sync()
+
+    def _keep(
+        self, path: str, folder: beneath.Folder, work: beneath.Folder, old: str, mode: int
+    ) -> None:
+        """Keep a file under the name `old` in the work folder, for `undo`."""
+        try:
+            folder.link(parted(path)[1], work, old)
+        except OSError:  # Android's file systems and exFAT have no hard links
+            write(work, old, self._disk.read(path) or b"", mode)
 
     def make(self, path: str, files: Mapping[str, bytes]) -> None:
         """Create a folder together with all its files, in one step."""
