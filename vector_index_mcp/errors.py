@@ -214,6 +214,10 @@ class EmbeddingError(VectorIndexError):
     """Raised when texts cannot be embedded."""
 
 
+class WorkerDiedError(EmbeddingError):
+    """Raised when the embedding worker ends before it answers; the texts may be innocent."""
+
+
 class ModelNotFoundError(EmbeddingError):
     """Raised when the embedding model is not on this machine and cannot be downloaded."""
 

@@ -22,7 +22,7 @@ from waiting import eventually
 from vector_index_mcp.engine.embed import WorkerEmbedder
 from vector_index_mcp.engine.model import OFFLINE_PACKAGE
 from vector_index_mcp.engine.wording import WORDS
-from vector_index_mcp.errors import EmbeddingError, ModelNotFoundError
+from vector_index_mcp.errors import EmbeddingError, ModelNotFoundError, WorkerDiedError
 from vector_index_mcp.processes import children
 
 needs_model = pytest.mark.skipif(
@@ -286,7 +286,7 @@ async def test_a_worker_killed_in_the_middle_of_a_batch_is_replaced(stand_in):
     errors = []
 
     async def ask():
-        with pytest.raises(EmbeddingError, match=r"64 texts could not be embedded: .*died") as e:
+        with pytest.raises(WorkerDiedError, match=r"64 texts could not be embedded: .*died") as e:
             await stand_in.embed(["text"] * 64)
         errors.append(e.value)
 

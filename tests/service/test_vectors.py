@@ -13,7 +13,7 @@ from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.store.index import Manifest, discard
 from vector_index_mcp.engine.types import UnembeddedChunk
-from vector_index_mcp.errors import ModelNotFoundError, StorageError
+from vector_index_mcp.errors import ModelNotFoundError, StorageError, WorkerDiedError
 from vector_index_mcp.files.scan import Changes
 from vector_index_mcp.indexing import vectors
 from vector_index_mcp.indexing.activity import Activity
@@ -205,4 +205,46 @@ async def test_vectors_of_another_model_are_not_kept_as_those_of_the_first(tmp_p
     assert cache.get(first, ["ab"]) == {}
     second = await embedder.identity()
     assert (await cached.vectors_of(second, {"ab": "a text"}, lambda: True)).keys() == {"ab"}
+    cache.close()
+
+
+class Mortal(FakeEmbedder):
+    """Its worker dies in the calls of these numbers, and of every text that is deadly."""
+
+    def __init__(self, calls=(), deadly=()):
+        super().__init__()
+        self.deaths_left, self.deadly = set(calls), set(deadly)
+
+    async def embed(self, texts, *, urgent=False):
+        self.calls += 1
+        if self.calls in self.deaths_left or self.deadly & set(texts):
+            raise WorkerDiedError("the embedding worker died (status -9)")
+        return await super().embed(texts, urgent=urgent)
+
+
+async def test_a_text_is_not_given_up_because_workers_were_killed(tmp_path):
+    """Of a batch, and of the first text of it that was tried alone."""
+    embedder = Mortal(calls={1, 2})
+    cache = EmbeddingCache(tmp_path, 1_000_000)
+    cached = vectors.CachedEmbedder(embedder, cache, Activity())
+    model, texts = await embedder.identity(), {"ab": "a text", "cd": "another"}
+    assert (await cached.vectors_of(model, texts, lambda: True)).keys() == {"cd"}
+    assert cached.hopeless == set()
+    assert (await cached.vectors_of(model, texts, lambda: True)).keys() == {"ab", "cd"}
+    cache.close()
+
+
+async def test_a_text_that_kills_every_worker_is_given_up(tmp_path):
+    embedder = Mortal(deadly={"a text"})
+    cache = EmbeddingCache(tmp_path, 1_000_000)
+    cached = vectors.CachedEmbedder(embedder, cache, Activity())
+    model, texts = await embedder.identity(), {"ab": "a text", "cd": "another"}
+    for deaths in (1, 2, 3):
+        assert cached.hopeless == set()
+        assert (await cached.vectors_of(model, texts, lambda: True)).keys() == {"cd"}
+        assert cached._deaths["ab"] == deaths
+    assert cached.hopeless == {"ab"}
+    calls = embedder.calls
+    assert (await cached.vectors_of(model, texts, lambda: True)).keys() == {"cd"}
+    assert embedder.calls == calls
     cache.close()

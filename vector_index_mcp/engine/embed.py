@@ -33,7 +33,12 @@ from vector_index_mcp.engine.worker_process import (
     StartWorker,
     Worker,
 )
-from vector_index_mcp.errors import EmbeddingError, ModelNotFoundError, Problem
+from vector_index_mcp.errors import (
+    EmbeddingError,
+    ModelNotFoundError,
+    Problem,
+    WorkerDiedError,
+)
 
 _log = logging.getLogger(__name__)
 
@@ -51,6 +56,8 @@ class _Reply:
     done: anyio.Event = field(default_factory=anyio.Event)
     vectors: Vectors | None = None
     error: str = ""
+    is_orphaned: bool = False
+    """Whether the worker ended before it answered."""
 
 
 class WorkerEmbedder:
@@ -244,7 +251,8 @@ class WorkerEmbedder:
             del self._replies[number]
         if reply.vectors is None:
             count = len(request["texts"])
-            raise EmbeddingError(f"{count} texts could not be {verb}: {reply.error}")
+            failure = WorkerDiedError if reply.is_orphaned else EmbeddingError
+            raise failure(f"{count} texts could not be {verb}: {reply.error}")
         return reply.vectors
 
     def _raise_if_unavailable(self) -> None:
@@ -257,12 +265,12 @@ class WorkerEmbedder:
         try:
             async with self._sending:
                 if process is None or process.stdin is None:
-                    raise EmbeddingError("the embedding worker has ended; it is started again")
+                    raise WorkerDiedError("the embedding worker has ended; it is started again")
                 # After half a line, the worker could not read any later line.
                 with anyio.CancelScope(shield=True):
                     await process.stdin.send(line)
         except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError) as error:
-            raise EmbeddingError("the embedding worker has died; it is started again") from error
+            raise WorkerDiedError("the embedding worker has died; it is started again") from error
 
     async def _run_worker(self) -> None:
         """Run one worker process: start it, deliver its answers, tidy up after it."""
@@ -358,6 +366,7 @@ class WorkerEmbedder:
             self.reranker_state = "off"
         for reply in self._replies.values():
             reply.error = f"the embedding worker died (status {status})"
+            reply.is_orphaned = True
             reply.done.set()
         if unavailable:  # set only now: a retry must not meet a worker that is still ending
             self._give_up(*unavailable)

@@ -57,7 +57,8 @@ class Embedder(Protocol):
 
         Raises:
             ModelNotFoundError: If there is no model.
-            EmbeddingError: If these texts cannot be embedded, or the worker died on them.
+            WorkerDiedError: If the worker died, of these texts or for another reason.
+            EmbeddingError: If these texts cannot be embedded.
         """
 
     async def asked(self, text: str) -> tuple[Vector, ModelIdentity] | None:

@@ -1,6 +1,7 @@
 """An embedder behind a cache and a team's vectors, so that no text is embedded twice."""
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import anyio.to_thread
@@ -10,7 +11,7 @@ from vector_index_mcp.engine.embedder import Embedder
 from vector_index_mcp.engine.embedding_requests import requests_of_equal_work
 from vector_index_mcp.engine.types import ModelIdentity, Vector
 from vector_index_mcp.engine.types import Vectors as Rows
-from vector_index_mcp.errors import EmbeddingError, ModelNotFoundError
+from vector_index_mcp.errors import EmbeddingError, ModelNotFoundError, WorkerDiedError
 from vector_index_mcp.indexing.activity import Activity
 from vector_index_mcp.indexing.team_vectors import TeamVectors
 
@@ -21,6 +22,9 @@ _CHUNKS_PER_FILL = 256
 # Least cosine of two vectors that one model has made of one text. Measured: 0.9999 between bfloat16
 # and float32, 0.98 for servers that compute texts of different length together.
 _LEAST_COSINE = 0.98
+# After so many workers that ended while they embedded it alone, a text is at fault. Of one, another
+# text may be, which another service has sent, or whoever has killed it.
+_MOST_DEATHS = 3
 
 
 class CachedEmbedder:
@@ -50,6 +54,8 @@ class CachedEmbedder:
         """How many chunks the model embedded since the start; the cache's do not count."""
         self.hopeless: set[str] = set()
         """Hashes of texts that fail even when embedded alone; they are not tried again."""
+        self._deaths: Counter[str] = Counter()
+        """How many workers ended while they embedded a text alone, by its hash."""
         self._cache = cache
         self._activity = activity
 
@@ -147,6 +153,10 @@ class CachedEmbedder:
                 vectors[key] = (await self._embedded_by(model, [text]))[0]
             except ModelNotFoundError:
                 raise
+            except WorkerDiedError:
+                self._deaths[key] += 1
+                if self._deaths[key] == _MOST_DEATHS:
+                    self.hopeless.add(key)
             except EmbeddingError:
                 self.hopeless.add(key)
         return vectors
