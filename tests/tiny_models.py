@@ -96,20 +96,21 @@ class Tiny:
 
 
 def made(source: Path, place: Path) -> dict[str, Tiny]:
-    """One model of each kind, by name.
+    """One model of each kind, by name; those that are at `place` already are not made again.
 
     Beside them a cross-encoder, `place/judge`, and how well it thinks that TEXT and LONG answer
     TEXT, `place/judged.json`.
 
     Args:
         source: A model of BERT's, whose tokenizer they all have.
-        place: An empty folder.
+        place: An empty folder, or one that this function has filled.
     """
     shape = {"prompts": PROMPTS, "texts": [TEXT, LONG], "width": WIDTH, "tokens": TOKENS}
-    printed_by(_MAKE, str(source), str(place), json.dumps(shape))
-    shutil.rmtree(place / "parts")
-    found = json.loads((place / "made.json").read_text())
+    result = place / "made.json"  # written last
+    if not result.exists():
+        printed_by(_MAKE, str(source), str(place), json.dumps(shape))
+        shutil.rmtree(place / "parts")
     return {
         name: Tiny(place / name, np.array(each["query"]), np.array(each["document"]))
-        for name, each in found.items()
+        for name, each in json.loads(result.read_text()).items()
     }

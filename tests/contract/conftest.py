@@ -1,5 +1,9 @@
+import os
+
 import pytest
 from buckets import bucket_server
+from filelock import FileLock
+from tiny_models import made
 
 from vector_index_mcp.engine.model import OFFLINE_MODEL, model_at_hand
 from vector_index_mcp.objects.store import opened
@@ -29,3 +33,18 @@ def model():
     if found is None:
         pytest.skip("the extra `offline` is not installed")
     return found
+
+
+@pytest.fixture(scope="session")
+def tiny_models(tmp_path_factory):
+    """Small models of the kinds that people choose, by name. All testers share them: only read."""
+    source = model_at_hand(OFFLINE_MODEL)
+    if source is None:
+        pytest.skip("the extra `offline` is not installed")
+    place = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        place = place.parent
+    place /= "tiny"
+    place.mkdir(exist_ok=True)
+    with FileLock(place / "lock"):
+        return made(source.folder, place)

@@ -6,14 +6,14 @@ from functools import partial
 import numpy as np
 import pytest
 from serving import call, codebase_of, serving, settled
-from tiny_models import LONG, TEXT, TOKENS, WIDTH, made
+from tiny_models import LONG, TEXT, TOKENS, WIDTH
 from waiting import eventually
 from writing import write
 
 from vector_index_mcp.datasets.workshop import order_of
 from vector_index_mcp.engine import lean_query
 from vector_index_mcp.engine.embed import WorkerEmbedder
-from vector_index_mcp.engine.model import OFFLINE_MODEL, find_model, model_at_hand
+from vector_index_mcp.engine.model import find_model
 from vector_index_mcp.engine.model_folder import window_of
 from vector_index_mcp.errors import ModelNotFoundError
 from vector_index_mcp.processes import children
@@ -27,12 +27,9 @@ worker_embedder = partial(
 NEAR = 5e-3  # some processors compute in bfloat16
 
 
-@pytest.fixture(scope="module")
-def models(tmp_path_factory):
-    original = model_at_hand(OFFLINE_MODEL)
-    if original is None:
-        pytest.skip("the extra `offline` is not installed")
-    return made(original.folder, tmp_path_factory.mktemp("tiny"))
+@pytest.fixture
+def models(tiny_models):
+    return tiny_models
 
 
 @pytest.mark.parametrize("name", ["bert", "modernbert", "qwen3", "router"])

@@ -15,7 +15,6 @@ import anyio
 import numpy as np
 import psutil
 import pytest
-from other_process import printed_by
 from processes import FAKE_WORKER, with_import_hook
 from waiting import eventually
 
@@ -141,24 +140,9 @@ async def test_a_model_that_wants_prompts_gets_one_for_each_kind_of_text(worker,
     assert asked @ expected[0] > 0.999 > asked @ expected[2]
 
 
-TINY_RERANKER = """
-import sys
-from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
-tokenizer = AutoTokenizer.from_pretrained(sys.argv[1])
-config = BertConfig(
-    vocab_size=len(tokenizer), hidden_size=32, num_hidden_layers=1, num_attention_heads=2,
-    intermediate_size=32, num_labels=1, initializer_range=0.5,
-)
-BertForSequenceClassification(config).save_pretrained(sys.argv[2], safe_serialization=True)
-tokenizer.save_pretrained(sys.argv[2])
-"""
-
-
 @needs_model
-async def test_a_cross_encoder_judges_texts(tmp_path):
-    original = Path(find_spec(OFFLINE_PACKAGE).submodule_search_locations[0]) / "model"
-    folder = tmp_path / "reranker"
-    printed_by(TINY_RERANKER, str(original), str(folder))
+async def test_a_cross_encoder_judges_texts(tiny_models):
+    folder = tiny_models["bert"].folder.with_name("judge")
     async with worker_embedder(MODEL, reranker_name=str(folder)).running() as embedder:
         assert embedder.has_reranker
         texts = ["a cat", "a dog on the roof", "a cat"]

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from tiny_models import LONG, TEXT, made
+from tiny_models import LONG, TEXT
 
 from vector_index_mcp.engine import lean_query, worker
 from vector_index_mcp.engine.model import find_model
@@ -40,8 +40,8 @@ def cosines(one, other):
     return np.sum(unit(one) * unit(other), axis=1)
 
 
-def test_it_computes_what_the_library_does(model, tmp_path, packed_bert):
-    tiny = made(model.folder, tmp_path)["bert"]
+def test_it_computes_what_the_library_does(tiny_models, packed_bert):
+    tiny = tiny_models["bert"]
     packed = packed_bert.load(find_model(str(tiny.folder)))
     queries = packed.encode([TEXT, LONG], are_queries=True)
     np.testing.assert_allclose(unit(queries), tiny.queries, atol=2e-6)

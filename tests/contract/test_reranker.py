@@ -12,12 +12,11 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 from serving import call, codebase_of, serving, settled
-from tiny_models import LONG, TEXT, made
+from tiny_models import LONG, TEXT
 from waiting import eventually
 from writing import write
 
 from vector_index_mcp.engine.embed import WorkerEmbedder
-from vector_index_mcp.engine.model import OFFLINE_MODEL, model_at_hand
 from vector_index_mcp.errors import EmbeddingError
 from vector_index_mcp.processes import children
 
@@ -30,14 +29,10 @@ NEAR = 0.02  # some processors compute in bfloat16
 QUESTION = "where do the cats sleep in the evening"
 
 
-@pytest.fixture(scope="module")
-def tiny(tmp_path_factory):
-    original = model_at_hand(OFFLINE_MODEL)
-    if original is None:
-        pytest.skip("the extra `offline` is not installed")
-    place = tmp_path_factory.mktemp("tiny")
-    made(original.folder, place)
-    return place
+@pytest.fixture
+def tiny(tiny_models, tmp_path):
+    """A folder with a model, a cross-encoder and what that thinks; of this test alone."""
+    return shutil.copytree(tiny_models["bert"].folder.parent, tmp_path / "tiny")
 
 
 @pytest.fixture
