@@ -1,12 +1,12 @@
 """How many examples hypothesis draws.
 
-`EXAMPLES` is the share of what a test names: `make check` draws a few, `make test` half of it,
+`EXAMPLES` is the share of what a test names: `make check` draws a few, `make test` a quarter,
 `make soak` many times as much.
 """
 
 import os
 
-SHARE = float(os.environ.get("EXAMPLES", "0.5"))
+SHARE = float(os.environ.get("EXAMPLES", "0.25"))
 _FEWEST = 5
 
 

@@ -105,6 +105,21 @@ async def published(root, store, commit="", branch="main", embedder=None, is_anc
         return await publish(opened(store), live, State(branch, commit), is_ancestor)
 
 
+@pytest.fixture(scope="module")
+async def first(tmp_path_factory):
+    """A store to which an index of FILES was published."""
+    folder = tmp_path_factory.mktemp("first")
+    root, store = write(folder / "project", FILES), folder / "store"
+    await published(root, str(store))
+    return store
+
+
+@pytest.fixture
+def filled(first, store):
+    """Fills the store: somebody has published an index of the project there."""
+    shutil.copytree(first, store)
+
+
 def mirroring(root, store, embedder=None, **options):
     return codebase_of(root, embedder or FakeEmbedder(), shared=Shared(store), **options)
 
@@ -151,8 +166,7 @@ async def proved_status(client):
     return said if said.startswith("fetched") and "not compared" not in said else ""
 
 
-async def test_only_what_differs_here_is_indexed(project, clone, store):
-    await published(project, store)
+async def test_only_what_differs_here_is_indexed(filled, clone, store):
     put(clone, "one.py", "def grape():\n    return 9\n")
     put(clone, "new.py", "def melon():\n    return 8\n")
     (clone / "shop.py").unlink()
@@ -165,8 +179,7 @@ async def test_only_what_differs_here_is_indexed(project, clone, store):
     await is_as_if_made_here(clone)
 
 
-async def test_a_hit_is_not_called_stale_before_its_file_was_compared(project, clone, store):
-    await published(project, store)
+async def test_a_hit_is_not_called_stale_before_its_file_was_compared(filled, clone, store):
     codebase = mirroring(clone, store)
     gate = Gate(codebase)
     codebase.index.pipeline.prepare = held_at(codebase.index.pipeline.prepare, gate)
@@ -190,9 +203,8 @@ def held_at(work, gate):
 
 
 async def test_a_changed_line_embeds_one_chunk_although_no_other_was_embedded_here(
-    project, clone, store
+    filled, clone, store
 ):
-    await published(project, store)
     embedder = FakeEmbedder()
     codebase = mirroring(clone, store, embedder)
     async with serving(codebase) as client:
@@ -205,8 +217,7 @@ async def test_a_changed_line_embeds_one_chunk_although_no_other_was_embedded_he
     assert len(embedder.texts) == 1
 
 
-async def test_an_index_that_is_there_is_not_replaced(project, clone, store):
-    await published(project, store)
+async def test_an_index_that_is_there_is_not_replaced(filled, clone, store):
     codebase = codebase_of(clone, FakeEmbedder())
     async with codebase.running(Role.VISITOR):
         await converged(codebase)
@@ -217,9 +228,8 @@ async def test_an_index_that_is_there_is_not_replaced(project, clone, store):
 
 
 async def test_an_index_that_was_fetched_and_built_anew_is_one_that_was_made_here(
-    project, clone, store
+    filled, clone, store
 ):
-    await published(project, store)
     async with serving(mirroring(clone, store)) as client:
         await eventually(lambda: proved_status(client))
         await call(client, "trigger_index", force_reindex=True)
@@ -376,8 +386,7 @@ FORGED = {
 
 
 @pytest.mark.parametrize("what", FORGED)
-async def test_a_description_that_lies_or_does_not_fit_is_refused(project, clone, store, what):
-    await published(project, store)
+async def test_a_description_that_lies_or_does_not_fit_is_refused(filled, clone, store, what):
     forged(store, FORGED[what])
     outside = {p for p in clone.parent.parent.rglob("*") if "evil" in p.name}
     embedder = FakeEmbedder()
@@ -388,15 +397,13 @@ async def test_a_description_that_lies_or_does_not_fit_is_refused(project, clone
     assert {p for p in clone.parent.parent.rglob("*") if "evil" in p.name} == outside
 
 
-async def test_a_branch_that_makes_no_sense_is_refused(project, clone, store):
-    await published(project, store)
+async def test_a_branch_that_makes_no_sense_is_refused(filled, clone, store):
     [branch] = files_in(store, "branches")
     branch.write_text('{"version": 1, "snapshot": "../../x"}')
     assert "the branch's document there is invalid" in await refused(clone, store)
 
 
-async def test_a_file_that_is_not_what_it_is_said_to_be_is_refused(project, clone, store):
-    await published(project, store)
+async def test_a_file_that_is_not_what_it_is_said_to_be_is_refused(filled, clone, store):
     largest = largest_in(store)
     data = bytearray(largest.read_bytes())
     data[len(data) // 2] ^= 1
@@ -404,8 +411,7 @@ async def test_a_file_that_is_not_what_it_is_said_to_be_is_refused(project, clon
     assert "has not the size and digest that its description names" in await refused(clone, store)
 
 
-async def test_a_file_that_is_longer_than_it_is_said_to_be_is_refused(project, clone, store):
-    await published(project, store)
+async def test_a_file_that_is_longer_than_it_is_said_to_be_is_refused(filled, clone, store):
     largest = largest_in(store)
     largest.write_bytes(largest.read_bytes() + b"x")
     assert "bytes and is not read" in await refused(clone, store)
@@ -428,8 +434,7 @@ def replaced(store, kind, data):
 
 @pytest.mark.parametrize("kind", ["data/", "_versions/", "_indices/"])
 @pytest.mark.parametrize("data", [b"", b"garbage" * 1_000], ids=["empty", "garbage"])
-async def test_tables_that_cannot_be_read_are_refused(project, clone, store, kind, data):
-    await published(project, store)
+async def test_tables_that_cannot_be_read_are_refused(filled, clone, store, kind, data):
     replaced(store, kind, data)
     said = await refused(clone, store)
     assert "is damaged" in said
@@ -445,8 +450,7 @@ RECORDS = {
 
 
 @pytest.mark.parametrize("what", RECORDS)
-async def test_records_that_make_no_sense_are_refused(project, clone, store, what):
-    await published(project, store)
+async def test_records_that_make_no_sense_are_refused(filled, clone, store, what):
     data = RECORDS[what]
 
     def forge(document):
@@ -592,8 +596,7 @@ async def is_indexed(client):
     return status["status"] == "WATCHING" and status["indexed_chunk_count"]
 
 
-async def test_a_model_that_is_known_to_be_another_one_is_refused(project, clone, store):
-    await published(project, store)
+async def test_a_model_that_is_known_to_be_another_one_is_refused(filled, clone, store):
     embedder = FakeEmbedder("other")
     embedder.is_at_hand = True
     async with serving(mirroring(clone, store, embedder)) as client:
@@ -602,9 +605,8 @@ async def test_a_model_that_is_known_to_be_another_one_is_refused(project, clone
 
 
 async def test_a_project_that_comes_with_a_link_to_fetch_to_harms_nobody(
-    project, clone, store, tmp_path
+    filled, clone, store, tmp_path
 ):
-    await published(project, store)
     home = write(tmp_path / "home", {"precious": "x"})
     (clone / ".lancedb").mkdir()
     (clone / ".lancedb" / FETCHED).symlink_to(home)
@@ -704,8 +706,7 @@ async def test_a_store_that_never_answers_is_not_waited_for(clone, store, slow, 
     assert "no answer" in await refused(clone, store)
 
 
-async def test_a_fetch_that_was_broken_off_goes_on_where_it_was(project, clone, store, slow):
-    await published(project, store)
+async def test_a_fetch_that_was_broken_off_goes_on_where_it_was(filled, clone, store, slow):
     slow.most = 3
     codebase = mirroring(clone, store)
     async with codebase.running():
@@ -741,8 +742,7 @@ def whole_files(folder):
     return [p for p in folder.rglob("*") if p.is_file() and p.suffix != ".part"]
 
 
-async def test_what_was_fetched_goes_with_the_index(project, clone, store, slow):
-    await published(project, store)
+async def test_what_was_fetched_goes_with_the_index(filled, clone, store, slow):
     slow.most = 3
     codebase = mirroring(clone, store)
     async with codebase.running():
