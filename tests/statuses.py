@@ -11,6 +11,7 @@ def status(**fields):
         "indexed_chunk_count": 3000,
         "indexed_file_count": 1200,
         "embedded_chunk_count": 3000,
+        "given_up_chunk_count": 0,
         "pending_path_count": 0,
         "waiting_for": [],
         "model": ModelStatus(name="m", state="ready", precision="bfloat16", chunks_embedded=0),

@@ -129,6 +129,10 @@ async def test_a_text_that_cannot_be_embedded_costs_the_others_nothing(project, 
         report = await call(client, "trigger_index")
         assert report["complete"]
         assert (report["indexed_chunk_count"], report["embedded_chunk_count"]) == (13, 12)
+        status = await client.call_tool("get_status")
+        assert status.structured_content["given_up_chunk_count"] == 1
+        assert "12 of 13 chunks have vectors; the model failed on 1," in status.content[0].text
+        assert "embedding goes on" not in status.content[0].text
         assert "one.py" in await found(client, "one")
         write(project, {"one.py": "apple = 1\n"})  # the same bytes at another time
         report = await call(client, "trigger_index")

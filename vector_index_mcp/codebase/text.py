@@ -179,6 +179,10 @@ def vectors_of(status: "IndexStatus") -> str:
     if done >= total:
         return ""
     text = f"{done:,} of {total:,} chunks have vectors"
+    if given_up := status.given_up_chunk_count:
+        text += f"; the model failed on {given_up:,}, found by words alone"
+    if not status.waiting_chunk_count:
+        return text
     if status.model.state == "unavailable":
         return f"{text}; the others wait for a model"
     if status.is_writer:

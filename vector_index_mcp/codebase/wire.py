@@ -142,6 +142,9 @@ class IndexStatus(BaseModel):
         None, description="Who writes an index that does not lie on this machine"
     )
     index_bytes: int | None
+    given_up_chunk_count: int = Field(
+        0, description="Chunks that the model failed on: they are found by words alone"
+    )
     shared_index: str | None = Field(
         None, description="Where the index is fetched from, with the progress, or why it was not"
     )
@@ -150,6 +153,11 @@ class IndexStatus(BaseModel):
     worker_shared_by: int = Field(
         0, description="How many services share the embedding worker; 0 if this one has its own"
     )
+
+    @property
+    def waiting_chunk_count(self) -> int:
+        """How many chunks are still to get a vector."""
+        return self.indexed_chunk_count - self.embedded_chunk_count - self.given_up_chunk_count
 
 
 class ProjectTriggered(BaseModel):
@@ -317,6 +325,7 @@ async def index_status(codebase: "Codebase") -> IndexStatus:
         error_message=now.error or None,
         indexed_file_count=now.indexed,
         embedded_chunk_count=now.embedded,
+        given_up_chunk_count=now.given_up,
         pending_path_count=progress.pending,
         current_run=run_report(now.run) if now.run else None,
         last_run=run_report(now.last_run) if now.last_run else None,

@@ -309,7 +309,7 @@ def _in_words(failures: Mapping[str, Exception]) -> list[str]:
 
 
 def _waits_for_vectors(now: wire.IndexStatus) -> bool:
-    is_lacking = now.embedded_chunk_count < now.indexed_chunk_count
+    is_lacking = now.waiting_chunk_count > 0
     return is_lacking and now.model.state != "unavailable" and now.status != "ERROR"
 
 
@@ -320,7 +320,7 @@ def _triggered(now: wire.IndexStatus) -> wire.ProjectTriggered:
         is_complete, message = False, now.error_message
     elif not is_complete:
         message = "indexing goes on in the background; get_status shows its progress"
-    elif now.embedded_chunk_count < now.indexed_chunk_count:
+    elif now.waiting_chunk_count:
         is_complete, message = False, f"all text can be found by words; {now.model.reason}"
     return wire.ProjectTriggered(
         project_path=now.project_path,

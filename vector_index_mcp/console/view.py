@@ -100,12 +100,14 @@ def _progress(
         yield "pending", f"{status.pending_path_count:,} changed paths"
     total, done = status.indexed_chunk_count, status.embedded_chunk_count
     yield "chunks", f"{total:,}"
-    lacking = total - done
-    if not lacking:
+    if total == done:
         yield "vectors", "all" if total else "none yet"
         return
-    pace = _pace(vectors_per_second, lacking)
+    lacking = status.waiting_chunk_count
+    pace = _pace(vectors_per_second, lacking) if lacking else ""
     yield "vectors", f"{done:,} of {total:,}{pace}" if pace else text.vectors_of(status)
+    if not lacking:
+        return
     yield "", _bar(done, total, room)
 
 

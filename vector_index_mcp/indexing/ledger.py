@@ -160,6 +160,11 @@ class Ledger:
         return len(self._without_vector)
 
     @property
+    def given_up_count(self) -> int:
+        """How many chunks will get no vector, because the model failed on them."""
+        return self.unembedded_count - sum(self._waiting.values())
+
+    @property
     def is_waiting(self) -> bool:
         """Whether any chunk waits for its vector."""
         return bool(self._waiting)

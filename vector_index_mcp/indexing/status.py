@@ -112,6 +112,8 @@ class Status:
     chunks: int
     embedded: int
     """How many chunks have a vector."""
+    given_up: int
+    """How many chunks will get none, because the model failed on them."""
     masked: int
     """How many credentials in indexed texts were masked."""
     skipped: Mapping[str, int]
@@ -197,6 +199,7 @@ def status_of(
         indexed=ledger.count(INDEXED),
         chunks=ledger.chunk_count,
         embedded=ledger.chunk_count - ledger.unembedded_count,
+        given_up=ledger.given_up_count,
         masked=ledger.masked_count,
         skipped=_skipped(ledger, outlook),
         failed=[*islice(ledger.failed.values(), MOST_LISTED)],

@@ -27,6 +27,11 @@ READ = {"status": "INITIALIZING", "is_writer": False, "watcher": OFF}  # where n
         ({"model": NO_MODEL}, "; the others wait for a model"),
         ({"is_writer": False, "watcher": OFF}, "; another process goes on with the others"),
         ({"status": "ERROR", "is_writer": False}, ""),
+        ({"given_up_chunk_count": 2_498}, "; the model failed on 2,498, found by words alone"),
+        (
+            {"given_up_chunk_count": 8},
+            "; the model failed on 8, found by words alone; embedding goes on",
+        ),
         (READ, "; embedding goes on when a client connects or you run `index`"),
     ],
 )

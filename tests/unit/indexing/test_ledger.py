@@ -64,3 +64,4 @@ def test_a_file_whose_text_is_unchanged_lacks_the_vectors_it_lacked(given_up):
     assert ledger.all() == [(again, 3)]
     assert (ledger.unembedded_count, ledger.waiting_of("a")) == (3, 3 - given_up)
     assert ledger.is_waiting == (given_up < 3)
+    assert ledger.given_up_count == given_up

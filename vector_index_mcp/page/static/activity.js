@@ -23,7 +23,7 @@ export function start() {
 export function onStatus(status) {
   const done = percent(status.embedded_chunk_count, status.indexed_chunk_count);
   const run = status.current_run;
-  const isEmbedding = status.status === "WATCHING" && done < 100 && status.model.state !== "unavailable";
+  const isEmbedding = status.status === "WATCHING" && status.embedded_chunk_count + status.given_up_chunk_count < status.indexed_chunk_count && status.model.state !== "unavailable";
   const words = isEmbedding ? `adding vectors, ${done} %` : status.pending_path_count && !run ? "changes are waiting" : STATES[status.status];
   byId("state-words").textContent = run && run.files_to_do ? `${words}, ${percent(run.files_done, run.files_to_do)} %` : words;
   byId("state").dataset.state = isEmbedding ? "SCANNING" : status.status;
