@@ -81,7 +81,9 @@ async def test_changes_that_no_event_tells_of_are_found_by_the_next_scan(project
 
 @pytest.mark.usefixtures("deaf")
 async def test_events_lost_after_the_walk_of_a_run_are_made_good_by_another_run(project):
-    codebase = codebase_of(project, FakeEmbedder())
+    embedder = FakeEmbedder()
+    embedder.absent = "no model here"  # by meaning, the other file would be found as well
+    codebase = codebase_of(project, embedder)
     gate = Gate(codebase)
     async with serving(codebase) as client:
         await gate.wait()
