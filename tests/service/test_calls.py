@@ -3,6 +3,9 @@
 from typing import Any
 
 import pytest
+import qmd
+from fakes import FakeEmbedder
+from serving import Gate
 
 from vector_index_mcp.background.greeting import WRONG_USE
 from vector_index_mcp.documents import calls
@@ -87,3 +90,17 @@ async def test_a_set_without_calls_answers_none():
 async def test_an_error_becomes_a_sentence(error, status, said):
     answer = await answered(OneAnswer(error), Loaded(), {"call": "get", "arguments": {}}, tell)
     assert (answer["status"], answer["error"].startswith(said)) == (status, True)
+
+
+async def test_a_search_right_after_a_start_says_that_documents_may_be_missing(tmp_path):
+    """As a service that another one has left an index to, which lacks a collection."""
+    documents = qmd.documents_of(qmd.written(tmp_path), FakeEmbedder())
+    gate = Gate(documents)
+    async with documents.running():
+        await gate.wait()
+        early = await calls.answer(documents, "search", {"query": "lorem"}, tell)
+        assert "may be missing" in early["note"]
+        gate.open()
+        await qmd.settled(documents)
+        late = await calls.answer(documents, "search", {"query": "lorem"}, tell)
+        assert (late["note"], len(late["results"])) == ("", 1)

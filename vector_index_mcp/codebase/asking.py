@@ -126,7 +126,7 @@ def note(lack: str, ledger: Ledger, backlog: Backlog, untrue: int = 0, unjudged:
 def _lacking_vectors(lack: str, ledger: Ledger) -> Iterator[str]:
     if lack:
         yield f"Searched by words only, not by meaning: {lack}."
-    elif ledger.unembedded_count:
+    elif ledger.is_waiting:
         share = 1 - ledger.unembedded_count / ledger.chunk_count
         yield f"{share:.0%} of the chunks can be found by meaning so far, all by words."
 

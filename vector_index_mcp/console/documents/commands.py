@@ -101,6 +101,8 @@ def _search(line: Line, desk: Desk) -> int:
     if answer["lack"]:
         _warn(f"{answer['lack']}\n")
         return 0
+    if note := answer.get("note"):
+        _warn(f"{note}\n")
     hits = [formats.Hit.of(each) for each in answer["results"]]
     if not hits:
         _say("No results found.\n")
