@@ -216,6 +216,8 @@ async def test_the_commands_print_the_structured_results_of_the_tools(indexed):
     # A file that has no vector yet, so that this waits for the model.
     write(shared.project, {"printed.py": "printed = True\n"})
     assert (await shared.trigger()).complete
+    # The event of the write may come behind the walk that has found the file.
+    await eventually(partial(has_nothing_pending, shared))
     query = "guide to set up the program"
     tool = await shared.call("search_index", query=query, top_k=2, verbose=True)
     printed = await printed_by(indexed, *SEARCH, shared.project, query, "--top-k", "2", "--json")
@@ -242,6 +244,10 @@ async def test_the_command_index_leaves_the_index_to_the_server_that_keeps_it(in
     assert (ran.returncode, ran.stdout) == (1, "")
     assert ran.stderr.startswith("vector-index-mcp: another process keeps this index")
     assert "Traceback" not in ran.stderr
+
+
+async def has_nothing_pending(session) -> bool:
+    return not (await session.call("get_status")).structured_content["pending_path_count"]
 
 
 async def printed_by(indexed, *command: str | Path) -> str:

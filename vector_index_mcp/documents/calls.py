@@ -14,6 +14,7 @@ import anyio
 from vector_index_mcp.documents import catalog, contexts, lines, retrieval
 from vector_index_mcp.documents.asking import Answer, Found, Mode, Wanted, search
 from vector_index_mcp.documents.configuration import DEFAULT_PATTERN, Collection
+from vector_index_mcp.documents.given import Given
 from vector_index_mcp.documents.limits import LARGEST_BYTES, MOST_RESULTS
 from vector_index_mcp.documents.places import Places
 from vector_index_mcp.documents.service import CollectionState, Documents
@@ -54,42 +55,6 @@ async def answer(documents: Documents, name: str, given: Mapping[str, Any], tell
     return await CALLS[name](documents, Given(given), tell)
 
 
-class Given:
-    """The arguments of a call; each method checks the type of an argument and returns it."""
-
-    def __init__(self, values: Mapping[str, Any]) -> None:
-        self._values = values
-
-    def text(self, name: str, default: str = "") -> str:
-        """Return a string."""
-        return str(self._of(name, str, default))
-
-    def texts(self, name: str) -> list[str]:
-        """Return a list of strings."""
-        return [str(each) for each in self._of(name, list, [])]
-
-    def flag(self, name: str) -> bool:
-        """Return a boolean; False if it is missing."""
-        return bool(self._of(name, bool, False))
-
-    def whole(self, name: str) -> int | None:
-        """Return a whole number; None if it is missing."""
-        found = self._of(name, int, None)
-        return None if found is None else int(found)
-
-    def number(self, name: str) -> float:
-        """Return a number; 0 if it is missing."""
-        return float(self._of(name, (int, float), 0.0))
-
-    def _of(self, name: str, kinds: Any, default: Any) -> Any:
-        value = self._values.get(name)
-        if value is None:
-            return default
-        if not isinstance(value, kinds):
-            raise QueryError(f"{name} has the wrong type, {type(value).__name__}; give another")
-        return value
-
-
 # -- finding and reading ------------------------------------------------------------------------
 
 
@@ -111,7 +76,7 @@ def _searching(mode: Mode) -> "_Call":
             return {"results": [], "lack": str(error)}
         is_whole = given.flag("full")
         hits = [await _hit(documents, found, each, is_whole=is_whole) for each in found.found]
-        note = _CATCHING_UP if documents.is_catching_up else ""
+        note = _CATCHING_UP if documents.index.progress.is_catching_up else ""
         return {"results": hits, "lack": "", "note": note}
 
     return call

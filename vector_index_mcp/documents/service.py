@@ -29,7 +29,6 @@ from vector_index_mcp.indexing.asking import wait_for_first_scan
 from vector_index_mcp.indexing.keeper import Options, Role
 from vector_index_mcp.indexing.ledger import Ledger
 from vector_index_mcp.indexing.place import Place
-from vector_index_mcp.indexing.run import Kind
 from vector_index_mcp.indexing.service import LiveIndex
 
 _log = logging.getLogger(__name__)
@@ -131,12 +130,6 @@ class Documents:
     def is_busy(self) -> bool:
         """Whether there is work to do that does not wait for a model."""
         return bool(self.operations.listed) or self.index.progress.is_busy
-
-    @property
-    def is_catching_up(self) -> bool:
-        """Whether the index was opened just now, and is still being compared with the disk."""
-        run = self.index.indexer.runs.current if self.index.indexer is not None else None
-        return run is not None and run.kind is Kind.START
 
     @property
     def state(self) -> str:

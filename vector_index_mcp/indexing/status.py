@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self
 from vector_index_mcp.engine.embedder import Embedder
 from vector_index_mcp.engine.types import FileRecord, ModelIdentity
 from vector_index_mcp.indexing.ledger import INDEXED, SKIPPED, Ledger
-from vector_index_mcp.indexing.run import Run
+from vector_index_mcp.indexing.run import Kind, Run
 from vector_index_mcp.indexing.state import State, StateMachine
 
 if TYPE_CHECKING:
@@ -39,6 +39,8 @@ class Progress:
     """Like `files_done`, of the run under way; 0 if there is none."""
     run_number: int
     """The number of the run under way; 0 if there is none."""
+    is_catching_up: bool
+    """Whether the index was opened just now, and is still being compared with the disk."""
     pending: int
     """How many changed files and folders are not indexed yet."""
     chunks: int
@@ -73,6 +75,7 @@ class Progress:
             files_done=run.files_done if run is not None else 0,
             files_to_do=run.files_to_do if run is not None else 0,
             run_number=run.number if run is not None else 0,
+            is_catching_up=run is not None and run.kind is Kind.START,
             pending=kept.indexer.pending_path_count if kept is not None else 0,
             chunks=ledger.chunk_count,
             embedded=ledger.chunk_count - ledger.unembedded_count,
