@@ -301,6 +301,15 @@ def test_what_the_history_could_not_keep_is_not_replaced(kept):
     assert place.stat().st_size == LARGEST_FILE_BYTES + 1
 
 
+def test_a_semicolon_in_a_name_does_not_end_what_is_wrong(kept):
+    place = kept.home / "projects/shop/knowledge/here; there.md"
+    with place.open("wb") as file:
+        file.truncate(LARGEST_FILE_BYTES + 1)
+    name, verdict, words = only_problem(kept)
+    assert (name, verdict) == ("documents", FAILURE)
+    assert words.startswith("projects/shop/knowledge/here; there.md has more than ")
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
