@@ -229,6 +229,15 @@ def first_of(error: BaseException) -> BaseException:
     return error
 
 
+def split_remedy(message: str) -> tuple[str, str]:
+    """Split a message into what is wrong, and the remedy behind its last semicolon, if any.
+
+    An earlier semicolon may be one of a file's name.
+    """
+    words, separator, remedy = message.rpartition("; ")
+    return (words, remedy) if separator else (message, "")
+
+
 def sentence(error: BaseException) -> str:
     """What happened and what to do about it; of an exception group, its first error counts."""
     error = first_of(error)

@@ -7,7 +7,7 @@ names of its own.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from vector_index_mcp.errors import Problem, VectorIndexError
+from vector_index_mcp.errors import Problem, VectorIndexError, split_remedy
 
 _REMEDIES: Mapping[Problem, str] = {
     Problem.INDEX_DAMAGED: "{anew} builds a new one",
@@ -127,8 +127,7 @@ class Remedies:
         for remedy in map(self.of, _REMEDIES):
             if message.endswith(f"; {remedy}"):
                 return message.removesuffix(f"; {remedy}"), remedy
-        words, separator, remedy = message.rpartition("; ")
-        return (words, remedy) if separator else (message, "")
+        return split_remedy(message)
 
     def of(self, problem: Problem) -> str:
         """What to do about `problem`."""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from vector_index_mcp.errors import split_remedy
 from vector_index_mcp.notes import overview
 from vector_index_mcp.notes.calls import Store
 from vector_index_mcp.notes.limits import MOST_SHOWN
@@ -73,7 +74,7 @@ def examine(store: Store) -> Iterator[Finding]:
         try:
             words, problems = check(store)
         except Refusal as refusal:
-            words, remedy = _split(str(refusal))
+            words, remedy = split_remedy(str(refusal))
             problems = [(Verdict.FAILURE, words, remedy or "mend that first")]
         except (OSError, ValueError, RecursionError) as error:  # a foreign store may hold anything
             words = f"the check itself failed: {type(error).__name__}: {error}"
@@ -120,22 +121,13 @@ def _notes(store: Store) -> tuple[str, list[_Problem]]:
     return f"{count} project{'s' if count != 1 else ''} in {root}", []
 
 
-def _split(message: str) -> tuple[str, str]:
-    """Split a message into what is wrong, and the remedy behind its last semicolon, if any.
-
-    The first may be one of a file's name.
-    """
-    words, separator, remedy = message.rpartition("; ")
-    return (words, remedy) if separator else (message, "")
-
-
 # -- which projects --------------------------------------------------------------------------
 
 
 def _index(store: Store) -> tuple[str, list[_Problem]]:
     projects = Projects(store.disk)
     if projects.problem:
-        words = _split(projects.problem)[0]
+        words = split_remedy(projects.problem)[0]
         remedy = f"correct it, or let {_REPAIR} rebuild it"
         return "", [_failed(words, remedy)]
     if store.disk.status(INDEX) is None and projects.folders():
@@ -212,12 +204,12 @@ def _documents(store: Store) -> tuple[str, list[_Problem]]:
             count += text is not None
             problems += _conflicts(project.main, text or "")
         except Refusal as refusal:
-            problems.append(_failed(_split(str(refusal))[0], _BY_HAND))
+            problems.append(_failed(split_remedy(str(refusal))[0], _BY_HAND))
         problems += _out_of_reach(store, project)
         for read in store.shelf.documents(project):
             count += 1
             if isinstance(read, Refusal):
-                problems.append(_failed(_split(str(read))[0], _BY_HAND))
+                problems.append(_failed(split_remedy(str(read))[0], _BY_HAND))
             else:
                 problems += _of_document(project, read)
     return f"{count} texts can be read", problems
@@ -260,9 +252,9 @@ def _todos(store: Store) -> tuple[str, list[_Problem]]:
     for project in Projects(store.disk).all():
         for todo in todos.lists(store.disk, project.todos):
             count += len(todo.tasks)
-            problems += [_failed(_split(each)[0], _BY_HAND) for each in todo.problems]
+            problems += [_failed(split_remedy(each)[0], _BY_HAND) for each in todo.problems]
             remedy = 'keep what is right in that file, and remove "conflict"'
-            problems += [_warned(_split(each)[0], remedy) for each in todo.conflicts]
+            problems += [_warned(split_remedy(each)[0], remedy) for each in todo.conflicts]
             numbers = Counter(task.number for task in todo.tasks)
             for number in sorted(n for n, times in numbers.items() if times > 1):
                 words = f"{todo.folder} has {numbers[number]} tasks with the number {number}"
