@@ -104,10 +104,11 @@ def _progress(
         yield "vectors", "all" if total else "none yet"
         return
     lacking = status.waiting_chunk_count
-    pace = _pace(vectors_per_second, lacking) if lacking else ""
-    yield "vectors", f"{done:,} of {total:,}{pace}" if pace else text.vectors_of(status)
     if not lacking:
+        yield "vectors", text.vectors_of(status)
         return
+    pace = _pace(vectors_per_second, lacking)
+    yield "vectors", f"{done:,} of {total:,}{pace}" if pace else text.vectors_of(status)
     yield "", _bar(done, total, room)
 
 
