@@ -26,7 +26,7 @@ def objects(request, tmp_path, monkeypatch):
     return opened(f"{server.new_bucket()}/some/folder")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def model():
     """The default model, as it was installed."""
     found = model_at_hand(OFFLINE_MODEL)
@@ -36,15 +36,12 @@ def model():
 
 
 @pytest.fixture(scope="session")
-def tiny_models(tmp_path_factory):
+def tiny_models(model, tmp_path_factory):
     """Small models of the kinds that people choose, by name. All testers share them: only read."""
-    source = model_at_hand(OFFLINE_MODEL)
-    if source is None:
-        pytest.skip("the extra `offline` is not installed")
     place = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         place = place.parent
     place /= "tiny"
     place.mkdir(exist_ok=True)
     with FileLock(place / "lock"):
-        return made(source.folder, place)
+        return made(model.folder, place)

@@ -27,14 +27,9 @@ worker_embedder = partial(
 NEAR = 5e-3  # some processors compute in bfloat16
 
 
-@pytest.fixture
-def models(tiny_models):
-    return tiny_models
-
-
 @pytest.mark.parametrize("name", ["bert", "modernbert", "qwen3", "router"])
-async def test_queries_and_documents_are_each_computed_in_their_own_way(models, name):
-    tiny = models[name]
+async def test_queries_and_documents_are_each_computed_in_their_own_way(tiny_models, name):
+    tiny = tiny_models[name]
     async with worker_embedder(str(tiny.folder)).running() as embedder:
         queries = await embedder.embed([TEXT, LONG], urgent=True)
         documents = await embedder.embed([TEXT, LONG])
@@ -45,14 +40,14 @@ async def test_queries_and_documents_are_each_computed_in_their_own_way(models, 
 
 
 @pytest.mark.parametrize("name", ["modernbert", "qwen3", "router"])
-def test_what_is_computed_in_another_way_is_left_to_the_worker(models, name):
-    assert lean_query.load(find_model(str(models[name].folder))) is None
+def test_what_is_computed_in_another_way_is_left_to_the_worker(tiny_models, name):
+    assert lean_query.load(find_model(str(tiny_models[name].folder))) is None
 
 
-def test_a_query_embedded_at_once_has_the_prompt_for_queries(models):
-    encoder = lean_query.load(find_model(str(models["bert"].folder)))
+def test_a_query_embedded_at_once_has_the_prompt_for_queries(tiny_models):
+    encoder = lean_query.load(find_model(str(tiny_models["bert"].folder)))
     assert encoder is not None
-    for text, expected in zip([TEXT, LONG], models["bert"].queries, strict=True):
+    for text, expected in zip([TEXT, LONG], tiny_models["bert"].queries, strict=True):
         np.testing.assert_allclose(encoder.encode(text), expected, atol=2e-6)
 
 
@@ -61,8 +56,8 @@ def cut(vectors, dimension):
     return first / np.linalg.norm(first, axis=1, keepdims=True)
 
 
-async def test_the_first_numbers_of_a_vector_are_one_of_unit_length(models):
-    tiny, wanted = models["bert"], WIDTH // 2
+async def test_the_first_numbers_of_a_vector_are_one_of_unit_length(tiny_models):
+    tiny, wanted = tiny_models["bert"], WIDTH // 2
     async with worker_embedder(str(tiny.folder), dimension=wanted).running() as embedder:
         queries = await embedder.embed([TEXT, LONG], urgent=True)
         documents = await embedder.embed([TEXT, LONG])
@@ -74,8 +69,8 @@ async def test_the_first_numbers_of_a_vector_are_one_of_unit_length(models):
     np.testing.assert_allclose(at_once, cut(tiny.queries, wanted)[0], atol=2e-6)
 
 
-async def test_what_lies_behind_a_models_window_is_not_read_and_the_window_is_known(models):
-    tiny = models["bert"]
+async def test_what_lies_behind_a_models_window_is_not_read_and_the_window_is_known(tiny_models):
+    tiny = tiny_models["bert"]
     window = window_of(tiny.folder)
     assert window == TOKENS
     read = " ".join(["cats"] * (window // 2))
@@ -87,22 +82,22 @@ async def test_what_lies_behind_a_models_window_is_not_read_and_the_window_is_kn
     assert np.abs(beyond - within).max() > NEAR
 
 
-async def test_more_numbers_than_a_model_has_are_refused_with_what_to_do(models):
-    name = str(models["bert"].folder)
+async def test_more_numbers_than_a_model_has_are_refused_with_what_to_do(tiny_models):
+    name = str(tiny_models["bert"].folder)
     async with worker_embedder(name, dimension=WIDTH + 1).running() as embedder:
         assert await embedder.asked(TEXT) is None
         with pytest.raises(ModelNotFoundError, match="17 are wanted; remedy of model_too_short$"):
             await embedder.embed([TEXT])
 
 
-async def test_an_index_never_mixes_vectors_of_different_lengths(models, tmp_path):
+async def test_an_index_never_mixes_vectors_of_different_lengths(tiny_models, tmp_path):
     """Kept for a while with whole vectors, then cut ones, then whole ones: cached, all of them."""
     root = tmp_path / "project"
     root.mkdir()
     write(root, {"cats.txt": TEXT, "long.txt": LONG})
     computed = {}
     for step, wanted in enumerate((0, 8, 4, 0, 8)):
-        embedder = worker_embedder(str(models["bert"].folder), dimension=wanted)
+        embedder = worker_embedder(str(tiny_models["bert"].folder), dimension=wanted)
         codebase = codebase_of(root, embedder)
         async with serving(codebase) as client:
             await call(client, "search_index", query="a cat")  # which looks whose vectors they are
@@ -120,9 +115,9 @@ async def test_an_index_never_mixes_vectors_of_different_lengths(models, tmp_pat
     assert computed == {0: 2, 1: 2, 2: 2, 3: 0, 4: 0}
 
 
-async def test_datasets_are_searched_with_whole_vectors(models, tmp_path, monkeypatch):
+async def test_datasets_are_searched_with_whole_vectors(tiny_models, tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
-    name = str(models["bert"].folder)
+    name = str(tiny_models["bert"].folder)
     settings = Settings(embedding_model=name, embedding_dimension=4)
     datasets = load_datasets(tmp_path / "datasets", settings)
     texts = tmp_path / "texts"

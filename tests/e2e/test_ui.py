@@ -217,8 +217,9 @@ async def test_an_open_page_is_a_client_until_it_is_closed(place):
 async def test_the_news_end_when_the_service_is_stopped(place):
     async with news_of(await link_of(place)) as news:
         assert b"retry" in await anyio.to_thread.run_sync(news.readline)
-        while b"event: status" not in await anyio.to_thread.run_sync(news.readline):
-            pass  # the first status of a service that has just started
+        # The first status of a service that has just started.
+        while b"event: status" not in (line := await anyio.to_thread.run_sync(news.readline)):
+            assert line, "the news ended before there was a status"
         await place.run("stop", place.project)
         await anyio.to_thread.run_sync(news.read)  # raises if it breaks off
     await eventually(lambda: not place.processes())
