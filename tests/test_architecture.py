@@ -145,6 +145,7 @@ HOMES = {
         "serving/sets.py",
     },
     "mcp_types": {
+        "serving/server.py",
         "codebase/tools.py",
         "documents/tools.py",
         "notes/tools.py",

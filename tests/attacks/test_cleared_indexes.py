@@ -19,7 +19,7 @@ from writing import write
 from vector_index_mcp.console import belongings
 from vector_index_mcp.files.removal import remove_file_at
 from vector_index_mcp.indexing.keeper import Role
-from vector_index_mcp.indexing.locks import held
+from vector_index_mcp.indexing.locks import LOCKS, held
 from vector_index_mcp.indexing.ownership import LOCK, MARK, Records, Standing
 from vector_index_mcp.indexing.removal import remove_index
 from vector_index_mcp.serving.folders import cache_folder, state_folder
@@ -428,6 +428,15 @@ def test_an_index_that_another_process_writes_stays_and_is_named(project, settin
         [left] = cleared(belongings.of_project(project, settings))
     assert (left.path, "another process" in left.why) == (str(project / ".lancedb"), True)
     assert state_of(project / ".lancedb") == before
+
+
+def test_what_another_process_removes_with_the_folder_of_its_lock_is_done(project, settings):
+    found = belongings.of_user(settings)
+    locks = state_folder() / LOCKS
+    shutil.rmtree(project / ".lancedb")
+    shutil.rmtree(locks)
+    locks.write_text("so the folder cannot be made, as when another process removes it just then")
+    assert cleared(found) == []
 
 
 def test_two_that_clear_at_the_same_time_are_both_done(project, settings):

@@ -1,6 +1,7 @@
 """The three tools as a client sees them."""
 
 import json
+import sys
 from itertools import pairwise
 
 import anyio
@@ -566,6 +567,21 @@ async def test_the_service_is_loaded_after_the_first_answer_and_not_before(proje
             await eventually(is_loaded)  # although no tool was called
         tasks.cancel_scope.cancel()
     assert loaded == [True]
+
+
+async def test_a_service_ends_whose_memory_does_not_even_hold_a_message(project, embedder):
+    async def exhaust_memory(_ctx, _call_next):
+        return bytearray(sys.maxsize)
+
+    service = Lazily(codebase_of)  # would fail, if it was called
+    server = build_server(sets.named(sets.CODEBASE), service)
+    server.middleware.append(exhaust_memory)
+    told = pytest.RaisesExc(MCPError, match="not enough memory.*raise the limit")
+    with pytest.RaisesGroup(told, flatten_subgroups=True):
+        async with Client(server, mode="legacy"):
+            pass
+    with pytest.raises(MemoryError):
+        await service.run()
 
 
 async def test_the_status_tells_the_last_changes_newest_first(project, embedder):

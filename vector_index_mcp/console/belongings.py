@@ -374,7 +374,6 @@ def _remove_locked(lock: Path, paths: Sequence[Path]) -> list[Left]:
             return [each for path in [*first, lock] for each in remove_file_at(path)]
     except BusyError as error:
         return [Left(str(lock), str(error))]
-    except FileNotFoundError:  # another process has removed the folder
-        return []
     except OSError as error:
-        return [left_by(lock, error)]
+        # If nothing is there any more, another process has removed it, with the lock's folder.
+        return [left_by(lock, error)] if any(map(os.path.lexists, paths)) else []

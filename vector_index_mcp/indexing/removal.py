@@ -81,8 +81,8 @@ def remove_index(folder: Path, records: Records, state_folder: Path) -> list[Lef
     except BusyError as error:
         return [Left(str(folder), str(error))]
     except OSError as error:
-        is_done = isinstance(error, FileNotFoundError) and not os.path.lexists(folder)
-        return [] if is_done else [left_by(folder, error)]  # done: somebody else has removed it
+        # If nothing is there any more, another process has removed it, with the lock's folder.
+        return [left_by(folder, error)] if os.path.lexists(folder) else []
 
 
 def _removed(folder: Path, records: Records) -> list[Left]:

@@ -23,6 +23,7 @@ class Lazily(Generic[_Service]):
         self._wanted = anyio.Event()
         self._running = anyio.Event()
         self._service: _Service | None = None
+        self._fault: Exception | None = None
 
     @property
     def loaded(self) -> _Service | None:
@@ -33,6 +34,11 @@ class Lazily(Generic[_Service]):
         """Start loading, if that has not happened yet. Returns at once."""
         self._wanted.set()
 
+    def give_up(self, fault: Exception) -> None:
+        """Have `run` raise `fault` instead of loading; nothing happens if loading has begun."""
+        self._fault = fault
+        self._wanted.set()
+
     async def get(self) -> _Service:
         """Wait for the running service, and return it."""
         self.begin()
@@ -41,8 +47,14 @@ class Lazily(Generic[_Service]):
         return self._service
 
     async def run(self) -> None:
-        """Wait for `begin`, then load the service and run it until cancelled."""
+        """Wait for `begin`, then load the service and run it until cancelled.
+
+        Raises:
+            Exception: What `give_up` was told, or whatever ends the service.
+        """
         await self._wanted.wait()
+        if self._fault is not None:
+            raise self._fault
         gc.disable()  # imports leave no garbage; collecting it would take 0.03 of 0.3 s
         try:
             self._service = await self._load()

@@ -16,10 +16,12 @@ import anyio.abc
 import anyio.to_thread
 import psutil
 from mcp.server.mcpserver import MCPServer
+from mcp.shared.exceptions import MCPError
+from mcp_types import INTERNAL_ERROR
 
 from vector_index_mcp.background.endpoint import Endpoint
 from vector_index_mcp.background.host import Host
-from vector_index_mcp.errors import BackgroundError
+from vector_index_mcp.errors import BackgroundError, sentence
 from vector_index_mcp.indexing.preparing.head_start import HeadStart
 from vector_index_mcp.page.handover import Handover, folders_for
 from vector_index_mcp.processes import memory
@@ -43,7 +45,12 @@ def build_server(tool_set: ToolSet, service: Lazily[Service]) -> MCPServer[Any]:
     """Make the MCP server of a tool set. The caller runs `service`."""
 
     async def begin_after_answer(ctx: Any, call_next: Callable[[Any], Any]) -> Any:
-        answer = await call_next(ctx)
+        try:
+            answer = await call_next(ctx)
+        except MemoryError as error:
+            # Where a message does not fit into memory, no service will: it ends, and says why.
+            service.give_up(error)
+            raise MCPError(INTERNAL_ERROR, sentence(error)) from error
         service.begin()
         return answer
 
