@@ -11,7 +11,7 @@ from drawn import examples
 from fakes import FakeEmbedder
 from hypothesis import HealthCheck, given, settings
 from hypothesis.errors import Unsatisfiable
-from over_http import ports_of, wish
+from over_http import client_at, ports_of, wish
 from qmd import documents_of, written
 from schemathesis import GenerationMode
 from schemathesis.checks import CHECKS, load_all_checks
@@ -46,6 +46,9 @@ def address(tmp_path_factory):
         documents = documents_of(home, FakeEmbedder())
         async with ports_of(documents) as ports, ports.opened(wish()) as opened:
             told.append(opened["port"])
+            async with client_at(opened["port"]) as client:
+                await client.get("/collections")  # the documents are loaded for the first request
+            await documents.embed()  # until then, a search by meaning is refused
             ready.set()
             await end.wait()
 
