@@ -1,6 +1,7 @@
 """Every change is on the disk and one commit, or neither; edits by hand are commits of theirs."""
 
 import errno
+import os
 import shutil
 import subprocess
 import threading
@@ -8,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from processes import posix_only
 from stores import (
     ANN,
     OURS,
@@ -267,6 +269,21 @@ def test_a_change_that_is_committed_stays_although_the_commit_cannot_be_read(
     wrote(writer, {B: "b"}, message="Ours, later")
     subjects = [subject for _, subject in log(store)]
     assert subjects[:4] == ["Ours, later", "Ours", "Bob's", "Made a"]
+    assert whole(store)
+
+
+@posix_only
+def test_a_commit_counts_although_git_dies_when_it_has_made_it(
+    writer, store, tmp_path, monkeypatch
+):
+    dies = f'{shutil.which("git")} "$@"; [ "$1" = fast-import ] && kill -9 $$; exit 0\n'
+    put(tmp_path, "bin/git", f"#!/bin/sh\n{dies}")
+    (tmp_path / "bin/git").chmod(0o755)
+    with monkeypatch.context() as dying:
+        dying.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
+        wrote(writer, {A: "second"}, message="Ours")
+    wrote(writer, {B: "b"}, message="Ours, later")
+    assert [subject for _, subject in log(store)][:3] == ["Ours, later", "Ours", "Made a"]
     assert whole(store)
 
 

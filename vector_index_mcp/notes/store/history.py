@@ -155,16 +155,27 @@ def write(
     """
     stream = b"".join(_streamed(branch, parent, tree, commits))
     result = repository.run("fast-import", "--quiet", "--done", "--date-format=raw", given=stream)
-    made = repository.commit_of(branch)
-    if result.status or made in {"", parent}:
+    made = result.output.decode("ascii", "replace").strip()
+    # Where the branch is decides, and not git's status: git may fail after it has moved the branch.
+    if not made or not _is_in(repository, branch, made):
         raise failure("fast-import", result)
     return made
+
+
+def _is_in(repository: Repository, branch: str, commit: str) -> bool:
+    """Return whether a branch contains a commit; mostly it is the branch's last one."""
+    last = repository.commit_of(branch)
+    if commit == last:
+        return True
+    return repository.run("merge-base", "--is-ancestor", commit, last).status == 0
 
 
 def _streamed(branch: str, parent: str, tree: Tree, commits: Sequence[Commit]) -> Iterator[bytes]:
     now = int(time.time())
     for number, commit in enumerate(commits):
         yield f"commit {branch}\n".encode()
+        if number == len(commits) - 1:
+            yield b"mark :1\n"
         yield _person("author", commit.author, now) + _person("committer", OURS, now)
         yield _data(_subject(commit.message).encode("utf-8", "replace"))
         if not number and parent:
@@ -178,7 +189,7 @@ def _streamed(branch: str, parent: str, tree: Tree, commits: Sequence[Commit]) -
             if data is not None:
                 yield f"M {tree.mode_of(path)} inline ".encode() + quoted(path) + b"\n"
                 yield _data(data)
-    yield b"done\n"
+    yield b"get-mark :1\ndone\n"  # the last commit's id is the only output
 
 
 def _person(role: str, who: str, now: int) -> bytes:
