@@ -12,7 +12,7 @@ from corpora import fetch
 from packages import CORPORA
 
 # Where the packages of quality.py do not suffice: large libraries that are installed anyway.
-MORE = ("torch", "transformers", "scipy", "sympy")
+MORE = ("torch", "transformers", "scipy", "sympy", "sklearn", "networkx", "moto")
 DEFINITION = re.compile(
     r"^\s*(?:export |public |async )*(?:def|class|function|func|fn|struct|interface)"
     r"\s+([A-Za-z_]\w{9,60})\b",
@@ -48,8 +48,14 @@ def make(root: Path, packages: Path, files: int) -> Project:
 
 
 def make_of_installed(root: Path, files: int) -> Project:
-    """Copy so many files of installed libraries to `root`: nothing is fetched for that."""
+    """Copy so many files of installed libraries to `root`: nothing is fetched for that.
+
+    Raises:
+        ValueError: If they have fewer files.
+    """
     chosen = [(folder.parent, path) for folder in _installed() for path in folder.rglob("*.py")]
+    if len(chosen) < files:
+        raise ValueError(f"the installed libraries have only {len(chosen)} files")
     return _copied(root, _mixed(chosen)[:files])
 
 

@@ -2,9 +2,10 @@
 
     python benchmarks/remote_mirror.py --folder DIR [--files 10000] [--round-trip 0.02] [--keep]
 
-DIR is that of quality.py. The store is a bucket on this machine whose server waits for a round trip
-before each answer, and twice for a new connection; it counts requests and bytes, and limits nothing
-else. The other machine is another user: another home, with nothing in its caches.
+The files are those of installed libraries. The store is a bucket on this machine whose server waits
+for a round trip before each answer, and twice for a new connection; it counts requests and bytes,
+and limits nothing else. The other machine is another user: another home, with nothing in its
+caches.
 
 The model has one layer and random weights: a hundred thousand chunks are embedded in minutes
 instead of an hour, and still, its vectors can be compared. What is published stays in DIR.
@@ -26,7 +27,7 @@ from typing import Any
 
 import anyio
 from kept import keep
-from projects import Project, landmarks, make
+from projects import Project, landmarks, make_of_installed
 from served import (
     COMMAND,
     Stopwatch,
@@ -131,7 +132,7 @@ def published(folder: Path, files: int) -> tuple[Project, Path, Path]:
         shutil.rmtree(place, ignore_errors=True)
         root.mkdir(parents=True)
         subprocess.run([sys.executable, "-c", _MAKE_MODEL, str(place)], check=True)
-        make(root, folder / "sources", files)
+        make_of_installed(root, files)
         variables = environment(place / "job", embedding_model=str(model))
         command = [*COMMAND, "publish", str(root), str(store)]
         subprocess.run(command, env=variables | {"HOME": str(place / "job")}, check=True)
@@ -179,7 +180,7 @@ async def first_file(client: Any, name: str) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--folder", type=Path, required=True, help="that of quality.py")
+    parser.add_argument("--folder", type=Path, required=True, help="keeps what is published")
     parser.add_argument("--files", type=int, default=10_000)
     parser.add_argument("--round-trip", type=float, default=0.02, help="in seconds")
     parser.add_argument("--keep", action="store_true", help="write the results to results/")
