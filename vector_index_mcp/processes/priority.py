@@ -3,14 +3,14 @@
 import contextlib
 import sys
 
-import psutil
-
 _NICENESS = 5  # lower than the editor and the compiler, higher than idle jobs
 _LOWEST_OF_BEST_EFFORT = 7  # of 0 to 7; the idle class could wait for ever on a busy disk
 
 
 def be_polite() -> None:
     """Give this process a low priority on the machine's processors and disks."""
+    import psutil  # here, since the children that somebody waits for start without it
+
     process = psutil.Process()
     with contextlib.suppress(OSError, psutil.Error):
         if sys.platform == "win32":
