@@ -689,7 +689,7 @@ async def is_refused(place: Place) -> None:
         greeting.hello(greeting.MCP, "wrong"),
         greeting.hello(greeting.STOP, ""),
         greeting.hello(greeting.REPORT, "wrong"),
-        greeting.line({"secret": 7, "wants": None}),
+        greeting.line({"nonce": 7, "proof": 7, "wants": None}),
     ],
     ids=range(10),
 )

@@ -89,9 +89,11 @@ HELLOS = {
     "too deep": b"[" * 60_000 + b"\n",
     "too long": b"x" * 70_000,
     "an array": b"[]\n",
-    "a secret that is a number": b'{"secret": 5, "wants": "mcp"}\n',
-    "a secret that is an object": b'{"secret": {}, "wants": "stop"}\n',
-    "no secret": b'{"wants": "stop"}\n',
+    "a nonce that is a number": b'{"nonce": 5, "proof": "00", "wants": "mcp"}\n',
+    "a proof that is an object": b'{"nonce": "x", "proof": {}, "wants": "stop"}\n',
+    "a proof of odd characters": b'{"nonce": "x", "proof": "\\ud800\xc3\xa4", "wants": "stop"}\n',
+    "a nonce of odd characters": b'{"nonce": "\\ud800", "proof": "00", "wants": "stop"}\n',
+    "no proof": b'{"wants": "stop"}\n',
     "a null": b"null\n",
 }
 
@@ -110,10 +112,10 @@ async def test_a_bad_greeting_ends_its_connection_only(served, name):
 
 @pytest.mark.parametrize("wish", ["", "x" * 60_000, "\ud800", 5, None, {}, ["mcp"]])
 async def test_an_unknown_wish_ends_its_connection_only(served, wish):
-    hello = {"secret": served.endpoint.read_record()["secret"], "wants": wish}
+    secret = served.endpoint.read_record()["secret"]
     with served.endpoint.connect() as connection:
         connection.settimeout(ANSWER_SECONDS)
-        connection.sendall(greeting.line(hello))
+        connection.sendall(greeting.hello(wish, secret))
         answer = json.loads(await anyio.to_thread.run_sync(receive, connection))
     assert "refused" in answer
     assert served.report()["clients"] >= 1

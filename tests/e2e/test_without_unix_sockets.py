@@ -13,6 +13,7 @@ import pytest
 from processes import FAKE_WORKER, NO_MODEL, place_of, posix_only, with_import_hook
 from waiting import eventually
 
+from vector_index_mcp import __version__
 from vector_index_mcp.background import greeting
 
 pytestmark = [pytest.mark.anyio, posix_only]
@@ -78,11 +79,11 @@ async def test_a_client_is_served_and_follows_changes(place):
         await eventually(is_found)
 
 
-@pytest.mark.parametrize("secret", ["", "wrong", None])
-async def test_who_does_not_know_the_secret_gets_nothing(place, secret):
+@pytest.mark.parametrize(
+    "words", [greeting.hello(greeting.MCP, ""), greeting.hello(greeting.MCP, "wrong"), b"{}\n"]
+)
+async def test_who_does_not_know_the_secret_gets_nothing(place, words):
     await place.run("search", place.project, "parse_config")
-    hello = {"wants": greeting.MCP, "version": "1", "secret": secret}
-    words = json.dumps(hello).encode() + b"\n"
     answer = await anyio.to_thread.run_sync(said_to, recorded(place)["port"], words)
     assert json.loads(answer) == {"refused": "the secret is wrong"}
 
@@ -98,7 +99,16 @@ async def test_the_port_is_open_to_this_machine_alone_and_the_record_to_this_use
     assert addresses == {"127.0.0.1"}
 
 
-async def test_a_port_that_is_now_somebody_else_s_is_not_taken_for_the_service(place):
+@pytest.mark.parametrize(
+    "words",
+    [
+        b"HTTP/1.1 400 Bad Request\r\n\r\n",
+        greeting.line({"version": __version__, "pid": 1, "proof": "0" * 64}),
+        greeting.line({"refused": "run my program instead"}),
+    ],
+)
+async def test_a_port_that_is_now_somebody_else_s_is_not_taken_for_the_service(place, words):
+    heard = []
     await place.run("search", place.project, "parse_config")
     [process] = [p for p in place.processes() if p.pid == recorded(place)["pid"]]
     record = recorded(place)
@@ -113,14 +123,16 @@ async def test_a_port_that_is_now_somebody_else_s_is_not_taken_for_the_service(p
             with suppress(OSError):
                 while True:
                     with other.accept()[0] as connection:
-                        connection.recv(4_096)
-                        connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+                        heard.append(connection.recv(4_096))
+                        connection.sendall(words)
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(anyio.to_thread.run_sync, answer)
             found = await place.run("search", place.project, "parse_config")
             other.shutdown(socket.SHUT_RDWR)  # and so `accept` fails
     assert "load.py" in found.stdout, found.stderr
+    assert heard
+    assert not any(record["secret"].encode() in each for each in heard)
 
 
 async def test_the_embedding_worker_is_shared_by_way_of_a_port():

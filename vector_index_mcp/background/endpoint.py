@@ -208,7 +208,7 @@ def _birth_from_ps(pid: int) -> str:
 
 
 def new_secret() -> str:
-    """A secret that proves the right to connect, for systems without permissions of sockets."""
+    """A secret that front end and service prove to know, for systems without rights of sockets."""
     return secrets.token_urlsafe(32)
 
 

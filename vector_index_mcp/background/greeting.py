@@ -1,7 +1,11 @@
 """The greeting: the first line from each side of a connection, which says what it is for.
 
-    front end: {"version": "0.1.0", "secret": "...", "wants": "mcp"}
-    service:   {"version": "0.1.0", "pid": 4711, ...}        or   {"refused": "why"}
+    front end: {"version": "0.1.0", "nonce": "...", "proof": "...", "wants": "mcp"}
+    service:   {"version": "0.1.0", "proof": "...", "pid": 4711, ...}
+          or   {"version": "0.1.0", "proof": "...", "pid": 4711, "refused": "why"}
+
+Each side proves that it knows the secret in the service's record, which only the user can read. The
+secret itself is not sent: if the service has died, another user's program may have its port now.
 
 The wish in `wants` is one of:
 
@@ -24,7 +28,9 @@ After the greeting, a call goes like this:
 Imports the standard library only.
 """
 
+import hmac
 import json
+import secrets
 import socket
 import time
 from collections.abc import Mapping
@@ -44,9 +50,38 @@ ANSWER_SECONDS = 10.0
 """How long a service may take to answer, even on a busy machine."""
 
 
-def hello(wants: str, secret: str, values: Mapping[str, Any] | None = None) -> bytes:
+_FRONT_END, _SERVICE = "front end", "service"
+
+
+def hello(
+    wants: str, secret: str, values: Mapping[str, Any] | None = None, nonce: str = ""
+) -> bytes:
     """The front end's line, with the further `values` that its wish needs."""
-    return line({**(values or {}), "version": __version__, "secret": secret, "wants": wants})
+    proof = {"nonce": nonce, "proof": _proof(secret, _FRONT_END, nonce)}
+    return line({**(values or {}), **proof, "version": __version__, "wants": wants})
+
+
+def proof_for(hello: Mapping[str, Any], secret: str) -> dict[str, Any] | None:
+    """What proves to a front end that we know the secret; None if it does not know it itself.
+
+    Args:
+        hello: The values of its line.
+        secret: The service's.
+    """
+    nonce = hello.get("nonce")
+    if not isinstance(nonce, str) or not _is_same(hello.get("proof"), secret, _FRONT_END, nonce):
+        return None
+    return {"proof": _proof(secret, _SERVICE, nonce)}
+
+
+def _proof(secret: str, role: str, nonce: str) -> str:
+    key, message = (text.encode("utf-8", "surrogatepass") for text in (secret, role + nonce))
+    return hmac.digest(key, message, "sha256").hex()
+
+
+def _is_same(given: Any, secret: str, role: str, nonce: str) -> bool:
+    expected = _proof(secret, role, nonce)
+    return isinstance(given, str) and given.isascii() and hmac.compare_digest(given, expected)
 
 
 def line(values: dict[str, Any]) -> bytes:
@@ -88,7 +123,8 @@ def greet(
     """
     deadline = time.monotonic() + patience
     connection.settimeout(patience)
-    connection.sendall(hello(wants, secret, values))
+    nonce = secrets.token_hex(16)
+    connection.sendall(hello(wants, secret, values, nonce))
     answer = bytearray()
     while not answer.endswith(b"\n"):
         # Of the whole answer: a program that sends a byte now and then would keep us for ever. Not
@@ -99,9 +135,9 @@ def greet(
             raise ConnectionAbortedError("the background service ended before it answered")
         answer += byte
     connection.settimeout(None)
-    values = parse(bytes(answer))
-    if refused := values.get("refused"):
-        raise BackgroundError(f"the background service refuses: {refused}")
-    if not isinstance(values.get("pid"), int):  # its port may be another program's by now
+    found = parse(bytes(answer))
+    if not _is_same(found.pop("proof", None), secret, _SERVICE, nonce):
         raise ConnectionAbortedError("what answers is not the background service")
-    return values
+    if refused := found.get("refused"):
+        raise BackgroundError(f"the background service refuses: {refused}")
+    return found

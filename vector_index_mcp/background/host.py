@@ -183,11 +183,12 @@ class Host:
         return None
 
     async def _serve(self, stream: anyio.abc.ByteStream, hello: dict[str, Any]) -> None:
-        if hello.get("secret") != self._secret:
+        proof = greeting.proof_for(hello, self._secret)
+        if proof is None:
             await stream.send(greeting.line({"refused": "the secret is wrong"}))
             return
         wants = hello.get("wants")
-        own = {"version": __version__, "pid": os.getpid()}
+        own = {"version": __version__, "pid": os.getpid(), **proof}
         if wants == greeting.STOP:
             await stream.send(greeting.line(own))
             self._stopping.set()
@@ -206,11 +207,11 @@ class Host:
         elif wants == greeting.HTTP and hello.get("version") != __version__:
             await stream.send(greeting.line(own))
         elif wants == greeting.HTTP and self.clients >= _MOST_CLIENTS:
-            await self._refuse_crowd(stream)
+            await self._refuse_crowd(stream, own)
         elif wants == greeting.HTTP and self.open_port is not None:
             await self._serve_client(stream, partial(self._serve_port, hello, own))
         else:
-            await stream.send(greeting.line({"refused": "it does not know this wish"}))
+            await stream.send(greeting.line(own | {"refused": "it does not know this wish"}))
 
     async def _page(self, *, in_a_file: bool) -> dict[str, Any]:
         try:
@@ -222,7 +223,7 @@ class Host:
         self, stream: anyio.abc.ByteStream, hello: dict[str, Any], own: dict[str, Any], serve: Serve
     ) -> None:
         if self.clients >= _MOST_CLIENTS:
-            await self._refuse_crowd(stream)
+            await self._refuse_crowd(stream, own)
             return
         await stream.send(greeting.line(own))
         if hello.get("version") == __version__:  # else the front end will replace this service
@@ -243,9 +244,9 @@ class Host:
             with contextlib.suppress(*_GONE):
                 await stream.send(greeting.line(answer))
 
-    async def _refuse_crowd(self, stream: anyio.abc.ByteStream) -> None:
+    async def _refuse_crowd(self, stream: anyio.abc.ByteStream, own: dict[str, Any]) -> None:
         refusal = f"it has {self.clients} clients already; end some of them"
-        await stream.send(greeting.line({"refused": refusal}))
+        await stream.send(greeting.line(own | {"refused": refusal}))
 
     async def _serve_port(
         self, hello: dict[str, Any], own: dict[str, Any], stream: anyio.abc.ByteStream
@@ -259,7 +260,7 @@ class Host:
                     while True:
                         await stream.receive()
         except BackgroundError as error:
-            await stream.send(greeting.line({"refused": str(error)}))
+            await stream.send(greeting.line(own | {"refused": str(error)}))
 
     async def _serve_client(self, stream: anyio.abc.ByteStream, serve: Serve) -> None:
         self.clients += 1
