@@ -5,19 +5,22 @@ its keys (AWS_ENDPOINT, AWS_ACCESS_KEY_ID and so on). It is an optional extra.
 """
 
 import contextlib
+import hashlib
 import os
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import anyio
+import anyio.to_thread
 
 from vector_index_mcp.errors import Problem, StorageError
 from vector_index_mcp.objects.faults import Reason, quotable, reason_in
 from vector_index_mcp.objects.folder import too_large, whole_or_nothing
 from vector_index_mcp.objects.profile import options_of
-from vector_index_mcp.objects.store import Content, Entry, kept_here
+from vector_index_mcp.objects.store import Content, Entry, at_once, kept_here
 
 _AT_ONCE = 16  # requests; more are no faster at a round trip of 20 ms
 _MOST_ENTRIES = 500_000
@@ -136,20 +139,15 @@ class BucketObjects:
                 with contextlib.suppress(FileNotFoundError):
                     await self._library.delete_async(self._store, list(names))
 
-    async def download(self, name: str, path: Path, most_bytes: int) -> bool:
+    async def download(self, name: str, path: Path, most_bytes: int) -> str | None:
         """See `Objects`."""
         with contextlib.suppress(FileNotFoundError):
             async with self._asking(_SECONDS) as scope:
                 answer = await self._library.get_async(self._store, name)
                 if answer.meta["size"] > most_bytes:
                     raise too_large(self.uri, name, most_bytes)
-                async with _new_file(path) as file:
-                    async for piece in answer.stream(_PIECE_BYTES):
-                        with kept_here(path):
-                            await file.write(piece)
-                        scope.deadline = anyio.current_time() + _STALL_SECONDS
-                return True
-        return False
+                return await _written(aiter(answer.stream(_PIECE_BYTES)), path, scope)
+        return None
 
     async def upload(self, path: Path, name: str) -> None:
         """See `Objects`."""
@@ -194,8 +192,39 @@ class BucketObjects:
         return StorageError(f"{self.uri} cannot be used: {reason.words}", reason.problem)
 
 
+async def _written(pieces: AsyncIterator[bytes], path: Path, scope: anyio.CancelScope) -> str:
+    """Write a new file; return its SHA-256. While a piece is written, the next one is received.
+
+    Args:
+        pieces: The file's content.
+        path: The file; it is removed if it is not written whole.
+        scope: Its deadline moves with every piece.
+
+    Raises:
+        StorageError: If the file exists already or cannot be written.
+    """
+    digest, received = hashlib.sha256(), []
+
+    async def receive() -> None:
+        with contextlib.suppress(StopAsyncIteration):
+            received.append(await anext(pieces))
+        scope.deadline = anyio.current_time() + _STALL_SECONDS
+
+    def write(file: IO[bytes], piece: bytes) -> None:
+        with kept_here(path):
+            file.write(piece)
+        digest.update(piece)
+
+    async with _new_file(path) as file:
+        await receive()
+        while received:
+            writing = partial(anyio.to_thread.run_sync, write, file, received.pop())
+            await at_once([receive, writing])
+    return digest.hexdigest()
+
+
 @asynccontextmanager
-async def _new_file(path: Path) -> AsyncIterator[anyio.AsyncFile[bytes]]:
+async def _new_file(path: Path) -> AsyncIterator[IO[bytes]]:
     """Open a new file for writing; it is removed if it is not written whole.
 
     Raises:
@@ -205,7 +234,7 @@ async def _new_file(path: Path) -> AsyncIterator[anyio.AsyncFile[bytes]]:
         file = await anyio.open_file(path, "xb")
     with whole_or_nothing(path):
         try:
-            yield file
+            yield file.wrapped
         finally:
             with kept_here(path):
                 await file.aclose()

@@ -146,19 +146,21 @@ class FolderObjects:
 
         await self._run(remove)
 
-    async def download(self, name: str, path: Path, most_bytes: int) -> bool:
+    async def download(self, name: str, path: Path, most_bytes: int) -> str | None:
         """See `Objects`."""
 
-        def copy(work: Work[bool]) -> bool:
+        def copy(work: Work[str | None]) -> str | None:
+            digest = hashlib.sha256()
             with self._opened(name) as file:
                 if file is None:
-                    return False
+                    return None
                 if os.fstat(file.fileno()).st_size > most_bytes:
                     raise too_large(self.uri, name, most_bytes)
                 with _new_file(path) as write:
                     for piece in self._pieces_of(name, file, most_bytes, work):
                         write(piece)
-            return True
+                        digest.update(piece)
+            return digest.hexdigest()
 
         return await self._run(copy)
 

@@ -75,8 +75,8 @@ class Objects(Protocol):
     async def delete(self, names: Sequence[str]) -> None:
         """Remove objects; a missing one is no error."""
 
-    async def download(self, name: str, path: Path, most_bytes: int) -> bool:
-        """Write an object into a new file; return False if there is no such object.
+    async def download(self, name: str, path: Path, most_bytes: int) -> str | None:
+        """Write an object into a new file; return its SHA-256, in hex, or None if there is none.
 
         Also raises StorageError if the file cannot be written; then no file is left.
         """

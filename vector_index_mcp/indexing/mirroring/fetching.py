@@ -79,10 +79,10 @@ async def _get(objects: Objects, blob: Blob, path: Path, progress: Fetch) -> Non
     part = path.with_name(f"{path.name}.{secrets.token_hex(4)}{_PART}")
     progress.parts.add(part)
     try:
-        if not await objects.download(blob.name, part, blob.size):
+        digest = await objects.download(blob.name, part, blob.size)
+        if digest is None:
             raise StorageError("a file that its description names is missing")
-        is_whole = _size_of(part) == blob.size
-        if not is_whole or await _run(partial(digest_of, str(part))) != blob.digest:
+        if digest != blob.digest or _size_of(part) != blob.size:
             raise StorageError("a file has not the size and digest that its description names")
         await _run(partial(os.replace, part, path))
     finally:
