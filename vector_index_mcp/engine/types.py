@@ -128,7 +128,8 @@ class Claim(NamedTuple):  # a tuple, as it is pickled for each row of an index f
     language: str
     scope: str
     symbols: list[str]
-    search_text: str
+    search_text: str | None
+    """None if nobody compares the row's search words."""
 
 
 @dataclass(frozen=True, slots=True)

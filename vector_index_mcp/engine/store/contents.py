@@ -41,7 +41,10 @@ class Contents:
         return schema.vectors_by(rows, "chunk_hash")
 
     async def claims(self, keys: Iterable[str]) -> dict[str, list[Claim]]:
-        """Return the rows of `keys` without their vectors, by file and in order."""
+        """Return the rows of `keys` without their vectors, by file and in order.
+
+        Only one row of each file, chosen at random, has its search words.
+        """
         with self._reach.asked("reading"):
             query = self._chunks.query().where(is_among("file_path", keys))
             return schema.claims(await query.select(schema.CLAIM_COLUMNS).to_arrow())

@@ -1,5 +1,6 @@
 """The schemas of the two tables, and the conversion between rows and our values."""
 
+import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -82,7 +83,7 @@ CLAIM_COLUMNS = [
     "symbols",
     "search_text",
 ]
-"""The file's key, and the columns of a Claim in the order of its fields."""
+"""The file's key, and the columns of a Claim in the order of its fields; the last is optional."""
 
 
 def vector_field(dimension: int) -> pa.Field:
@@ -194,16 +195,34 @@ def vectors_by(rows: pa.Table, column: str) -> dict[str, Vector]:
 
 
 def claims(rows: pa.Table) -> dict[str, list[Claim]]:
-    """Convert rows with the columns CLAIM_COLUMNS: by file, in the order of the chunks."""
-    columns = [rows.column(name).to_pylist() for name in CLAIM_COLUMNS]
-    place = CLAIM_COLUMNS.index("metadata")
-    columns[place] = [metadata["original_path"] for metadata in columns[place]]
-    found: dict[str, list[Claim]] = {}
-    for key, *fields in zip(*columns, strict=True):
-        found.setdefault(key, []).append(Claim(*fields))
+    """Convert rows with the columns CLAIM_COLUMNS: by file, in the order of the chunks.
+
+    Of each file, one row, chosen at random, has its search words. They are as long as the text, and
+    nobody compares more of them.
+    """
+    places: dict[str, list[int]] = {}
+    for place, key in enumerate(rows.column("file_path").to_pylist()):
+        places.setdefault(key, []).append(place)
+    columns = [_claimed(rows, name) for name in CLAIM_COLUMNS[1:-1]]
+    chosen = [random.choice(of_file) for of_file in places.values()]
+    words: list[str | None] = [None] * rows.num_rows
+    for place, text in zip(
+        chosen, rows.column("search_text").take(chosen).to_pylist(), strict=True
+    ):
+        words[place] = text
+    every = list(map(Claim, *columns, words))
+    found = {key: [every[place] for place in of_file] for key, of_file in places.items()}
     for of_file in found.values():
         of_file.sort(key=lambda claim: claim.number)
     return found
+
+
+def _claimed(rows: pa.Table, name: str) -> list[Any]:
+    column = rows.column(name)
+    if name == "metadata":
+        column = pc.struct_field(column, "original_path")
+    values: list[Any] = column.to_pylist()
+    return values
 
 
 def unembedded_chunks(rows: pa.Table) -> list[UnembeddedChunk]:

@@ -5,7 +5,6 @@ and what they are called is only checked as far as the names must occur in the t
 """
 
 import os
-import random
 from collections.abc import Sequence
 
 from vector_index_mcp.engine import fields
@@ -32,7 +31,7 @@ def are_true(key: str, text: Text, claims: Sequence[Claim], max_chars: int) -> b
         _cover(text.text, claims, max_chars)
         and all(_is_of_file(key, text, *each, len(claims)) for each in enumerate(claims))
         and _are_names(text.text, claims)
-        and _is_matched_so(key, random.choice(claims))
+        and all(_is_matched_so(key, claim) for claim in claims if claim.search_text is not None)
     )
 
 
@@ -86,7 +85,10 @@ def _is_label(text: str, label: str) -> bool:
 
 
 def _is_matched_so(key: str, claim: Claim) -> bool:
-    """Whether a chunk has the search words that this machine gives it; the slowest check."""
+    """Whether a chunk has the search words that this machine gives it.
+
+    This is the slowest check, so only one row of a file, chosen at random, comes with its words.
+    """
     chunk = Chunk(claim.text, claim.start_line, claim.end_line, claim.scope, tuple(claim.symbols))
     [entry] = fields.entries(key, [chunk])
     return entry.search_text == claim.search_text
