@@ -29,7 +29,7 @@ def are_true(key: str, text: Text, claims: Sequence[Claim], max_chars: int) -> b
         return not text.text.strip()
     return (
         _cover(text.text, claims, max_chars)
-        and all(_is_of_file(key, text, *each, len(claims)) for each in enumerate(claims))
+        and _are_of_file(key, text, claims)
         and _are_names(text.text, claims)
         and all(_is_matched_so(key, claim) for claim in claims if claim.search_text is not None)
     )
@@ -49,20 +49,25 @@ def _cover(text: str, claims: Sequence[Claim], max_chars: int) -> bool:
     return position == len(text)
 
 
-def _is_of_file(key: str, text: Text, number: int, claim: Claim, total: int) -> bool:
-    expected = (
-        number,
-        f"{key}::{number}",
-        text.content_hash,
-        total,
-        claim.text,
-        key.replace("/", os.sep),
-        fields.chunk_hash(key, claim.scope, claim.text),
-        claim.start_line,
-        claim.end_line,
-        language_of(key),
-    )
-    return claim[: len(expected)] == expected
+def _are_of_file(key: str, text: Text, claims: Sequence[Claim]) -> bool:
+    """Whether each chunk is numbered, named and hashed as this machine would."""
+    path, language = key.replace("/", os.sep), language_of(key)
+    for number, claim in enumerate(claims):
+        expected = (
+            number,
+            f"{key}::{number}",
+            text.content_hash,
+            len(claims),
+            claim.text,
+            path,
+            fields.chunk_hash(key, claim.scope, claim.text),
+            claim.start_line,
+            claim.end_line,
+            language,
+        )
+        if claim[: len(expected)] != expected:
+            return False
+    return True
 
 
 def _are_names(text: str, claims: Sequence[Claim]) -> bool:
