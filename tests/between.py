@@ -4,7 +4,7 @@ import http.client
 import re
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -38,6 +38,8 @@ class Proxy:
         self.refused: tuple[str, ...] = ()
         """Methods that are answered by `answer`."""
         self.answer = (403, "<Error><Code>AccessDenied</Code></Error>")
+        self.tags_are_bare = False
+        """Whether it knows tags of If-Match without quotes only, as Ceph 16 does."""
         self.is_silent = False
         """Whether requests are taken and never answered."""
         self._held: list[Held] = []
@@ -98,16 +100,22 @@ class _Handler(BaseHTTPRequestHandler):
             quoted = text.replace("{headers}", str(self.headers))
             self._say(status, [("content-type", "text/plain")], quoted.encode())
             return
-        server = http.client.HTTPConnection("127.0.0.1", self.behind, timeout=_SECONDS)
-        server.putrequest(self.command, self.path, skip_host=True, skip_accept_encoding=True)
-        for name, value in self.headers.items():
-            server.putheader(name, value)
-        server.endheaders(body)
-        answer = server.getresponse()
-        kept = [(n, v) for n, v in answer.getheaders() if n.lower() not in _HOP]
-        length = answer.getheader("content-length")
-        self._say(answer.status, kept, answer.read(), length=length)
-        server.close()
+        tag = self.headers.get("if-match", "")
+        if self.proxy.tags_are_bare and tag:
+            if tag.startswith('"'):
+                self._say(412, [], b"<Error><Code>PreconditionFailed</Code></Error>")
+                return
+            self.headers.replace_header("if-match", f'"{tag}"')
+        behind = http.client.HTTPConnection("127.0.0.1", self.behind, timeout=_SECONDS)
+        with closing(behind) as server:  # also if whoever asked has gone
+            server.putrequest(self.command, self.path, skip_host=True, skip_accept_encoding=True)
+            for name, value in self.headers.items():
+                server.putheader(name, value)
+            server.endheaders(body)
+            answer = server.getresponse()
+            kept = [(n, v) for n, v in answer.getheaders() if n.lower() not in _HOP]
+            length = answer.getheader("content-length")
+            self._say(answer.status, kept, answer.read(), length=length)
 
     def _say(
         self, status: int, headers: list[tuple[str, str]], body: bytes, length: str | None = None

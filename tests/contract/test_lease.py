@@ -209,6 +209,34 @@ async def test_a_store_that_overwrites_what_it_is_told_to_keep_is_not_written(ig
     assert raised.value.problem is Problem.STORE_UNCONDITIONAL
 
 
+class Refusing:
+    """A store that replaces nothing, as one that does not recognise its own tags."""
+
+    def __init__(self, objects):
+        self._objects = objects
+
+    def __getattr__(self, name):
+        return getattr(self._objects, name)
+
+    async def replace(self, name, data, tag):
+        return None
+
+
+async def test_a_store_that_refuses_what_it_should_replace_is_not_written(objects):
+    with pytest.raises(StorageError) as raised:
+        await Lease(Refusing(objects), "one", "one").take()
+    assert raised.value.problem is Problem.STORE_UNCONDITIONAL
+    assert await objects.entries() == []
+
+
+async def test_who_is_refused_a_renewal_holds_the_lease_no_longer(machines, monkeypatch):
+    one = machines[0]
+    assert await one.take()
+    monkeypatch.setattr(one, "_objects", Refusing(one._objects))
+    await one._is_renewed()
+    assert not one.is_held
+
+
 @pytest.mark.parametrize(
     "text",
     [

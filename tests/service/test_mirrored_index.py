@@ -492,6 +492,20 @@ async def test_a_file_about_which_a_row_lies_is_indexed_anew(project, clone, sto
     await is_as_if_made_here(clone)
 
 
+async def test_a_branch_in_a_bucket_is_published_again_after_a_change(project, clone, monkeypatch):
+    with bucket_server() as server:
+        for name, value in server.environment.items():
+            monkeypatch.setenv(name, value)
+        uri = f"{server.new_bucket()}/team/index"
+        await published(project, uri)
+        for root in (project, clone):
+            put(root, "later.py", "def quince(): return 5\n")
+        await published(project, uri)
+        codebase = codebase_of(clone, FakeEmbedder(), shared=Shared(uri, "main"))
+        async with serving(codebase) as client:
+            assert (await settled(client))["last_run"]["files_indexed"] == 0
+
+
 async def test_a_file_that_would_be_found_by_other_words_is_indexed_anew(project, clone, store):
     async with tidied(project) as live:
         await changed_rows(live, "file_path = 'shop.py'", search_text="viagra")

@@ -172,7 +172,8 @@ class Lease:
         if new is None:  # maybe this write or an earlier one was done, and its answer was lost
             content = await self._objects.get(NAME, _MOST_BYTES)
             found = None if content is None else _read(content.data, self._objects.uri)
-            if content is None or found is None or found.holder != mine.holder:
+            is_done = content is not None and content.tag != tag
+            if content is None or found is None or found.holder != mine.holder or not is_done:
                 self.said = found
                 return False
             new, mine = content.tag, found
@@ -196,6 +197,7 @@ class Lease:
         """Make sure that the store supports conditional writes.
 
         Some stores ignore the conditions without an error; there, two machines would write at once.
+        Others refuse what they should accept; there, no lease could be kept.
 
         Raises:
             StorageError: If it does not support them, or cannot be written.
@@ -211,13 +213,16 @@ class Lease:
             first = first or (content.tag if content is not None else "")
             if is_kept and await objects.replace(name, b"3", first) is not None:
                 is_kept = await objects.replace(name, b"4", first) is None
+            elif is_kept:  # refused with the right tag, or written and the answer was lost
+                content = await objects.get(name, _MOST_BYTES)
+                is_kept = content is not None and content.data == b"3"
         finally:
             with anyio.CancelScope(shield=True), anyio.move_on_after(_RELEASE_SECONDS):
                 await _forgotten(objects, name)
         if not is_kept:
             raise StorageError(
-                f"{objects.uri} ignores the conditions of a write (If-None-Match, If-Match), so "
-                "two machines could write there at once and lose each other's changes",
+                f"{objects.uri} ignores or refuses conditions of writes (If-None-Match, If-Match), "
+                "so two machines could write there at once and lose each other's changes",
                 Problem.STORE_UNCONDITIONAL,
             )
         self._is_probed = True
