@@ -331,6 +331,16 @@ def test_verify_of_a_project_without_an_index_says_so(place):
     assert f"{place.project} is not indexed; " in ran.stderr
 
 
+def test_a_library_that_may_abort_the_process_at_its_end_gets_no_chance(place):
+    code = "import atexit, os, obstore\natexit.register(os.write, 2, b'python ended')\n"
+    variables = with_import_hook(place.folder / "hook", code, environment(place.folder))
+    for arguments, status in ((["ps"], 0), (["status", place.folder / "none"], 2)):
+        ran = run(*arguments, cwd=place.project, variables=variables)
+        assert ran.returncode == status, ran.stderr
+        assert "python ended" not in ran.stderr
+        assert ran.stdout.endswith("\n") if status == 0 else "does not exist" in ran.stderr
+
+
 @posix_only
 def test_output_that_nobody_reads_is_no_accident(indexed):
     reading, writing = os.pipe()
