@@ -26,7 +26,7 @@ from serving import (
     status_of,
     without_time,
 )
-from waiting import eventually
+from waiting import PATIENCE_SECONDS, eventually
 from writing import write
 
 from vector_index_mcp.engine.store import Index, reach, tables
@@ -367,17 +367,33 @@ async def test_with_a_key_that_may_only_read_the_index_is_read_and_nothing_is_tr
 async def test_a_server_that_never_answers_keeps_nobody_waiting(
     kept, uri, proxy, reached, monkeypatch
 ):
-    monkeypatch.setattr(reach, "_SECONDS", dict.fromkeys(reach._SECONDS, 2.0))
     reached(proxy.port)
     async with serving(of_team(kept, uri)) as client:
         await settled(client)
-        proxy.is_silent = True
-        assert "does not answer" in await failing_call(client, "search_index", query="apple_3")
-        status = await eventually(lambda: _is_in_error_by(client, "not"))
-        assert "force_reindex" not in status["error_message"]
+        with monkeypatch.context() as impatient:
+            impatient.setattr(reach, "_SECONDS", dict.fromkeys(reach._SECONDS, 2.0))
+            proxy.is_silent = True
+            told = await failing_call(client, "search_index", query="apple_3")
+            assert "does not answer" in told
+            status = await eventually(lambda: _is_in_error_by(client, "not"))
+            assert "force_reindex" not in status["error_message"]
         proxy.let_talk()
         await settled(client)
         await eventually(lambda: _answers(client))
+
+
+async def test_a_search_that_is_cut_off_keeps_no_later_one_waiting(kept, uri, proxy, reached):
+    reached(proxy.port)
+    index = await Index.open(uri)
+    held = proxy.hold("GET", r"\.lance|_indices")
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(index.store.matching, ["appl"], 5)
+        assert await anyio.to_thread.run_sync(held.reached.wait, 30)
+        tasks.cancel_scope.cancel()
+    held.release()
+    with anyio.fail_after(PATIENCE_SECONDS):
+        assert await index.store.matching(["appl"], 5)
+    index.close()
 
 
 async def _answers(client):

@@ -6,7 +6,7 @@ import lancedb
 
 from vector_index_mcp.engine.store import schema
 from vector_index_mcp.engine.store.predicates import is_among
-from vector_index_mcp.engine.store.reach import Reach
+from vector_index_mcp.engine.store.reach import Reach, to_the_end
 from vector_index_mcp.engine.types import Claim, Vector
 
 
@@ -24,7 +24,7 @@ class Contents:
             return {}
         with self._reach.asked("reading"):
             query = self._chunks.query().where("embedded")
-            rows = await query.select(["file_path", "chunk_hash"]).to_arrow()
+            rows = await to_the_end(query.select(["file_path", "chunk_hash"]).to_arrow())
         found: dict[str, list[str]] = {}
         columns = (rows.column(name).to_pylist() for name in ("file_path", "chunk_hash"))
         for key, chunk_hash in zip(*columns, strict=True):
@@ -37,7 +37,7 @@ class Contents:
             return {}
         with self._reach.asked("reading"):
             query = self._chunks.query().where(is_among("file_path", keys))
-            rows = await query.select(["chunk_hash", "vector"]).to_arrow()
+            rows = await to_the_end(query.select(["chunk_hash", "vector"]).to_arrow())
         return schema.vectors_by(rows, "chunk_hash")
 
     async def claims(self, keys: Iterable[str]) -> dict[str, list[Claim]]:
@@ -47,4 +47,4 @@ class Contents:
         """
         with self._reach.asked("reading"):
             query = self._chunks.query().where(is_among("file_path", keys))
-            return schema.claims(await query.select(schema.CLAIM_COLUMNS).to_arrow())
+            return schema.claims(await to_the_end(query.select(schema.CLAIM_COLUMNS).to_arrow()))

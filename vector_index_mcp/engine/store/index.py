@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from vector_index_mcp.engine.store import schema
 from vector_index_mcp.engine.store.fencing import fence, first_generation, may_be_dropped
-from vector_index_mcp.engine.store.reach import Reach, is_local
+from vector_index_mcp.engine.store.reach import Reach, is_local, to_the_end
 from vector_index_mcp.engine.store.store import Store
 from vector_index_mcp.engine.store.tables import connect, table_names
 from vector_index_mcp.engine.table_server import Server
@@ -294,7 +294,7 @@ async def _read_manifest(reach: Reach) -> tuple[Manifest, lancedb.AsyncTable] | 
 
 
 async def _manifest_in(table: lancedb.AsyncTable) -> Manifest:
-    rows = await table.query().limit(1).to_list()
+    rows = await to_the_end(table.query().limit(1).to_list())
     return manifest_of(rows[0]["json"] if rows else "")
 
 

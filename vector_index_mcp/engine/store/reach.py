@@ -1,8 +1,10 @@
 """Where tables lie: on a disk, or over a network, where every request needs a time limit."""
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from vector_index_mcp.engine.store.faults import translated
 from vector_index_mcp.engine.table_server import Server
@@ -11,6 +13,9 @@ from vector_index_mcp.engine.table_server import Server
 # keeps LanceDB busy for minutes. An operation that is cut off may still be completed later.
 _SECONDS = {"searching": 10.0, "opening": 10.0, "reading": 60.0, "maintaining": 900.0}
 _SECONDS_OF_A_WRITE = 120.0
+_Result = TypeVar("_Result")
+_going_on: set[asyncio.Task[Any]] = set()
+"""What `to_the_end` has begun and is not done; asyncio itself would not keep it."""
 
 
 def is_local(uri: str) -> bool:
@@ -63,3 +68,22 @@ class Reach:
         seconds = None if self.is_local else _SECONDS.get(action, _SECONDS_OF_A_WRITE)
         with translated(action, self.uri, seconds):
             yield
+
+
+async def to_the_end(reading: Coroutine[Any, Any, _Result]) -> _Result:
+    """Await what reads a table; it goes on if nobody waits for it any more.
+
+    A query that is cut off while it fills LanceDB's cache leaves an entry there for which every
+    later query of these pages waits, for minutes or for ever (lancedb 0.40, measured on object
+    storage: all searches of a process after one that was cut off).
+    """
+    task = asyncio.ensure_future(reading)
+    _going_on.add(task)
+    task.add_done_callback(_gone)
+    return await asyncio.shield(task)
+
+
+def _gone(task: asyncio.Task[Any]) -> None:
+    _going_on.discard(task)
+    if not task.cancelled():
+        task.exception()  # asyncio logs one that nobody has asked for

@@ -24,14 +24,8 @@ from vector_index_mcp.engine.store.contents import Contents
 from vector_index_mcp.engine.store.holdings import holdings
 from vector_index_mcp.engine.store.newest import state_of
 from vector_index_mcp.engine.store.predicates import contains, is_among, predicate_of
-from vector_index_mcp.engine.store.reach import Reach
-from vector_index_mcp.engine.store.tables import (
-    Tables,
-    created,
-    opened,
-    table_names,
-    write_records,
-)
+from vector_index_mcp.engine.store.reach import Reach, to_the_end
+from vector_index_mcp.engine.store.tables import Tables, created, opened, table_names, write_records
 from vector_index_mcp.engine.store.unread import Unread, matched, near
 from vector_index_mcp.engine.store.upkeep import Upkeep, kept_for, rewrite, tidy, unindexed_rows
 from vector_index_mcp.engine.types import (
@@ -186,7 +180,9 @@ class Store:
         if where := predicate_of(filters):
             query = query.where(where)
         with self._reach.asked("searching"):
-            rows: list[dict[str, Any]] = await query.select(columns).limit(limit).to_list()
+            rows: list[dict[str, Any]] = await to_the_end(
+                query.select(columns).limit(limit).to_list()
+            )
         return rows
 
     async def holds(self, filters: Filters) -> bool:
@@ -195,19 +191,19 @@ class Store:
             rows = self._tables.chunks.query().select(["file_path"]).limit(1)
             if where := predicate_of(filters):
                 rows = rows.where(where)
-            return bool(await rows.to_list())
+            return bool(await to_the_end(rows.to_list()))
 
     async def has_text(self, part: str, filters: Filters = NO_FILTERS) -> bool:
         """Return whether any chunk contains `part` in any case. Reads all texts: 1 ms for 2,000."""
         terms = [contains("extracted_text_chunk", part), predicate_of(filters)]
         with self._reach.asked("searching"):
             rows = self._tables.chunks.query().where(" AND ".join(filter(None, terms)))
-            return bool(await rows.select(["file_path"]).limit(1).to_list())
+            return bool(await to_the_end(rows.select(["file_path"]).limit(1).to_list()))
 
     async def last_revision(self) -> int:
         """Return the highest revision of any row; 0 if there are no rows."""
         with self._reach.asked("reading"):
-            rows = await self._tables.chunks.query().select(["revision"]).to_arrow()
+            rows = await to_the_end(self._tables.chunks.query().select(["revision"]).to_arrow())
         return pc.max(rows.column("revision")).as_py() or 0
 
     async def count(self) -> int:
@@ -218,17 +214,17 @@ class Store:
     async def records(self) -> list[FileRecord]:
         """Return all records of the table `files`."""
         with self._reach.asked("reading"):
-            return schema.file_records(await self._tables.files.query().to_arrow())
+            return schema.file_records(await to_the_end(self._tables.files.query().to_arrow()))
 
     async def holdings(self) -> dict[str, Holding]:
         """Return the numbers of rows by file, to be compared with `records` at a start."""
         with self._reach.asked("reading"):
             chunks = self._tables.chunks
-            rows = await chunks.query().select(["file_path", "content_hash"]).to_arrow()
+            rows = await to_the_end(chunks.query().select(["file_path", "content_hash"]).to_arrow())
             missing = rows
             if self.dimension is not None:
                 query = chunks.query().where("NOT embedded").select(["file_path"])
-                missing = await query.to_arrow()
+                missing = await to_the_end(query.to_arrow())
         return await anyio.to_thread.run_sync(holdings, rows, missing)
 
     async def rows(self, keys: Iterable[str]) -> dict[str, list[tuple[StoredChunk, Vector | None]]]:
@@ -238,7 +234,7 @@ class Store:
             columns.append("vector")
         with self._reach.asked("reading"):
             query = self._tables.chunks.query().where(is_among("file_path", keys)).select(columns)
-            rows = await query.to_list()
+            rows = await to_the_end(query.to_list())
         found: dict[str, list[tuple[StoredChunk, Vector | None]]] = {}
         for chunk, row in zip(schema.stored_chunks(rows), rows, strict=True):
             vector = row.get("vector")
@@ -252,14 +248,14 @@ class Store:
             return {}
         with self._reach.asked("searching"):
             query = self._tables.chunks.query().where(is_among("document_id", ids))
-            rows = await query.select(["document_id", "vector"]).to_arrow()
+            rows = await to_the_end(query.select(["document_id", "vector"]).to_arrow())
         return schema.vectors_by(rows, "document_id")
 
     async def unembedded(self, keys: Iterable[str]) -> list[UnembeddedChunk]:
         """Return the chunks of `keys` that have no vector yet."""
         with self._reach.asked("reading"):
             query = self._without_vector(keys).select(schema.UNEMBEDDED_CHUNK_COLUMNS)
-            return schema.unembedded_chunks(await query.to_arrow())
+            return schema.unembedded_chunks(await to_the_end(query.to_arrow()))
 
     def _without_vector(self, keys: Iterable[str]) -> Any:
         wanted = is_among("file_path", keys)
@@ -311,7 +307,7 @@ class Store:
         if self.dimension is None:
             return {}
         with self._reach.asked("reading"):
-            rows = await self._without_vector(keys).to_arrow()
+            rows = await to_the_end(self._without_vector(keys).to_arrow())
         lacked: dict[str, list[str]] = {}
         columns = (rows.column(name).to_pylist() for name in ("file_path", "chunk_hash"))
         for key, chunk_hash in zip(*columns, strict=True):

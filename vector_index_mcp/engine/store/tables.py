@@ -12,7 +12,7 @@ import pyarrow as pa
 from lancedb.index import FTS, BTree
 
 from vector_index_mcp.engine.store import schema
-from vector_index_mcp.engine.store.reach import Reach
+from vector_index_mcp.engine.store.reach import Reach, to_the_end
 from vector_index_mcp.errors import StoreError
 
 _log = logging.getLogger(__name__)
@@ -92,7 +92,10 @@ async def opened(reach: Reach, generation: int) -> Tables:
     db = await connect(reach)
     chunks, files = table_names(generation)
     with reach.asked("opening"):
-        tables = await db.open_table(chunks), await db.open_table(files)
+        tables = (
+            await to_the_end(db.open_table(chunks)),
+            await to_the_end(db.open_table(files)),
+        )
         return Tables(db, *tables, "details" in (await tables[1].schema()).names)
 
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 from lancedb.query import MatchQuery
 
 from vector_index_mcp.engine.store import schema
-from vector_index_mcp.engine.store.reach import Reach
+from vector_index_mcp.engine.store.reach import Reach, to_the_end
 from vector_index_mcp.engine.types import Candidate, StoredChunk, Vector
 
 Metric: TypeAlias = Literal["cosine", "dot", "l2"]
@@ -34,7 +34,7 @@ class Unread:
             return []
         with self._reach.asked("searching"):
             query = matched(self._chunks, words).select([_ROW, "_score"]).limit(limit)
-            rows = await query.to_arrow()
+            rows = await to_the_end(query.to_arrow())
         return _candidates(rows, rows.column("_score").to_pylist())
 
     async def nearest(
@@ -55,7 +55,7 @@ class Unread:
         with self._reach.asked("searching"):
             query = near(self._chunks, vector, metric, is_local=self._reach.is_local)
             query = query.select([_ROW, "vector", "_distance"])
-            rows = await query.limit(limit).to_arrow()
+            rows = await to_the_end(query.limit(limit).to_arrow())
         share = 0.5 if metric == "l2" else 1.0
         scores = [1 - share * distance for distance in rows.column("_distance").to_pylist()]
         return _candidates(rows, scores), _vectors(rows)
@@ -75,7 +75,7 @@ class Unread:
     async def _taken(self, chunks: Sequence[StoredChunk], columns: Sequence[str]) -> pa.Table:
         with self._reach.asked("searching"):
             taken = self._chunks.take_row_ids([int(chunk.document_id) for chunk in chunks])
-            return await taken.select([_ROW, *columns]).to_arrow()
+            return await to_the_end(taken.select([_ROW, *columns]).to_arrow())
 
 
 def matched(chunks: lancedb.AsyncTable, words: Sequence[str]) -> Any:
