@@ -67,8 +67,9 @@ def test_no_collection_is_lost(qmd):
         qmd.succeeds("stop")  # one of the two writes the index, and then the other one does
 
         def are_all_found() -> bool:
-            found = other.succeeds("search", "zebra", "--files", "-n", "50")
-            return all(f"qmd://{name}/{name}.md" in found for name in sum(names.values(), []))
+            ran = other("search", "zebra", "--files", "-n", "50")  # it may say what it still lacks
+            assert ran.returncode == 0, ran
+            return all(f"qmd://{name}/{name}.md" in ran.stdout for name in sum(names.values(), []))
 
         anyio.run(eventually, are_all_found)
         other.succeeds("stop")
