@@ -252,36 +252,38 @@ async def test_an_index_that_was_built_anew_is_published_as_well(project, clone,
     await is_as_if_made_here(clone)
 
 
-async def test_a_bucket_does_as_well_as_a_folder(project, clone, monkeypatch):
+@pytest.fixture
+def bucket(monkeypatch):
+    """A place in an empty bucket, which this process and its children can reach."""
     with bucket_server() as server:
         for name, value in server.environment.items():
             monkeypatch.setenv(name, value)
-        uri = f"{server.new_bucket()}/team/index"
-        done = await published(project, uri, branch="feature/a b")
-        assert done.uploaded > 0
-        assert (await published(project, uri, branch="feature/a b")).uploaded == 0
-        shared = Shared(uri, "feature/a b")
-        async with serving(codebase_of(clone, FakeEmbedder(), shared=shared)) as client:
-            assert (await settled(client))["last_run"]["files_indexed"] == 0
-        await cleaning.clean(opened(uri), 24)
+        yield f"{server.new_bucket()}/team/index"
+
+
+async def test_a_bucket_does_as_well_as_a_folder(project, clone, bucket):
+    done = await published(project, bucket, branch="feature/a b")
+    assert done.uploaded > 0
+    assert (await published(project, bucket, branch="feature/a b")).uploaded == 0
+    shared = Shared(bucket, "feature/a b")
+    async with serving(codebase_of(clone, FakeEmbedder(), shared=shared)) as client:
+        assert (await settled(client))["last_run"]["files_indexed"] == 0
+    await cleaning.clean(opened(bucket), 24)
     await is_as_if_made_here(clone)
 
 
 @pytest.mark.parametrize("kind", ["folder", "bucket"])
 async def test_a_quota_that_is_used_up_while_fetching_stops_nobody(
-    project, clone, store, kind, small_files, monkeypatch
+    project, clone, store, bucket, kind, small_files, monkeypatch
 ):
     async def without_space(*arguments):
         with small_files(100):
             await fetch(*arguments)
 
     monkeypatch.setattr(mirror, "fetch", without_space)
-    with bucket_server() as server:
-        for name, value in server.environment.items():
-            monkeypatch.setenv(name, value)
-        uri = store if kind == "folder" else f"{server.new_bucket()}/index"
-        await published(project, uri)
-        assert "File too large" in await refused(clone, uri)
+    uri = store if kind == "folder" else bucket
+    await published(project, uri)
+    assert "File too large" in await refused(clone, uri)
 
 
 async def test_nothing_that_is_published_names_the_machine(project, store, tmp_path):
@@ -492,18 +494,14 @@ async def test_a_file_about_which_a_row_lies_is_indexed_anew(project, clone, sto
     await is_as_if_made_here(clone)
 
 
-async def test_a_branch_in_a_bucket_is_published_again_after_a_change(project, clone, monkeypatch):
-    with bucket_server() as server:
-        for name, value in server.environment.items():
-            monkeypatch.setenv(name, value)
-        uri = f"{server.new_bucket()}/team/index"
-        await published(project, uri)
-        for root in (project, clone):
-            put(root, "later.py", "def quince(): return 5\n")
-        await published(project, uri)
-        codebase = codebase_of(clone, FakeEmbedder(), shared=Shared(uri, "main"))
-        async with serving(codebase) as client:
-            assert (await settled(client))["last_run"]["files_indexed"] == 0
+async def test_a_branch_in_a_bucket_is_published_again_after_a_change(project, clone, bucket):
+    await published(project, bucket)
+    for root in (project, clone):
+        put(root, "later.py", "def quince(): return 5\n")
+    await published(project, bucket)
+    codebase = codebase_of(clone, FakeEmbedder(), shared=Shared(bucket, "main"))
+    async with serving(codebase) as client:
+        assert (await settled(client))["last_run"]["files_indexed"] == 0
 
 
 async def test_a_file_that_would_be_found_by_other_words_is_indexed_anew(project, clone, store):

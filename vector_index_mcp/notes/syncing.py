@@ -191,16 +191,11 @@ class Syncing:
         before = self._repository.commit_of(tracking(branch))
         self._remote.fetch(address, branch)
         after = self._repository.commit_of(tracking(branch))
-        if before and after != before and not self._is_in(before, after):
+        if before and after != before and not self._repository.is_in(before, after):
             name = f"refs/rescue/origin-{_today()}-{before[:12]}"
             self._repository.done("update-ref", name, before)
             what = "history was rewritten" if after else f"branch {branch} is gone"
             self._note([f"the remote's {what}; its earlier commits are kept as {name}"])
-
-    def _is_in(self, commit: str, other: str) -> bool:
-        if not other:
-            return False
-        return self._repository.run("merge-base", "--is-ancestor", commit, other).status == 0
 
     def _take_over(self, branch: str) -> None:
         """Move our branch forward to the remote's, or merge both. Runs in the writer's thread."""
@@ -209,9 +204,9 @@ class Syncing:
         writer.take_over_by_hand()
         ours = repository.commit_of(branch)
         writer.tree.follow(ours)  # if that failed after the commit of edits made by hand
-        if not theirs or (ours and self._is_in(theirs, ours)):
+        if not theirs or (ours and self._repository.is_in(theirs, ours)):
             return
-        if not ours or self._is_in(ours, theirs):
+        if not ours or self._repository.is_in(ours, theirs):
             self._go_forward(branch, ours, theirs)
         else:
             self._merge(branch, ours, theirs)

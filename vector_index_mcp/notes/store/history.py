@@ -157,17 +157,9 @@ def write(
     result = repository.run("fast-import", "--quiet", "--done", "--date-format=raw", given=stream)
     made = result.output.decode("ascii", "replace").strip()
     # Where the branch is decides, and not git's status: git may fail after it has moved the branch.
-    if not made or not _is_in(repository, branch, made):
+    if not made or not repository.is_in(made, repository.commit_of(branch)):
         raise failure("fast-import", result)
     return made
-
-
-def _is_in(repository: Repository, branch: str, commit: str) -> bool:
-    """Return whether a branch contains a commit; mostly it is the branch's last one."""
-    last = repository.commit_of(branch)
-    if commit == last:
-        return True
-    return repository.run("merge-base", "--is-ancestor", commit, last).status == 0
 
 
 def _streamed(branch: str, parent: str, tree: Tree, commits: Sequence[Commit]) -> Iterator[bytes]:

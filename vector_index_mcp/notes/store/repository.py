@@ -201,6 +201,16 @@ class Repository:
 
     # -- git -------------------------------------------------------------------------------
 
+    def is_in(self, commit: str, other: str) -> bool:
+        """Return whether a commit is `other` or one before it; never if `other` is empty.
+
+        Raises:
+            Refusal: If git is not installed, or does not end in time.
+        """
+        if not other or commit == other:
+            return bool(other)
+        return self.run("merge-base", "--is-ancestor", commit, other).status == 0
+
     def run(
         self,
         *arguments: str,
