@@ -569,7 +569,7 @@ async def test_the_service_is_loaded_after_the_first_answer_and_not_before(proje
     assert loaded == [True]
 
 
-async def test_a_service_ends_whose_memory_does_not_even_hold_a_message(project, embedder):
+async def test_a_service_ends_whose_memory_does_not_even_hold_a_message():
     async def exhaust_memory(_ctx, _call_next):
         return bytearray(sys.maxsize)
 

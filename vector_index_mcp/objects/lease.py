@@ -172,8 +172,12 @@ class Lease:
         if new is None:  # maybe this write or an earlier one was done, and its answer was lost
             content = await self._objects.get(NAME, _MOST_BYTES)
             found = None if content is None else _read(content.data, self._objects.uri)
-            is_done = content is not None and content.tag != tag
-            if content is None or found is None or found.holder != mine.holder or not is_done:
+            if (
+                content is None
+                or found is None
+                or found.holder != mine.holder
+                or content.tag == tag
+            ):
                 self.said = found
                 return False
             new, mine = content.tag, found

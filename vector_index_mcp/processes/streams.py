@@ -1,4 +1,4 @@
-"""Reserves the standard streams of a process for a protocol."""
+"""The standard streams of a process: reserved for a protocol, and written at its end."""
 
 import contextlib
 import logging

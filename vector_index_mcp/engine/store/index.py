@@ -282,7 +282,7 @@ async def _read_manifest(reach: Reach) -> tuple[Manifest, lancedb.AsyncTable] | 
     with reach.asked("opening"):
         if _MANIFEST not in dict(await _tables_in(db)):
             return None
-        table = await db.open_table(_MANIFEST)
+        table = await to_the_end(db.open_table(_MANIFEST))
     if reach.is_fenced:  # before reading, so that nobody else swaps the tables afterwards
         with reach.asked("taking over"):
             await fence(table)
