@@ -23,9 +23,9 @@ def latest(what: str) -> dict[str, Any]:
     return found
 
 
-def keep(what: str, found: dict[str, Any]) -> Path:
-    """Write what was measured, with the command that measures it again."""
-    found["command"] = f"make {what}"
+def keep(what: str, found: dict[str, Any], command: str = "") -> Path:
+    """Write what was measured, with the command that measures it again: `make WHAT` by default."""
+    found["command"] = command or f"make {what}"
     date = datetime.date.today().isoformat()
     target = RESULTS / f"{what}-{date}-{platform.machine()}-{os.cpu_count()}cores.json"
     target.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")

@@ -3,8 +3,9 @@
     python benchmarks/remote.py [--chunks 100000] [--rtt 20]
 
 A server of buckets runs in memory on this machine; a proxy lets every request wait for RTT ms and
-counts. Random words and vectors, as many as a project of so many chunks has. The server is a mock
-and takes its own time: requests and bytes are those of any server, times are upper bounds.
+counts. Random words and vectors, as many as a project of so many chunks has. Without BUCKETS_PORT
+(tests/buckets.py) the server is a mock and takes its own time: requests and bytes are those of any
+server, times are upper bounds.
 """
 
 import argparse
@@ -134,6 +135,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--chunks", type=int, default=100_000)
     parser.add_argument("--rtt", type=float, default=20)
+    parser.add_argument("--server", default="moto", help="its name, for the results")
     given = parser.parse_args()
     with bucket_server() as server:
         uri = f"{server.new_bucket()}/index"
@@ -144,11 +146,15 @@ def main() -> int:
             port = int(process.stdout.readline())
             os.environ.update(variables(port))
             counter = Counter(port)
-            anyio.run(measure, uri, given.chunks, counter)
-            process.kill()
+            try:
+                anyio.run(measure, uri, given.chunks, counter)
+            finally:
+                process.kill()
     for what, figures in counter.figures.items():
         print(f"| {what} | " + " | ".join(f"{value:,.1f}" for value in figures.values()) + " |")
-    keep("remote", {"chunks": given.chunks, "rtt_ms": given.rtt, "figures": counter.figures})
+    what = {"chunks": given.chunks, "rtt_ms": given.rtt, "server": given.server}
+    command = f"python benchmarks/remote.py --chunks {given.chunks} --rtt {given.rtt:g}"
+    keep(f"remote-{given.chunks}", {**what, "figures": counter.figures}, command)
     return 0
 
 

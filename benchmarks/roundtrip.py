@@ -11,6 +11,7 @@ import sys
 from dataclasses import dataclass
 
 _COUNTED = b"/-/counted"
+_CHUNKED = b"\r\ntransfer-encoding: chunked\r\n"
 
 
 @dataclass(slots=True)
@@ -62,16 +63,31 @@ class RoundTrip:
         to_server.write(head + body)
         answer = await from_server.readuntil(b"\r\n\r\n")
         has_body = method != b"HEAD" and answer.split(b" ", 2)[1] not in {b"204", b"304"}
-        length = _length(answer)
-        content = await from_server.readexactly(length or 0) if has_body else b""
-        if has_body and length is None:  # until the end of the connection
-            content = await from_server.read()
+        length, is_chunked = _length(answer), _CHUNKED in answer.lower()
+        content = b""
+        if has_body and is_chunked:
+            content = await _chunks(from_server)
+        elif has_body:  # without a length, until the end of the connection
+            content = await (
+                from_server.read() if length is None else from_server.readexactly(length)
+            )
         writer.write(answer + content)
         await writer.drain()
         self._counted.requests += 1
         self._counted.up += len(body)
         self._counted.down += len(content)
-        return length is not None or not has_body
+        return length is not None or is_chunked or not has_body
+
+
+async def _chunks(reader: asyncio.StreamReader) -> bytes:
+    """A body whose length nobody knew when it began, as it is sent."""
+    content = b""
+    while True:
+        line = await reader.readuntil(b"\r\n")
+        size = int(line.partition(b";")[0], 16)
+        content += line + await reader.readexactly(size + 2)
+        if size == 0:
+            return content
 
 
 def _length(head: bytes) -> int | None:
