@@ -2,16 +2,24 @@
 
 import psutil
 
-_STARTERS = "multiprocessing."  # those from which `forked` forks commands; they stay
+_COMMANDS = "multiprocessing."  # the process from which `forked` forks commands; it stays
+_TEMPLATE = "template.py"  # one from which `forked_children` forks children; it stays
 
 
 def children() -> list[psutil.Process]:
     """Those that the program has started in this process, and that are still there."""
-    return [each for each in psutil.Process().children() if not _is_starter(each)]
+    found = []
+    for process in psutil.Process().children():
+        command = _command(process)
+        if _TEMPLATE in command:
+            found += process.children()
+        elif _COMMANDS not in command:
+            found.append(process)
+    return found
 
 
-def _is_starter(process: psutil.Process) -> bool:
+def _command(process: psutil.Process) -> str:
     try:
-        return _STARTERS in " ".join(process.cmdline())
+        return " ".join(process.cmdline())
     except psutil.Error:  # it has just ended
-        return False
+        return ""

@@ -7,9 +7,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import forked_children
 import pytest
 from drawn import examples
 from hypothesis import HealthCheck, settings
+
+from vector_index_mcp.processes import children
 
 # A busy machine is slow, not wrong.
 settings.register_profile(
@@ -27,6 +30,13 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 def pytest_collection_modifyitems(items):
     """What takes a minute on any machine goes first, so that nobody waits for it at the end."""
     items.sort(key=lambda item: item.path.name != "test_load.py")
+
+
+@pytest.fixture(autouse=True)
+def _forked_children(request, monkeypatch):
+    """Children are forks, unless they, or what becomes of them, are what is tested."""
+    if not request.node.get_closest_marker("own_children"):
+        monkeypatch.setattr(children, "started", forked_children.started)
 
 
 @pytest.fixture(scope="session")

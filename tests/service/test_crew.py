@@ -22,7 +22,7 @@ from vector_index_mcp.indexing.preparing.crew import Crew
 from vector_index_mcp.indexing.preparing.file import NO_PROCESS, Task, prepare
 from vector_index_mcp.indexing.preparing.recipe import Recipe
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.own_children]
 
 RECIPE = Recipe(1_200)
 # Kotlin's scanner looks for ever for what follows the annotation.

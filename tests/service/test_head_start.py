@@ -20,7 +20,7 @@ from vector_index_mcp.indexing.preparing.recipe import Recipe
 from vector_index_mcp.serving.loading import head_start_of, open_codebase
 from vector_index_mcp.settings import Settings
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.own_children]
 
 RECIPE = Recipe(1_200)
 HANGS = [sys.executable, "-c", "import time; time.sleep(3600)"]

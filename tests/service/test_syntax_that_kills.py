@@ -16,6 +16,7 @@ from vector_index_mcp.indexing.preparing import crew as crew_module
 from vector_index_mcp.indexing.preparing.child import Child
 
 pytestmark = [
+    pytest.mark.own_children,
     pytest.mark.anyio,
     pytest.mark.skipif(sys.platform == "win32", reason="processor time is not limited there"),
 ]

@@ -6,7 +6,7 @@ import pytest
 
 from vector_index_mcp.processes import children
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.own_children]
 
 
 @pytest.mark.parametrize("turns", range(6))

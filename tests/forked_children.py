@@ -1,0 +1,119 @@
+"""Child processes as forks of one that has imported what they need.
+
+Each is a process of its own with its own streams and limits, which begins where `python -m` does.
+Only the imports are there already, a tenth of a second of a processor for a child that prepares
+files, and three for one that reads tables; tests start a thousand of them. Others start as ever.
+"""
+
+import atexit
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+import anyio
+import anyio.abc
+import template
+
+from vector_index_mcp.processes import children
+
+_start = children.started
+_CHILD = "vector_index_mcp.processes.child"
+_PREPARING = ("vector_index_mcp.indexing.preparing.child_main",)
+_READING_TABLES = (
+    "vector_index_mcp.datasets.converting",
+    "vector_index_mcp.datasets.proving",
+    "vector_index_mcp.indexing.mirroring.proving",
+)
+_IMPORTED = {
+    **{(name,): (name,) for name in _PREPARING},
+    **{(_CHILD, name): (_CHILD, *_READING_TABLES) for name in _READING_TABLES},
+}
+"""What is imported for a child, by the beginning of its command. None of these begins anything when
+it is imported."""
+
+
+class Fork(anyio.abc.AsyncResource):
+    """A child, with what of `anyio.abc.Process` is needed of it."""
+
+    def __init__(
+        self, streams: tuple[anyio.abc.SocketStream, anyio.abc.SocketStream], report: socket.socket
+    ) -> None:
+        self.stdin, self.stdout = streams
+        self._report = report
+        self.pid = int.from_bytes(report.recv(template.NUMBER_BYTES), signed=True)
+        report.setblocking(False)
+        self._status: int | None = None
+
+    @property
+    def returncode(self) -> int | None:
+        if self._status is None:
+            try:
+                told = self._report.recv(template.NUMBER_BYTES)
+            except BlockingIOError:
+                return None
+            self._status = int.from_bytes(told, signed=True)
+        return self._status
+
+    async def wait(self) -> int:
+        while (status := self.returncode) is None:
+            await anyio.wait_readable(self._report)
+        return status
+
+    def kill(self) -> None:
+        if self.returncode is None:
+            os.kill(self.pid, 9)
+
+    async def aclose(self) -> None:
+        with anyio.CancelScope(shield=True):
+            await self.stdin.aclose()
+            await self.stdout.aclose()
+            await self.wait()
+            self._report.close()
+
+
+async def started(command: Sequence[str], env: Mapping[str, str] | None = None) -> object:
+    """As `children.started`."""
+    ours = len(children.command(""))
+    *python, module = command[:ours]
+    arguments = list(command[ours:])
+    imported = _IMPORTED.get((module,)) or _IMPORTED.get((module, *arguments[:1]))
+    if imported is None or children.command(module) != [*python, module]:
+        return await _start(command, env)
+    wanted = {
+        "module": module,
+        "arguments": arguments,
+        "folder": sys.prefix,
+        "variables": dict(os.environ if env is None else env),
+    }
+    pairs = [socket.socketpair() for _ in range(3)]
+    (stdin, stdout, report), theirs = zip(*pairs, strict=True)
+    its_stdin, its_stdout, its_report = theirs
+    descriptors = [its_stdin.fileno(), its_stdout.fileno(), 2, its_report.fileno()]
+    _process, asked = _template(imported)
+    socket.send_fds(asked, [json.dumps(wanted).encode()], descriptors)
+    for each in theirs:
+        each.close()
+    streams = [await anyio.abc.UNIXSocketStream.from_socket(each) for each in (stdin, stdout)]
+    return Fork(tuple(streams), report)
+
+
+@cache
+def _template(imported: tuple[str, ...]) -> tuple[subprocess.Popen, socket.socket]:
+    """Start the process that is forked; it ends with the socket."""
+    ours, theirs = socket.socketpair()
+    script = str(Path(template.__file__))
+    with theirs:
+        command = [sys.executable, "-P", script, str(theirs.fileno()), *imported]
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()])
+    atexit.register(_end, process, ours)
+    return process, ours
+
+
+def _end(process: subprocess.Popen, asked: socket.socket) -> None:
+    asked.close()
+    process.wait()
