@@ -22,6 +22,8 @@ import template
 from vector_index_mcp.processes import children
 
 _start = children.started
+# Not that of a test, by which what it has started is found and ended.
+_ENVIRONMENT = dict(os.environ)
 _CHILD = "vector_index_mcp.processes.child"
 _PREPARING = ("vector_index_mcp.indexing.preparing.child_main",)
 _READING_TABLES = (
@@ -46,6 +48,7 @@ class Fork(anyio.abc.AsyncResource):
         self.stdin, self.stdout = streams
         self._report = report
         self.pid = int.from_bytes(report.recv(template.NUMBER_BYTES), signed=True)
+        assert self.pid, "the process to be forked has ended"
         report.setblocking(False)
         self._status: int | None = None
 
@@ -109,7 +112,13 @@ def _template(imported: tuple[str, ...]) -> tuple[subprocess.Popen, socket.socke
     script = str(Path(template.__file__))
     with theirs:
         command = [sys.executable, "-P", script, str(theirs.fileno()), *imported]
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()])
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            pass_fds=[theirs.fileno()],
+            cwd=sys.prefix,
+            env=_ENVIRONMENT,
+        )
     atexit.register(_end, process, ours)
     return process, ours
 
