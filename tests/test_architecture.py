@@ -401,6 +401,10 @@ def test_every_home_is_lived_in() -> None:
     assert deserted == []
 
 
+READS = {"open_table", "to_arrow", "to_batches", "to_list", "to_pandas"}
+"""LanceDB's functions that read; see `engine/store/reach.to_the_end`."""
+
+
 def is_broad(handler: ast.ExceptHandler) -> bool:
     """Whether the handler catches every exception."""
     caught = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
@@ -443,6 +447,24 @@ def test_a_function_can_be_seen_at_once() -> None:
         return {name: n for name, n in lengths.items() if n > MOST_LINES_OF_A_FUNCTION}
 
     assert broken_by(long) == {}
+
+
+def cuts_off(node: ast.AST) -> bool:
+    """Whether the node awaits a read of a table that ends with whoever waits for it."""
+    if not isinstance(node, ast.Await) or not isinstance(node.value, ast.Call):
+        return False
+    call = node.value
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+    # Without a filter, a count comes from the table's description.
+    return name in READS or (name == "count_rows" and bool(call.args or call.keywords))
+
+
+def test_what_reads_a_table_is_not_cut_off() -> None:
+    def cut_off(module: Path) -> bool:
+        return any(cuts_off(node) for node in nodes_of(module))
+
+    # `examine` runs in a process of its own, which ends with it.
+    assert broken_by(cut_off).keys() == {"engine/store/foreign.py"}
 
 
 def test_nothing_is_printed() -> None:

@@ -231,7 +231,7 @@ class Index:
                 if _MANIFEST not in dict(await _tables_in(db)):
                     self._table = await db.create_table(_MANIFEST, row, mode="create")
                     return
-                self._table = await db.open_table(_MANIFEST)
+                self._table = await to_the_end(db.open_table(_MANIFEST))
         with self._reach.asked("writing"):
             if await self._table.count_rows() == 1:
                 await self._table.update({"json": row.column("json")[0].as_py()})
@@ -302,7 +302,7 @@ async def _fence(reach: Reach, manifest: Manifest) -> None:
     db = await connect(reach)
     with reach.asked("taking over"):
         for name in table_names(manifest.generation):
-            await fence(await db.open_table(name))
+            await fence(await to_the_end(db.open_table(name)))
 
 
 async def _tables_in(db: lancedb.AsyncConnection) -> list[tuple[str, int]]:

@@ -8,6 +8,7 @@ from typing import Any
 import lancedb
 from lancedb.index import IvfRq
 
+from vector_index_mcp.engine.store.reach import to_the_end
 from vector_index_mcp.engine.store.tables import Tables, index_words
 
 _log = logging.getLogger(__name__)
@@ -179,4 +180,5 @@ async def _are_vectors_worth_an_index(chunks: lancedb.AsyncTable) -> bool:
         return False
     if await vectors_index(chunks) is not None:
         return False
-    return await chunks.count_rows("NOT embedded") <= _SHARE_STILL_MISSING * rows
+    missing = await to_the_end(chunks.count_rows("NOT embedded"))
+    return missing <= _SHARE_STILL_MISSING * rows
