@@ -22,11 +22,13 @@ import anyio
 import pytest
 from fakes import FakeEmbedder
 from qmd import FILES, LOREM, documents_of, serving, settled, written
+from waiting import eventually
 from writing import write
 
 from vector_index_mcp.documents.configuration import Collection, read
 from vector_index_mcp.errors import BusyError, SettingsError
 from vector_index_mcp.indexing.keeper import Role
+from vector_index_mcp.indexing.outlook import Outlook
 
 pytestmark = pytest.mark.anyio
 
@@ -697,3 +699,29 @@ async def test_questions_go_on_while_an_operation_is_under_way(live):
         tasks.start_soon(partial(documents.update, pull=False))  # waits for its turn
         assert len(await results_of(client, query="budget")) == 3
         tasks.cancel_scope.cancel()
+
+
+async def test_who_asks_before_the_disk_has_been_looked_at_is_told(tmp_path, monkeypatch):
+    home = written(tmp_path)
+    async with serving(documents_of(home, FakeEmbedder(dimension=64))) as client:
+        await client.call_tool("status", {})
+        await eventually(lambda: results_of(client, query="budget"))
+    write(tmp_path, {"notes/new.md": "# Zebra\n\nStripes.\n"})
+    walked, walk = anyio.Event(), Outlook.walk
+
+    async def held(*arguments, **options):
+        await walked.wait()
+        return await walk(*arguments, **options)
+
+    monkeypatch.setattr(Outlook, "walk", held)
+    async with serving(documents_of(home, FakeEmbedder(dimension=64))) as client:
+        early = await called(client, "search", query="zebra")
+        assert early["structuredContent"]["results"] == []
+        said = [part["text"] for part in early["content"]]
+        assert said[0] == 'No results found for "zebra"'
+        assert said[1].startswith("Documents may be missing")
+        assert said[1] == f"{early['structuredContent']['note']}."
+        walked.set()
+        [found] = await eventually(lambda: results_of(client, query="zebra"))
+        assert found["file"] == "notes/new.md"
+        assert len((await called(client, "search", query="zebra"))["content"]) == 1

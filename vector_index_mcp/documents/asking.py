@@ -26,6 +26,9 @@ from vector_index_mcp.indexing.ledger import Ledger
 _log = logging.getLogger(__name__)
 
 NO_VECTORS = "Vector index not found. Run 'qmd embed' first to create embeddings."
+_CATCHING_UP = (
+    "Documents may be missing: the index was opened just now, and is still compared with the disk"
+)
 _SNIPPET_CHARS = 300
 _RERANK_SECONDS = 5.0  # how long a query waits for a cross-encoder
 _CANDIDATES_PER_RESULT = 5  # candidates are chunks, of which a document has several
@@ -75,6 +78,8 @@ class Answer:
     found: tuple[Found, ...]
     lack: str
     """Why the search by meaning failed, if the mode asked for it; otherwise empty."""
+    note: str
+    """Why documents may be missing; otherwise empty."""
     seconds: float
 
     def snippet_of(
@@ -126,7 +131,7 @@ async def search(documents: Documents, wanted: Wanted) -> Answer:
         or not _is_collection(documents, wanted.collection)
     )
     if is_in_vain:
-        return Answer(wanted, stems, (), "", time.monotonic() - began)
+        return Answer(wanted, stems, (), "", "", time.monotonic() - began)
     if is_listing:
         keys = _newest(ledger, keys or (), wanted.limit)
     finder = _Finder(documents, replace(wanted, query=text), stems, keys)
@@ -140,7 +145,8 @@ async def search(documents: Documents, wanted: Wanted) -> Answer:
             context = context_of(documents.configuration, entry.key)
             is_stale = entry.key in answered.stale
             found.append(Found(entry, hit.score, hit.chunk, context, is_stale))
-    return Answer(wanted, stems, tuple(found), answered.lack, time.monotonic() - began)
+    note = _CATCHING_UP if answered.was_catching_up else ""
+    return Answer(wanted, stems, tuple(found), answered.lack, note, time.monotonic() - began)
 
 
 def _checked(query: str) -> str:

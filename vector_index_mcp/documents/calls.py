@@ -29,9 +29,6 @@ Tell: TypeAlias = Callable[[Values], Awaitable[None]]
 INDEXING, EMBEDDING = "Indexing", "Embedding"
 
 _SNIPPET_CHARS = 500
-_CATCHING_UP = (
-    "Documents may be missing: the index was opened just now, and is still compared with the disk"
-)
 _LOOK_SECONDS = 0.1  # how often to check the progress
 
 
@@ -76,8 +73,7 @@ def _searching(mode: Mode) -> "_Call":
             return {"results": [], "lack": str(error)}
         is_whole = given.flag("full")
         hits = [await _hit(documents, found, each, is_whole=is_whole) for each in found.found]
-        note = _CATCHING_UP if documents.index.progress.is_catching_up else ""
-        return {"results": hits, "lack": "", "note": note}
+        return {"results": hits, "lack": "", "note": found.note}
 
     return call
 

@@ -28,8 +28,8 @@ class Request(Protocol):
     collection: str | None
 
 
-async def results_of(documents: Documents, asked: Request, mode: str) -> list[ResultItem]:
-    """Run a search for a client and return its results; see `asking.search`.
+async def answer_to(documents: Documents, asked: Request, mode: str) -> Answer:
+    """Run a search for a client; see `asking.search`.
 
     Args:
         documents: The documents; they must be running.
@@ -43,7 +43,7 @@ async def results_of(documents: Documents, asked: Request, mode: str) -> list[Re
         min_score=asked.min_score,
         collection=asked.collection or "",
     )
-    return items_of(await search(documents, wanted))
+    return await search(documents, wanted)
 
 
 def items_of(answer: Answer) -> list[ResultItem]:

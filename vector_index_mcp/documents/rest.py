@@ -97,8 +97,11 @@ async def _search(
 
     if not documents.configuration.collections:
         return models.SearchAnswer(results=[], content=text.of_results_in_rest([], asked.query))
-    items = await rendering.results_of(documents, asked, mode)
+    found = await rendering.answer_to(documents, asked, mode)
+    items = rendering.items_of(found)
     content = text.of_results_in_rest(items, asked.query)
+    if found.note:  # the contract has no place of its own for it
+        content += f"\n\n{found.note}."
     return models.SearchAnswer(results=items, content=content)
 
 

@@ -138,11 +138,14 @@ def _searching(mode: str) -> _Answer:
     async def answer(documents: "Documents", asked: arguments.SearchArguments) -> Result:
         from vector_index_mcp.documents import rendering
 
-        items = await rendering.results_of(documents, asked, mode)
-        return {
-            "content": [_text(text.of_results(items, asked.query))],
-            "structuredContent": Results(results=items).model_dump(mode="json"),
-        }
+        found = await rendering.answer_to(documents, asked, mode)
+        items = rendering.items_of(found)
+        structured = Results(results=items).model_dump(mode="json")
+        content = [_text(text.of_results(items, asked.query))]
+        if found.note:  # the contract has no place for it, but nobody may believe such an answer
+            structured["note"] = found.note
+            content.append(_text(f"{found.note}."))
+        return {"content": content, "structuredContent": structured}
 
     return answer
 

@@ -108,6 +108,9 @@ class Answered:
     """Why nothing was searched by meaning; empty if it was, or if nobody asked for that."""
     ledger: Ledger
     """What the index knows of the files now."""
+    was_catching_up: bool
+    """Whether the index was searched before it had been compared with the disk for the first time,
+    so that new files may be missing."""
 
 
 async def ask(
@@ -134,6 +137,7 @@ async def ask(
     await wait_for_first_scan(live_index)
     if live_index.vectors is not None:
         live_index.vectors.check_model()
+    was_catching_up = live_index.progress.is_catching_up
     while True:
         async with live_index.reading() as (index, ledger):
             question = Question(live_index, text, index, ledger, wait_for_model=wait_for_model)
@@ -159,6 +163,7 @@ async def ask(
         untrue=len(checked.untrue),
         lack=question.lack,
         ledger=ledger,
+        was_catching_up=was_catching_up,
     )
 
 
