@@ -35,17 +35,19 @@ demo: $(VENV)/installed ## install, index PROJECT (this repository by default), 
 	@printf '{"mcpServers": {"%s": {"command": "%s", "args": ["%s"]}}}\n' \
 	    "$(notdir $(abspath $(PROJECT)))" "$(PROGRAM)" "$(abspath $(PROJECT))"
 
-# A file system in memory, where there is one that is large and runs programs; `make test` uses disks.
-check: export PYTEST_DEBUG_TEMPROOT := $(shell d=/dev/shm; [ -w $$d ] && \
-    [ $$(df -kP $$d | awk 'END { print $$4 }') -gt 1000000 ] && \
+# Temporary files lie in memory, where there is a file system for that which runs programs and has room
+# for so many KB; what e2e tests start has its files on the disk.
+in_memory = $(shell d=/dev/shm; [ -w $$d ] && [ $$(df -kP $$d | awk 'END { print $$4 }') -gt $1 ] && \
     ! grep -q " $$d .*noexec" /proc/mounts && echo $$d)
+check: export PYTEST_DEBUG_TEMPROOT := $(call in_memory,1000000)
 check: TESTERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1) # they seldom wait
 check: rules ## lint, types, unit and contract tests, for every change
 	EXAMPLES=0.1 $(PYTEST) -m "not slow" -o tmp_path_retention_policy=failed \
 	    tests/unit tests/contract tests/test_*.py
 
+test: export PYTEST_DEBUG_TEMPROOT := $(call in_memory,8000000)
 test: rules ## lint, types and every test
-	$(PYTEST)
+	$(PYTEST) -o tmp_path_retention_policy=failed
 
 soak: export PYTEST_ADDOPTS := -o faulthandler_timeout=0
 soak: $(VENV)/installed-dev ## hours of load, attacks, random changes, flipped bytes and kills; SEED=N for others
