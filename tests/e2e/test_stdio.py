@@ -52,14 +52,23 @@ PROJECT = {
     "docs/install.md": "# Installation\n\nDownload the archive and unpack it.\n",
 }
 # Holds every import of a heavy library until somebody writes to the gate, a FIFO.
+# Waits where a module is executed: while one is looked for, Python lets nobody import anything.
 GATE = """
 import os, sys
+from importlib.machinery import PathFinder
 class Gate:
     def find_spec(name, path=None, target=None):
-        if name.partition(".")[0] in {heavy!r} and os.path.exists({gate!r}):
+        spec = PathFinder.find_spec(name, path, target) if name in {heavy!r} else None
+        if spec is None or not os.path.exists({gate!r}):
+            return None
+        execute = spec.loader.exec_module
+        def execute_behind_the_gate(module):
             with open({gate!r}) as gate:
                 gate.read()
             os.unlink({gate!r})
+            execute(module)
+        spec.loader.exec_module = execute_behind_the_gate
+        return spec
 sys.meta_path.insert(0, Gate)
 """
 HEAVY = ["lancedb", "lance", "pyarrow", "torch", "sentence_transformers", "transformers"]
