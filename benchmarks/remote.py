@@ -135,7 +135,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--chunks", type=int, default=100_000)
     parser.add_argument("--rtt", type=float, default=20)
-    parser.add_argument("--server", default="moto", help="its name, for the results")
+    server_name = "unknown" if "BUCKETS_PORT" in os.environ else "moto"
+    parser.add_argument("--server", default=server_name, help="its name, for the results")
     given = parser.parse_args()
     with bucket_server() as server:
         uri = f"{server.new_bucket()}/index"

@@ -197,7 +197,8 @@ def main() -> int:
     for what, value in found.items():
         print(f"{what}: {value:,.2f}")
     if arguments.keep:
-        keep("remote_mirror", {"files": project.files, "round trip": bucket.round_trip, **found})
+        result = {"files": project.files, "round trip": bucket.round_trip, **found}
+        keep("remote_mirror", result, "python benchmarks/remote_mirror.py --folder DIR --keep")
     return 0
 
 
