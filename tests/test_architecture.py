@@ -185,6 +185,8 @@ HOMES = {
 }
 # What the engine must not speak of: it says what is wrong, and who uses it what to do.
 NOT_THE_ENGINES = ("VECTOR_INDEX_", "trigger_index", "get_status", "search_index", PRODUCT)
+# LanceDB's functions that read; see `engine/store/reach.to_the_end`.
+READS = {"open_table", "to_arrow", "to_batches", "to_list", "to_pandas"}
 # Who may catch everything, and how often: a batch must survive one bad file, and a panic inside
 # lance is not an Exception.
 BROAD_EXCEPTS = {
@@ -399,10 +401,6 @@ def test_every_home_is_lived_in() -> None:
         if not any(lib == library and module.startswith(home) for lib, module in used)
     ]
     assert deserted == []
-
-
-READS = {"open_table", "to_arrow", "to_batches", "to_list", "to_pandas"}
-"""LanceDB's functions that read; see `engine/store/reach.to_the_end`."""
 
 
 def is_broad(handler: ast.ExceptHandler) -> bool:

@@ -1,7 +1,7 @@
 """Waiting for what sets no event: a disk, another process, a service behind its tools."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import anyio
@@ -20,3 +20,13 @@ async def eventually(condition: Callable[[], Any], seconds: float = PATIENCE_SEC
             if value:
                 return value
             await anyio.sleep(_LOOK_SECONDS)
+
+
+def held_at(work: Callable[..., Awaitable[Any]], opened: anyio.Event) -> Callable[..., Any]:
+    """Return `work`, which now waits for `opened` before it begins."""
+
+    async def held(*arguments: Any, **options: Any) -> Any:
+        await opened.wait()
+        return await work(*arguments, **options)
+
+    return held

@@ -22,7 +22,7 @@ import anyio
 import pytest
 from fakes import FakeEmbedder
 from qmd import FILES, LOREM, documents_of, serving, settled, written
-from waiting import eventually
+from waiting import eventually, held_at
 from writing import write
 
 from vector_index_mcp.documents.configuration import Collection, read
@@ -707,13 +707,8 @@ async def test_who_asks_before_the_disk_has_been_looked_at_is_told(tmp_path, mon
         await client.call_tool("status", {})
         await eventually(lambda: results_of(client, query="budget"))
     write(tmp_path, {"notes/new.md": "# Zebra\n\nStripes.\n"})
-    walked, walk = anyio.Event(), Outlook.walk
-
-    async def held(*arguments, **options):
-        await walked.wait()
-        return await walk(*arguments, **options)
-
-    monkeypatch.setattr(Outlook, "walk", held)
+    opened = anyio.Event()
+    monkeypatch.setattr(Outlook, "walk", held_at(Outlook.walk, opened))
     async with serving(documents_of(home, FakeEmbedder(dimension=64))) as client:
         early = await called(client, "search", query="zebra")
         assert early["structuredContent"]["results"] == []
@@ -721,7 +716,7 @@ async def test_who_asks_before_the_disk_has_been_looked_at_is_told(tmp_path, mon
         assert said[0] == 'No results found for "zebra"'
         assert said[1].startswith("Documents may be missing")
         assert said[1] == f"{early['structuredContent']['note']}."
-        walked.set()
+        opened.set()
         [found] = await eventually(lambda: results_of(client, query="zebra"))
         assert found["file"] == "notes/new.md"
         assert len((await called(client, "search", query="zebra"))["content"]) == 1

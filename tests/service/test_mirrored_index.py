@@ -25,7 +25,7 @@ from serving import (
     status_of,
     without_time,
 )
-from waiting import eventually
+from waiting import eventually, held_at
 from writing import put, write
 
 from vector_index_mcp.errors import StorageError, StoreError
@@ -182,7 +182,7 @@ async def test_only_what_differs_here_is_indexed(filled, clone, store):
 async def test_a_hit_is_not_called_stale_before_its_file_was_compared(filled, clone, store):
     codebase = mirroring(clone, store)
     gate = Gate(codebase)
-    codebase.index.pipeline.prepare = held_at(codebase.index.pipeline.prepare, gate)
+    codebase.index.pipeline.prepare = held_at(codebase.index.pipeline.prepare, gate.opened)
     async with serving(codebase) as client:
         hits = (await call(client, "search_index", query="banana_7"))["results"]
         assert (hits[0]["file_path"], hits[0].get("is_stale", False)) == ("sub/two.py", False)
@@ -192,14 +192,6 @@ async def test_a_hit_is_not_called_stale_before_its_file_was_compared(filled, cl
         gate.open()
         await settled(client)
     await is_as_if_made_here(clone)
-
-
-def held_at(work, gate):
-    async def held(*arguments, **options):
-        await gate.opened.wait()
-        return await work(*arguments, **options)
-
-    return held
 
 
 async def test_a_changed_line_embeds_one_chunk_although_no_other_was_embedded_here(
@@ -529,7 +521,7 @@ async def test_lies_are_found_also_after_a_stop_in_the_middle(project, clone, st
         await publish(opened(store), live, State("main", ""), never)
     codebase = mirroring(clone, store)
     gate = Gate(codebase)
-    codebase.index.pipeline.prepare = held_at(codebase.index.pipeline.prepare, gate)
+    codebase.index.pipeline.prepare = held_at(codebase.index.pipeline.prepare, gate.opened)
     async with codebase.running():
         await codebase.index.catching_up()
     async with serving(codebase_of(clone, FakeEmbedder())) as client:  # without a shared index
@@ -561,8 +553,8 @@ async def test_no_vector_passes_for_compared_because_a_file_was_saved_before_the
 ):
     await published(project, store, embedder=Liar())
     writing, walking = Gate(mirroring(clone, store)), Gate(mirroring(clone, store))
-    monkeypatch.setattr(Indexer, "write_forever", held_at(Indexer.write_forever, writing))
-    monkeypatch.setattr(Outlook, "walk", held_at(Outlook.walk, walking))
+    monkeypatch.setattr(Indexer, "write_forever", held_at(Indexer.write_forever, writing.opened))
+    monkeypatch.setattr(Outlook, "walk", held_at(Outlook.walk, walking.opened))
     codebase = mirroring(clone, store)
     async with serving(codebase) as client:
         await eventually(lambda: is_noticed(codebase, clone))
