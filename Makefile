@@ -11,7 +11,8 @@ BIN := $(VENV)/bin
 # Half of their time tests wait for other processes. In the order of the folders, the longest files
 # come first, and the small ones of unit tests fill what is left.
 TESTERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) '*' 2 + 1)
-PYTEST = $(BIN)/python -m pytest --numprocesses $(TESTERS) --dist loadfile --no-loadscope-reorder
+PYTEST = $(BIN)/python -m pytest --numprocesses $(TESTERS) --dist loadfile --no-loadscope-reorder \
+    -o tmp_path_retention_policy=failed
 # Tests start the program thousands of times, and compiling its modules is a sixth of a start.
 export PYTHONDONTWRITEBYTECODE :=
 PROGRAM := $(abspath $(BIN)/vector-index-mcp)
@@ -36,18 +37,17 @@ demo: $(VENV)/installed ## install, index PROJECT (this repository by default), 
 	    "$(notdir $(abspath $(PROJECT)))" "$(PROGRAM)" "$(abspath $(PROJECT))"
 
 # Temporary files lie in memory, where there is a file system for that which runs programs and has room
-# for so many KB; what e2e tests start has its files on the disk.
+# for so many KB; the places of e2e/processes.py lie on the disk.
 in_memory = $(shell d=/dev/shm; [ -w $$d ] && [ $$(df -kP $$d | awk 'END { print $$4 }') -gt $1 ] && \
     ! grep -q " $$d .*noexec" /proc/mounts && echo $$d)
 check: export PYTEST_DEBUG_TEMPROOT := $(call in_memory,1000000)
 check: TESTERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1) # they seldom wait
 check: rules ## lint, types, unit and contract tests, for every change
-	EXAMPLES=0.1 $(PYTEST) -m "not slow" -o tmp_path_retention_policy=failed \
-	    tests/unit tests/contract tests/test_*.py
+	EXAMPLES=0.1 $(PYTEST) -m "not slow" tests/unit tests/contract tests/test_*.py
 
 test: export PYTEST_DEBUG_TEMPROOT := $(call in_memory,8000000)
 test: rules ## lint, types and every test
-	$(PYTEST) -o tmp_path_retention_policy=failed
+	$(PYTEST)
 
 soak: export PYTEST_ADDOPTS := -o faulthandler_timeout=0
 soak: $(VENV)/installed-dev ## hours of load, attacks, random changes, flipped bytes and kills; SEED=N for others

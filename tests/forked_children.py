@@ -8,10 +8,12 @@ files, and three for one that reads tables; tests start a thousand of them. Othe
 import atexit
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -22,17 +24,18 @@ import template
 from vector_index_mcp.processes import children
 
 _start = children.started
+_PYTHON = children.command("")[:-1]
 # Not that of a test, by which what it has started is found and ended.
 _ENVIRONMENT = dict(os.environ)
 _CHILD = "vector_index_mcp.processes.child"
-_PREPARING = ("vector_index_mcp.indexing.preparing.child_main",)
+_PREPARING = "vector_index_mcp.indexing.preparing.child_main"
 _READING_TABLES = (
     "vector_index_mcp.datasets.converting",
     "vector_index_mcp.datasets.proving",
     "vector_index_mcp.indexing.mirroring.proving",
 )
 _IMPORTED = {
-    **{(name,): (name,) for name in _PREPARING},
+    (_PREPARING,): (_PREPARING,),
     **{(_CHILD, name): (_CHILD, *_READING_TABLES) for name in _READING_TABLES},
 }
 """What is imported for a child, by the beginning of its command. None of these begins anything when
@@ -47,7 +50,7 @@ class Fork(anyio.abc.AsyncResource):
     ) -> None:
         self.stdin, self.stdout = streams
         self._report = report
-        self.pid = int.from_bytes(report.recv(template.NUMBER_BYTES), signed=True)
+        self.pid = self._reported()
         assert self.pid, "the process to be forked has ended"
         report.setblocking(False)
         self._status: int | None = None
@@ -55,12 +58,12 @@ class Fork(anyio.abc.AsyncResource):
     @property
     def returncode(self) -> int | None:
         if self._status is None:
-            try:
-                told = self._report.recv(template.NUMBER_BYTES)
-            except BlockingIOError:
-                return None
-            self._status = int.from_bytes(told, signed=True)
+            with suppress(BlockingIOError):
+                self._status = self._reported()
         return self._status
+
+    def _reported(self) -> int:
+        return int.from_bytes(self._report.recv(template.NUMBER_BYTES), signed=True)
 
     async def wait(self) -> int:
         while (status := self.returncode) is None:
@@ -69,7 +72,7 @@ class Fork(anyio.abc.AsyncResource):
 
     def kill(self) -> None:
         if self.returncode is None:
-            os.kill(self.pid, 9)
+            os.kill(self.pid, signal.SIGKILL)
 
     async def aclose(self) -> None:
         with anyio.CancelScope(shield=True):
@@ -79,14 +82,15 @@ class Fork(anyio.abc.AsyncResource):
             self._report.close()
 
 
-async def started(command: Sequence[str], env: Mapping[str, str] | None = None) -> object:
+async def started(
+    command: Sequence[str], env: Mapping[str, str] | None = None
+) -> Fork | anyio.abc.Process:
     """As `children.started`."""
-    ours = len(children.command(""))
-    *python, module = command[:ours]
-    arguments = list(command[ours:])
-    imported = _IMPORTED.get((module,)) or _IMPORTED.get((module, *arguments[:1]))
-    if imported is None or children.command(module) != [*python, module]:
+    python, rest = list(command[: len(_PYTHON)]), command[len(_PYTHON) :]
+    imported = _IMPORTED.get(tuple(rest[:1])) or _IMPORTED.get(tuple(rest[:2]))
+    if imported is None or python != _PYTHON:
         return await _start(command, env)
+    module, *arguments = rest
     wanted = {
         "module": module,
         "arguments": arguments,

@@ -22,7 +22,6 @@ NUMBER_BYTES = 8  # of what is reported of a child: its process id, and at last 
 _MOST_BYTES = 1 << 20
 _STREAMS = 3
 
-
 # About work that is under way while a process forks; here is none.
 warnings.filterwarnings("ignore", "lancedb fork support", RuntimeWarning)
 
