@@ -42,11 +42,11 @@ in_memory = $(shell d=/dev/shm; [ -w $$d ] && [ $$(df -kP $$d | awk 'END { print
     ! grep -q " $$d .*noexec" /proc/mounts && echo $$d)
 check: export PYTEST_DEBUG_TEMPROOT := $(call in_memory,1000000)
 check: TESTERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1) # they seldom wait
-check: rules ## lint, types, unit and contract tests, for every change
+check: ready ## lint, types, unit and contract tests, for every change
 	EXAMPLES=0.1 $(PYTEST) -m "not slow" tests/unit tests/contract tests/test_*.py
 
 test: export PYTEST_DEBUG_TEMPROOT := $(call in_memory,8000000)
-test: rules ## lint, types and every test
+test: ready ## lint, types and every test
 	$(PYTEST)
 
 soak: export PYTEST_ADDOPTS := -o faulthandler_timeout=0
@@ -65,6 +65,15 @@ soak: $(VENV)/installed-dev ## hours of load, attacks, random changes, flipped b
 	KILLS=40 $(BIN)/python -m pytest -s --timeout 36000 tests/faults/test_many_services_killed.py
 	STORM_SECONDS=600 $(BIN)/python -m pytest -s --timeout 36000 \
 	    tests/service/test_index_on_object_storage.py
+
+# Else every tester compiles all tests that have changed, 6 s of a processor each.
+.PHONY: ready
+ready: $(VENV)/installed-dev
+	@$(MAKE) --no-print-directory --jobs 2 rules $(VENV)/compiled
+
+$(VENV)/compiled: $(shell find tests -name '*.py')
+	-@$(BIN)/python -m pytest -p no:xdist --collect-only --quiet >/dev/null
+	@touch $@
 
 rules: $(VENV)/installed-dev
 	$(BIN)/ruff check .
