@@ -48,6 +48,17 @@ async def stop(project: Path, variables: dict[str, str]) -> None:
     await anyio.run_process([*COMMAND, "stop", str(project)], env=variables)
 
 
+async def end_worker(variables: dict[str, str]) -> None:
+    """End the embedding worker that services with `variables` share; else it outlives them."""
+    for process in psutil.process_iter(["cmdline"]):
+        if "embedding" in (process.info["cmdline"] or []):
+            with contextlib.suppress(psutil.Error):
+                runtime = process.environ().get("VECTOR_INDEX_RUNTIME_DIR")
+                if runtime == variables["VECTOR_INDEX_RUNTIME_DIR"]:
+                    process.terminate()
+                    await anyio.to_thread.run_sync(process.wait)
+
+
 async def call(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
     """The structured answer of a tool."""
     answer = await client.call_tool(tool, arguments)
