@@ -199,6 +199,7 @@ class ServerError(VectorIndexError):
         *,
         status: int = 0,
         is_passing: bool = False,
+        is_unreachable: bool = False,
         retry_after: float = 0.0,
     ) -> None:
         super().__init__(message, problem)
@@ -206,6 +207,8 @@ class ServerError(VectorIndexError):
         """The HTTP status; 0 if there is no answer, or one that makes no sense."""
         self.is_passing = is_passing
         """Whether the same request may succeed a little later."""
+        self.is_unreachable = is_unreachable
+        """Whether no connection to the server could be made."""
         self.retry_after = retry_after
         """After how many seconds the server wants the next try; 0.0 if it named no time."""
 

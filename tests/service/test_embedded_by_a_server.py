@@ -257,6 +257,24 @@ async def test_no_batch_is_begun_while_a_query_waits(embedder, server, monkeypat
     assert begun == ["a query", "a batch"]
 
 
+@pytest.mark.parametrize("urgent", [False, True])
+async def test_nobody_waits_long_for_a_server_that_is_gone(tmp_path, urgent):
+    slept = Pauses()
+    with served() as server:
+        embedder = embedder_of(server.url, tmp_path, pauses=slept, total=1e6, look=1e6)
+        stack = embedder.running()
+        await stack.__aenter__()
+        await embedder.identity()
+    try:
+        with pytest.raises(ModelNotFoundError, match="cannot be reached"):
+            await embedder.embed(TEXTS, urgent=urgent)
+        # The connection that was kept, a new one, and that once more; then the check looks for it.
+        assert slept in ([1.0], [1.0, 2.0], [1.0, 2.0, 1.0])
+        assert embedder.state == "unavailable"
+    finally:
+        await stack.__aexit__(None, None, None)
+
+
 async def test_a_server_that_was_killed_is_found_again(tmp_path):
     with served() as server:
         url, port = server.url, server.server_port

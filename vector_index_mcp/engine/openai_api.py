@@ -83,7 +83,11 @@ class OpenAiApi:
         except TimeoutError:
             raise ServerError(f"does not answer within {seconds:g} s", is_passing=True) from None
         except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, OSError) as error:
-            raise ServerError(_why_not_reached(error), is_passing=True) from None
+            raise ServerError(
+                _why_not_reached(error),
+                is_passing=True,
+                is_unreachable=isinstance(error, httpx2.ConnectError),
+            ) from None
         try:
             return json.loads(answer)
         except (ValueError, RecursionError):

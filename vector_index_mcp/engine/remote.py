@@ -41,6 +41,7 @@ from vector_index_mcp.errors import (
 _log = logging.getLogger(__name__)
 
 _MOST_TRIES_OF_500 = 3  # some servers answer 500 to a text that they cannot embed
+_MOST_TRIES_TO_CONNECT = 2  # after that it is gone, and whoever waits is better served without it
 _MOST_CHANGES = 3
 _LONGEST_NAME_CHARS = 100
 _UNAUTHORIZED, _FORBIDDEN, _NOT_FOUND, _NOT_IMPLEMENTED = 401, 403, 404, 501
@@ -266,7 +267,7 @@ class ServerEmbedder(JudgedApart):
         Raises:
             ServerError: If no try succeeds.
         """
-        spent, pause, tries = 0.0, self._patience.pause, 0
+        spent, pause, tries, unreached = 0.0, self._patience.pause, 0, 0
         while True:
             tries += 1
             began = anyio.current_time()
@@ -275,8 +276,14 @@ class ServerEmbedder(JudgedApart):
             except ServerError as error:
                 wait = min(max(pause, error.retry_after), self._patience.longest_pause)
                 spent += anyio.current_time() - began + wait
-                is_last = error.status == 500 and tries >= _MOST_TRIES_OF_500
-                if not error.is_passing or is_last or spent > total:
+                unreached += error.is_unreachable
+                is_last = (
+                    not error.is_passing
+                    or (error.status == 500 and tries >= _MOST_TRIES_OF_500)
+                    or unreached >= _MOST_TRIES_TO_CONNECT
+                    or spent > total
+                )
+                if is_last:
                     raise
                 _log.debug("the server at %s %s; trying again", self._server.host, error)
             await self._sleep(wait)
@@ -371,7 +378,7 @@ class ServerEmbedder(JudgedApart):
 def _is_about_server(error: ServerError) -> bool:
     """Return whether the server would answer with this error to any texts."""
     refusals = {_UNAUTHORIZED, _FORBIDDEN, _NOT_FOUND, _NOT_IMPLEMENTED} | _OVERLOADED
-    return error.status in refusals
+    return error.is_unreachable or error.status in refusals
 
 
 def _problem_of(error: ServerError) -> Problem:
