@@ -30,7 +30,14 @@ PREFIX = "VECTOR_INDEX_"
 SECRETS = frozenset({"embedding_key", "http_token", "lancedb_key", "llm_key"})
 """Fields whose values no message repeats."""
 # The others are refused if they hold a password, and a message must not repeat that either.
-_UNSHOWN = SECRETS | {"embedding_url", "lancedb_uri", "shared_cache", "shared_index"}
+_UNSHOWN = SECRETS | {
+    "embedding_url",
+    "lancedb_host",
+    "lancedb_uri",
+    "llm_url",
+    "shared_cache",
+    "shared_index",
+}
 
 _OTHERS = frozenset({"ENV_FILE", "RUNTIME_DIR"})
 """Variables with our prefix that are no settings; they are read before settings are loaded."""
@@ -38,6 +45,7 @@ _OTHERS = frozenset({"ENV_FILE", "RUNTIME_DIR"})
 _SERVER = re.compile(
     r"https?://([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?(?:/[A-Za-z0-9._~/%-]*)?"
 )
+_ADDRESS = r"^(https?://.+)?$"
 _BUCKETS = ("s3", "gs", "az")
 _STORE = re.compile(rf"(?:{'|'.join(_BUCKETS)})://[A-Za-z0-9]")
 _MOST = 1_000_000_000  # the limit of numbers that have no limit of their own
@@ -73,7 +81,7 @@ class Settings(BaseModel):
     lancedb_region: str = Field("us-east-1", description="The region of LanceDB's own server")
     lancedb_host: str = Field(
         "",
-        pattern=r"^(https?://[^@]+)?$",
+        pattern=_ADDRESS,
         description="The address of LanceDB's own server, if it is not that of LanceDB Cloud",
     )
     shared_index: str = Field(
@@ -130,7 +138,7 @@ class Settings(BaseModel):
     )
     llm_url: str = Field(
         "",
-        pattern=r"^(https?://.+)?$",
+        pattern=_ADDRESS,
         description="An OpenAI-compatible server, up to /v1, that words queries over documents in "
         "other ways and ranks what they find; empty for none",
     )
@@ -211,6 +219,14 @@ class Settings(BaseModel):
     @classmethod
     def _all(cls, value: object) -> object:
         return 0 if value == "" else value
+
+    @field_validator("lancedb_host", "llm_url")
+    @classmethod
+    def _without_password(cls, value: str, info: ValidationInfo) -> str:
+        if "@" in value:
+            key = f"{PREFIX}{str(info.field_name).partition('_')[0].upper()}_KEY"
+            raise ValueError(f"must not hold a name or password, give {key} instead")
+        return value
 
     @field_validator("embedding_url")
     @classmethod

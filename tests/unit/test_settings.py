@@ -310,6 +310,17 @@ def test_a_password_in_an_address_is_not_shown(set_variable, url):
     assert "geheim" not in str(caught.value)
 
 
+@pytest.mark.parametrize("scheme", ["https", "htps", "s3"])
+@pytest.mark.parametrize(
+    "name", ["embedding_url", "lancedb_host", "llm_url", "shared_cache", "shared_index"]
+)
+def test_no_address_may_hold_a_password_and_no_refusal_repeats_it(set_variable, name, scheme):
+    set_variable(name, f"{scheme}://user:geheim@host/v1")
+    with pytest.raises(SettingsError) as caught:
+        load()
+    assert "geheim" not in str(caught.value)
+
+
 @pytest.mark.parametrize("name", ["embedding_key", "llm_key", "lancedb_key"])
 def test_a_key_is_not_shown_with_the_settings(set_variable, name):
     value = "geheim"
