@@ -15,7 +15,7 @@ from vector_index_mcp.codebase.arguments import SearchArguments
 from vector_index_mcp.codebase.hits import SearchHit, SearchResult
 from vector_index_mcp.codebase.tools import TOOLS
 from vector_index_mcp.console.arguments import parse
-from vector_index_mcp.settings import PREFIX, Settings
+from vector_index_mcp.settings import PREFIX, Settings, load
 
 ROOT = Path(__file__).parent.parent
 PAGES = [
@@ -56,8 +56,10 @@ def test_the_env_example_has_every_setting_with_its_default_and_no_other():
     assert assignments == [[name, shown(field.default)] for name, field in SETTINGS.items()]
 
 
-def test_the_env_example_can_be_used_as_it_is():
-    assert Settings(_env_file=ROOT / ".env.example") == Settings()
+def test_the_env_example_can_be_used_as_it_is(monkeypatch):
+    for name in SETTINGS:
+        monkeypatch.delenv(name, raising=False)
+    assert load(str(ROOT / ".env.example")) == Settings()
 
 
 @pytest.mark.parametrize("block", code_blocks("json"))
