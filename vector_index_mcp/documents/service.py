@@ -110,7 +110,7 @@ class Documents:
         self.language_model = language_model
         self._following = anyio.Lock()
         self._stamp: object = None
-        self._links: tuple[tuple[int, int], catalog.LinkMap] | None = None
+        self._links: tuple[Ledger, int, catalog.LinkMap] | None = None
         """The links between documents, and the revision of the ledger that they are from."""
 
     # -- lifetime --------------------------------------------------------------------------
@@ -342,11 +342,13 @@ class Documents:
 
     async def link_map(self, ledger: Ledger) -> catalog.LinkMap:
         """Return the links between all documents, as far as `ledger` knows."""
-        revision = (id(ledger), ledger.revision)
-        if self._links is None or self._links[0] != revision:
-            entries = [*catalog.entries_of(ledger)]
-            self._links = revision, await anyio.to_thread.run_sync(catalog.LinkMap, entries)
-        return self._links[1]
+        # The ledger itself: where another process writes, each call has a new one, often with the
+        # `id` of the one before.
+        if self._links is None or (self._links[0], self._links[1]) != (ledger, ledger.revision):
+            revision, entries = ledger.revision, [*catalog.entries_of(ledger)]
+            found = await anyio.to_thread.run_sync(catalog.LinkMap, entries)
+            self._links = ledger, revision, found
+        return self._links[2]
 
     async def look(self) -> State:
         """Return the state of the index and of the collections listed now. Never fails."""
