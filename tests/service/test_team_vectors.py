@@ -22,7 +22,7 @@ from vector_index_mcp.codebase import text, wire
 from vector_index_mcp.engine import packs as layout
 from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.engine.store import Index, Store
-from vector_index_mcp.errors import Problem, StorageError
+from vector_index_mcp.errors import EmbeddingError, Problem, StorageError
 from vector_index_mcp.indexing import packs as kept_packs
 from vector_index_mcp.indexing import vectors_given
 from vector_index_mcp.indexing.packs import Packs
@@ -397,6 +397,29 @@ async def test_nothing_is_used_before_it_was_compared(tmp_path, folder_uri):
         assert team.deliveries == 0
         embedder.release()
         await converged(codebase)
+
+
+async def test_without_the_model_samples_wait_to_be_compared(tmp_path):
+    place = TeamPlace(str(tmp_path / "team"), tmp_path / "here")
+    team = TeamVectors(place, EmbeddingCache(tmp_path / "cache", 1_000_000))
+    team.want(model(), {})
+    team._samples = [(model(), name, np.zeros(8, "<f4"), None) for name in "abc"]
+    asked = []
+
+    async def makes(_, samples):
+        asked.extend(text for text, _ in samples)
+        if len(asked) == 2:
+            raise EmbeddingError("the model is missing for a moment")
+        return True
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(team.read_forever, makes)
+        team._is_wanted.set()
+        await eventually(lambda: len(asked) == 2 and not team._is_wanted.is_set())
+        team._is_wanted.set()
+        await eventually(lambda: asked == ["a", "b", "b", "c"])
+        tasks.cancel_scope.cancel()
+    assert not team._samples
 
 
 # -- stores that fail ------------------------------------------------------------------------

@@ -32,7 +32,7 @@ _MOST_WANTED = 16_384  # texts of about 1 KB each; `want` will be called again w
 _LOOK_SECONDS = 60.0  # between two listings of the packs
 _REST_SECONDS = 300.0  # until a store that failed is tried again
 _SAMPLE, _LATER_SAMPLE = 8, 2  # vectors compared when a pack is read for the first time, and later
-
+_MOST_SAMPLES = 1_000  # that wait for the model, 5 KB each
 
 OFF = "switched off"
 """Begins the notice about a store that had wrong vectors."""
@@ -139,7 +139,8 @@ class TeamVectors:
                     break
                 new = await packs.vectors_here(listed, await packs.rows_of(listed, lacking))
                 self._used[listed.name] += len(new)
-                for key in _some(new, _LATER_SAMPLE):
+                free = _MOST_SAMPLES - len(self._samples)
+                for key in _some(new, min(_LATER_SAMPLE, free)):
                     self._samples.append((model, texts[key], new[key], listed))
                     self._is_wanted.set()
                 found |= new
@@ -180,12 +181,16 @@ class TeamVectors:
 
     async def _compare(self, makes: Makes) -> None:
         """Compare the samples of vectors that `at_hand` has returned."""
-        samples, self._samples = self._samples, []
-        for model, text, vector, listed in samples:
+        while self._samples:
+            sample = self._samples[0]
+            model, text, vector, listed = sample
             is_current = self._model is not None and self._model.digest == model.digest
             if is_current and not await makes(model, [(text, vector)]):
                 self._switch_off(listed)
-                return
+                self._samples.clear()
+            elif self._samples and self._samples[0] is sample:
+                # Not before: while the model is missing, it still has to be compared.
+                del self._samples[0]
 
     async def _read(self, makes: Makes) -> None:
         packs = await self._looked()
