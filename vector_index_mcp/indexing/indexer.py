@@ -377,5 +377,6 @@ class Indexer:
         except StoreError as still:
             self._end_run(self.live.remedies.message(still))
             await anyio.sleep(_RETRY_SECONDS[-1])
+            self.queue.wake()
             return
         self.runs.begin_again()
