@@ -687,9 +687,28 @@ async def test_a_glob_lets_through_what_its_regular_expression_says(store, searc
     assert found == {key for key in [*TREE, *ODD_KEYS] if re.search(regex_of(glob), key)}
 
 
+@pytest.mark.parametrize("rows_before", [0, 1, 6])
+async def test_a_filter_changes_no_score(store, rows_before):
+    """Whether the rows are in the full-text index or not, scores count how rare a word is in all."""
+    documents = [document(f"a/{n}.md", "other text") for n in range(6)]
+    wanted = document("b/plan.md", "the budget")
+    if rows_before:
+        await store.replace(documents[:rows_before], 1, {})
+        await store.maintain()
+    await store.replace([*documents[rows_before:], wanted], 2, {})
+    [everywhere] = await store.matching(["budget"], 5)
+    [below] = await store.matching(["budget"], 5, Filters(folder="b"))
+    assert below.chunk.key == "b/plan.md"
+    assert below.score == pytest.approx(everywhere.score)
+
+
 @both_searches
+@pytest.mark.parametrize("few", [0, 2_000])
 @pytest.mark.parametrize("maintained", [False, True])
-async def test_filters_apply_before_the_best_are_chosen(store, search, maintained):
+async def test_filters_apply_before_the_best_are_chosen(
+    store, search, maintained, few, monkeypatch
+):
+    monkeypatch.setattr("vector_index_mcp.engine.store.store._FEW_ROWS", few)
     better = [document(f"{number}.py", "word word word") for number in range(60)]
     wanted = document("wanted.ts", "a word among many others", language="typescript")
     vectors = vectors_of(*better) | {wanted.entries[0].chunk_hash: -np.ones(DIMENSION, "f4") / 2}

@@ -40,6 +40,9 @@ from vector_index_mcp.engine.types import (
     Vector,
 )
 
+# In so few rows, filters apply after full-text search: before it, BM25 of rows that are not in the
+# index yet counts only the rows let through. Of more rows, most are in the index.
+_FEW_ROWS = 2_000
 _KEYS_PER_PREDICATE = 500  # longer predicates have crashed LanceDB 0.29, and are no faster
 
 
@@ -145,8 +148,10 @@ class Store:
         if not words:
             return []
         with self._reach.asked("searching"):
-            query = matched(self._tables.chunks, words)
-        rows = await self._best(query, "_score", limit, filters)
+            query, most = matched(self._tables.chunks, words), limit
+        if filters != NO_FILTERS and (count := await self.count()) <= _FEW_ROWS:
+            query, most = query.postfilter(), count
+        rows = (await self._best(query, "_score", most, filters))[:limit]
         chunks = schema.stored_chunks(rows)
         return [Candidate(c, row["_score"]) for c, row in zip(chunks, rows, strict=True)]
 
