@@ -689,7 +689,7 @@ async def test_a_glob_lets_through_what_its_regular_expression_says(store, searc
 
 @pytest.mark.parametrize("rows_before", [0, 1, 6])
 async def test_a_filter_changes_no_score(store, rows_before):
-    """Whether the rows are in the full-text index or not, scores count how rare a word is in all."""
+    """Scores count how rare a word is in all rows, whether these are in the index or not."""
     documents = [document(f"a/{n}.md", "other text") for n in range(6)]
     wanted = document("b/plan.md", "the budget")
     if rows_before:

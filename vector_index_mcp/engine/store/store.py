@@ -152,8 +152,8 @@ class Store:
         if filters != NO_FILTERS and (count := await self.count()) <= _FEW_ROWS:
             query, most = query.postfilter(), count
         rows = (await self._best(query, "_score", most, filters))[:limit]
-        chunks = schema.stored_chunks(rows)
-        return [Candidate(c, row["_score"]) for c, row in zip(chunks, rows, strict=True)]
+        found = zip(schema.stored_chunks(rows), rows, strict=True)
+        return [Candidate(chunk, row["_score"]) for chunk, row in found]
 
     async def nearest(
         self, vector: Vector, limit: int, filters: Filters = NO_FILTERS
@@ -381,8 +381,7 @@ class Store:
     async def renew(self) -> None:
         """Rewrite a local index, so that its files contain nothing of rows that were deleted.
 
-        Nobody else may read it meanwhile. This costs as much as a compaction: 0.3 s for 12,000
-        rows.
+        Nobody else may read it meanwhile. Costs as much as a compaction: 0.3 s for 12,000 rows.
         """
         with self._committing("maintaining"):
             await rewrite(self._tables.chunks)
