@@ -1,6 +1,7 @@
 """What a search promises, over the real LanceDB."""
 
 import threading
+from itertools import pairwise
 
 import anyio
 import numpy as np
@@ -86,6 +87,22 @@ async def test_as_many_hits_as_asked_for(store):
     count = 2 * FEWEST_CANDIDATES
     await put(store, {document(f"{n}.py", f"sparrow {n}"): ABOUT_BIRDS for n in range(count)})
     assert len(await ask(store, "sparrow", None, count)) == count
+
+
+@pytest.mark.parametrize("query", ["sparrow", "how do sparrows sing"])
+async def test_the_best_are_the_same_however_many_are_wanted(store, query):
+    """Else somebody who turns the pages meets a hit twice, and never another one."""
+    texts = [f"sparrow {'and a bird that sings ' * (n % 7)} {n}" for n in range(700)]
+    vectors = [ABOUT_BIRDS, ABOUT_FISH]
+    files = {document(f"{n}.py", text): vectors[n % 3 == 0] for n, text in enumerate(texts)}
+    await put(store, files)
+    limits = (5, 20, 40, FEWEST_CANDIDATES, FEWEST_CANDIDATES + 1, 300)
+    rankings = [await ask(store, query, ABOUT_BIRDS, limit) for limit in limits]
+    assert [len(ranking) for ranking in rankings] == list(limits)
+    for shorter, longer in pairwise(rankings):
+        assert keys(longer)[: len(shorter)] == keys(shorter)
+        assert [hit.score for hit in longer] == sorted((h.score for h in longer), reverse=True)
+        assert longer[: len(shorter)] == shorter
 
 
 @pytest.mark.parametrize("query", ["parse_cookie", "ParseCookie", "where is parse_cookie defined"])

@@ -1,8 +1,9 @@
 """Ranks the candidates of both searches in one order. Pure."""
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 
 from vector_index_mcp.engine.file_order import Found, in_order
 from vector_index_mcp.engine.likelihood import (
@@ -82,6 +83,20 @@ def best(
         also = tuple(others[:MOST_OTHERS])
         shown.append(replace(hit, likelihood=likely, also=also, why=because))
     return shown
+
+
+def followed_by(first: Iterable[Hit], others: Iterable[Hit]) -> list[Hit]:
+    """Return the hits of one ranking, then what another has besides.
+
+    No hit has a higher score or likelihood than one before it.
+    """
+    found: dict[str, Hit] = {}
+    score, likely = 1.0, 1.0
+    for hit in chain(first, others):
+        if hit.chunk.document_id not in found:
+            score, likely = min(score, hit.score), min(likely, hit.likelihood)
+            found[hit.chunk.document_id] = replace(hit, score=score, likelihood=likely)
+    return list(found.values())
 
 
 def found_for(

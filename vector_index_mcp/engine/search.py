@@ -8,12 +8,12 @@ import anyio
 import anyio.to_thread
 
 from vector_index_mcp.engine.query import Query
-from vector_index_mcp.engine.rank import best
+from vector_index_mcp.engine.rank import best, followed_by
 from vector_index_mcp.engine.store import Store
 from vector_index_mcp.engine.types import NO_FILTERS, Candidate, Filters, Hit, Vector
 
-OVERFETCH = 5  # candidates from each search for each hit wanted
 FEWEST_CANDIDATES = 100  # with so many, 97 % of the right files are found (benchmarks/quality.py)
+_WIDER = 5  # for more hits than candidates, so many times as many candidates are ranked as well
 # Up to these sizes, splitting a query and ranking its candidates take 3 ms; a query of 50,000
 # characters takes 100 ms, and runs in a thread, which costs 0.2 ms.
 _SHORT_CHARS = 500
@@ -31,6 +31,9 @@ async def search(
 ) -> list[Hit]:
     """Return the best `limit` chunks for `query`.
 
+    The first hits do not depend on `limit`: more candidates would change the order of the best. So
+    what further candidates add comes after the hits of the first `FEWEST_CANDIDATES`.
+
     Args:
         store: The store to search.
         query: Words, identifiers or a sentence.
@@ -43,11 +46,21 @@ async def search(
         StoreError: If the index cannot be read.
     """
     is_long = len(query.text) > _SHORT_CHARS
-    candidates = max(FEWEST_CANDIDATES, OVERFETCH * limit)
+    depths = [FEWEST_CANDIDATES]
+    while depths[-1] < limit:
+        depths.append(depths[-1] * _WIDER)
     matched = partial(_worked_out, is_long, lambda: query.matched)
-    lexical, semantic = await both_searches(store, matched, embed, candidates, filters)
-    is_long = is_long or candidates > _FEW_CANDIDATES
-    return await _worked_out(is_long, lambda: best(query, lexical, semantic, limit))
+    lexical, semantic = await both_searches(store, matched, embed, depths[-1], filters)
+    is_long = is_long or depths[-1] > _FEW_CANDIDATES
+
+    def ranked() -> list[Hit]:
+        hits: list[Hit] = []
+        for depth in depths:
+            wider = best(query, lexical[:depth], semantic[:depth], limit + len(hits))
+            hits = followed_by(hits, wider)[:limit]
+        return hits
+
+    return await _worked_out(is_long, ranked)
 
 
 async def both_searches(
