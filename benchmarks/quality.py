@@ -22,7 +22,7 @@ import sys
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -246,12 +246,29 @@ def _ranked(case: Case, *, vectors: bool, without: Sequence[str] = ()) -> list[t
     return _files(rank(Query(case.query), case.lexical, semantic, without=without))
 
 
+def _under_way(case: Case, share: float) -> list[tuple[str, int]]:
+    """The result while this share of the files has vectors."""
+
+    def is_embedded(candidate: Candidate) -> bool:
+        return hashlib.sha256(candidate.chunk.key.encode()).digest()[0] < 256 * share
+
+    lexical = [
+        replace(found, chunk=replace(found.chunk, has_vector=is_embedded(found)))
+        for found in case.lexical
+    ]
+    return _files(rank(Query(case.query), lexical, list(filter(is_embedded, case.semantic))))
+
+
 SYSTEMS: dict[str, Callable[[Case], list[tuple[str, int]]]] = {
     "full text only (BM25)": lambda case: _files(case.lexical),
     "vectors only": lambda case: _files(case.semantic),
     "hybrid without ranking": partial(_ranked, vectors=True, without=EVERYTHING),
     "full text with ranking": partial(_ranked, vectors=False),
     "hybrid": partial(_ranked, vectors=True),
+    **{
+        f"hybrid, {share:.0%} of the files have vectors": partial(_under_way, share=share)
+        for share in (0.1, 0.3, 0.5, 0.7, 0.9)
+    },
     **{
         f"{base} without {name}": partial(_ranked, vectors=vectors, without=[name])
         for base, vectors in (("full text", False), ("hybrid", True))

@@ -4,7 +4,16 @@ from vector_index_mcp.engine.types import Candidate, StoredChunk
 
 
 def stored(
-    key, index=0, *, text="", scope="", symbols=(), language="python", revision=1, total_chunks=1
+    key,
+    index=0,
+    *,
+    text="",
+    scope="",
+    symbols=(),
+    language="python",
+    revision=1,
+    total_chunks=1,
+    has_vector=True,
 ):
     """A chunk of the file `key`."""
     return StoredChunk(
@@ -23,6 +32,7 @@ def stored(
         scope=scope,
         symbols=tuple(symbols),
         revision=revision,
+        has_vector=has_vector,
     )
 
 

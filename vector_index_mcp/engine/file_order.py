@@ -57,7 +57,8 @@ class Found:
     words: Mapping[str, float]
     """By document_id, for candidates of full-text search: the BM25 score; the best has 1."""
     nearness: Mapping[str, float]
-    """By document_id, for candidates of vector search: the cosine, scaled to 0…1."""
+    """By document_id, for candidates of vector search: the cosine, scaled to 0…1. A candidate that
+    has no vector has its value of `words` here."""
 
     def evidence(self) -> dict[str, FileEvidence]:
         """Return the features of each file, by its key, in the order of their best chunks."""

@@ -111,6 +111,8 @@ class StoredChunk:
     symbols: tuple[str, ...]
     """The names it defines."""
     revision: int
+    has_vector: bool
+    """Whether a search by meaning can find it."""
 
 
 class Claim(NamedTuple):  # a tuple, as it is pickled for each row of an index from elsewhere

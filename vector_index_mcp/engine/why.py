@@ -23,7 +23,7 @@ def why(
     factors = {name: signal(found.context, chunk) for name, signal in SIGNALS.items()}
     return Why(
         words=found.words.get(id_, 0.0),
-        meaning=found.nearness.get(id_),
+        meaning=found.nearness.get(id_) if chunk.has_vector else None,
         factors={name: factor for name, factor in factors.items() if factor != 1},
         chunk=found.alone[id_],
         file={} if file is None else _of_file(file, found.weights),

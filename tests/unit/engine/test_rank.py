@@ -1,6 +1,7 @@
 """Two searches' candidates become one ranking, which the same candidates always give."""
 
 from dataclasses import replace
+from functools import partial
 from itertools import permutations
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from ranking import candidates, stored
 
 from vector_index_mcp.engine.query import Query
-from vector_index_mcp.engine.rank import STEPS, WEIGHTS, rank
+from vector_index_mcp.engine.rank import STEPS, WEIGHTS, best, rank
 from vector_index_mcp.engine.signals import SIGNALS
 from vector_index_mcp.engine.types import Candidate
 
@@ -85,6 +86,30 @@ def test_a_search_that_found_nothing_has_no_say(share):
 def test_found_by_both_beats_found_by_one_as_well():
     found = fused({"both": 1.0, "word": 1.0}, {"both": 0.9, "meaning": 0.9, "far": 0.1})
     assert found["both"] > max(found["word"], found["meaning"])
+
+
+QUESTION = Query("how are sparrows counted")
+
+
+def test_a_chunk_without_a_vector_counts_by_its_words_alone():
+    saved = stored("saved.py", text="how sparrows are counted", has_vector=False)
+    lexical, semantic = {saved: 9.0, "other.py": 3.0}, {"near.py": 0.9, "other.py": 0.5}
+    plainly = partial(rank, QUESTION, without=SIGNALS.keys() | STEPS)
+    assert plainly(candidates(lexical), candidates(semantic))[0].chunk == saved
+    with_vector = replace(saved, has_vector=True)  # which is far from the question
+    lexical = {with_vector: 9.0, "other.py": 3.0}
+    semantic = {"near.py": 0.9, "other.py": 0.5, with_vector: 0.1}
+    assert plainly(candidates(lexical), candidates(semantic))[0].chunk.key == "near.py"
+
+
+def test_vectors_of_others_change_nothing_of_how_likely_a_chunk_without_one_is():
+    saved = stored("saved.py", text="how sparrows are counted", has_vector=False)
+    lexical = candidates({saved: 9.0, "other.py": 3.0})
+    [alone, *_] = best(QUESTION, lexical, [], 5)
+    [beside, *_] = best(QUESTION, lexical, candidates({"near.py": 0.9}), 5)
+    assert (alone.chunk, beside.chunk) == (saved, saved)
+    assert beside.likelihood == pytest.approx(alone.likelihood)
+    assert beside.why.meaning is None
 
 
 @pytest.mark.parametrize("score", [0.5, 0.0, -0.5])

@@ -43,6 +43,7 @@ def hit(content_hash="now", *, text="x = 1\n", line=1):
         scope="",
         symbols=(),
         revision=1,
+        has_vector=True,
     )
     return Hit(chunk, 1.0)
 

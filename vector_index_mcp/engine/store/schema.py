@@ -61,9 +61,8 @@ FILES = pa.schema(
     ]
 )
 
-STORED_CHUNK_COLUMNS = [
-    name for name in CHUNKS.names if name not in {"search_text", "embedded"}
-]  # the columns of a StoredChunk
+STORED_CHUNK_COLUMNS = [name for name in CHUNKS.names if name != "search_text"]
+"""The columns of a StoredChunk."""
 UNEMBEDDED_CHUNK_COLUMNS = ["file_path", "chunk_hash", "scope", "extracted_text_chunk"]
 """The columns of an UnembeddedChunk, in the order of its fields."""
 
@@ -157,6 +156,7 @@ def stored_chunks(rows: list[dict[str, Any]]) -> list[StoredChunk]:
             scope=row["scope"],
             symbols=tuple(row["symbols"]),
             revision=row["revision"],
+            has_vector=bool(row["embedded"]),
         )
         for row in rows
     ]
@@ -181,6 +181,7 @@ def unread_chunk(row: int) -> StoredChunk:
         scope="",
         symbols=(),
         revision=0,
+        has_vector=True,
     )
 
 
