@@ -1,5 +1,6 @@
 """What the index knows of every file: the table `files` in memory, and which files lack vectors."""
 
+import threading
 from bisect import bisect_left, insort
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
@@ -31,6 +32,7 @@ class Ledger:
         self._records: dict[str, FileRecord] = {}
         self._sorted: list[str] = []  # the keys at the last call of `below`
         self._unsorted: set[str] = set()  # keys that were added or removed since
+        self._sorting = threading.Lock()  # for both, and for adding and removing keys
         self._without_vector: dict[str, int] = {}  # number of chunks, by file
         # The same without chunks that were given up; the file that changed last comes last.
         self._waiting: dict[str, int] = {}
@@ -86,11 +88,12 @@ class Ledger:
 
     def _put(self, record: FileRecord, unembedded: int, waiting: int) -> None:
         known = self._records.get(record.key)
-        if known is None:
-            self._unsorted.add(record.key)
-        else:
+        if known is not None:
             self._leave_out(known)
-        self._records[record.key] = record  # in one step: another thread may be reading
+        with self._sorting:
+            if known is None:
+                self._unsorted.add(record.key)
+            self._records[record.key] = record  # in one step: another thread may be reading
         self.revision += 1
         self._count(record, 1)
         if record.state == FAILED:
@@ -106,9 +109,11 @@ class Ledger:
     def forget(self, key: str) -> None:
         """Note that the index does not hold this file any more."""
         self.revision += 1
-        record = self._records.pop(key, None)
+        with self._sorting:
+            record = self._records.pop(key, None)
+            if record is not None:
+                self._unsorted.add(key)
         if record is not None:
-            self._unsorted.add(key)
             self._leave_out(record)
 
     def _leave_out(self, record: FileRecord) -> None:
@@ -192,15 +197,16 @@ class Ledger:
     def below(self, key: str) -> list[str]:
         """The files in the folder with the key `key`; all of them for an empty one.
 
-        Its cost depends on the number of these files and of the changes since the last call, not on
-        the number of all files.
+        Any thread may call it, also while records change. Its cost depends on the number of these
+        files and of the changes since the last call, not on the number of all files.
         """
-        self._sort()
-        if not key:
-            return list(self._sorted)
-        start = bisect_left(self._sorted, f"{key}/")
-        end = bisect_left(self._sorted, f"{key}0")  # "0" is the character after "/"
-        return self._sorted[start:end]
+        with self._sorting:
+            self._sort()
+            if not key:
+                return list(self._sorted)
+            start = bisect_left(self._sorted, f"{key}/")
+            end = bisect_left(self._sorted, f"{key}0")  # "0" is the character after "/"
+            return self._sorted[start:end]
 
     def _sort(self) -> None:
         changed, self._unsorted = self._unsorted, set()

@@ -1,5 +1,6 @@
 """What the ledger has counted is what its records say."""
 
+import threading
 from collections import Counter
 
 import pytest
@@ -65,3 +66,63 @@ def test_a_file_whose_text_is_unchanged_lacks_the_vectors_it_lacked(given_up):
     assert (ledger.unembedded_count, ledger.waiting_of("a")) == (3, 3 - given_up)
     assert ledger.is_waiting == (given_up < 3)
     assert ledger.given_up_count == given_up
+
+
+class Interrupted(dict):
+    """A table in whose middle another thread may run, at the moment when it is used for a key."""
+
+    def __init__(self, table, moment, key, do):
+        super().__init__(table)
+        self._moment, self._key, self._do = moment, key, do
+
+    def __contains__(self, key):
+        self._interrupt("asked", key)
+        return super().__contains__(key)
+
+    def __setitem__(self, key, value):
+        self._interrupt("set", key)
+        super().__setitem__(key, value)
+
+    def _interrupt(self, moment, key):
+        if (moment, key) == (self._moment, self._key):
+            self._moment = ""
+            self.thread = threading.Thread(target=self._do)
+            self.thread.start()
+            self.thread.join(0.2)  # it goes on later if it has to wait for this thread
+
+
+@pytest.fixture
+def ledger():
+    ledger = Ledger()
+    for key in ("a", "b", "c"):
+        ledger.put(record(key), 0)
+    assert ledger.below("") == ["a", "b", "c"]
+    return ledger
+
+
+def record(key):
+    return FileRecord(key, (0, 0, 0), "", 0, INDEXED, "")
+
+
+def interrupt(ledger, moment, key, do):
+    ledger._records = Interrupted(ledger._records, moment, key, do)
+    return ledger._records
+
+
+def test_two_threads_that_ask_at_the_same_time_lose_no_key(ledger):
+    def put_and_ask():
+        ledger.put(record("aa"), 0)
+        ledger.below("")
+
+    ledger.forget("b")
+    table = interrupt(ledger, "asked", "b", put_and_ask)
+    ledger.below("")
+    table.thread.join()
+    assert ledger.below("") == ["a", "aa", "c"]
+
+
+def test_a_thread_that_asks_while_a_record_is_put_makes_no_key_be_missing(ledger):
+    table = interrupt(ledger, "set", "d", lambda: ledger.below(""))
+    ledger.put(record("d"), 0)
+    table.thread.join()
+    assert ledger.below("") == ["a", "b", "c", "d"]
