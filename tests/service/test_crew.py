@@ -36,8 +36,24 @@ TEXTS = {
 }
 # A child like the real one, but for files that kill it, stop it for ever or make it talk.
 ODD_CHILD = """
-import os, signal, sys
+import importlib, os, pickle, signal, sys
 from vector_index_mcp.indexing.preparing import child_main
+
+class Newer:
+    "An answer that names what the parent does not know."
+    def __init__(self, *named):
+        self.named = named
+
+    def __reduce__(self):
+        return self.named
+
+newer = {
+    "attribute.py": Newer(getattr, (1, "nothing")),
+    "module.py": Newer(importlib.import_module, ("no_such_module",)),
+    "arguments.py": Newer(divmod, (1, 2, 3)),
+    "value.py": Newer(int, ("one",)),
+    "end.py": Newer(pickle.loads, (b"",)),
+}
 
 def prepare(recipe, task, by_lines, sound=child_main.prepare):
     key = task.key
@@ -58,7 +74,7 @@ def prepare(recipe, task, by_lines, sound=child_main.prepare):
     if key == "swollen.py" and not by_lines:
         held.append(b"x" * 200_000_000)
         signal.pause()
-    return sound(recipe, task, by_lines)
+    return newer.get(key) or sound(recipe, task, by_lines)
 
 held = []
 unlucky = __file__ + " has killed"
@@ -318,6 +334,24 @@ async def test_without_a_process_to_be_had_files_are_cut_by_lines_for_now(
     monkeypatch.setattr(child_module, "_START_SECONDS", 30.0)
     again = await crew.prepare([Task(Folder(root), each.key, each.record) for each in found])
     assert by_key(again) == by_key(prepared_here(root, tasks_of(root)))
+
+
+@pytest.mark.usefixtures("with_odd_children")
+@pytest.mark.parametrize("how", ["prepare", "prepare_promptly"])
+@pytest.mark.parametrize(
+    "name", ["attribute.py", "module.py", "arguments.py", "value.py", "end.py"]
+)
+async def test_an_answer_of_another_version_of_the_package_is_no_fault_of_its_file(
+    root, crew, name, how
+):
+    """As after an update under a service: the file is cut by its lines for now."""
+    write(root, {name: "def late():\n    return 13\n"})
+
+    [found] = await getattr(crew, how)([Task(Folder(root), name)])
+
+    assert (found.record.state, found.record.reason) == (INDEXED, NO_PROCESS)
+    tasks = tasks_of(root)[10:20]
+    assert by_key(await getattr(crew, how)(tasks)) == by_key(prepared_here(root, tasks))
 
 
 def test_nothing_is_parsed_in_this_process(root):

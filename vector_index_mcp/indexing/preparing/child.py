@@ -31,6 +31,8 @@ _GONE_WRONG = (
     OSError,
     pickle.UnpicklingError,
 )
+# Raised where a pickle of another version of the package is read: it names what is not here.
+_UNREADABLE = (AttributeError, EOFError, ImportError, LookupError, TypeError, ValueError)
 
 TOO_SLOW = "its parser took too long"
 TOO_LARGE = "its parser took too much memory"
@@ -42,6 +44,10 @@ _WORDS = {OUT_OF_MEMORY: TOO_LARGE, -(confined.OUT_OF_TIME or 0): TOO_SLOW}
 
 class EndedError(Exception):
     """Raised when the child ended on a file, or had to be ended; the message is the reason."""
+
+
+class _ForeignError(Exception):
+    """Raised when an answer cannot be read, because the package has changed on disk."""
 
 
 @dataclass(eq=False, slots=True)
@@ -80,7 +86,8 @@ class Child:
 
         Raises:
             EndedError: If the child ends on the file that would be next.
-            OSError: If the child ends before it is ready, so that no file can be the reason.
+            OSError: If the child ends before it is ready, or its answers are those of another
+                version of the package, so that no file can be the reason.
         """
         assert self.process.stdin is not None
         try:
@@ -90,6 +97,8 @@ class Child:
             for _ in question.tasks:
                 yield await self._answer(patience)
             self.has_grown = await self._answer(patience) > _GROWN_BYTES
+        except _ForeignError as error:
+            raise OSError("a child is of another version of this program") from error
         except (*_GONE_WRONG, EndedError) as error:
             if not self.has_begun:
                 raise OSError("a child did not begin to work") from error
@@ -98,7 +107,11 @@ class Child:
 
     async def _answer(self, patience: float) -> Any:
         size = int.from_bytes(await self._receive(LENGTH_BYTES, patience))
-        return pickle.loads(await self._receive(size, patience))
+        data = await self._receive(size, patience)
+        try:
+            return pickle.loads(data)
+        except _UNREADABLE as error:
+            raise _ForeignError from error
 
     async def _receive(self, count: int, patience: float) -> bytes:
         """Receive `count` bytes.
