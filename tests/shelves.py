@@ -1,12 +1,12 @@
 """Datasets as people have them: a folder with a manifest, an index and its texts."""
 
 import json
+import struct
 from contextlib import asynccontextmanager
 
 import numpy as np
 from fakes import FakeEmbedder
 
-from vector_index_mcp.datasets import flat
 from vector_index_mcp.datasets.conversion import prepare
 from vector_index_mcp.datasets.making import About
 from vector_index_mcp.datasets.models import Models
@@ -64,10 +64,19 @@ async def put(root, id_="sample", texts=TEXTS, vectors=None, metric="product", *
     if vectors is None:
         vectors = await embedded(texts.values()) if texts else np.empty((0, DIMENSION))
     (folder / "index/docs.index").unlink(missing_ok=True)
-    flat.write(folder / "index/docs.index", np.asarray(vectors, "<f4"), metric)
+    write_flat(folder / "index/docs.index", vectors, metric)
     write(folder / "metadata.json", metadata(texts))
     write(folder / "manifest.json", manifest(id_, **fields))
     return folder
+
+
+def write_flat(path, vectors, metric="product"):
+    """Write vectors as the flat index that FAISS writes of them."""
+    magic, number = {"product": (b"IxFI", 0), "distance": (b"IxF2", 1)}[metric]
+    numbers = np.asarray(vectors, "<f4")
+    count, dimension = numbers.shape
+    sizes = (dimension, count, 1 << 20, 1 << 20, 1, number, numbers.size)
+    path.write_bytes(struct.pack("<4siqqqBiQ", magic, *sizes) + numbers.tobytes())
 
 
 def write(path, said):

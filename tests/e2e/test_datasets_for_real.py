@@ -7,10 +7,9 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from processes import COMMAND, MODEL_SECONDS, NO_MODEL, needs_model, place_of, run
-from shelves import manifest, write
+from shelves import manifest, write, write_flat
 from waiting import eventually
 
-from vector_index_mcp.datasets import flat
 from vector_index_mcp.engine.embed import WorkerEmbedder
 from vector_index_mcp.engine.model import OFFLINE_MODEL
 from vector_index_mcp.processes import children
@@ -33,7 +32,7 @@ async def put(folder):
     listed = [{"title": "", "path": path, "content": content} for path, content in TEXTS.items()]
     write(folder / "metadata.json", listed)
     (folder / "index").mkdir()
-    flat.write(folder / "index/docs.index", vectors)
+    write_flat(folder / "index/docs.index", vectors)
 
 
 def client_of(place):
@@ -89,7 +88,7 @@ def test_the_command_lists_what_can_be_served_and_what_cannot():
         write(root / "good/manifest.json", manifest("good"))
         write(root / "good/metadata.json", [{"path": "a.md", "content": "A."}])
         (root / "good/index").mkdir()
-        flat.write(root / "good/index/docs.index", np.ones((1, 1), "<f4"))
+        write_flat(root / "good/index/docs.index", np.ones((1, 1)))
         write(root / "bad/manifest.json", b"nope")
         found = listed()
         assert found.returncode == 1

@@ -2,6 +2,8 @@
 
 import os
 import shutil
+import threading
+from pathlib import Path
 from secrets import token_hex
 
 import anyio
@@ -11,7 +13,7 @@ from filelock import FileLock
 from shelves import DIMENSION, MODEL, index_of, manifest, order, put, running, write
 from waiting import eventually
 
-from vector_index_mcp.datasets import keeping, snapshot, workshop
+from vector_index_mcp.datasets import keeping, making, snapshot, workshop
 from vector_index_mcp.datasets.arguments import asked
 from vector_index_mcp.datasets.making import About
 from vector_index_mcp.datasets.manifest import said_in
@@ -78,6 +80,49 @@ async def test_a_killed_process_of_the_same_number_is_in_nobodys_way(
     async with serving(root, tmp_path, embedder) as service:
         assert (await service.make(order(source))).documents == 2
     assert [path.name for path in root.iterdir()] == ["made"]
+
+
+async def test_no_other_task_waits_while_a_table_is_removed(
+    root, source, tmp_path, embedder, monkeypatch
+):
+    threads, remove = [], shutil.rmtree
+
+    def removed(folder, *given, **named):
+        if root in Path(folder).parents:
+            threads.append(threading.current_thread())
+        remove(folder, *given, **named)
+
+    monkeypatch.setattr(shutil, "rmtree", removed)
+    (root / f".made.{os.getpid()}.part/index").mkdir(parents=True)
+    async with serving(root, tmp_path, embedder) as service:
+        await service.make(order(source))
+        made = len(threads)
+        await service.make(order(source, is_appended=True))
+    assert 0 < made < len(threads)
+    assert threading.main_thread() not in threads
+
+
+@pytest.mark.parametrize("is_appended", [False, True])
+async def test_work_that_is_cancelled_leaves_nothing(
+    root, source, tmp_path, embedder, monkeypatch, is_appended
+):
+    async with serving(root, tmp_path, embedder) as service:
+        if is_appended:
+            await service.make(order(source))
+        before = sorted(root.rglob("*"))
+        has_begun = anyio.Event()
+
+        async def fill(*_):
+            has_begun.set()
+            await anyio.sleep_forever()
+
+        monkeypatch.setattr(making, "fill", fill)
+        job = service.workshop.begin(order(source, is_appended=is_appended))
+        await has_begun.wait()
+        assert sorted(root.rglob("*")) != before
+        service.workshop.cancel(job.number)
+        await job.ended.wait()
+        assert sorted(root.rglob("*")) == before
 
 
 async def test_more_texts_are_added_and_those_of_the_same_paths_replaced(

@@ -2,6 +2,8 @@
 
 import os
 import shutil
+import threading
+from pathlib import Path
 
 import anyio
 import numpy as np
@@ -346,6 +348,40 @@ async def test_tables_that_are_deleted_under_a_search_are_made_again(root):
         assert await paths(service)
         shutil.rmtree(root.parent / "tables")
         assert (await paths(service))[0] == "docs/errors.md"
+
+
+async def test_a_table_that_is_damaged_is_made_again_and_removed_while_others_work(
+    root, monkeypatch
+):
+    await put(root)
+    search, remove = Dataset.search, shutil.rmtree
+    may_go, removed, failed = threading.Event(), [], []
+
+    async def search_or_not(dataset, *arguments):
+        if not failed or dataset is failed[0]:
+            failed.append(dataset)
+            raise StoreError("the table is damaged")
+        return await search(dataset, *arguments)
+
+    def remove_late(folder, *given, **named):
+        if Path(folder).parent == root.parent / "tables" and Path(folder).is_dir():
+            assert may_go.wait(5)
+            removed.append(Path(folder))
+        remove(folder, *given, **named)
+
+    async with running(root) as service:
+        assert await ids(service) == ["sample"]
+        monkeypatch.setattr(Dataset, "search", search_or_not)
+        monkeypatch.setattr(shutil, "rmtree", remove_late)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(paths, service)
+            await eventually(lambda: failed)
+            [dataset] = failed
+            await eventually(lambda: ids(service))  # the new one, which needs not wait
+            assert (await paths(service))[0] == "docs/errors.md"
+            may_go.set()
+        assert not removed[0].exists() and dataset.folder.exists()
+        assert len(list((root.parent / "tables").iterdir())) == 1
 
 
 @pytest.mark.parametrize("facts", [b'{"model": null}', b"[" * 100_000, b'{"count": "3"}', b""])

@@ -56,7 +56,7 @@ async def append(index: Index, below: str, about: About, folder: Path) -> Made:
         publish = partial(_publish, part, new, described, about, made, count)
         await anyio.to_thread.run_sync(publish)
     finally:
-        shutil.rmtree(part, ignore_errors=True)
+        await making.removed(part)
     return made
 
 

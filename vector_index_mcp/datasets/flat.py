@@ -1,11 +1,10 @@
-"""Reads and writes flat FAISS indexes without FAISS.
+"""Reads flat FAISS indexes without FAISS.
 
 The layout is that of faiss/impl/index_write.cpp (write_index_header, write_index of IndexFlat): a
 header with magic, dimension, count, two constants, whether it is trained, metric, and how many
 numbers follow; then the numbers of all vectors. Everything is little endian, numbers are float32.
 """
 
-import os
 import struct
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,23 +74,3 @@ def _understood(header: bytes, size: int) -> tuple[int, int, Metric] | None:
     if size != _HEADER.size + numbers * _NUMBER_BYTES:
         raise BadDatasetError("the index is cut off, or longer than its header says")
     return (count, dimension, metric) if count else None
-
-
-def write(path: Path, vectors: "Vectors", metric: Metric = "product") -> None:
-    """Write `vectors` as a flat index that FAISS reads.
-
-    Args:
-        path: The path of the new file.
-        vectors: Float32, shape (count, dimension).
-        metric: The metric to search by.
-    """
-    magic = next(magic for magic, (_, name) in _METRICS.items() if name == metric)
-    count, dimension = vectors.shape
-    header = _HEADER.pack(
-        magic, dimension, count, _DUMMY, _DUMMY, 1, _METRICS[magic][0], count * dimension
-    )
-    with path.open("xb") as file:
-        file.write(header)
-        file.write(np.ascontiguousarray(vectors, "<f4").tobytes())
-        file.flush()
-        os.fsync(file.fileno())

@@ -10,6 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any, Self
 
@@ -211,7 +212,7 @@ async def make(index: Index, below: str, about: About, folder: Path) -> Made:
     await anyio.to_thread.run_sync(_check_free, folder)
     model, records = await contents(index, below)
     part = folder.with_name(f".{folder.name}.{os.getpid()}{PART}")
-    shutil.rmtree(part, ignore_errors=True)  # left by a killed process that had the same number
+    await removed(part)  # left by a killed process that had the same number
     await anyio.Path(part).mkdir(parents=True)
     try:
         async with table.making(part / INDEX, model) as rows:
@@ -222,8 +223,14 @@ async def make(index: Index, below: str, about: About, folder: Path) -> Made:
         await anyio.to_thread.run_sync(_describe, part, about, made)
         part.rename(folder)
     finally:
-        shutil.rmtree(part, ignore_errors=True)  # it exists only if something has failed
+        await removed(part)  # it exists only if something has failed
     return made
+
+
+async def removed(part: Path) -> None:
+    """Remove an unfinished dataset or table, if there is one, even if the task is cancelled."""
+    with anyio.CancelScope(shield=True):
+        await anyio.to_thread.run_sync(partial(shutil.rmtree, part, ignore_errors=True))
 
 
 async def contents(index: Index, below: str) -> tuple[ModelIdentity, list[FileRecord]]:

@@ -7,6 +7,7 @@ import contextlib
 import hashlib
 import logging
 import os
+import secrets
 import shutil
 import time
 from collections.abc import Awaitable, Callable
@@ -40,6 +41,7 @@ _FIRST_SECONDS = 10.0  # how long the first query waits for datasets that are be
 _FIRST_RETRY_SECONDS, _LAST_RETRY_SECONDS = 5.0, 600.0
 _UNNEEDED_SECONDS = 600.0  # how long an unused table is kept: its dataset may come back
 _HASH_CHARS = 24
+_TOKEN_BYTES = 4
 _AT_ONCE = 2  # conversions at the same time: each is a process
 _PART_SECONDS = 3_600  # an unfinished table of this age was left by a killed process
 
@@ -159,14 +161,15 @@ class Registry:
         path = keeping.manifest_of(self.root, id_)
         return keeping.delete(path, self.root, self._project)
 
-    def distrust(self, dataset: Dataset) -> None:
+    async def distrust(self, dataset: Dataset) -> None:
         """Stop serving a dataset whose table is damaged or gone, so that it is loaded anew."""
-        for path, entry in self._entries.items():
-            if entry.dataset is dataset:
-                if dataset.folder.is_relative_to(self._cache):
-                    shutil.rmtree(dataset.folder, ignore_errors=True)
-                self._replace(path, None)
-                return
+        served = (path for path, entry in self._entries.items() if entry.dataset is dataset)
+        if (path := next(served, None)) is None:
+            return
+        self._replace(path, None)
+        if dataset.folder.is_relative_to(self._cache):
+            gone = _out_of_the_way(dataset.folder)
+            await anyio.to_thread.run_sync(partial(shutil.rmtree, gone, ignore_errors=True))
 
     # -- following -------------------------------------------------------------------------
 
@@ -369,6 +372,18 @@ def _rival(entry: _Entry, other: Path) -> _Entry:
 
 def _error(found: _Found, words: str) -> LoadError:
     return LoadError(found.path, words, datetime.now(UTC))
+
+
+def _out_of_the_way(folder: Path) -> Path:
+    """Rename a table, so that a new one can be made at once; return where it is now."""
+    gone = folder.with_name(f"{folder.name}.{secrets.token_hex(_TOKEN_BYTES)}{PART}")
+    try:
+        folder.rename(gone)
+    except FileNotFoundError:  # there is nothing to remove, but soon a new table
+        return gone
+    except OSError:  # as on Windows, while a search has its files open
+        return folder
+    return gone
 
 
 def _name_of(stamp: Stamp) -> str:

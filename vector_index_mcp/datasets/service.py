@@ -242,7 +242,7 @@ class Datasets:
             return await dataset.search(stems, vector, most)
         except VectorIndexError as error:
             _log.warning("a search of %s failed; it is loaded anew: %s", dataset.folder, error)
-            self.registry.distrust(dataset)
+            await self.registry.distrust(dataset)
             await self.registry.hurry()
             anew = (await self.registry.ready()).get(dataset.manifest.id)
             if anew is None or anew.facts.dimension != len(vector):
