@@ -250,6 +250,25 @@ async def test_a_network_file_system_is_scanned_and_the_status_says_so(project, 
         await follows(client, project)
 
 
+@linux_only
+@pytest.mark.usefixtures("soon")
+async def test_once_a_silent_file_system_is_unmounted_events_are_relied_on(project, monkeypatch):
+    seen = {project / "below": "nfs4"}
+    monkeypatch.setattr(mounts, "_mounts", lambda: seen)
+    embedder = FakeEmbedder()
+    embedder.absent = "no model here"
+    async with serving(codebase_of(project, embedder)) as client:
+        await settled(client, with_vectors=False)
+        assert (await status_of(client))["watcher"]["mode"] == "polling"
+        seen.clear()
+
+        async def is_noticed():
+            return is_by_events(await status_of(client))
+
+        await eventually(is_noticed)
+        await follows(client, project)
+
+
 @pytest.fixture
 def mounted(project, tmp_path):
     """A file system in user space that shows `project`, whose changes it is not told."""

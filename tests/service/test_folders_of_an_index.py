@@ -2,19 +2,24 @@
 
 import os
 import sys
-from contextlib import asynccontextmanager
+import threading
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 
 import anyio
 import pytest
 from fakes import FakeEmbedder
-from serving import contents, differences, without_time
+from serving import codebase_of, contents, differences, without_time
 from waiting import PATIENCE_SECONDS, eventually
 from writing import write
 
 from vector_index_mcp.codebase.remedies import REMEDIES
 from vector_index_mcp.engine.cache import EmbeddingCache
+from vector_index_mcp.engine.query import Query
+from vector_index_mcp.engine.search import search
 from vector_index_mcp.errors import ProjectError
 from vector_index_mcp.files.folder import Folder, Folders, Reading, Selection
+from vector_index_mcp.indexing import looks
+from vector_index_mcp.indexing.asking import ask
 from vector_index_mcp.indexing.keeper import Options, Role, chunker_of
 from vector_index_mcp.indexing.place import Place
 from vector_index_mcp.indexing.preparing.recipe import Recipe
@@ -252,6 +257,139 @@ async def test_all_folders_out_of_reach_are_an_error(index, docs, notes, tmp_pat
     assert set(index.ledger.keys()) == set(ALL)
     with pytest.raises(ProjectError, match="is gone"):
         await index.make_sure()
+
+
+@contextmanager
+def hanging(drive):
+    """Whether the drive still hangs. It ends after a while: nothing else would free who waits."""
+    end = threading.Timer(20, drive.go_on)
+    end.start()
+    drive.hang()
+    try:
+        yield end.is_alive
+    finally:
+        end.cancel()
+        drive.go_on()
+
+
+def looking():
+    """The threads that look at drives."""
+    return [thread for thread in threading.enumerate() if thread.name == "look"]
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    monkeypatch.setattr(looks, "_PATIENCE_SECONDS", 0.5)
+
+
+@pytest.fixture
+def remote(drive):
+    """A folder on a drive that can hang."""
+    write(drive.behind / "remote", {"far.md": "# Elder\n"})
+    return Folder(drive.folder / "remote", "remote")
+
+
+async def files_with(index, word):
+    async def no_vector():
+        return None
+
+    async def find(store, question, most):
+        return await search(store, Query(question.text), no_vector, most)
+
+    answered = await ask(index, word, find, 5)
+    return {hit.chunk.key for hit in answered.hits}
+
+
+@pytest.mark.usefixtures("impatient")
+async def test_a_drive_that_hangs_stops_neither_the_service_nor_the_other_folder(
+    drive, remote, docs, embedder, tmp_path
+):
+    async with running(index_of([remote, docs], embedder, tmp_path)) as index:
+        with hanging(drive) as hangs:
+            for _ in range(3):
+                assert await files_with(index, "apple") == {"docs/one.md"}
+                assert (await index.status()).absent == {}
+                await anyio.sleep(1)  # the keeper looks at the folders
+                await eventually(lambda: len(looking()) == 1)
+            write(docs.path, {"new.md": "# Fig\n"})
+            await holds(index, "remote/far.md", "docs/one.md", "docs/deep/two.md", "docs/new.md")
+            assert hangs()
+        (drive.behind / "remote").rename(drive.behind / "away")
+
+        async def is_reported():
+            return (await index.status()).absent
+
+        assert "the index is kept" in (await eventually(is_reported))["remote"]
+        (drive.behind / "away").rename(drive.behind / "remote")
+        write(drive.behind / "remote", {"back.md": "# Grape\n"})
+        await holds(
+            index,
+            *("remote/far.md", "remote/back.md"),
+            *("docs/one.md", "docs/deep/two.md", "docs/new.md"),
+        )
+
+
+@pytest.mark.usefixtures("impatient")
+async def test_a_drive_that_hangs_is_told_and_does_not_keep_the_service_from_ending(
+    drive, embedder, tmp_path
+):
+    write(drive.behind, {"far.py": "elder = 1\n"})
+    codebase = codebase_of(drive.folder, embedder, uri=str(tmp_path / "index"))
+    async with AsyncExitStack() as stack:
+        await stack.enter_async_context(codebase.running())
+        await settled(codebase.index)
+        with hanging(drive) as hangs:
+            with pytest.raises(ProjectError, match="does not answer"):
+                await codebase.search("elder", 5)
+            assert codebase.index.indexer.pending_path_count == 0  # nobody else looks in vain
+            assert (await codebase.index.status()).absent == {}
+            await stack.aclose()
+            assert hangs()
+
+
+@pytest.mark.usefixtures("impatient")
+async def test_an_index_on_a_drive_that_hangs_stops_nothing_else(drive, embedder):
+    write(drive.behind, {"far.py": "elder = 1\n"})
+    codebase = codebase_of(drive.folder, embedder)
+    async with codebase.running():
+        await settled(codebase.index)
+        with hanging(drive) as hangs:
+            await eventually(lambda: len(looking()) == 2)  # one for the index, one for the project
+            assert hangs()
+        await eventually(lambda: not looking())
+        assert codebase.state == State.WATCHING
+
+
+async def test_a_changed_path_on_a_drive_that_hangs_counts_as_one_to_index(
+    drive, embedder, tmp_path
+):
+    write(drive.behind, {"far.py": "elder = 1\n"})
+    codebase = codebase_of(drive.folder, embedder, uri=str(tmp_path / "index"))
+    async with codebase.running():
+        await settled(codebase.index)
+        codebase.index.indexer.queue.touch(["far.py"])
+        assert codebase.pending == 0  # it is as it was
+        with hanging(drive) as hangs:
+            assert codebase.pending == 1
+            assert hangs()
+
+
+@pytest.mark.usefixtures("impatient")
+async def test_an_index_that_is_lost_while_a_drive_hangs_is_opened_again(
+    drive, remote, docs, embedder, tmp_path
+):
+    async with running(index_of([remote, docs], embedder, tmp_path)) as index:
+        live = index.indexer.live
+        with hanging(drive) as hangs:
+            (tmp_path / "index").rename(tmp_path / "moved")
+            await live.lost.wait()
+
+            async def is_let_go():
+                return index.indexer is None or index.indexer.live is not live
+
+            await eventually(is_let_go)
+            assert hangs()
+        await holds(index, "remote/far.md", "docs/one.md", "docs/deep/two.md")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="counts watches of inotify")

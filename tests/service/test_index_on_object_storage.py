@@ -429,9 +429,14 @@ async def test_what_looks_damaged_is_opened_again_and_built_anew_only_if_somebod
     [table] = {e.name.partition("/")[0] for e in await objects.entries() if "chunks" in e.name}
     data = [entry.name for entry in await objects.entries(f"{table}/data/")]
     await objects.delete(data)
-    async with serving(of_team(kept, uri)) as client:
+    codebase = of_team(kept, uri)
+    async with serving(codebase) as client:
         status = await eventually(lambda: _in_error(client))
         assert "it is opened again by itself" in status["error_message"]
+        with anyio.CancelScope() as gives_up:  # whoever wanted it anew, and does no more
+            gives_up.cancel()
+            await codebase.index._keeper.try_now(anew=True)
+        assert not codebase.index._keeper.opener.is_anew
         left = {entry.name for entry in await objects.entries()}
         assert manifests[0] in left
         assert {table} == {name.partition("/")[0] for name in left if "chunks" in name}

@@ -1,7 +1,9 @@
 """The answer of a search, and the note in it that says why something may be missing."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 from vector_index_mcp.codebase.hits import Mode
 from vector_index_mcp.codebase.wanted import Wanted
@@ -9,6 +11,8 @@ from vector_index_mcp.engine.types import Hit
 from vector_index_mcp.files import read
 from vector_index_mcp.indexing.indexer import Indexer
 from vector_index_mcp.indexing.ledger import FAILED, Ledger
+from vector_index_mcp.indexing.looks import Looks
+from vector_index_mcp.indexing.outlook import View
 from vector_index_mcp.indexing.run import Kind, Run
 from vector_index_mcp.indexing.service import LiveIndex
 from vector_index_mcp.indexing.state import State
@@ -70,7 +74,7 @@ def backlog_of(index: LiveIndex) -> Backlog:
         return Backlog(error=problem, is_kept=state.current is State.WATCHING)
     return Backlog(
         run=indexer.runs.current,
-        pending=_pending(indexer),
+        pending=_pending(indexer, index.looks),
         error=state.error or "",
         unreadable=len(indexer.outlook.unreadable),
         failed=indexer.live.ledger.count(FAILED),
@@ -79,22 +83,31 @@ def backlog_of(index: LiveIndex) -> Backlog:
     )
 
 
-def _pending(indexer: Indexer) -> int:
+def _pending(indexer: Indexer, looks: Looks) -> int:
     """How many paths wait to be indexed, without those that are up to date already.
 
     Such paths exist since the event of a change may come after a walk has indexed the file. If only
-    few paths wait, each is compared with the disk.
+    few paths wait, each is compared with the disk; if the disk does not answer, they all count.
     """
     touched = indexer.queue.touched
     if len(touched) > _MOST_LOOKED_AT:
         return indexer.pending_path_count
-    return indexer.pending_path_count - sum(_is_settled(indexer, key) for key in touched)
+    settled = 0
+    for view in indexer.outlook.views:
+        keys = [key for key in touched if indexer.outlook.view_of(key) is view]
+        if keys:
+            count = partial(_settled, view, indexer.live.ledger, keys)
+            with suppress(TimeoutError):
+                settled += looks.at_once(view.folder.path, count)
+    return indexer.pending_path_count - settled
 
 
-def _is_settled(indexer: Indexer, key: str) -> bool:
-    view, record = indexer.outlook.view_of(key), indexer.live.ledger.get(key)
-    if view is None:
-        return False
+def _settled(view: View, ledger: Ledger, keys: Iterable[str]) -> int:
+    return sum(_is_settled(view, ledger, key) for key in keys)
+
+
+def _is_settled(view: View, ledger: Ledger, key: str) -> bool:
+    record = ledger.get(key)
     if record is not None:
         return record.stamp == read.stamp_now(view.folder, key)
     path = view.folder.path_of(key)

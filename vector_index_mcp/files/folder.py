@@ -122,16 +122,6 @@ class Folders:
             raise ProjectError(f"there is no folder {name!r}; there are {', '.join(self._by_name)}")
         return self._by_name[name]
 
-    def absence(self) -> ProjectError | None:
-        """Return why all folders are out of reach; None if any can be reached or none exists."""
-        problems = [absence_of(folder) for folder in self]
-        return problems[0] if problems and all(problems) else None
-
-    def absent(self) -> dict[str, str]:
-        """Return the folders that are out of reach, by name, and why."""
-        problems = ((folder.name, absence_of(folder)) for folder in self)
-        return {name: str(problem) for name, problem in problems if problem is not None}
-
     def add(self, folder: Folder) -> None:
         """Add a folder.
 

@@ -3,6 +3,8 @@
 Some changes cause no event although all folders are watched: a write by a hard link elsewhere or
 through a memory map that stays open, or a mount over a folder. A sweep finds these. It compares
 the stamps of the indexed files only, which costs a third of a scan, so it runs more often.
+
+That a whole folder is gone is found by `looks`.
 """
 
 import asyncio
@@ -126,8 +128,11 @@ class Freshness:
         while True:
             await self._wait_for_rescan(indexer)
             self._rescan_wanted = anyio.Event()
-            is_watching = self._watch is not None and self._watch.is_alive
-            if not is_watching and await anyio.to_thread.run_sync(self._is_anything_there):
+            if self._watch is not None and self._watch.is_alive:
+                # A silent file system may have been unmounted. Its drive may also hang.
+                await anyio.to_thread.run_sync(self._look_at_places, abandon_on_cancel=True)
+                self._note_mode()
+            elif await anyio.to_thread.run_sync(self._is_anything_there):
                 await anyio.to_thread.run_sync(self.stop)
                 await self.start(indexer.outlook)
             if indexer.runs.current is not None:  # it may have walked before the events were lost

@@ -17,13 +17,14 @@ import anyio.to_thread
 
 from vector_index_mcp.engine.store.reach import is_local, is_server
 from vector_index_mcp.errors import ForeignIndexError, Problem, ProjectError, StoreError, first_of
-from vector_index_mcp.files.folder import Folder, Folders, absence_of
+from vector_index_mcp.files.folder import Folder, Folders
 from vector_index_mcp.files.ignore import Ignore
 from vector_index_mcp.indexing.activity import Activity
 from vector_index_mcp.indexing.cached_embedder import CachedEmbedder
 from vector_index_mcp.indexing.freshness import Freshness
 from vector_index_mcp.indexing.indexer import Indexer
 from vector_index_mcp.indexing.live import Live
+from vector_index_mcp.indexing.looks import Looks
 from vector_index_mcp.indexing.mirroring.mirror import Mirror, Shared
 from vector_index_mcp.indexing.mirroring.origin import Origin
 from vector_index_mcp.indexing.opening import Opened, Opener
@@ -118,6 +119,8 @@ class Keeper:
         """None until the index is open for writing, and while another process is its writer."""
         self.opened = anyio.Event()
         """Set once it is known whether the index can be opened for writing."""
+        self.looks = Looks()
+        """Looks whether folders can be reached."""
         self._folders = folders
         self._options = options
         self._pipeline = pipeline
@@ -215,21 +218,21 @@ class Keeper:
         """Check every second whether folders and index are still there: no event reports that."""
         while True:
             await anyio.sleep(_LOSS_SECONDS)
-            indexer.live.is_lost()
+            if await self.looks.answers(Path(self.opener.uri)):
+                indexer.live.is_lost()
             for view in indexer.outlook.views:
-                is_absent, was_absent = absence_of(view.folder), view.problem
-                is_new = (is_absent is None) != (was_absent is None)
+                is_there = await self.looks.is_there(view.folder)
+                is_new = is_there is not None and is_there != (view.problem is None)
                 if is_new and not indexer.is_in_error:
                     indexer.look_again([view.folder.top])
 
     async def _let_go(self, kept: "Kept") -> None:
         """Stop writing an index that was lost or given up, and release its locks."""
-        problem, failure = self._folders.absence(), kept.indexer.live.failure
-        reason = _LOST if problem is None else str(problem)
+        failure, reason = kept.indexer.live.failure, kept.indexer.live.loss
         if failure is not None:
             reason = self._options.remedies.message(failure)
-        elif not is_local(self.opener.uri):
-            reason = kept.indexer.live.loss
+        elif is_local(self.opener.uri):
+            reason = str(await self.looks.absence(self._folders) or _LOST)
         _log.warning("%s", reason)
         self.kept = None
         kept.indexer.end(reason)
@@ -312,12 +315,16 @@ class Keeper:
         is_lost = self.kept is not None and self.kept.indexer.live.is_lost()
         if not (is_lost or is_due):
             return
-        self.opener.is_anew = anew
+        if anew:
+            self.opener.is_anew = True
         self._wanted.set()
-        # A search of an index on another machine does not wait: it reads what there is.
-        if anew or is_local(self.opener.uri):
-            await self._tried.wait()
-        self.opener.is_anew = False
+        try:
+            # A search of an index on another machine does not wait: it reads what there is.
+            if anew or is_local(self.opener.uri):
+                await self._tried.wait()
+        finally:
+            if anew:  # a later try, which nobody has asked for, may not replace the index
+                self.opener.is_anew = False
 
     def _note_try(self) -> None:
         self._is_trying = False

@@ -86,6 +86,8 @@ class LiveIndex:
             self.activity,
             self.state,
         )
+        self.looks = self._keeper.looks
+        """Looks whether folders can be reached."""
 
     # -- lifetime --------------------------------------------------------------------------
 
@@ -354,9 +356,8 @@ class LiveIndex:
             ProjectError: If all folders are out of reach, so that hits cannot be checked.
         """
         await self._keeper.try_now()
-        problem = self.folders.absence()
-        if problem is not None:
-            if self.indexer is not None:
+        if (problem := await self.looks.absence(self.folders)) is not None:
+            if self.indexer is not None and not self.looks.is_waiting(self.folders):
                 self.indexer.look_again([""])
             raise problem
 
@@ -382,7 +383,7 @@ class LiveIndex:
         if self.indexer is not None:  # a rebuild may have been swapped in meanwhile
             ledger, absent = self.indexer.live.ledger, self.indexer.outlook.problems
         else:
-            absent = await anyio.to_thread.run_sync(self.folders.absent)
+            absent = await self.looks.absent(self.folders)
         status = status_of(
             self._keeper.kept,
             ledger,
