@@ -140,11 +140,6 @@ class LinkMap:
         return self._names.target(entry, link)
 
 
-def links_of(entries: Iterable[Entry], key: str) -> Links:
-    """Return the links of the document `key` among `entries`; see `LinkMap`."""
-    return LinkMap(entries).of(key)
-
-
 class _Names:
     """Finds documents by the names that links use."""
 

@@ -13,14 +13,12 @@ from pathlib import Path
 
 from vector_index_mcp.documents.configuration import Collection, Configuration
 from vector_index_mcp.documents.places import Places
-from vector_index_mcp.documents.uris import SCHEME, key_of
+from vector_index_mcp.documents.uris import SCHEME, key_of, without_quotes
 from vector_index_mcp.engine.spelling import composed
 from vector_index_mcp.errors import SettingsError
 
 ALL, TOP = "*", "/"
 """In lists, the collection of a context of all documents, and the path of a whole collection."""
-
-_QUOTES = " \t\n\"'`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +128,7 @@ def target_of(written: str, configuration: Configuration, here: Path | None = No
     Raises:
         SettingsError: If the path is in no collection.
     """
-    text = written.strip(_QUOTES)
+    text = without_quotes(written)
     if text == "/":
         return Target("")
     if text.startswith(SCHEME):

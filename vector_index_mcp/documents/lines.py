@@ -61,7 +61,7 @@ def with_context(text: str, context: str) -> str:
     """Return `text` after a comment with its context; the context cannot close the comment."""
     if not context:
         return text
-    harmless = _CLOSES_COMMENT.sub(r"--\1&gt;", context)
+    harmless = _CLOSES_COMMENT.sub(_DEFUSED, context)
     return f"<!-- Context: {harmless} -->\n\n{text}"
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from vector_index_mcp.documents.names import find
 from vector_index_mcp.documents.places import Places
-from vector_index_mcp.documents.uris import SCHEME, key_of
+from vector_index_mcp.documents.uris import SCHEME, key_of, without_quotes
 from vector_index_mcp.engine.spelling import composed
 from vector_index_mcp.errors import QueryError
 from vector_index_mcp.files.glob import expanded, shown
@@ -28,7 +28,6 @@ _MOST_WILDCARDS = 100
 _MOST_LETTERS = 63  # non-ASCII characters of a glob: `_Alphabet` has no codes for more in a byte
 _MOST_COMMAS = 8  # the most commas in one name of a list
 _WILD = re.compile(r"[*?\[{]")
-_QUOTES = " \t\n\"'`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +96,7 @@ class _Search:
 
     def by_letters(self, name: str) -> str | None:
         """Return the key of the document that has exactly this name; None if there is none."""
-        bare = name.strip(_QUOTES)
+        bare = without_quotes(name)
         written = (name, bare, key_of(bare) if bare.startswith(SCHEME) else bare)
         return next(filter(None, (self._by_letters.get(composed(each)) for each in written)), None)
 
@@ -105,7 +104,7 @@ class _Search:
         """Return the documents that one name or one glob means."""
         if key := self.by_letters(piece):
             return (key,)
-        bare = piece.strip(_QUOTES)
+        bare = without_quotes(piece)
         if bare.endswith("/"):
             bare += "**"
         if not _WILD.search(bare):

@@ -13,13 +13,12 @@ from rapidfuzz import process
 from rapidfuzz.distance import Levenshtein
 
 from vector_index_mcp.documents.places import Places
-from vector_index_mcp.documents.uris import SCHEME, key_of
+from vector_index_mcp.documents.uris import SCHEME, key_of, without_quotes
 from vector_index_mcp.engine.spelling import composed
 
 _LONGEST_CHARS = 4_096  # no system allows a longer path
 _SHORTEST_END_CHARS = 4  # an end of a file's name must be as long: nearly all end with ".md"
 _FARTHEST = 5  # names with more edits between them are unrelated
-_QUOTES = " \t\n\"'`"
 _LINE = re.compile(r":(\d{1,9})$", re.ASCII)
 _NO_LETTERS = re.compile(r"[\W_]+")
 _SUFFIX = re.compile(r"\.[a-z0-9]+$")
@@ -58,7 +57,7 @@ def find(keys: Collection[str], asked: str, places: Places | None = None) -> Fou
             return Found(reading.path, reading.line)
     if found := _nearest(keys, readings):
         return found
-    bare = asked.strip(_QUOTES)
+    bare = without_quotes(asked)
     if not bare.startswith(SCHEME):
         return None
     # The document of a URI may have moved within its collection; or the collection was renamed.
@@ -69,7 +68,7 @@ def find(keys: Collection[str], asked: str, places: Places | None = None) -> Fou
 
 def _readings(asked: str, places: Places) -> Iterator[_Reading]:
     """Yield the ways to read a name, the most literal first."""
-    bare = asked.strip(_QUOTES)
+    bare = without_quotes(asked)
     plain = bare.removeprefix(SCHEME)
     as_given = [asked, bare] if bare == plain else [key_of(bare), plain]
     for each in (*as_given, plain.replace("\\", "/")):
@@ -171,7 +170,7 @@ def similar(keys: Iterable[str], asked: str, most: int = 3) -> list[str]:
     """
     if len(asked) > _LONGEST_CHARS:
         return []
-    bare = asked.strip(_QUOTES)
+    bare = without_quotes(asked)
     if bare.startswith(SCHEME):
         bare = key_of(bare).partition("/")[2]
     wanted = composed(_LINE.sub("", bare)).lower()

@@ -342,9 +342,8 @@ class Documents:
 
     async def link_map(self, ledger: Ledger) -> catalog.LinkMap:
         """Return the links between all documents, as far as `ledger` knows."""
-        # The ledger itself: where another process writes, each call has a new one, often with the
-        # `id` of the one before.
-        if self._links is None or (self._links[0], self._links[1]) != (ledger, ledger.revision):
+        # Not its `id`, which a later ledger may have: who does not write reads a new one each time.
+        if self._links is None or self._links[:2] != (ledger, ledger.revision):
             revision, entries = ledger.revision, [*catalog.entries_of(ledger)]
             found = await anyio.to_thread.run_sync(catalog.LinkMap, entries)
             self._links = ledger, revision, found

@@ -1,6 +1,5 @@
 """Counts what an update has changed in each collection, and runs `git pull` before it."""
 
-import os
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ import anyio.to_thread
 
 from vector_index_mcp.documents.catalog import entry_at, keys_of
 from vector_index_mcp.documents.configuration import Collection
+from vector_index_mcp.files import repository
 from vector_index_mcp.indexing.ledger import Ledger
 from vector_index_mcp.processes import git
 
@@ -64,7 +64,7 @@ async def pull(folder: Path) -> str:
     It only fast-forwards: it merges, moves and stashes nothing of the user's, runs no hooks, and
     asks nobody for a password.
     """
-    if not await anyio.to_thread.run_sync(_is_in_repository, folder):
+    if await anyio.to_thread.run_sync(repository.top_of, folder) is None:
         return ""
     try:
         with anyio.fail_after(_PULL_SECONDS):
@@ -83,7 +83,3 @@ async def pull(folder: Path) -> str:
         return f"git pull failed ({error})"
     output = (done.stdout + done.stderr).decode("utf-8", "replace")
     return output.strip()[:_LONGEST_ANSWER_CHARS]
-
-
-def _is_in_repository(folder: Path) -> bool:
-    return any(os.path.exists(parent / ".git") for parent in (folder, *folder.parents))

@@ -11,6 +11,11 @@ _DOCID = re.compile(r"#?([0-9A-Fa-f]{6,64})")
 _QUOTES = " \t\n\"'`"
 
 
+def without_quotes(written: str) -> str:
+    """Return a name as it was meant, without the blanks and quotes that people put around it."""
+    return written.strip(_QUOTES)
+
+
 def uri_of(key: str) -> str:
     """Return the URI of the document `key`; bytes of a name that are not UTF-8 are preserved."""
     return SCHEME + quote(key, safe=f"/{_UNESCAPED}", errors="surrogateescape")
@@ -35,5 +40,5 @@ def hash_asked(written: str) -> str:
     Returns:
         The digits in lower case; empty if `written` is not a docid.
     """
-    found = _DOCID.fullmatch(written.strip(_QUOTES))
+    found = _DOCID.fullmatch(without_quotes(written))
     return found[1].lower() if found else ""

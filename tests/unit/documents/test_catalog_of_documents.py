@@ -6,12 +6,12 @@ import pytest
 
 from vector_index_mcp.documents.catalog import (
     Entry,
+    LinkMap,
     Links,
     entries_of,
     entry_at,
     entry_with_hash,
     keys_of,
-    links_of,
 )
 from vector_index_mcp.engine.prose import Properties
 from vector_index_mcp.engine.types import FileRecord
@@ -30,7 +30,7 @@ def entry(key, *links, title="", aliases=()):
 
 def out_of(link, *others, key="a/notes/from.md"):
     """What one link leads to."""
-    return links_of([entry(key, link), *others], key).out
+    return LinkMap([entry(key, link), *others]).of(key).out
 
 
 @pytest.mark.parametrize(
@@ -106,12 +106,13 @@ def test_back_are_those_that_link_to_it_once_each_and_not_itself():
         entry("a/3.md", "1.md", "2.md"),
         entry("b/4.md", "[[title of a/2.md"),
     ]
-    assert links_of(circle, "a/1.md") == Links(("a/2.md",), ("a/2.md", "a/3.md"))
-    assert links_of(circle, "a/2.md") == Links(("a/3.md", "a/1.md"), ("a/1.md", "a/3.md", "b/4.md"))
+    links = LinkMap(circle)
+    assert links.of("a/1.md") == Links(("a/2.md",), ("a/2.md", "a/3.md"))
+    assert links.of("a/2.md") == Links(("a/3.md", "a/1.md"), ("a/1.md", "a/3.md", "b/4.md"))
 
 
 def test_a_document_that_there_is_not_has_no_links():
-    assert links_of([entry("a/1.md", "gone.md")], "a/gone.md") == Links((), ())
+    assert LinkMap([entry("a/1.md", "gone.md")]).of("a/gone.md") == Links((), ())
 
 
 @pytest.mark.slow
@@ -122,7 +123,7 @@ def test_the_links_of_ten_thousand_documents_take_no_time(link):
         for n in range(10_000)
     ]
     began = time.process_time()
-    links_of(entries, "a/5/5.md")
+    LinkMap(entries).of("a/5/5.md")
     assert time.process_time() - began < 3  # 0.5 here
 
 
