@@ -83,10 +83,6 @@ class RecentQueries:
         """The last query; None if there was none."""
         return self._kept[-1] if self._kept else None
 
-    def newest_first(self) -> list[Asked]:
-        """All queries that are kept, newest first."""
-        return list(reversed(self._kept))
-
     def repeated(self) -> list[Repeated]:
         """The last different queries, newest first, each with how often it was asked."""
         last: dict[tuple[str, str, str], Asked] = {}

@@ -31,7 +31,6 @@ class Watching:
 
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
-        self._watch: Watch | None = None
 
     async def run(self) -> None:
         """Watch the store, whose folder exists, until cancelled."""

@@ -47,7 +47,6 @@ _OPENED = {
     "td_open",
     "heading_open",
 }
-_HEADING = "heading_open"
 _WIKI = "wiki"
 _OF_THE_WEB = ("http://", "https://", "mailto:")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{1,20}:")

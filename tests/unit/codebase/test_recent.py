@@ -19,13 +19,13 @@ def kept(*queries):
     recent = RecentQueries()
     for one in queries:
         recent.note(one)
-    return [one.query for one in recent.newest_first()]
+    return [each.last.query for each in recent.repeated()]
 
 
-def test_the_newest_is_first_and_the_oldest_go():
-    queries = kept(*(asked(f"query {n}") for n in range(MOST_KEPT + 10)))
-    assert len(queries) == MOST_KEPT
-    assert queries[0] == f"query {MOST_KEPT + 9}"
+def test_the_oldest_go():
+    queries = [asked("retry", n, Asker.CLIENT) for n in range(MOST_KEPT + 10)]
+    first = asked("the first", 0, Asker.CLIENT)
+    assert repeated(first, *queries) == [("retry", {Asker.CLIENT: MOST_KEPT})]
 
 
 @pytest.mark.parametrize(

@@ -59,10 +59,6 @@ def test_a_file_has_its_ending_once(name):
     assert filename(name) == FILENAMES[name]
 
 
-def test_another_ending_is_put_behind():
-    assert filename("A B", ".json") == "a-b.json"
-
-
 @given(NAMES)
 @example("\u212a")  # the sign for kelvin
 @example("İ")

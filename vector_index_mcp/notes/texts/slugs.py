@@ -7,6 +7,7 @@ import re
 import unicodedata
 
 _UNTITLED = "untitled"
+_ENDING = ".md"
 _LONGEST = 200  # bytes; a file name may have 255, and a task's has a number and an ending besides
 _WORDS = {
     "&": "and", "$": "dollar", "%": "percent", "<": "less", ">": "greater", "|": "or",
@@ -32,10 +33,10 @@ def slug(name: str) -> str:
     return words.lower()[:_LONGEST].rstrip("-") or _UNTITLED
 
 
-def filename(name: str, ending: str = ".md") -> str:
+def filename(name: str) -> str:
     """Return the file name for a document called `name`.
 
-    `name` may have the ending already, in any case; the result has it once.
+    `name` may have the ending `.md` already, in any case; the result has it once.
     """
-    stem = name[: -len(ending)] if name.lower().endswith(ending) else name
-    return slug(stem) + ending
+    stem = name[: -len(_ENDING)] if name.lower().endswith(_ENDING) else name
+    return slug(stem) + _ENDING
