@@ -274,6 +274,20 @@ async def test_a_search_by_meaning_without_vectors_is_an_error(client):
     assert "structuredContent" not in result
 
 
+@pytest.mark.parametrize("tool", ["search", "vsearch", "query"])
+async def test_a_document_of_a_thousand_sections_hides_no_other(tmp_path, tool):
+    home = written(tmp_path)
+    days = "".join(f"## Day {n}\n\n{'The budget of that day. ' * 40}\n\n" for n in range(600))
+    teams = {f"notes/team{n}.md": f"# Team {n}\n\nThe budget is open.\n" for n in range(12)}
+    write(tmp_path, {"notes/journal.md": f"# Journal\n\n{days}", **teams})
+    documents = documents_of(home, FakeEmbedder())
+    async with serving(documents) as client:
+        await settled(documents)
+        await documents.embed()
+        found = await results_of(client, tool, query="budget", limit=30, minScore=0)
+        assert {"notes/journal.md", *teams} - {item["file"] for item in found} == set()
+
+
 async def test_a_query_without_vectors_is_answered_by_words(client):
     assert [i["file"] for i in await results_of(client, "query", query="roadmap budget")] == [
         i["file"] for i in await results_of(client, "search", query="roadmap budget")
@@ -308,6 +322,23 @@ def invalid(tool, field, expected, received):
             "get",
             {"file": "a", "lineNumbers": 1},
             invalid("get", "lineNumbers", "boolean", "number"),
+        ),
+        ("get", {"file": "a", "fromLine": "2"}, invalid("get", "fromLine", "number", "string")),
+        ("get", {"file": "a", "fromLine": None}, invalid("get", "fromLine", "number", "null")),
+        (
+            "multi_get",
+            {"pattern": "a", "maxLines": []},
+            invalid("multi_get", "maxLines", "number", "array"),
+        ),
+        (
+            "search",
+            {"query": "a", "collection": 5},
+            invalid("search", "collection", "string", "number"),
+        ),
+        (
+            "search",
+            {"query": "a", "collection": None},
+            invalid("search", "collection", "string", "null"),
         ),
         ("nope", {}, "MCP error -32602: Tool nope not found"),
     ],

@@ -1,11 +1,12 @@
 """The arguments of the tools, and the messages about wrong ones, both as in the contract."""
 
 import json
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 from pydantic.json_schema import SkipJsonSchema
+from pydantic_core import PydanticKnownError
 
 from vector_index_mcp.checks import kind_of
 from vector_index_mcp.documents.limits import LONGEST_CHARS
@@ -13,6 +14,21 @@ from vector_index_mcp.documents.limits import LONGEST_CHARS
 
 def _without_default(schema: dict[str, Any]) -> None:
     schema.pop("default", None)
+
+
+def _but_no_null(kind: Literal["float_type", "string_type"]) -> BeforeValidator:
+    """Refuse an explicit null: an optional argument may be left out, but it has its type."""
+
+    def checked(value: Any) -> Any:
+        if value is None:
+            raise PydanticKnownError(kind)
+        return value
+
+    return BeforeValidator(checked)
+
+
+_OptionalNumber = Annotated[float | SkipJsonSchema[None], _but_no_null("float_type")]
+_OptionalText = Annotated[str | SkipJsonSchema[None], _but_no_null("string_type")]
 
 
 class _Arguments(BaseModel):
@@ -27,7 +43,7 @@ class SearchArguments(_Arguments):
     )
     limit: float = Field(10, description="Maximum number of results (default: 10)")
     min_score: float = Field(0, description="Minimum relevance score 0-1 (default: 0)")
-    collection: str | SkipJsonSchema[None] = Field(
+    collection: _OptionalText = Field(
         None,
         description="Filter to a specific collection by name",
         json_schema_extra=_without_default,
@@ -58,12 +74,12 @@ class GetArguments(_Arguments):
         "'#abc123', or 'pages/meeting.md:100' to start at line 100)",
         max_length=LONGEST_CHARS,
     )
-    from_line: float | SkipJsonSchema[None] = Field(
+    from_line: _OptionalNumber = Field(
         None,
         description="Start from this line number (1-indexed)",
         json_schema_extra=_without_default,
     )
-    max_lines: float | SkipJsonSchema[None] = Field(
+    max_lines: _OptionalNumber = Field(
         None,
         description="Maximum number of lines to return",
         json_schema_extra=_without_default,
@@ -80,7 +96,7 @@ class MultiGetArguments(_Arguments):
         description="Glob pattern or comma-separated list of file paths",
         max_length=LONGEST_CHARS,
     )
-    max_lines: float | SkipJsonSchema[None] = Field(
+    max_lines: _OptionalNumber = Field(
         None, description="Maximum lines per file", json_schema_extra=_without_default
     )
     max_bytes: float = Field(
@@ -110,7 +126,9 @@ def schema_of(model: type[BaseModel]) -> dict[str, Any]:
 
 def refusal(tool: str, error: ValidationError) -> str:
     """Return the message about wrong arguments of a tool, in the contract's words."""
-    issues = [_issue(dict(problem)) for problem in error.errors(include_url=False)]
+    problems = error.errors(include_url=False)
+    # An optional argument may also be None, as pydantic would say for each of a wrong type.
+    issues = [_issue(dict(each)) for each in problems if each["type"] != "none_required"]
     listed = json.dumps(issues, indent=2, ensure_ascii=False)
     return f"{_PREFIX} Input validation error: Invalid arguments for tool {tool}: {listed}"
 

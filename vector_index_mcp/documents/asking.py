@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
 
 from vector_index_mcp.documents.catalog import Entry, entries_of, entry_at
 from vector_index_mcp.documents.conditions import date_of, has_conditions, understood
@@ -14,7 +15,8 @@ from vector_index_mcp.documents.language_model import LanguageModel
 from vector_index_mcp.documents.limits import LONGEST_QUERY_CHARS
 from vector_index_mcp.documents.service import Documents
 from vector_index_mcp.documents.snippet import Snippet, snippet_of
-from vector_index_mcp.engine.prose import ranking, searching
+from vector_index_mcp.engine.prose import ranking
+from vector_index_mcp.engine.prose.searching import deep_enough, fused, variant
 from vector_index_mcp.engine.prose.stems import asked_stems, stems_of
 from vector_index_mcp.engine.store import Store
 from vector_index_mcp.engine.types import Filters, Hit, StoredChunk, Vector
@@ -31,7 +33,6 @@ _CATCHING_UP = (
 )
 _SNIPPET_CHARS = 300
 _RERANK_SECONDS = 5.0  # how long a query waits for a cross-encoder
-_CANDIDATES_PER_RESULT = 5  # candidates are chunks, of which a document has several
 
 
 class Mode(StrEnum):
@@ -189,7 +190,6 @@ class _Finder:
 
     async def find(self, store: Store, question: Question, limit: int) -> list[Hit]:
         """Return the best chunk of each of the best documents."""
-        most = max(ranking.CANDIDATES, _CANDIDATES_PER_RESULT * limit)
         mode, ledger = self._wanted.mode, question.ledger
         if not self._stems and self._keys:  # only conditions: return the newest that meet them
             rows = await store.rows(self._keys)
@@ -197,34 +197,47 @@ class _Finder:
             return [Hit(chunk, 1.0) for chunk, _ in firsts]
         self.is_without_vectors = ledger.unembedded_count >= ledger.chunk_count
         vector = None if mode is Mode.WORDS else await question.embed()
-        if mode is Mode.MEANING:
-            semantic = [] if vector is None else await store.nearest(vector, most, self._filters)
-            return ranking.by_meaning(semantic)[:limit]
-        if vector is None:
-            lexical = await store.matching(self._stems, most, self._filters)
-            return ranking.by_words(lexical)[:limit]
-        variants = await self._variants(store, vector, most)
-        fusion = await searching.fused(store, variants, ledger.chunk_count)
+        if mode is Mode.MEANING and vector is None:
+            return []
+        if mode is Mode.MEANING or vector is None:
+            return (await deep_enough(partial(self._by_one, store, vector), limit))[:limit]
+        wordings = [(tuple(self._stems), vector), *await self._reworded()]
+
+        async def look(most: int) -> tuple[ranking.Fusion, int, bool]:
+            variants = [await variant(store, *each, most, self._filters) for each in wordings]
+            fusion = await fused(store, variants, ledger.chunk_count)
+            is_more = any(most in (len(v.lexical), len(v.semantic)) for v in variants)
+            return fusion, len(fusion.fused), is_more
+
+        fusion = await deep_enough(look, limit)
         return fusion.ranked(await self._judged(fusion.to_rerank))[:limit]
 
-    async def _variants(self, store: Store, vector: Vector, most: int) -> list[ranking.Variant]:
-        """Search for the query, and for its rewordings by the language model, if there is one."""
-        variants = [await searching.variant(store, self._stems, vector, most, self._filters)]
+    async def _by_one(
+        self, store: Store, vector: Vector | None, most: int
+    ) -> tuple[list[Hit], int, bool]:
+        """Search by meaning, or by words if there is no vector; see `deep_enough`."""
+        if vector is None:
+            found = await store.matching(self._stems, most, self._filters)
+            hits = ranking.by_words(found)
+        else:
+            found = await store.nearest(vector, most, self._filters)
+            hits = ranking.by_meaning(found)
+        return hits, len(hits), len(found) == most
+
+    async def _reworded(self) -> list[tuple[tuple[str, ...], Vector]]:
+        """Return the query in the language model's words, as stems and as a vector."""
         model = self._documents.language_model
         if model is None:
-            return variants
+            return []
         others = await model.variants(self._wanted.query, self._seconds_left(model))
         if not others:
-            return variants
+            return []
         try:
             vectors = await self._documents.embedder.embed(others, urgent=True)
         except EmbeddingError as error:
             _log.warning("the query is not searched in other words: %s", error)
-            return variants
-        for text, other in zip(others, vectors, strict=True):
-            stems = asked_stems(text)
-            variants.append(await searching.variant(store, stems, other, most, self._filters))
-        return variants
+            return []
+        return [(tuple(asked_stems(t)), vector) for t, vector in zip(others, vectors, strict=True)]
 
     def _seconds_left(self, model: LanguageModel) -> float:
         """Return how long the query may still wait for the language model; it begins to now."""

@@ -1,11 +1,35 @@
 """Runs both searches for each wording of a query, and fuses what they find."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
 
-from vector_index_mcp.engine.prose.ranking import Fusion, Variant
+from vector_index_mcp.engine.prose.ranking import CANDIDATES, Fusion, Variant
 from vector_index_mcp.engine.search import both_searches
 from vector_index_mcp.engine.store import Store
 from vector_index_mcp.engine.types import Filters, Vector
+
+_CANDIDATES_PER_DOCUMENT = 5  # candidates are chunks, of which a document has several
+_MOST_CANDIDATES = 6_400  # two long documents may have thousands of similar chunks
+
+_Found = TypeVar("_Found")
+
+
+async def deep_enough(
+    look: Callable[[int], Awaitable[tuple[_Found, int, bool]]], wanted: int
+) -> _Found:
+    """Search as deep as it takes to find `wanted` documents; one may have most of the best chunks.
+
+    Args:
+        look: Looks at so many candidates; returns what it found, how many documents that are, and
+            whether more candidates may show more.
+        wanted: How many documents are wanted.
+    """
+    most = max(CANDIDATES, _CANDIDATES_PER_DOCUMENT * wanted)
+    while True:
+        found, count, is_more = await look(most)
+        if count >= wanted or not is_more or most >= _MOST_CANDIDATES:
+            return found
+        most *= 4
 
 
 async def variant(

@@ -22,8 +22,6 @@ from vector_index_mcp.notes.store.opening import PROJECTS
 
 _FIRST_SECONDS = 30.0  # how long a query waits for an index that is being built
 _VECTORS_SECONDS = 2.0  # how long it waits for the vectors of texts that were just written
-_CANDIDATES_PER_RESULT = 5  # in chunks: a document has several
-_MOST_CANDIDATES = 6_400  # two long documents may have thousands of similar chunks
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +95,11 @@ async def nearest(
         return fusion.ranked(), most in (len(variant.lexical), len(variant.semantic))
 
     async def find(store: Store, question: Question, wanted: int) -> Sequence[Hit]:
-        most = max(ranking.CANDIDATES, _CANDIDATES_PER_RESULT * wanted)
-        while True:
+        async def look(most: int) -> tuple[Sequence[Hit], int, bool]:
             hits, is_more = await ranked(store, question, most)
-            # If one long document takes most candidates, look at more of them.
-            if len(hits) >= wanted or not is_more or most >= _MOST_CANDIDATES:
-                return hits[:wanted]
-            most *= 4
+            return hits, len(hits), is_more
+
+        return (await searching.deep_enough(look, wanted))[:wanted]
 
     await _caught_up(index, is_behind=is_behind)
     answered = await ask(index, query, find, limit, wait_for_model=True)
