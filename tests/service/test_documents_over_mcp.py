@@ -274,6 +274,27 @@ async def test_a_search_by_meaning_without_vectors_is_an_error(client):
     assert "structuredContent" not in result
 
 
+@pytest.mark.parametrize("arguments", [{"query": ""}, {"query": "x", "collection": "none"}])
+async def test_without_vectors_that_is_said_first(client, arguments):
+    result = await called(client, "vsearch", **arguments)
+    assert result["isError"]
+    assert result["content"][0]["text"].startswith("Vector index not found.")
+
+
+async def test_without_collections_nothing_is_found_and_how_to_add_one_is_said(tmp_path):
+    home = written(tmp_path)
+    home.configuration.write_text("", encoding="utf-8")
+    async with serving(documents_of(home, FakeEmbedder())) as client:
+        for tool in ("search", "query"):
+            result = await called(client, tool, query="budget")
+            assert not result["isError"]
+            assert result["structuredContent"]["results"] == []
+            none, hint = (part["text"] for part in result["content"])
+            assert none == 'No results found for "budget"'
+            assert hint.startswith("There are no collections yet; add one with `")
+        assert (await called(client, "vsearch", query="budget"))["isError"]
+
+
 @pytest.mark.parametrize("tool", ["search", "vsearch", "query"])
 async def test_a_document_of_a_thousand_sections_hides_no_other(tmp_path, tool):
     home = written(tmp_path)

@@ -120,7 +120,10 @@ async def test_there_may_be_no_collections_yet(tmp_path, embedder):
     home = written(tmp_path)
     home.configuration.write_text("", encoding="utf-8")
     async with client_of(documents_of(home, embedder)) as client:
-        assert (await post(client, "/search", query="x"))["results"] == []
+        answer = await post(client, "/search", query="x")
+        assert answer["results"] == []
+        assert "There are no collections yet; add one with" in answer["content"]
+        assert (await client.post("/vsearch", json={"query": "x"})).status_code == 503
         assert await read(client, "/collections") == {
             "collections": [],
             "content": "Collections: 0",

@@ -20,7 +20,7 @@ from vector_index_mcp.engine.prose.searching import deep_enough, fused, variant
 from vector_index_mcp.engine.prose.stems import asked_stems, stems_of
 from vector_index_mcp.engine.store import Store
 from vector_index_mcp.engine.types import Filters, Hit, StoredChunk, Vector
-from vector_index_mcp.errors import EmbeddingError, NoVectorsError, QueryError, SettingsError
+from vector_index_mcp.errors import EmbeddingError, NoVectorsError, QueryError
 from vector_index_mcp.indexing.asking import Question, ask
 from vector_index_mcp.indexing.judging import judged
 from vector_index_mcp.indexing.ledger import Ledger
@@ -30,6 +30,10 @@ _log = logging.getLogger(__name__)
 NO_VECTORS = "Vector index not found. Run 'qmd embed' first to create embeddings."
 _CATCHING_UP = (
     "Documents may be missing: the index was opened just now, and is still compared with the disk"
+)
+_NO_COLLECTIONS = (
+    "There are no collections yet; add one with `vector-index-mcp documents collection add FOLDER "
+    "--name NAME`"
 )
 _SNIPPET_CHARS = 300
 _RERANK_SECONDS = 5.0  # how long a query waits for a cross-encoder
@@ -107,7 +111,6 @@ async def search(documents: Documents, wanted: Wanted) -> Answer:
     Raises:
         NoVectorsError: If the mode is by meaning alone, and there are no vectors or no model.
         QueryError: If the query is too long.
-        SettingsError: If there are no collections.
         StoreError: If no index can be read.
     """
     began = time.monotonic()
@@ -119,20 +122,20 @@ async def search(documents: Documents, wanted: Wanted) -> Answer:
     if keys is not None and wanted.collection:
         keys = tuple(key for key in keys if key.startswith(f"{wanted.collection}/"))
     stems = tuple(asked_stems(text))
-    if not documents.configuration.collections:
-        raise SettingsError(
-            "there are no collections yet; add one with `vector-index-mcp documents collection add "
-            "FOLDER --name NAME`"
-        )
     is_listing = keys is not None and not stems
     is_in_vain = (
         (not text and not is_listing)
         or keys == ()
         or wanted.limit < 1
+        or not documents.configuration.collections
         or not _is_collection(documents, wanted.collection)
     )
     if is_in_vain:
-        return Answer(wanted, stems, (), "", "", time.monotonic() - began)
+        ledger = await documents.known()
+        if wanted.mode is Mode.MEANING and ledger.unembedded_count >= ledger.chunk_count:
+            raise NoVectorsError(NO_VECTORS)
+        note = "" if documents.configuration.collections else _NO_COLLECTIONS
+        return Answer(wanted, stems, (), "", note, time.monotonic() - began)
     if is_listing:
         keys = _newest(ledger, keys or (), wanted.limit)
     finder = _Finder(documents, replace(wanted, query=text), stems, keys)

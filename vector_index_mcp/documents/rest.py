@@ -95,8 +95,6 @@ async def _search(
 ) -> models.SearchAnswer:
     from vector_index_mcp.documents import rendering
 
-    if not documents.configuration.collections:
-        return models.SearchAnswer(results=[], content=text.of_results_in_rest([], asked.query))
     found = await rendering.answer_to(documents, asked, mode)
     items = rendering.items_of(found)
     content = text.of_results_in_rest(items, asked.query)
