@@ -117,6 +117,21 @@ async def test_an_index_in_use_by_a_process_that_is_no_service_is_named():
             await server.converges("parse_config", "load.py")
 
 
+def test_an_index_that_was_removed_by_hand_and_made_anew_is_listed_once(project):
+    for _ in range(2):
+        shutil.rmtree(project / ".lancedb")
+        assert command(project.parent, "index", "project").returncode == 0
+    of_all = command(project.parent, "clear", "--all", "--dry-run").stdout.splitlines()
+    of_project = command(project.parent, "clear", "project", "--dry-run").stdout.splitlines()
+    line = f"removes {project}/.lancedb (index of {project}, "
+    assert [each for each in of_all if each.startswith(line)] == of_project
+    assert len(of_project) == 1
+    assert any("records of 3 indexes" in each for each in of_all)
+    done = command(project.parent, "clear", "--all", "--yes")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert not (project.parent / "home/.local/state/vector-index-mcp").exists()
+
+
 @posix_only
 def test_what_cannot_be_removed_is_named(project):
     (project / ".lancedb").chmod(0o500)

@@ -167,12 +167,9 @@ def of_user(settings: Settings) -> Belongings:
     state, cache = state_folder(), cache_folder(settings)
     records = Records(state)
     own = [folder for folder in (state, cache) if _is_plain(folder, found)]
-    for known in records.all():
-        folder = known.folder
-        if folder is None or not os.path.lexists(folder):
-            continue  # the index is gone; its record is removed with the others
+    for folder, owner in _owners(records).items():
         if not any(map(folder.is_relative_to, (state, cache))):
-            description = f"index of {known.owner}" if known.owner else "index"
+            description = f"index of {owner}" if owner else "index"
             _add_index(found, folder, description, records, state)
     if cache in own:
         _add_cache(found, cache, records, state)
@@ -181,6 +178,19 @@ def of_user(settings: Settings) -> Belongings:
     runtime = endpoint_of(CODEBASE, Path()).folder
     _add_runtime(found, runtime)
     return found
+
+
+def _owners(records: Records) -> dict[Path, str]:
+    """The owner of the index in each folder that exists.
+
+    Each index that was made in a folder has a record, also those that were removed by hand.
+    """
+    owners: dict[Path, str] = {}
+    for known in records.all():
+        folder = known.folder
+        if folder is not None and folder not in owners and os.path.lexists(folder):
+            owners[folder] = (records.of(folder) or known).owner
+    return owners
 
 
 def _running(endpoints: Sequence[Endpoint]) -> list[Endpoint]:
@@ -220,7 +230,7 @@ def _add_cache(found: Belongings, cache: Path, records: Records, state: Path) ->
 
 
 def _add_state(found: Belongings, state: Path, records: Records) -> None:
-    owners = {known.folder: known.owner for known in records.all()}
+    owners = _owners(records)
     for path in _trees(state / PLACES, _HASHED, found, others_in):
         owner = owners.get(path) or "a project"
         found.things.append(_tree(path, f"index of {owner}", records, state))
