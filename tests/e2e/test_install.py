@@ -245,6 +245,21 @@ def test_what_a_team_shares_names_no_path_of_this_machine(user):
     assert not (user.project / ".mcp.json").exists()
 
 
+def test_another_project_is_added_to_an_entry_that_exists(user):
+    on_the_path(user)
+    other = user.folder / "other"
+    other.mkdir()
+    install = ("install", "--client", "cursor", "--yes")
+    assert user.run(*install).returncode == 0
+    added = user.run(*install, "--also", str(other))
+    assert (added.returncode, "is not on your PATH" in added.stdout) == (0, False)
+    entry = servers(user.project / ".cursor/mcp.json")["web"]
+    assert entry["command"] == "vector-index-mcp"
+    assert entry["args"] == ["${workspaceFolder}", str(other)]
+    assert f'"args": ["${{workspaceFolder}}", "{other}"]' in added.stdout
+    assert "already there" in user.run(*install, "--also", str(other)).stdout
+
+
 def test_a_path_of_this_machine_in_a_team_s_file_is_told_with_the_change(user):
     names = [client.name for client in CLIENTS if PROJECT in client.files]
     shown = user.run("install", "--client", *names)

@@ -30,6 +30,7 @@ from vector_index_mcp.errors import ConfigFileError
 
 _RESTART = "if the client is running, restart it"
 _BY_NAME = f"have `{launch.PROGRAM}` on the PATH of every shell (uv tool install, pipx install)"
+_PERMANENTLY = "install it permanently"
 _IMPORTS_AGENTS = re.compile(rf"@(?:\./)?{re.escape(AGENTS)}")
 
 Keys = tuple[str, ...]
@@ -261,17 +262,17 @@ def _kept_or_mended(config: _Config, entry: _Entry, wanted: Launch) -> Step:
     """Return the step for an entry of ours that exists: leave it, or mend its command line."""
     client, there = config.client, f"already there, as `{entry.name}` in {config.path}"
     lacking = launch.lacking(entry.words, wanted.served, _project_of(entry, config))
-    if launch.can_start(entry.words) and not lacking:
-        return Step(client.title, remark=there)
-    if entry.scope == PROJECT and launch.is_by_name(entry.words):
-        missing = f"but `{entry.words[0]}` is not on your PATH; install it permanently"
-        return Step(client.title, remark=f"{there}, {missing}")
-    if launch.can_start(entry.words):
-        mended = [*entry.words, *lacking]
-    else:
-        mended = [*launch.with_program(entry.words, wanted.program), *lacking]
-    words = _words(client, entry.scope, config.project, mended)
-    return config.step(entry.scope, words, config.mending(entry, words))
+    is_startable = launch.can_start(entry.words)
+    is_kept = is_startable or (entry.scope == PROJECT and launch.is_by_name(entry.words))
+    missing = "" if is_startable else f"`{entry.words[0]}` is not on your PATH; {_PERMANENTLY}"
+    if is_kept and not lacking:
+        return Step(client.title, remark=f"{there}, but {missing}" if missing else there)
+    program = entry.words if is_kept else launch.with_program(entry.words, wanted.program)
+    words = _words(client, entry.scope, config.project, [*program, *lacking])
+    step = config.step(entry.scope, words, config.mending(entry, words))
+    if is_kept and missing:
+        step = replace(step, warning="; ".join(filter(None, [missing, step.warning])))
+    return step
 
 
 def _project_of(entry: _Entry, config: _Config) -> Path | None:

@@ -8,6 +8,7 @@ machine, if the program is on the PATH and the client has a word for the project
 import json
 import re
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -325,6 +326,24 @@ def test_whoever_lacks_the_program_leaves_the_team_s_entry_alone(machine, client
     step = machine.install(client, PROJECT)
     assert step.change is None
     assert "`vector-index-mcp` is not on your PATH" in step.remark
+
+
+@in_a_team_s_file
+@pytest.mark.parametrize("is_on_the_path", [True, False])
+def test_a_project_to_serve_too_is_added_to_the_team_s_entry(
+    machine, client, monkeypatch, is_on_the_path
+):
+    machine.installed(client, PROJECT)
+    if not is_on_the_path:
+        monkeypatch.setenv("PATH", str(machine.folder))
+    other = machine.folder / "other"
+    both = replace(machine.launch, served=Project(machine.project, (other,)))
+    [step] = plan.install(client, PROJECT, machine.places, both)
+    words = ["vector-index-mcp", client.folder or str(machine.project), str(other)]
+    [entry] = machine.servers(client, PROJECT, step.change.after).values()
+    assert entry == client.shape(words)
+    assert str(other) in step.warning
+    assert ("is not on your PATH" in step.warning) is not is_on_the_path
 
 
 def test_an_env_file_of_the_project_is_named_from_its_folder(machine):
