@@ -232,6 +232,44 @@ async def test_a_project_that_does_not_answer_is_not_waited_for(client, services
     assert "site could not be searched: no answer within" in answer["note"]
 
 
+@pytest.mark.parametrize("patience", [None, 0.5])
+async def test_a_sample_is_found_although_the_first_project_fails(
+    client, services, monkeypatch, patience
+):
+    """With an error at once, or by its silence, which is waited for once."""
+    error = "it was killed"
+    if patience is None:
+        services.errors["shop"] = BackgroundError(error)
+    else:
+        monkeypatch.setattr(workspace, "_PATIENCE_SECONDS", patience)
+        services.silent.add("shop")
+        error = "no answer within"
+    answer = await call(client, "search_index", query="", similar_to="page/cart.ts:1")
+    assert f"shop could not be searched: {error}" in answer["note"]
+    assert not any("/shop/" in hit["file_path"] for hit in answer["results"])
+    assert [name for name, _ in services.asked].count("shop") == 1
+    said = await failing_call(client, "search_index", query="", similar_to="gone.ts:1")
+    assert "similar_to='gone.ts:1' was not found. shop could not be searched" in said
+
+
+async def test_a_sample_of_the_first_project_waits_for_no_other(client, services):
+    services.silent |= {"site", "tool"}
+    with anyio.fail_after(5):
+        answer = await call(
+            client, "search_index", query="", similar_to="src/cart.py:2", project="shop"
+        )
+    assert answer["results"][0]["file_path"].endswith("shop/src/tax.py")
+    assert answer["note"] is None
+
+
+async def test_a_relative_sample_is_that_of_the_first_project_that_has_it(client, services):
+    write(root_of(services, "tool"), {"page/cart.ts": "export const wheels = 4;\n"})
+    await call(client, "trigger_index")
+    hits = await found(client, "", similar_to="page/cart.ts:1")
+    assert hits[0]["file_path"].endswith("shop/src/cart.py")
+    assert not any(hit["file_path"].endswith("site/page/cart.ts") for hit in hits)
+
+
 async def test_one_that_refuses_the_question_is_passed_over_unless_all_do(client):
     said = await failing_call(client, "search_index", query="??? !!!")
     assert "the query has no word" in said
@@ -278,3 +316,52 @@ def test_projects_of_one_name_are_told_apart():
 )
 def test_a_path_means_the_same_as_in_one_project(path, meant):
     assert path_in(Path("/w/shop"), path) == meant
+
+
+SAME_NAME = [Path(f"/w/{folder}/app") for folder in ("one", "two", "x/deep", "y/deep")]
+
+
+async def searched(wanted, projects):
+    """The projects that are searched."""
+    asked = set()
+
+    async def ask(project, *_):
+        asked.add(project)
+        return {"results": [], "mode": "hybrid"}
+
+    question = workspace.WorkspaceArguments(query="x", project=wanted)
+    await Workspace(projects, ask).search(question)
+    return asked
+
+
+@pytest.mark.parametrize(
+    ("wanted", "meant"),
+    [
+        ("app", "one"),
+        ("one/app", "one"),
+        ("w/one/app/", "one"),
+        ("/w/one/app", "one"),
+        ("two/app", "two"),
+        ("w/two/app/", "two"),
+        ("deep/app", "x/deep"),
+        ("x/deep/app", "x/deep"),
+        ("y/deep/app", "y/deep"),
+    ],
+)
+async def test_a_name_or_an_end_of_a_path_means_one_project(wanted, meant):
+    assert await searched(wanted, SAME_NAME) == {Path(f"/w/{meant}/app")}
+
+
+async def test_an_end_of_several_paths_is_refused_with_the_choices():
+    projects = [Path(f"/{root}/w/deep/app") for root in "ab"]
+    with pytest.raises(workspace.QueryError) as refused:
+        await searched("w/deep/app", projects)
+    choices = "app (/a/w/deep/app), deep/app (/b/w/deep/app)"
+    assert str(refused.value) == f"project='w/deep/app' means several: {choices}; name one of them"
+
+
+async def test_of_the_projects_that_there_are_the_nearest_is_named_first():
+    with pytest.raises(
+        workspace.QueryError, match=r"no project 'tow/app' here; there are two/app, "
+    ):
+        await searched("tow/app", SAME_NAME)

@@ -5,10 +5,12 @@ merged by their scores, which say how often such a hit is right. Results have ab
 a relative path would not show in which project the file lies.
 """
 
+import difflib
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -70,14 +72,16 @@ class Workspace:
         chosen = self._meant_by(asked)
         given = {name: self._given(asked, path) for name, path in chosen.items()}
         sample, most = None, asked.offset + asked.top_k
+        failed: dict[str, Exception] = {}
         if asked.similar_to and asked.similar_to.strip():
-            sample = await self._share_sample(asked.similar_to, given)
+            sample, failed = await self._share_sample(asked.similar_to, given)
             most = min(most + 1, LARGEST_OFFSET + TOP_K[1])  # one hit may be the sample itself
 
         async def found(name: str) -> SearchResult | str:
             return await self._found(name, given[name], most)
 
-        answers = await self._of_each(given, found)
+        others = [name for name in given if name not in failed]
+        answers = failed | await self._of_each(others, found)
         refused = [answer for answer in answers.values() if isinstance(answer, str)]
         results = {n: answer for n, answer in answers.items() if isinstance(answer, SearchResult)}
         failures = {n: answer for n, answer in answers.items() if isinstance(answer, Exception)}
@@ -116,11 +120,19 @@ class Workspace:
 
     async def _of_each(
         self,
-        names: Mapping[str, Any],
+        names: Iterable[str],
         ask: Callable[[str], Awaitable[Any]],
         patience: float | None = None,
+        is_enough: Callable[[dict[str, Any]], bool] = lambda _: False,
     ) -> dict[str, Any]:
-        """Ask all projects at once; returns the answer of each, or its error."""
+        """Ask all projects at once; returns the answer of each, or its error.
+
+        Args:
+            names: The projects.
+            ask: Asks the one of this name.
+            patience: How many seconds each may take.
+            is_enough: Whether these answers suffice; those that are missing are None then.
+        """
         answers: dict[str, Any] = dict.fromkeys(names)
         patience = patience or _PATIENCE_SECONDS
 
@@ -132,9 +144,11 @@ class Workspace:
                 answers[name] = BackgroundError(f"no answer within {patience:.0f} s")
             except (VectorIndexError, *SYSTEM_ERRORS) as error:
                 answers[name] = error
+            if is_enough(answers):
+                tasks.cancel_scope.cancel()
 
         async with anyio.create_task_group() as tasks:
-            for name in names:
+            for name in answers:
                 tasks.start_soon(one, name)
         return answers
 
@@ -159,14 +173,12 @@ class Workspace:
         """The projects to search, each with the path in it that limits the search.
 
         Raises:
-            QueryError: If there is no such project.
+            QueryError: If there is no such project, or several.
         """
         chosen = self.projects
         if wanted := (asked.project or "").strip():
-            chosen = {n: root for n, root in chosen.items() if _is_meant(wanted, n, root)}
-            if not chosen:
-                known = ", ".join(map(visible, self.projects))
-                raise QueryError(f"there is no project {wanted[:100]!a} here; there are {known}")
+            name = _name_meant(wanted, self.projects)
+            chosen = {name: self.projects[name]}
         paths = {name: path_in(root, asked.path or "") for name, root in chosen.items()}
         inside = {name: path for name, path in paths.items() if path is not None}
         if not inside:
@@ -179,32 +191,39 @@ class Workspace:
         own = asked.model_dump(include={*SearchArguments.model_fields})
         return own | {"path": path, "max_tokens": MAX_TOKENS[1]}
 
-    async def _share_sample(self, similar_to: str, given: dict[str, Values]) -> "_Lines":
+    async def _share_sample(
+        self, similar_to: str, given: dict[str, Values]
+    ) -> "tuple[_Lines, dict[str, Exception]]":
         """Change `given`: the sample's project searches for similar code, others for its text.
 
         Returns:
-            The place of the sample, since nested projects may contain it, too.
+            The place of the sample, since nested projects may contain it, too; and the errors of
+            the projects of `given` that failed meanwhile, by name.
+
+        Raises:
+            QueryError: If `similar_to` names no sample.
+            BackgroundError: If no sample was found, but not every project could be asked.
         """
-        for name, root in self.projects.items():
-            inside = path_in(root, similar_to)
-            if inside is None:
-                continue
-            with anyio.move_on_after(_PATIENCE_SECONDS):
-                answer = await self._asked(name, "sample", {"similar_to": inside})
-                if "text" not in answer:
-                    continue
-                for other, values in given.items():
-                    if other == name:
-                        values["similar_to"] = inside
-                    else:
-                        query = f"{values['query']}\n{answer['text']}"[:LONGEST_QUERY_CHARS]
-                        values.update(similar_to=None, query=query)
-                first, last = answer["lines"]
-                return _Lines(f"{root.as_posix()}/{answer['path']}", first, last)
-        raise QueryError(
-            f"similar_to names no indexed line of a project here: {similar_to[:200]!a}; write it "
-            'as results show it, "/path/to/project/src/app.py:120"'
-        )
+        inside = {name: path_in(root, similar_to) for name, root in self.projects.items()}
+
+        async def sampled(name: str) -> Values:
+            return await self._asked(name, "sample", {"similar_to": inside[name]})
+
+        asked = [name for name, path in inside.items() if path is not None]
+        answers = await self._of_each(asked, sampled, is_enough=_has_first_sample)
+        failures = {n: answer for n, answer in answers.items() if isinstance(answer, Exception)}
+        name = next((name for name, answer in answers.items() if _is_sample(answer)), None)
+        if name is None:
+            raise _no_sample(similar_to, failures)
+        answer = answers[name]
+        for other, values in given.items():
+            if other == name:
+                values["similar_to"] = inside[name]
+            else:
+                query = f"{values['query']}\n{answer['text']}"[:LONGEST_QUERY_CHARS]
+                values.update(similar_to=None, query=query)
+        lines = _Lines(f"{self.projects[name].as_posix()}/{answer['path']}", *answer["lines"])
+        return lines, {name: error for name, error in failures.items() if name in given}
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,8 +270,44 @@ def path_in(project: Path, path: str) -> str | None:
     return None
 
 
-def _is_meant(wanted: str, name: str, root: Path) -> bool:
-    return wanted.rstrip("/\\") in (name, root.name, str(root), root.as_posix())
+def _name_meant(wanted: str, projects: Mapping[str, Path]) -> str:
+    """The name of the project that is meant by its name, its path, or an end of its path.
+
+    Raises:
+        QueryError: If there is no such project, or several.
+    """
+    if (path := wanted.rstrip("/\\")) in projects:
+        return path
+    end = Path(path).parts
+    meant = [name for name, root in projects.items() if root.parts[-len(end) :] == end]
+    if len(meant) == 1:
+        return meant[0]
+    if meant:
+        choices = ", ".join(visible(f"{name} ({projects[name]})") for name in meant)
+        raise QueryError(f"project={wanted[:100]!a} means several: {choices}; name one of them")
+    nearest = difflib.get_close_matches(path[:100], projects, 1)
+    known = ", ".join(map(visible, dict.fromkeys([*nearest, *projects])))
+    raise QueryError(f"there is no project {wanted[:100]!a} here; there are {known}")
+
+
+def _is_sample(answer: Values | Exception | None) -> bool:
+    return isinstance(answer, dict) and "text" in answer
+
+
+def _has_first_sample(answers: Mapping[str, Values | Exception | None]) -> bool:
+    """Whether a project has answered with a sample, and all before it have answered otherwise."""
+    return any(map(_is_sample, takewhile(lambda answer: answer is not None, answers.values())))
+
+
+def _no_sample(similar_to: str, failures: Mapping[str, Exception]) -> VectorIndexError:
+    """The error that `similar_to` names nothing, or nothing in the projects that have answered."""
+    if failures:
+        said = " ".join(_in_words(failures))
+        return BackgroundError(f"similar_to={similar_to[:200]!a} was not found. {said}")
+    return QueryError(
+        f"similar_to names no indexed line of a project here: {similar_to[:200]!a}; write it "
+        'as results show it, "/path/to/project/src/app.py:120"'
+    )
 
 
 def _merged(
