@@ -458,7 +458,7 @@ def test_a_path_that_is_no_project_is_refused_with_the_remedy(place, path, probl
 
 
 @pytest.mark.parametrize(
-    "arguments", [["missing"], ["index", "missing"], ["search", "missing", "x"]]
+    "arguments", [["missing"], ["index", "missing"], ["search", "missing", "x y"]]
 )
 def test_every_command_refuses_a_path_that_does_not_exist(place, arguments):
     ran = place.run(*arguments)
@@ -542,7 +542,16 @@ def test_the_version_is_printed(place):
 
 @pytest.mark.parametrize(
     "arguments",
-    [[], ["search"], ["serve"], ["index", "project", "more"], ["--no-such", "x"], ["indx", "x"]],
+    [
+        [],
+        ["search"],
+        ["serve"],
+        ["index", "project", "more"],
+        ["--no-such", "x"],
+        ["indx", "x"],
+        ["help", "frob"],
+        ["search", "missing", "x"],
+    ],
 )
 def test_a_mistyped_command_is_told_how_it_is_written(place, arguments):
     ran = place.run(*arguments)

@@ -78,9 +78,10 @@ def parse(
         output belong to an MCP client; `rest`, the arguments of a command with its own grammar.
     """
     parser = _parser(runs, clients)
-    if arguments[:1] == [_HELP]:
-        arguments = [*arguments[1:2], "--help"]
-    if unknown := _misspelt(arguments, runs):
+    asks_for_help = arguments[:1] == [_HELP]
+    if asks_for_help:
+        arguments = [*(word for word in arguments[1:2] if word != _HELP), "--help"]
+    if unknown := _misspelt(arguments, runs, may_be_path=not asks_for_help):
         parser.error(unknown)
     ours, rest = _split(_with_command(arguments, runs))
     parsed = parser.parse_args(ours)
@@ -100,13 +101,14 @@ def parse(
     return parsed
 
 
-def _misspelt(arguments: Sequence[str], commands: Mapping[str, Run]) -> str:
-    """Return an error message if the first word is nearly a command; otherwise an empty string."""
+def _misspelt(arguments: Sequence[str], commands: Mapping[str, Run], *, may_be_path: bool) -> str:
+    """Return an error message if the first word is a mistyped command, else nothing."""
     word = arguments[0] if arguments else ""
-    if word in commands or word.startswith("-") or os.path.exists(word):
+    if word in commands or word.startswith("-") or (may_be_path and os.path.exists(word)):
         return ""
-    near = difflib.get_close_matches(word.lower(), commands, 1, _NEAR)
-    return f"there is no command {word!a}; did you mean {near[0]}?" if near else ""
+    if near := difflib.get_close_matches(word.lower(), commands, 1, _NEAR):
+        return f"there is no command {word!a}; did you mean {near[0]}?"
+    return "" if may_be_path else f"there is no command {word!a}; `help` lists them all"
 
 
 def _split(arguments: list[str]) -> tuple[list[str], list[str]]:
@@ -336,7 +338,13 @@ def _add_commands_of_clients(add: _Add, clients: Mapping[str, Collection[str]]) 
         "showing the change and asking. The index stays.",
         epilog=names,
     )
-    _add_others(install)
+    install.add_argument(
+        "--also",
+        metavar="PATH",
+        action="append",
+        default=[],
+        help="another project to search together with PATH; may be given several times",
+    )
     for command, which in ((install, "those found; asks which"), (uninstall, "all")):
         command.add_argument(
             "path",
@@ -365,17 +373,6 @@ def _add_commands_of_clients(add: _Add, clients: Mapping[str, Collection[str]]) 
             action="store_true",
             help="also change the section of AGENTS.md or the like that says when to search",
         )
-
-
-def _add_others(install: argparse.ArgumentParser) -> None:
-    """Add the option for further projects that an entry serves."""
-    install.add_argument(
-        "--also",
-        metavar="PATH",
-        action="append",
-        default=[],
-        help="another project to search together with PATH; may be given several times",
-    )
 
 
 def _add_what_is_served(command: argparse.ArgumentParser) -> None:

@@ -17,6 +17,7 @@ from vector_index_mcp.codebase.limits import (
 )
 
 NAMED_TWICE = "the project is named twice: leave out PATH, or --project"
+_BEGINNINGS_OF_PATHS = ("~", "./", "../")
 _IN_OPTIONS = (
     ("similar_to names ", "--similar-to names "),
     ("the code in similar_to ", "the code in --similar-to "),
@@ -198,9 +199,18 @@ def part_words(parser: argparse.ArgumentParser, parsed: argparse.Namespace) -> N
         parser.error(NAMED_TWICE)
     if path and os.path.isdir(query) and not os.path.lexists(path[0]):
         parser.error(f"the project's folder stands before the query: search {query!a} {path[0]!a}")
+    if path and len(query.split()) == 1 and _is_no_path(path[0]):
+        words = " ".join(parsed.words)
+        parser.error(f"put the query into quotes: search {words!a} ({path[0]!a} is no folder)")
     if not query.strip() and not parsed.similar_to.strip():
         parser.error("the query is empty; say what to look for")
     parsed.query, parsed.path = query, path[0] if path else parsed.path
+
+
+def _is_no_path(word: str) -> bool:
+    """Whether a word is no folder that exists, and is not written like a path."""
+    is_written_so = word.startswith(_BEGINNINGS_OF_PATHS) or os.path.isabs(word)  # noqa: PTH117
+    return bool(word) and not is_written_so and not os.path.isdir(word)
 
 
 def _number(lowest: int, highest: int) -> Callable[[str], int]:

@@ -98,7 +98,11 @@ def test_what_is_no_text_is_asked_as_far_as_it_is_one():
         (["--top-k", "3", "src", "retry"], "src", "retry"),
     ],
 )
-def test_a_project_may_stand_before_the_query_or_is_the_one_you_are_in(arguments, path, query):
+def test_a_project_may_stand_before_the_query_or_is_the_one_you_are_in(
+    arguments, path, query, tmp_path, monkeypatch
+):
+    (tmp_path / "src").mkdir()
+    monkeypatch.chdir(tmp_path)
     parsed = parse(["search", *arguments])
     assert (parsed.path, parsed.query) == (path, query)
 
@@ -108,10 +112,17 @@ def test_a_project_may_stand_before_the_query_or_is_the_one_you_are_in(arguments
     [
         (["serch", ".", "retry"], "there is no command 'serch'; did you mean search?"),
         (["Index"], "did you mean index?"),
+        (["help", "frob"], "there is no command 'frob'; `help` lists them all"),
+        (["help", "."], "there is no command '.'"),
+        (["help", "docments"], "there is no command 'docments'; did you mean documents?"),
         (["statsu", "."], "did you mean status?"),
         (["search", ""], "the query is empty; say what to look for"),
         (["search", ".", " \t"], "the query is empty; say what to look for"),
         (["search", "how", "is", "it"], "put the query into quotes: search 'how is it'"),
+        (
+            ["search", "retry", "policy", "--top-k", "1"],
+            "quotes: search 'retry policy' ('retry' is",
+        ),
         (["search", "-C", "src", "src", "retry"], "the project is named twice"),
         (["status", "-C", "src", "src"], "the project is named twice"),
     ],
@@ -144,9 +155,25 @@ def test_so_is_the_project_of_a_service(command):
     assert parse([command, "src"]).path == parse([command, "--project", "src"]).path == "src"
 
 
-def test_help_is_a_command(capsys):
-    for arguments, words in ((["help"], "[COMMAND]"), (["help", "search"], "[PATH] QUERY")):
-        with pytest.raises(SystemExit) as exit_:
-            parse(arguments)
-        assert exit_.value.code == 0
-        assert words in capsys.readouterr().out
+@pytest.mark.parametrize("path", ["", "~", "~/missing", "./missing", "../missing", "/missing"])
+def test_what_is_written_like_a_path_is_taken_for_a_project(path):
+    assert parse(["search", path, "retry"]).path == path
+
+
+def test_what_stands_before_a_quoted_query_is_taken_for_a_project():
+    assert parse(["search", "missing", "retry policy"]).path == "missing"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["help"], "[COMMAND]"),
+        (["help", "help"], "[COMMAND]"),
+        (["help", "search"], "[PATH] QUERY"),
+    ],
+)
+def test_help_is_a_command(arguments, words, capsys):
+    with pytest.raises(SystemExit) as exit_:
+        parse(arguments)
+    assert exit_.value.code == 0
+    assert words in capsys.readouterr().out
