@@ -68,6 +68,40 @@ async def test_another_machine_sees_what_was_pushed(homes):
         assert await state_of(laptop) == await state_of(desktop)
 
 
+async def test_a_sync_says_what_it_had_to_do(tmp_path, remote, homes):
+    nothing = ("No changes to sync - working tree clean", 0, False)
+    done = "Storage synchronized successfully"
+
+    async def said(machine):
+        answer = await machine.done("sync_storage")
+        return answer["message"], answer["files_committed"], answer["pushed"]
+
+    async with running(homes[0]) as laptop, running(homes[1]) as desktop:
+        await both_begin(laptop, desktop)
+        await laptop.synced()
+        assert await said(laptop) == nothing
+        main = laptop.home / "projects/app/main.md"
+        main.write_text("by hand\n")
+        assert await said(laptop) == (done, 1, True)
+        assert git(remote, "show", "main:projects/app/main.md") == "by hand"
+        assert await said(desktop) == (done, 0, False)  # it has fetched
+        assert await said(desktop) == nothing
+    async with running(tmp_path / "alone") as alone:
+        await alone.done("update_project_main", project_id="app", content="x\n")
+        assert await said(alone) == nothing
+
+
+async def test_commits_that_could_not_be_pushed_before_are_something_to_sync(remote, homes):
+    async with running(homes[0]) as laptop:
+        await laptop.synced()
+        with gone(remote):
+            await laptop.done("update_project_main", project_id="app", content="x\n")
+            assert not (await laptop.done("sync_storage"))["pushed"]
+        answer = await laptop.done("sync_storage")
+        assert (answer["files_committed"], answer["pushed"]) == (0, True)
+        assert answer["message"] == "Storage synchronized successfully"
+
+
 async def test_what_both_wrote_offline_both_have_in_the_end(remote, homes):
     async with running(homes[0]) as laptop, running(homes[1]) as desktop:
         await both_begin(laptop, desktop)

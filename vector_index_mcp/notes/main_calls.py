@@ -88,13 +88,15 @@ def _delete_project(store: Store, given: Given) -> Plan:
     project = projects.find(name)
     if project is None:
         raise Refusal(Code.PROJECT_NOT_FOUND, f"Project '{name}' not found")
+    puts, message = projects.without_project(name), f"Project '{name}' successfully deleted"
     drops = (project.folder,) if store.disk.is_folder(project.folder) else ()
+    if drops and projects.shares_folder(project):
+        if not puts:
+            raise Refusal(Code.PROJECT_NOT_FOUND, f"Project '{name}' not found")
+        drops = ()
+        message += f"; {project.folder} stays, because another project has this folder, too"
     return plan_of(
-        project,
-        "Deleted project",
-        projects.without_project(name),
-        {"project_id": name, "message": f"Project '{name}' successfully deleted"},
-        *drops,
+        project, "Deleted project", puts, {"project_id": name, "message": message}, *drops
     )
 
 

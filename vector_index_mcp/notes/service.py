@@ -24,7 +24,7 @@ from vector_index_mcp.notes.store.remote import Remote
 from vector_index_mcp.notes.store.repository import Repository
 from vector_index_mcp.notes.store.staging import Staging
 from vector_index_mcp.notes.store.writer import Writer, awaited
-from vector_index_mcp.notes.syncing import Syncing
+from vector_index_mcp.notes.syncing import Exchanged, Syncing
 from vector_index_mcp.notes.texts.reading import Shelf
 from vector_index_mcp.notes.watching import Watching
 from vector_index_mcp.processes import memory
@@ -268,11 +268,13 @@ class Notes:
         )
         count = await awaited(self.writer.alone(commit))
         try:
-            pushed = await awaited(self.syncing.now())
+            done = await awaited(self.syncing.now())
             problem = ""
         except Refusal as refusal:
-            pushed, problem = False, f"; not pushed: {refusal}"
-        if not count and not pushed:
+            done, problem = Exchanged(has_remote=False), f"; not pushed: {refusal}"
+        # An earlier exchange may have pushed the commit of this call already.
+        pushed = done.has_pushed or (count > 0 and done.has_remote)
+        if not count and not pushed and not done.has_taken:
             message = f"No changes to sync - working tree clean{problem}"
             return {"message": message, "files_committed": 0, "pushed": False}
         return {

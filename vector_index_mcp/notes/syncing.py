@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 
@@ -34,6 +35,16 @@ _ROUNDS = 5  # attempts to merge and push while others push as well
 _MOST_NEWS = 50
 
 
+@dataclass(frozen=True, slots=True)
+class Exchanged:
+    """What an exchange with the remote has done."""
+
+    has_remote: bool = True
+    has_taken: bool = False
+    """Whether the store has commits of the remote that it did not have."""
+    has_pushed: bool = False
+
+
 class Syncing:
     """Keeps one store and its remote in sync. Its thread works from `start` to `stop`."""
 
@@ -44,7 +55,7 @@ class Syncing:
         self._wanted = threading.Event()
         self._stopping = remote.stopping
         self._thread: threading.Thread | None = None
-        self._asked: queue.SimpleQueue[Future[bool]] = queue.SimpleQueue()
+        self._asked: queue.SimpleQueue[Future[Exchanged]] = queue.SimpleQueue()
         self._next_fetch = 0.0
         self.problem = ""
         """Why the last attempt failed; empty if it succeeded."""
@@ -65,18 +76,18 @@ class Syncing:
         self._wanted.set()
         if self._thread is not None:
             self._thread.join()
-        _answer(self._all_asked(), error=Refusal(Code.GIT_ERROR, "the service is stopping"))
+        _answer(self._all_asked(), Refusal(Code.GIT_ERROR, "the service is stopping"))
 
     def look(self) -> None:
         """Report that there are new commits. Returns at once."""
         self._wanted.set()
 
-    def now(self) -> "Future[bool]":
+    def now(self) -> "Future[Exchanged]":
         """Request a fetch and a push that begin after this call.
 
-        The future's result is whether there is a remote; its exception says what failed.
+        The future's result is what was exchanged; its exception says what failed.
         """
-        asked: Future[bool] = Future()
+        asked: Future[Exchanged] = Future()
         self._asked.put(asked)
         self._wanted.set()
         return asked
@@ -136,18 +147,18 @@ class Syncing:
             if asked:
                 self._next_fetch = 0.0
             try:
-                had_remote = self._sync()
+                exchanged = self._sync()
             except Exception as error:  # noqa: BLE001 - those who wait get it; the thread goes on
                 refusal = as_refusal(error, "the exchange with the remote")
                 self.problem = str(refusal)
                 _log.warning("the remote is not up to date: %s", refusal)
-                _answer(asked, error=refusal)
+                _answer(asked, refusal)
                 self._next_fetch = time.monotonic() + pause
                 pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
                 self._wait_out(self._next_fetch)
             else:
                 self.problem, pause = "", _FIRST_PAUSE_SECONDS
-                _answer(asked, had_remote)
+                _answer(asked, exchanged)
 
     def _wait_out(self, until: float) -> None:
         """Wait until the time `until`, or a call of `now`; a new commit alone ends no pause."""
@@ -156,30 +167,31 @@ class Syncing:
                 return
         self._wanted.set()
 
-    def _all_asked(self) -> "list[Future[bool]]":
-        asked: list[Future[bool]] = []
+    def _all_asked(self) -> "list[Future[Exchanged]]":
+        asked: list[Future[Exchanged]] = []
         with suppress(queue.Empty):
             while True:
                 asked.append(self._asked.get_nowait())
         return asked
 
-    def _sync(self) -> bool:
+    def _sync(self) -> Exchanged:
         address = self._remote.address()
         if address is None:
             self._next_fetch = time.monotonic() + _FETCH_SECONDS
-            return False
+            return Exchanged(has_remote=False)
+        has_taken = False
         for _ in range(_ROUNDS):
             branch = self._repository.branch()
             if time.monotonic() >= self._next_fetch:
                 self._fetch(address, branch)
                 self._next_fetch = time.monotonic() + _FETCH_SECONDS
-            self._writer.alone(partial(self._take_over, branch)).result()
+            has_taken |= self._writer.alone(partial(self._take_over, branch)).result()
             ours = self._repository.commit_of(branch)
             if ours == self._repository.commit_of(tracking(branch)):
-                return True
+                return Exchanged(has_taken=has_taken)
             try:
                 self._remote.push(address, ours, branch)
-                return True
+                return Exchanged(has_taken=has_taken, has_pushed=True)
             except RejectedError:
                 self._next_fetch = 0.0
         raise Refusal(
@@ -197,19 +209,23 @@ class Syncing:
             what = "history was rewritten" if after else f"branch {branch} is gone"
             self._note([f"the remote's {what}; its earlier commits are kept as {name}"])
 
-    def _take_over(self, branch: str) -> None:
-        """Move our branch forward to the remote's, or merge both. Runs in the writer's thread."""
+    def _take_over(self, branch: str) -> bool:
+        """Move our branch forward to the remote's, or merge both; return whether that was needed.
+
+        Runs in the writer's thread.
+        """
         writer, repository = self._writer, self._repository
         theirs = repository.commit_of(tracking(branch))
         writer.take_over_by_hand()
         ours = repository.commit_of(branch)
         writer.tree.follow(ours)  # if that failed after the commit of edits made by hand
         if not theirs or (ours and self._repository.is_in(theirs, ours)):
-            return
+            return False
         if not ours or self._repository.is_in(ours, theirs):
             self._go_forward(branch, ours, theirs)
         else:
             self._merge(branch, ours, theirs)
+        return True
 
     def _go_forward(self, branch: str, ours: str, theirs: str) -> None:
         old = files_of(self._repository, ours) if ours else {}
@@ -283,14 +299,12 @@ class Syncing:
         self.news = [*self.news, *news][-_MOST_NEWS:]
 
 
-def _answer(
-    asked: "list[Future[bool]]", had_remote: bool = False, error: Exception | None = None
-) -> None:
+def _answer(asked: "list[Future[Exchanged]]", result: Exchanged | Exception) -> None:
     for each in asked:
-        if error is not None:
-            each.set_exception(error)
+        if isinstance(result, Exception):
+            each.set_exception(result)
         else:
-            each.set_result(had_remote)
+            each.set_result(result)
 
 
 def _today() -> str:

@@ -34,6 +34,7 @@ def kept(tmp_path):
         kept.document("shop", "setup")
         kept.todo("shop", "list", "first", "second")
         kept.main("My Other", "x")
+        kept.stage()
         yield kept
 
 

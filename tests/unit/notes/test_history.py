@@ -339,6 +339,7 @@ def test_nothing_of_the_past_can_be_changed(by_hand):
 
 def test_the_state_now_is_what_the_disk_has_committed_or_not(kept):
     kept.document("shop", "setup")
+    kept.stage()
     kept.put("projects/shop/knowledge/new.md", "new")
     kept.put("projects/shop/main.md", "text")
     kept.put("projects/shop/.DS_Store", "junk")

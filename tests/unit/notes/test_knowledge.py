@@ -208,6 +208,7 @@ def test_what_cannot_be_done_to_a_section_is_refused(do, arguments, code, words)
     ],
 )
 def test_a_document_whose_chapters_get_lost_is_not_begun(chapters, code):
+    """A second chapter of a title, which the contract allows, could not be addressed by it."""
     assert refusal(begun, "T", "I", ["k"], chapters)[0] == code
     assert refusal(begun, "T", "```", ["k"], [("A", "one")])[0] == Code.INVALID_CONTENT
     assert refusal(begun, "T\nU", "I", ["k"], [])[0] == Code.INVALID_INPUT
@@ -228,6 +229,21 @@ def test_a_rule_at_the_top_becomes_no_front_matter():
     found = document(NAME, "---\n\n## A\n\none\n")
     with pytest.raises(Refusal):
         knowledge.updated(found, "A", "key: value\n---")
+
+
+@pytest.mark.parametrize("new", ["NEW", "NEW\n"])
+def test_the_last_section_ends_with_a_line_feed(new):
+    """A chapter at the end of a document ends where its text ends, as recorded."""
+    text = "# P\n\n## A\na\n\n## B\nb\n"
+    assert sections.updated(text, "## B", new) == "# P\n\n## A\na\n\n## B\n\nNEW\n"
+    assert sections.updated(text, "## A", new) == "# P\n\n## A\n\nNEW\n\n## B\nb\n"
+    assert sections.updated("## A", "## A", "") == "## A\n\n"
+
+
+def test_blank_lines_collapse_only_where_a_section_was():
+    """The contract collapses them everywhere; that would change code in other sections."""
+    text = "## A\n```\none\n\n\n\ntwo\n```\n\n\n\n## B\nb\n\n\n\n## C\nc\n"
+    assert sections.without(text, "## B") == "## A\n```\none\n\n\n\ntwo\n```\n\n## C\nc\n"
 
 
 def test_all_sections_may_go():

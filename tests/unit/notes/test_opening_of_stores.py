@@ -24,6 +24,8 @@ from stores import (
 from writing import put, write
 
 from vector_index_mcp.notes.refusal import Code, Refusal
+from vector_index_mcp.notes.store.byhand import NEVER_KEPT
+from vector_index_mcp.notes.store.staging import Staging
 
 P = {"project_id": "My Project"}
 FOLDER = "projects/my-project"
@@ -170,13 +172,17 @@ async def test_a_store_of_the_original_program_is_read_and_written(original, tmp
         )
         status = await done(client, "get_storage_status")
     assert (status["current_branch"], status["has_changes"]) == ("master", False)
-    assert [who for who, _ in log(original)] == [OURS] * 3 + ["Bob <bob@example.org>"]
+    assert [who for who, _ in log(original)] == [OURS] * 4 + ["Bob <bob@example.org>"]
+    assert log(original)[-2] == (OURS, "Updated .gitignore")
     text = (original / FOLDER / "TODO/1/TASK-002-two.md").read_text(encoding="utf-8")
     assert text.startswith("---\ncompleted: true\n")
     assert text.endswith("---\n# two\n\nbody of two\n")
     assert (original / FOLDER / "TODO/1/TASK-003-three.json").exists()
-    for path in ("README.md", ".gitignore", "index.json", f"{FOLDER}/main.md"):
+    for path in ("README.md", "index.json", f"{FOLDER}/main.md"):
         assert (original / path).read_text(encoding="utf-8") == ORIGINAL[path]
+    ignored = (original / ".gitignore").read_text(encoding="utf-8")
+    assert ignored.endswith(ORIGINAL[".gitignore"])
+    assert "*.temp\n" in ignored
     assert git(original, "status", "--porcelain") == ""
     assert git(original, "branch", "--format=%(refname:short)") == "master"
 
@@ -188,13 +194,77 @@ def test_what_people_did_while_nobody_served_is_committed_as_theirs(original, tm
     with writer_of(tmp_path) as writer:
         opened(writer)
         opened(writer)
-    assert [who for who, _ in log(original)] == [ANN, "Bob <bob@example.org>"]
-    assert log(original)[0][1].startswith("Edited by hand: ")
-    assert git(original, "show", "--name-status", "--format=", "HEAD").splitlines() == [
+    assert [who for who, _ in log(original)] == [OURS, ANN, "Bob <bob@example.org>"]
+    assert log(original)[1][1].startswith("Edited by hand: ")
+    assert git(original, "show", "--name-status", "--format=", "HEAD~1").splitlines() == [
         f"D\t{FOLDER}/TODO/1/TASK-001-one.md",
         f"A\t{FOLDER}/knowledge/new.md",
         f"M\t{FOLDER}/main.md",
     ]
+
+
+# -- what is kept out of the history -----------------------------------------------------------
+
+
+def begun_by_hand(store, files):
+    """Make a store's repository in which somebody has committed `files`, and nothing else."""
+    write(store, files)
+    git(store, "init", "--quiet", "--initial-branch=main")
+    git(store, "add", "--all", "--force")
+    git(store, "commit", "--quiet", "-m", "Bob's")
+
+
+def test_a_store_with_commits_and_no_gitignore_gets_one(store, tmp_path):
+    logs = ["activity.log", "projects/p/x.tmp"]
+    begun_by_hand(store, {"projects/p/main.md": "x", **dict.fromkeys(logs, "x")})
+    with writer_of(tmp_path) as writer:
+        opened(writer)
+        Staging(writer.disk, writer.repository).refresh()
+        opened(writer)
+    assert log(store) == [(OURS, "Updated .gitignore"), ("Bob <bob@example.org>", "Bob's")]
+    assert (store / ".gitignore").read_text(encoding="utf-8") == NEVER_KEPT
+    assert git(store, "ls-files").splitlines() == [".gitignore", "projects/p/main.md"]
+    assert all((store / path).exists() for path in logs)
+    assert git(store, "status", "--porcelain") == ""
+
+
+def test_what_people_ignore_and_what_they_keep_all_the_same_stays(store, tmp_path):
+    own = "secret.md\r\n!kept.tmp\n*.temp"
+    files = {".gitignore": own, "projects/p/secret.md": "", "kept.tmp": "", "a.temp": ""}
+    begun_by_hand(store, {"projects/p/main.md": "x", "a.tmp": "", **files})
+    with writer_of(tmp_path) as writer:
+        opened(writer)
+    text = (store / ".gitignore").read_bytes().decode()
+    assert text == NEVER_KEPT.replace("*.temp\n", "") + own
+    assert set(git(store, "ls-tree", "-r", "--name-only", "HEAD").splitlines()) == {
+        "projects/p/main.md", *files,
+    }  # fmt: skip
+
+
+def test_a_gitignore_that_is_complete_or_no_text_stays_as_it_is(store, tmp_path):
+    for data in (f"mine\n{NEVER_KEPT}".encode(), b"\xff"):
+        (store / ".gitignore").write_bytes(data)
+        begun_by_hand(store, {"projects/p/main.md": "x"})
+        with writer_of(tmp_path) as writer:
+            opened(writer)
+        assert log(store) == [("Bob <bob@example.org>", "Bob's")]
+        assert (store / ".gitignore").read_bytes() == data
+        shutil.rmtree(store / ".git")
+
+
+def test_a_gitignore_that_cannot_be_committed_is_put_back(store, tmp_path, monkeypatch):
+    begun_by_hand(store, {"projects/p/main.md": "x", ".gitignore": "mine\n"})
+
+    def fail(*_):
+        raise Refusal(Code.GIT_COMMAND_FAILED, "git was killed")
+
+    with writer_of(tmp_path) as writer:
+        with monkeypatch.context() as meanwhile, pytest.raises(Refusal, match="was killed"):
+            meanwhile.setattr("vector_index_mcp.notes.store.opening.write", fail)
+            opened(writer)
+        assert (store / ".gitignore").read_text(encoding="utf-8") == "mine\n"
+        opened(writer)
+    assert log(store)[0] == (OURS, "Updated .gitignore")
 
 
 # -- what is none ------------------------------------------------------------------------------
@@ -289,5 +359,5 @@ def test_what_a_killed_process_had_written_is_kept(store, tmp_path):
         (OURS, "Kept what was written before an interruption: projects/p/main.md"),
     ]
     assert committed(store, "projects/p/main.md") == "written, not committed"
-    assert sorted(path.name for path in (store / OWN).iterdir()) == ["lock"]
+    assert sorted(path.name for path in (store / OWN).iterdir()) == ["found", "lock"]
     assert "a.old" not in files_of(store)

@@ -1,6 +1,7 @@
 """`git status` says what it should, and what somebody has staged stays staged."""
 
 import errno
+import shutil
 
 import pytest
 from stores import files_of, git, opened, settings_of_ann, writer_of, wrote
@@ -9,7 +10,9 @@ from writing import put
 
 from vector_index_mcp.files import beneath
 from vector_index_mcp.notes.refusal import Refusal
+from vector_index_mcp.notes.store.repository import Repository
 from vector_index_mcp.notes.store.staging import Staging
+from vector_index_mcp.notes.store.writer import Writer
 
 pytestmark = pytest.mark.anyio
 
@@ -76,6 +79,52 @@ def test_an_index_that_is_old_or_gone_is_made_anew(writer, staging, store):
     wrote(writer, {A: "changed"})
     Staging(writer.disk, writer.repository).refresh()
     assert status(store) == []
+
+
+def replaced(store):
+    """Put another repository, with the same files, in the place of a store's."""
+    files = {path: data for path, data in files_of(store).items() if isinstance(data, bytes)}
+    shutil.rmtree(store)
+    for path, data in files.items():
+        put(store, path, data.decode())
+    git(store, "init", "--quiet", "--initial-branch=main")
+    git(store, "add", "--all")
+    git(store, "commit", "--quiet", "-m", "Bob's")
+
+
+def test_it_is_clean_after_the_repository_was_replaced(writer, staging, store):
+    replaced(store)
+    wrote(writer, {A: "ours"})
+    staging.refresh()
+    assert status(store) == []
+    git(store, "commit", "--quiet", "--allow-empty", "-m", "Bob's")
+    assert git(store, "show", f"HEAD:{A}") == "ours"
+
+
+def test_it_is_told_of_what_opening_the_store_has_committed(tmp_path, writer, store):
+    wanted = []
+    put(store, A, "by hand")
+    disk = writer.disk
+    another = Writer(disk, Repository(disk, tmp_path / "state"), lambda: wanted.append("look"))
+    another.start()
+    opened(another)
+    opened(another)
+    another.stop()
+    assert wanted == ["look"]
+
+
+def test_what_changed_again_since_the_store_was_opened_is_not_staged(store, tmp_path):
+    """The index has what it had when we came, although the disk has something newer by now."""
+    put(store, A, "old")
+    git(store, "init", "--quiet", "--initial-branch=main")
+    git(store, "add", "--all")
+    git(store, "commit", "--quiet", "-m", "Bob's")
+    put(store, A, "by hand")
+    with writer_of(tmp_path) as writer:
+        opened(writer)
+        put(store, A, "newer")
+        Staging(writer.disk, writer.repository).refresh()
+    assert status(store) == [f" M {A}"]
 
 
 def test_who_may_run_a_file_stays(writer, store):

@@ -17,6 +17,7 @@ from vector_index_mcp.notes.calls import Store
 from vector_index_mcp.notes.past.moments import moment_of
 from vector_index_mcp.notes.past.pieces import Piece
 from vector_index_mcp.notes.store.history import PLAIN, contents
+from vector_index_mcp.notes.store.names import is_keepable
 from vector_index_mcp.notes.store.opening import INDEX, PROJECTS
 from vector_index_mcp.notes.store.repository import Repository, failure
 from vector_index_mcp.notes.texts.projects import Mapping as Projects
@@ -28,7 +29,6 @@ _FROM_HEAD = re.compile(r"HEAD((?:[~^][0-9]{0,6}){0,20})")
 _FORMAT = "--format=%H%x00%P%x00%ct%x00%an%x00%s"
 _FIELDS = 5
 _MOST_DIGITS = 11  # of a time in seconds; a longer one is beyond what `datetime` can express
-_UNUSABLE = frozenset({"", ".", ".."})
 _PREFIX = "Update knowledge for "
 _Text = TypeVar("_Text", str, bytes)
 
@@ -155,7 +155,7 @@ def _is_usable(name: str) -> bool:
         data = os.fsencode(name)
     except UnicodeEncodeError:  # JSON can contain characters that no file name can have
         return False
-    return name not in _UNUSABLE and not set(b"/\n\0").intersection(data)
+    return is_keepable(name) and not set(b"/\n\0").intersection(data)
 
 
 def _where_it_lies(

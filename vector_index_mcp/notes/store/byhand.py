@@ -1,4 +1,7 @@
-"""Finds edits made by hand: files of the store that differ from the last commit."""
+"""Finds edits made by hand: files of the store that differ from the last commit.
+
+What git has not checked out is no deletion, and line ends that git has converted are no edit.
+"""
 
 import contextlib
 import os
@@ -8,15 +11,17 @@ from dataclasses import dataclass, field
 
 from vector_index_mcp.files.patterns import Patterns, patterns_of
 from vector_index_mcp.notes.refusal import Code, Refusal
-from vector_index_mcp.notes.store.disk import GIT, Disk
-from vector_index_mcp.notes.store.history import Tree, id_of
+from vector_index_mcp.notes.store.checkout import INDEX_OF_GIT, left_out
+from vector_index_mcp.notes.store.disk import Disk
+from vector_index_mcp.notes.store.history import Tree, contents, id_of, is_ours
+from vector_index_mcp.notes.store.names import is_keepable
 
 IGNORE = ".gitignore"
 NEVER_KEPT = (
     "# Files that are not kept in the history.\n"
     "activity.log*\n.DS_Store\nThumbs.db\n*.tmp\n*.temp\n*.swp\n*.swx\n*~\n.#*\n#*#\n"
 )
-"""The content of a new store's `.gitignore`: temporary files of editors and systems, our log."""
+"""What each `.gitignore` has: temporary files of editors and systems, our log."""
 _MOST_FILES = 200_000
 _DEEPEST = 20
 _MOST_NAMED = 3  # in a commit's message
@@ -30,6 +35,11 @@ class ByHand:
 
     disk: Disk
     _known: dict[str, tuple[_Stamp, str]] = field(default_factory=dict)
+    """The state of each file that was read, and the object id of what would be committed of it."""
+    _is_whole: bool = False
+    """Whether no file was missing, or git had an index, when all were last looked at."""
+    _left_out: tuple[_Stamp, frozenset[str] | None] | None = None
+    """The state of git's index when it was read, and the files that it leaves out."""
 
     def kept(self, places: Iterable[str]) -> set[str]:
         """Return the files at or below `places` that belong in the history, also missing ones.
@@ -56,14 +66,14 @@ class ByHand:
         found = [
             path
             for path in self.disk.files(folder)
-            if _is_ignored(rules, path) and not _is_ignored(expendable, path)
+            if _is_ignored(rules, path) and not (is_ours(path) and _is_ignored(expendable, path))
         ]
         found = [path for path in found if self.changed(tree, [path], is_needed=True)]
         if found:
             raise Refusal(
                 Code.FILE_SYSTEM_ERROR,
-                f"{some(found)} would be lost, because {IGNORE} keeps it out of the history; move "
-                "it elsewhere, or delete it by hand",
+                f"{some(found)} would be lost, because {IGNORE} or git keeps it out of the "
+                "history; move it elsewhere, or delete it by hand",
                 path=found[0],
             )
 
@@ -79,7 +89,8 @@ class ByHand:
                 cannot be read is an error; otherwise it is skipped.
 
         Raises:
-            Refusal: If a folder cannot be listed, or a needed file cannot be read.
+            Refusal: If a folder cannot be listed, a needed file cannot be read, or files are
+                missing because git has not checked them out.
         """
         found: dict[str, bytes | None] = {}
         if paths is None:
@@ -95,11 +106,33 @@ class ByHand:
                     self._compare(tree, path, now, found, is_needed=is_needed)
                 else:
                     gone.append(path)
-        for path in gone:
-            # A file that is ignored by now, or was replaced by a link, exists: it stays committed.
-            if tree.id_of(path) and self.disk.status(path) is None:
-                found[path] = None
+        # A file that is ignored by now, or was replaced by a link, exists: it stays committed.
+        gone = [path for path in gone if tree.id_of(path) and self.disk.status(path) is None]
+        found |= dict.fromkeys(self._deleted(tree, gone) if gone else ())
+        self._is_whole |= paths is None
         return found
+
+    def _deleted(self, tree: Tree, gone: list[str]) -> list[str]:
+        """Return those of the missing files that somebody has deleted.
+
+        Raises:
+            Refusal: If git has checked out nothing, or was interrupted: it writes its index last.
+        """
+        status = self.disk.status(INDEX_OF_GIT)
+        if status is not None:
+            stamp = _stamp_of(status)
+            if self._left_out is None or self._left_out[0] != stamp:
+                self._left_out = stamp, left_out(self.disk, tree.repository)
+            skipped = self._left_out[1]
+            gone = [path for path in gone if skipped is not None and path not in skipped]
+        is_unfinished = status is None and not self._is_whole
+        if gone and (is_unfinished or not any(map(self.disk.status, tree.paths()))):
+            raise Refusal(
+                Code.GIT_ERROR,
+                f"git has not checked out {some(gone)} in {self.disk.root}, so nothing was "
+                "changed; run `git checkout HEAD -- .` there",
+            )
+        return gone
 
     def _compare(
         self,
@@ -110,7 +143,7 @@ class ByHand:
         *,
         is_needed: bool = False,
     ) -> None:
-        stamp = (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)
+        stamp = _stamp_of(status)
         known = self._known.get(path)
         if known is not None and known == (stamp, tree.id_of(path)):
             return
@@ -122,9 +155,13 @@ class ByHand:
             return  # the calls that read the file report it
         if data is None:
             return
-        name = id_of(data)
+        name, old = id_of(data), tree.id_of(path)
+        if old and name != old and (plain := _with_line_feeds(data)) is not None:
+            plain_name = id_of(plain)
+            if plain_name == old or (_is_converted(data) and _has_line_feeds(tree, old)):
+                data, name = plain, plain_name
         self._known[path] = stamp, name
-        if name != tree.id_of(path):
+        if name != old:
             found[path] = data
 
     def _walk(self) -> Iterator[tuple[str, os.stat_result]]:
@@ -135,7 +172,7 @@ class ByHand:
             for name, status in self.disk.entries(folder):
                 path = f"{folder}/{name}" if folder else name
                 is_folder = stat.S_ISDIR(status.st_mode)
-                if name == GIT or rules.verdict(path, is_folder):
+                if not is_keepable(name) or rules.verdict(path, is_folder):
                     continue
                 if is_folder and depth < _DEEPEST:
                     pending.append((path, depth + 1))
@@ -152,12 +189,53 @@ class ByHand:
         return patterns_of(f"{NEVER_KEPT}{own}")
 
 
+def _stamp_of(status: os.stat_result) -> _Stamp:
+    return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
+
+
+def _with_line_feeds(data: bytes) -> bytes | None:
+    """Return a text with LF for each CRLF, as git does; None if git would not, or there is none."""
+    plain = data.replace(b"\r\n", b"\n")
+    return None if plain == data or b"\r" in plain or b"\0" in plain else plain
+
+
+def _is_converted(data: bytes) -> bool:
+    """Return whether all line ends of a text are CRLF."""
+    return data.count(b"\n") == data.count(b"\r\n")
+
+
+def _has_line_feeds(tree: Tree, name: str) -> bool:
+    """Return whether a content of the history has line ends, and each of them is LF."""
+    try:
+        data = contents(tree.repository, [name])[name]
+    except Refusal:  # a damaged history is reported elsewhere
+        return False
+    return b"\n" in data and b"\r" not in data
+
+
+def with_never_kept(own: str) -> str:
+    """Return the text of a `.gitignore` with the lines of NEVER_KEPT that it lacks.
+
+    They come first: a later line wins, so that a person may keep such a file all the same.
+    """
+    own = own.removeprefix("\ufeff")
+    lines = {line.strip() for line in own.splitlines()}
+    lacking = [line for line in NEVER_KEPT.splitlines(keepends=True) if line.strip() not in lines]
+    return "".join(lacking) + own if any(line[0] != "#" for line in lacking) else own
+
+
+def newly_ignored(paths: Iterable[str], before: str, after: str) -> list[str]:
+    """Return the paths that a `.gitignore` ignores with the text `after`, but not `before`."""
+    old, new = patterns_of(before), patterns_of(after)
+    return [path for path in paths if _is_ignored(new, path) and not _is_ignored(old, path)]
+
+
 def _is_ignored(rules: Patterns, path: str) -> bool:
     """Return whether a file or one of its folders is ignored, or belongs to git."""
     parts = path.split("/")
     above = ("/".join(parts[:count]) for count in range(1, len(parts)))
     return (
-        GIT in parts
+        not is_ours(path)
         or any(rules.verdict(folder, True) for folder in above)
         or bool(rules.verdict(path, False))
     )

@@ -11,14 +11,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from vector_index_mcp.notes.refusal import Code, Refusal
-from vector_index_mcp.notes.store.disk import GIT
+from vector_index_mcp.notes.store.names import is_keepable_path
 from vector_index_mcp.notes.store.repository import Repository, failure
 
 OURS = "Knowledge MCP Server <knowledge-mcp@localhost>"
 _FILE, _EXECUTABLE = "100644", "100755"
 PLAIN = frozenset({_FILE, _EXECUTABLE})
 """The modes of plain files; other modes are links and submodules."""
-_NOT_OURS = frozenset({"", ".", "..", GIT})
 _LONGEST_SUBJECT_CHARS = 200
 
 
@@ -39,7 +38,7 @@ class Tree:
     """The files of the last commit, with the object id of each. It moves with the branch."""
 
     def __init__(self, repository: Repository) -> None:
-        self._repository = repository
+        self.repository = repository
         self.commit = ""
         """The commit's id; empty before the first commit."""
         self._files: dict[str, tuple[str, str]] = {}
@@ -52,7 +51,7 @@ class Tree:
             Refusal: If the commit cannot be read.
         """
         if commit != self.commit:
-            self._files = files_of(self._repository, commit) if commit else {}
+            self._files = files_of(self.repository, commit) if commit else {}
             self.commit = commit
 
     def forget(self) -> None:
@@ -88,7 +87,7 @@ class Tree:
 
 def is_ours(path: str) -> bool:
     """Return whether a path in the history may be a file of the store."""
-    return not _NOT_OURS.intersection(path.lower().split("/"))
+    return is_keepable_path(path)
 
 
 def id_of(data: bytes) -> str:
@@ -151,8 +150,16 @@ def write(
         commits: At least one commit.
 
     Raises:
-        Refusal: If git cannot write them, or somebody else has moved the branch meanwhile.
+        Refusal: If git cannot write them, somebody else has moved the branch meanwhile, or a file
+            has a name that no other machine could fetch.
     """
+    for path in (path for each in commits for path, data in each.files.items() if data is not None):
+        if not is_ours(path):
+            raise Refusal(
+                Code.INVALID_FILENAME,
+                f"git keeps no file called {path!r}; nothing was changed",
+                path=path,
+            )
     stream = b"".join(_streamed(branch, parent, tree, commits))
     result = repository.run("fast-import", "--quiet", "--done", "--date-format=raw", given=stream)
     made = result.output.decode("ascii", "replace").strip()

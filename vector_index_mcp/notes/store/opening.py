@@ -16,10 +16,11 @@ from vector_index_mcp.files.folder import is_broad
 from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.store.byhand import (
     IGNORE,
-    NEVER_KEPT,
     ByHand,
     about_by_hand,
+    newly_ignored,
     some,
+    with_never_kept,
 )
 from vector_index_mcp.notes.store.disk import GIT, WORK, Change, Disk, reported
 from vector_index_mcp.notes.store.history import OURS, Commit, Tree, write
@@ -43,6 +44,8 @@ shows what happened, and `vector-index-mcp notes restore` brings back an earlier
 _MAY_STAND_ALONE = frozenset({"README.md", "LICENSE", "LICENSE.md", "activity.log"})
 _OF_A_PROJECT = ("main.md", "knowledge", "TODO")
 _CHANGING = f"{WORK}/changing"
+FOUND = f"{WORK}/found"
+"""Names the commit before the first that we made while opening the store."""
 _CHILD_SECONDS = 5.0  # how long a git process may go on after its parent was killed
 _LOOK_SECONDS = 0.05
 _SOMEBODY = "Edited by hand <knowledge-mcp@localhost>"
@@ -98,8 +101,10 @@ class Opening:
             self._disk.status(f"{PROJECTS}/{name}/{part}") is not None for part in _OF_A_PROJECT
         )
 
-    def ensure(self, tree: Tree, by_hand: ByHand) -> None:
+    def ensure(self, tree: Tree, by_hand: ByHand) -> bool:
         """Open the store if it is not open, and commit what the history lacks.
+
+        Return whether the branch has moved.
 
         Args:
             tree: Is set to the last commit.
@@ -128,7 +133,23 @@ class Opening:
             message, author = self._about(sorted(files), parent, was_interrupted)
             commit = Commit(message, files, author)
             tree.note(write(self._repository, branch, parent, tree, [commit]), [commit])
+        if not is_opened:
+            self._maintain_ignored(branch, tree)
         self._hold()
+        has_moved = tree.commit != parent
+        if parent and has_moved:
+            self._note_found(parent)
+        return has_moved
+
+    def _note_found(self, commit: str) -> None:
+        name = FOUND.rpartition("/")[2]
+        with (
+            reported(FOUND),
+            contextlib.suppress(FileExistsError),
+            beneath.opened(self._disk.root, WORK) as work,
+            os.fdopen(work.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as file,
+        ):
+            file.write(commit.encode())
 
     def _is_held(self) -> bool:
         """Whether `.git` is still the folder that we have opened."""
@@ -186,9 +207,37 @@ class Opening:
         return about_by_hand(paths), self.author
 
     def _put_first_files(self) -> None:
-        for name, text in ((IGNORE, NEVER_KEPT), ("README.md", _README)):
-            if self._disk.status(name) is None:
-                self._disk.apply(Change({name: text.encode()})).finish()
+        puts = {}
+        if (text := self._lacking_ignored()[1]) is not None:
+            puts[IGNORE] = text.encode()
+        if self._disk.status("README.md") is None:
+            puts["README.md"] = _README.encode()
+        self._disk.apply(Change(puts)).finish()
+
+    def _lacking_ignored(self) -> tuple[str, str | None]:
+        """Return the text of `.gitignore`, and the one to replace it by; None if it may stay."""
+        try:
+            own = self._disk.read_text(IGNORE) or ""
+        except Refusal:  # a link, or no text
+            return "", None
+        text = with_never_kept(own)
+        return own, text if text != own else None
+
+    def _maintain_ignored(self, branch: str, tree: Tree) -> None:
+        """Add what `.gitignore` lacks. Files that it newly ignores stay, but only on the disk."""
+        own, text = self._lacking_ignored()
+        if text is None:
+            return
+        files: dict[str, bytes | None] = {IGNORE: text.encode()}
+        files |= dict.fromkeys(newly_ignored(tree.paths(), own, text))
+        commit = Commit("Updated .gitignore", files)
+        with self.changing(), contextlib.ExitStack() as undoing:
+            applied = self._disk.apply(Change({IGNORE: text.encode()}))
+            undoing.callback(applied.undo)
+            made = write(self._repository, branch, tree.commit, tree, [commit])
+            undoing.pop_all()
+            applied.finish()
+        tree.note(made, [commit])
 
     def _remove_left_lock(self, was_interrupted: bool) -> None:
         """Remove the branch's lock if a process of ours was killed, after its git had time to end.

@@ -20,6 +20,7 @@ from pathlib import Path
 from vector_index_mcp.files import beneath
 from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.store.disk import GIT, Disk, reported
+from vector_index_mcp.notes.store.formats import unknown_format
 from vector_index_mcp.processes import git
 
 MAIN = "refs/heads/main"
@@ -33,6 +34,8 @@ _SETTINGS_OF_THE_STORE = (
     "\tlogallrefupdates = true\n"
 )
 _HEAD = re.compile(r"ref: (refs/heads/[^\s\x00-\x1f~^:?*\[\\]{1,200})\n?")
+_OF_NO_REPOSITORY = frozenset({"config", "version"})
+"""git commands that neither read nor write the repository."""
 _ID = re.compile(r"[0-9a-f]{40}")
 _DEEPEST_REFERENCES = 10
 _SECONDS = 60.0  # more than any local git command takes
@@ -64,6 +67,8 @@ class Repository:
         self._disk = disk
         self._ours = ours / "git"
         self._objects = disk.root / GIT / "objects"
+        self._checked: tuple[int, int, int] | None = None
+        """The state of the store's settings when they were last checked."""
 
     # -- existence and state ---------------------------------------------------------------
 
@@ -113,7 +118,8 @@ class Repository:
         """Create our own GIT_DIR, which links to the store's objects and references.
 
         Raises:
-            Refusal: If it cannot be created, or if a link in the store would lead git elsewhere.
+            Refusal: If it cannot be created, if a link in the store would lead git elsewhere, or if
+                the store's repository has another format than ours.
         """
         self._check_links("refs", deepest=_DEEPEST_REFERENCES)
         self._check_links("objects", deepest=1)
@@ -132,6 +138,29 @@ class Repository:
                 f"the folder {self._ours} cannot be written ({error.strerror}); make it writable, "
                 "or free some space",
             ) from error
+        self._check_format()
+
+    def _check_format(self) -> None:
+        """Check that the store's repository keeps objects and references as ours does."""
+        status = self._disk.status(f"{GIT}/config")
+        stamp = status and (status.st_mtime_ns, status.st_size, status.st_ino)
+        data = self._disk.read(f"{GIT}/config") if stamp != self._checked else None
+        if data is None:
+            return
+        result = self.run("config", "--file", "-", "--no-includes", "--list", "-z", given=data)
+        if result.status:
+            raise Refusal(
+                Code.GIT_ERROR,
+                f"git cannot read {GIT}/config in {self._disk.root}, so the format of the "
+                "repository is not known; correct that file",
+            )
+        if found := unknown_format(result.output.decode("utf-8", "replace")):
+            raise Refusal(
+                Code.GIT_ERROR,
+                f"the git repository in {self._disk.root} has a format that the notes cannot write "
+                f"({found}), and nothing was changed; name another folder for the notes",
+            )
+        self._checked = stamp
 
     def _check_links(self, folder: str, deepest: int) -> None:
         """Check that a folder of the repository contains no link: git follows every link."""
@@ -233,6 +262,8 @@ class Repository:
         """
         if not self._ours.exists():  # somebody has emptied the state folder
             self.prepare()
+        if arguments[0] not in _OF_NO_REPOSITORY:
+            self._check_format()
         base = git.without_settings() if environment is None else environment
         ours = {
             "GIT_DIR": str(self._ours),

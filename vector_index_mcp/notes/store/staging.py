@@ -18,6 +18,7 @@ from vector_index_mcp.files import beneath
 from vector_index_mcp.notes.refusal import Code, Refusal, as_refusal
 from vector_index_mcp.notes.store.disk import GIT, WORK, Disk, reported
 from vector_index_mcp.notes.store.history import files_of, id_of
+from vector_index_mcp.notes.store.opening import FOUND
 from vector_index_mcp.notes.store.repository import GitResult, Repository, failure
 from vector_index_mcp.notes.store.upkeep import tidy
 from vector_index_mcp.processes import git
@@ -116,7 +117,8 @@ class Staging:
     def _refresh(self, work: beneath.Folder) -> None:
         commit = self._repository.commit_of(self._repository.branch())
         before = self._stamp()
-        self._known = (self._known or self._noted()) if before is not None else ""
+        # Read anew each time: the repository may have been replaced since the last update.
+        self._known = self._noted(f"{WORK}/{_NOTED}") if before is not None else ""
         if not commit or commit == self._known:
             return
         self._copy(work)
@@ -128,9 +130,9 @@ class Staging:
             self._publish(work, before)
         self._note(work, commit)
 
-    def _noted(self) -> str:
-        """Return the commit that the last update recorded; empty if it is not known."""
-        noted = (self._disk.read(f"{WORK}/{_NOTED}") or b"").decode("ascii", "replace").strip()
+    def _noted(self, path: str) -> str:
+        """Return the commit that a file of ours names; empty if the repository does not have it."""
+        noted = (self._disk.read(path) or b"").decode("ascii", "replace").strip()
         is_there = noted and not self._repository.run("cat-file", "-e", noted).status
         return noted if is_there else ""
 
@@ -187,19 +189,24 @@ class Staging:
         """Return the entries to update in the index, as `git update-index` reads them.
 
         If the commit of the last update is known, these are the files that differ from it. If not,
-        these are the files that differ from the index and are on the disk as they are committed:
-        any other file may have been staged by a person.
+        these are the files that differ from the index, and are on the disk as they are committed or
+        in the index as we found them: any other file may have been staged by a person.
         """
         last = files_of(self._repository, commit)
         if self._known:
             before = files_of(self._repository, self._known)
             paths = [p for p in {*last, *before} if last.get(p) != before.get(p)]
         else:
-            indexed = self._indexed()
+            indexed, found = self._indexed(), self._noted(FOUND)
+            old = files_of(self._repository, found) if found else None
             paths = [
                 path
                 for path in {*last, *indexed}
-                if last.get(path) != indexed.get(path) and self._is_as_committed(path, last)
+                if last.get(path) != indexed.get(path)
+                and (
+                    self._is_as_committed(path, last)
+                    or (old is not None and old.get(path) == indexed.get(path))
+                )
             ]
         lines = []
         for path in sorted(paths):

@@ -152,7 +152,8 @@ class Writer:
         """Call `do` under the lock, with the store open; a failure goes to the futures."""
         try:
             with self._locked():
-                self._opening.ensure(self.tree, self.by_hand)
+                if self._opening.ensure(self.tree, self.by_hand):
+                    self.on_commit()
                 with self._opening.changing():
                     do()
         except Exception as error:  # noqa: BLE001 - it goes to the futures; the thread goes on

@@ -7,6 +7,7 @@ whose creation a kill has interrupted.
 
 import difflib
 import json
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,10 +15,10 @@ from itertools import islice
 
 from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.store.disk import Disk
+from vector_index_mcp.notes.store.names import is_keepable
 from vector_index_mcp.notes.store.opening import INDEX, PROJECTS
 from vector_index_mcp.notes.texts.slugs import slug
 
-_UNUSABLE = frozenset({"", ".", ".."})
 _LONGEST_NAME_BYTES = 255
 _MOST_SIMILAR, _SIMILARITY = 3, 0.8  # of all letters and digits: "tide-pools" is like "Tidepool"
 _MOST_COMPARED = 200  # characters of a name, and projects
@@ -97,7 +98,7 @@ class Mapping:
         return [
             name
             for name, _ in self._disk.entries(PROJECTS)
-            if not name.startswith(".") and self._disk.is_folder(f"{PROJECTS}/{name}")
+            if not name.startswith(".") and self._is_there(name)
         ]
 
     def find(self, project: str) -> Project | None:
@@ -177,6 +178,26 @@ class Mapping:
             {**self.entries, project: name}
         )
 
+    def shares_folder(self, project: Project) -> bool:
+        """Return whether another project has the folder of `project`, too.
+
+        A folder can have several names where the case or the Unicode form does not count.
+
+        Raises:
+            Refusal: If the system refuses to read it.
+        """
+        status = self._disk.status(project.folder)
+        for other, name in self.entries.items():
+            folder = f"{PROJECTS}/{name}"
+            if other == project.id or not _is_usable(name):
+                continue
+            if folder == project.folder:
+                return True
+            found = self._disk.status(folder)
+            if status is not None and found is not None and os.path.samestat(status, found):
+                return True
+        return False
+
     def without_project(self, project: str) -> dict[str, bytes]:
         """Return the files to write so that `index.json` no longer names `project`."""
         if project not in self.entries or self.problem:
@@ -200,7 +221,7 @@ class Mapping:
 def _is_usable(name: str) -> bool:
     """Return whether `name` is a valid folder name, and not a path to somewhere else."""
     return (
-        name not in _UNUSABLE
+        is_keepable(name)
         and not any(c in "/\\\0\n" for c in name)
         and len(name.encode("utf-8", "replace")) <= _LONGEST_NAME_BYTES
     )

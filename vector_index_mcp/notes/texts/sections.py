@@ -10,13 +10,14 @@ _KIND = "Section"
 
 
 def updated(text: str, header: str, content: str) -> str:
-    """Return `text` with new content in a section.
+    """Return `text` with new content in a section, which ends with a line feed.
 
     Raises:
         Refusal: If there is no such section, or an open code block would hide another one.
     """
     found, content = split(text), parts.without_heading(_title(header), content)
-    new = parts.replaced(found, _number(found, header), content)
+    ended = content if content.endswith("\n") or not content else f"{content}\n"
+    new = parts.replaced(found, _number(found, header), ended)
     return _checked([*found.titles, *parts.titles_in(content)], new)
 
 

@@ -1,0 +1,72 @@
+"""A project that is deleted takes nothing of another one with it."""
+
+import json
+
+import pytest
+from kept import kept_in
+
+from vector_index_mcp.notes.refusal import Code, Refusal
+from vector_index_mcp.notes.store.disk import Disk
+
+
+@pytest.fixture
+def kept(tmp_path):
+    with kept_in(tmp_path) as kept:
+        kept.change({"projects/evil/main.md": "x", "projects/other/main.md": "y"})
+        yield kept
+
+
+def enter(kept, **folders):
+    kept.put("index.json", json.dumps({"projects": folders}))
+
+
+def entries(kept):
+    return json.loads((kept.home / "index.json").read_text(encoding="utf-8"))["projects"]
+
+
+def delete(kept, project):
+    return kept.call("delete_project", project_id=project)["message"]
+
+
+def test_a_folder_of_two_projects_goes_with_the_last_one(kept):
+    enter(kept, evil="evil", also="evil", third="other")
+    assert delete(kept, "evil") == (
+        "Project 'evil' successfully deleted; projects/evil stays, because another project has "
+        "this folder, too"
+    )
+    assert kept.texts["projects/evil/main.md"] == b"x"
+    assert entries(kept) == {"also": "evil", "third": "other"}
+    assert delete(kept, "also") == "Project 'also' successfully deleted"
+    assert "projects/evil/main.md" not in kept.texts
+    assert kept.tree.below("projects/evil") == []
+    assert kept.texts["projects/other/main.md"] == b"y"
+
+
+def test_an_entry_that_names_no_folder_keeps_nothing(kept):
+    enter(kept, evil="evil", also="../projects/evil", gone="gone")
+    assert delete(kept, "evil") == "Project 'evil' successfully deleted"
+    assert "projects/evil/main.md" not in kept.texts
+
+
+@pytest.fixture
+def one_case(monkeypatch):
+    """Upper and lower case do not count, as on macOS and Windows."""
+    status = Disk.status
+    monkeypatch.setattr(Disk, "status", lambda disk, path: status(disk, path.lower()))
+
+
+@pytest.mark.usefixtures("one_case")
+def test_a_folder_may_have_two_names(kept):
+    enter(kept, evil="evil", also="EVIL")
+    assert "stays" in delete(kept, "evil")
+    assert kept.texts["projects/evil/main.md"] == b"x"
+    assert entries(kept) == {"also": "EVIL"}
+
+
+@pytest.mark.usefixtures("one_case")
+def test_another_name_of_a_folder_is_no_project(kept):
+    enter(kept, also="evil")
+    with pytest.raises(Refusal) as refused:
+        delete(kept, "EVIL")
+    assert refused.value.code is Code.PROJECT_NOT_FOUND
+    assert kept.texts["projects/evil/main.md"] == b"x"
