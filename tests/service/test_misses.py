@@ -1,11 +1,15 @@
 """A miss does not look like a hit: what stands nowhere is named, and what a limit may mean."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from fakes import FakeEmbedder
-from serving import call, codebase_of, failing_call, serving, settled
+from serving import call, codebase_of, converged, failing_call, serving, settled
 from writing import write
+
+from vector_index_mcp.codebase import service
+from vector_index_mcp.indexing.asking import ask
 
 pytestmark = pytest.mark.anyio
 
@@ -242,3 +246,22 @@ async def test_what_is_sent_keeps_to_max_tokens_in_both_forms(client, project, m
     most = max_tokens * 3
     assert len(answer.content[0].text) <= most
     assert len(json.dumps(answer.structured_content, ensure_ascii=False)) <= most * 1.1
+
+
+async def test_what_the_shown_text_has_by_now_is_not_called_absent(project, monkeypatch):
+    """A file may be saved while it is searched; its text is shown as it is now."""
+    codebase = codebase_of(project, FakeEmbedder())
+
+    async def ask_and_save(*arguments, **options):
+        answered = await ask(*arguments, **options)
+        hits = [
+            replace(h, chunk=replace(h.chunk, text=f"{h.chunk.text}\nPossum_1 = 1"))
+            for h in answered.hits
+        ]
+        return replace(answered, hits=hits)
+
+    async with codebase.running():
+        await converged(codebase)
+        assert (await codebase.search("Possum_1 send_request", 5)).absent == ("Possum_1",)
+        monkeypatch.setattr(service, "ask", ask_and_save)
+        assert (await codebase.search("Possum_1 send_request", 5)).absent == ()

@@ -46,6 +46,12 @@ async def absent(
     )
 
 
+def outside(names: Iterable[str], texts: Iterable[str]) -> tuple[str, ...]:
+    """The names that stand in none of these texts, which may be newer than the index."""
+    shown = [folded(text) for text in texts]
+    return tuple(name for name in names if not _stands_in(shown, name))
+
+
 def _stands_in(texts: Iterable[str], word: str) -> bool:
     spelled = folded(last_name(word))
     return any(spelled in text for text in texts)

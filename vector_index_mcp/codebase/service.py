@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from vector_index_mcp.codebase.absent import outside
 from vector_index_mcp.codebase.asking import Answer, backlog_of, note
 from vector_index_mcp.codebase.judge import Judge
 from vector_index_mcp.codebase.recent import Asker, RecentQueries, asked
@@ -134,7 +135,9 @@ class Codebase:
         asked_for = ask(self.index, what.query.text, find, most, wait_for_model=wait_for_model)
         answered = await asked_for
         ledger, hits = answered.ledger, answered.hits
-        if found.names:
+        now = [f"{hit.chunk.key} {hit.chunk.text}" for hit in hits]
+        names, missing = outside(found.names, now), outside(found.words, now)
+        if names:
             hits = _nearest(hits)
         hits = hits[offset:]
         answer = Answer(
@@ -143,8 +146,8 @@ class Codebase:
             stale=answered.stale,
             mode="lexical" if answered.lack else "hybrid",
             masked=frozenset(hit.chunk.key for hit in hits if _has_masked(ledger, hit)),
-            absent=found.names,
-            missing=found.words,
+            absent=names,
+            missing=missing,
             why_none=found.why_none,
             note=note(answered.lack, ledger, backlog_of(self.index), answered.untrue, unjudged),
             seconds=time.monotonic() - began,
