@@ -88,6 +88,12 @@ async def test_an_unknown_language_is_refused_with_the_remedy(client):
     assert "or filter by path" in message
 
 
+@pytest.mark.parametrize(("language", "near"), [("jav", "java"), ("Pyhton", "python")])
+async def test_a_mistyped_language_is_refused_with_the_nearest(client, language, near):
+    message = await failing_call(client, "search_index", query="cookie", language=language)
+    assert message.endswith(f"did you mean '{near}'?")
+
+
 @pytest.mark.parametrize("path", ["{,}", "[z-a]", "../src"])
 async def test_a_glob_that_matches_nothing_is_refused_with_examples(client, path):
     message = await failing_call(client, "search_index", query="cookie", path=path)

@@ -1,5 +1,6 @@
 """The request of a search: a query or a sample of code, and the files that it is limited to."""
 
+import difflib
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
@@ -20,7 +21,7 @@ from vector_index_mcp.engine.types import Filters, Hit, StoredChunk, Vector
 from vector_index_mcp.engine.words import MAX_WORD_CHARS, has_words
 from vector_index_mcp.errors import QueryError, StoreError
 from vector_index_mcp.files.glob import shown
-from vector_index_mcp.files.language import languages_meant_by
+from vector_index_mcp.files.language import LANGUAGES, languages_meant_by
 from vector_index_mcp.indexing.asking import Question
 from vector_index_mcp.indexing.ledger import Ledger
 
@@ -54,9 +55,11 @@ def _languages_of(language: str) -> tuple[str, ...]:
     _check_length("language", language, LONGEST_LANGUAGE_CHARS)
     languages = languages_meant_by(language) if language.strip() else ()
     if languages is None:
+        near = difflib.get_close_matches(language.strip().lower(), LANGUAGES, 1)
         raise QueryError(
             f"language is not known: {language!r}; use a name like python, typescript or csharp, "
             'or an extension like "py", or filter by path instead'
+            + (f"; did you mean {near[0]!r}?" if near else "")
         )
     return languages
 

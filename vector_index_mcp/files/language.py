@@ -78,6 +78,8 @@ _BY_SUFFIX = {
     "pascal": "pas pp",
     "diff": "diff patch",
 }
+LANGUAGES = tuple(_BY_SUFFIX)
+"""The names of all languages."""
 _SUFFIXES = {suffix: name for name, all_of in _BY_SUFFIX.items() for suffix in all_of.split()}
 _NAMES = {
     "makefile": "make",
