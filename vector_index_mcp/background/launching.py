@@ -22,6 +22,7 @@ START_SECONDS = 30.0
 """For a service to listen; usually it takes about one."""
 _EXIT_SECONDS = 1.0  # for a process to end that has closed its output
 _BACKTRACE = "stack backtrace:"
+_ORDINARY = {"DEBUG", "INFO"}
 _LAST_LINE_BYTES, _LAST_LINE_CHARS = 4_096, 300  # read of a log, and shown of its last line
 # Windows has these flags instead of sessions; other systems do not know the names.
 _DETACHED = getattr(subprocess, "DETACHED_PROCESS", 0) | getattr(
@@ -128,7 +129,10 @@ def _is_memory_limited() -> bool:
 
 
 def last_line(log: Path, since: int) -> str:
-    """The last line of a service's log after the byte `since`, in brackets; empty if none."""
+    """The last line of a service's log after the byte `since`, in brackets.
+
+    Empty if there is none, or if it is an ordinary one, which explains no end.
+    """
     try:
         with log.open("rb") as file:
             size = file.seek(0, os.SEEK_END)
@@ -139,6 +143,8 @@ def last_line(log: Path, since: int) -> str:
     if _BACKTRACE in lines:  # of a Rust library, whose message stands before it
         lines = lines[: lines.index(_BACKTRACE)]
     last = next((line.strip() for line in reversed(lines) if line.strip()), "")
+    if set(last.split()[2:3]) & _ORDINARY:  # after the date and the time
+        return ""
     return f" ({last[:_LAST_LINE_CHARS]})" if last else ""
 
 
