@@ -577,6 +577,10 @@ def test_a_project_that_both_sides_have_moved_is_where_ours_has_it():
     found = merge(index_of(a="a"), index_of(a="b"), index_of(a="c"))
     assert found.files == {}
     assert found.notes == ['project "a" is in b, where ours has it; theirs was in c']
+    with_git = index_of(a=".git")  # which no machine could ever fetch
+    assert merge(index_of(a="a"), with_git, index_of(a="c")).notes == [
+        '"a" of index.json is "c" in theirs; ours stays'
+    ]
     held = ["projects/b/main.md", "projects/c/main.md"]
     found = merge(index_of(a="a"), index_of(a="b"), index_of(a="c"), held)
     assert found.files == {}

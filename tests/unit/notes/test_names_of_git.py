@@ -9,11 +9,11 @@ from kept import kept_in
 from stores import git, opened, writer_of, wrote
 from writing import put
 
+from vector_index_mcp.notes.names import is_keepable, is_keepable_path
 from vector_index_mcp.notes.past.history import entries_of
 from vector_index_mcp.notes.past.pieces import ALL
 from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.store.disk import Disk
-from vector_index_mcp.notes.store.names import is_keepable, is_keepable_path
 from vector_index_mcp.notes.texts.projects import Mapping
 
 GITS = [

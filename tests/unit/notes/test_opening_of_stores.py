@@ -215,7 +215,7 @@ def begun_by_hand(store, files):
 
 
 def test_a_store_with_commits_and_no_gitignore_gets_one(store, tmp_path):
-    logs = ["activity.log", "projects/p/x.tmp"]
+    logs = ["activity.log", "projects/p/x.tmp", "#draft.md#"]
     begun_by_hand(store, {"projects/p/main.md": "x", **dict.fromkeys(logs, "x")})
     with writer_of(tmp_path) as writer:
         opened(writer)

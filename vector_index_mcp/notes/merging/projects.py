@@ -11,6 +11,7 @@ from itertools import count
 from vector_index_mcp.notes.merging import objects, places
 from vector_index_mcp.notes.merging.places import INDEX, PROJECTS
 from vector_index_mcp.notes.merging.sides import Files, Sides
+from vector_index_mcp.notes.names import is_keepable
 
 
 def settle(sides: Sides) -> list[str]:
@@ -87,7 +88,8 @@ def _can_move(sides: Sides, tree: Files, name: str, new: str) -> bool:
     named = _named(tree)
     used, old = [*named.values()], named[name]
     is_free = new not in used and new not in _folders([*tree, *sides.unchanged])
-    if not is_free or used.count(old) != 1 or not all(s and "/" not in s for s in (old, new)):
+    can_be = all("/" not in folder and is_keepable(folder) for folder in (old, new))
+    if not (is_free and can_be and used.count(old) == 1):
         return False
     if _named(sides.base).get(name) == old:
         return old not in _folders(sides.unchanged)

@@ -14,10 +14,10 @@ from typing import TypeVar
 
 from vector_index_mcp.errors import SettingsError, UnknownError
 from vector_index_mcp.notes.calls import Store
+from vector_index_mcp.notes.names import is_keepable
 from vector_index_mcp.notes.past.moments import moment_of
 from vector_index_mcp.notes.past.pieces import Piece
 from vector_index_mcp.notes.store.history import PLAIN, contents
-from vector_index_mcp.notes.store.names import is_keepable
 from vector_index_mcp.notes.store.opening import INDEX, PROJECTS
 from vector_index_mcp.notes.store.repository import Repository, failure
 from vector_index_mcp.notes.texts.projects import Mapping as Projects

@@ -10,16 +10,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from vector_index_mcp.files.patterns import Patterns, patterns_of
+from vector_index_mcp.notes.names import is_keepable
 from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.store.checkout import INDEX_OF_GIT, left_out
 from vector_index_mcp.notes.store.disk import Disk
 from vector_index_mcp.notes.store.history import Tree, contents, id_of, is_ours
-from vector_index_mcp.notes.store.names import is_keepable
 
 IGNORE = ".gitignore"
 NEVER_KEPT = (
     "# Files that are not kept in the history.\n"
-    "activity.log*\n.DS_Store\nThumbs.db\n*.tmp\n*.temp\n*.swp\n*.swx\n*~\n.#*\n#*#\n"
+    "activity.log*\n.DS_Store\nThumbs.db\n*.tmp\n*.temp\n*.swp\n*.swx\n*~\n.#*\n\\#*#\n"
 )
 """What each `.gitignore` has: temporary files of editors and systems, our log."""
 _MOST_FILES = 200_000

@@ -10,8 +10,8 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from vector_index_mcp.notes.names import is_keepable_path
 from vector_index_mcp.notes.refusal import Code, Refusal
-from vector_index_mcp.notes.store.names import is_keepable_path
 from vector_index_mcp.notes.store.repository import Repository, failure
 
 OURS = "Knowledge MCP Server <knowledge-mcp@localhost>"
