@@ -74,7 +74,15 @@ NO_MESSAGES = {
     "a tool that is a number": (call(10, 10, {}), INVALID_PARAMS, 10),
     "a bad initialize": (request(11, "initialize", {}), INVALID_PARAMS, 11),
     "an answer to no question": (b'{"jsonrpc":"2.0","id":70,"result":{}}', None, None),
-    "an id that is none": (b'{"jsonrpc":"2.0","id":NaN,"method":"ping"}', None, None),
+    "an id that is no number": (
+        b'{"jsonrpc":"2.0","id":NaN,"method":"ping"}',
+        INVALID_REQUEST,
+        None,
+    ),
+    "an id with a fraction": (request(1.5), INVALID_REQUEST, None),
+    "an id that is null": (request(None), INVALID_REQUEST, None),
+    "an object as id": (request({"a": 1}), INVALID_REQUEST, None),
+    "half a character": (call(12, "search_index", {"query": "\ud83d"}), INVALID_REQUEST, 12),
     "nothing": (b"\r", None, None),
     "a bad notification": (
         b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":[]}}',

@@ -22,6 +22,7 @@ from mcp_types import (
     PARSE_ERROR,
     ErrorData,
     JSONRPCError,
+    JSONRPCNotification,
     JSONRPCRequest,
     JSONRPCResponse,
     RequestId,
@@ -52,6 +53,9 @@ _TOO_MANY = _error(
     f"a message may have at most {_MOST_BYTES_OF_VALUES} bytes besides strings, and "
     f"{_MOST_TEXTS} strings",
 )
+
+
+_NO_ID = _error(INVALID_REQUEST, "the id of a request must be a string or a whole number")
 
 
 async def serve(
@@ -168,6 +172,9 @@ class _Requests(anyio.abc.ObjectReceiveStream[SessionMessage | Exception]):
             except ValidationError:
                 await self._answers.refuse(_refusal(line))
                 continue
+            if isinstance(message, JSONRPCNotification) and _has_id(line):
+                await self._answers.refuse(_NO_ID)
+                continue
             if not isinstance(message, JSONRPCRequest):
                 return SessionMessage(message)
             request, under_way = message.id, self._answers.under_way
@@ -193,6 +200,11 @@ def _is_cheap(line: bytes) -> bool:
     return sum(map(len, plain.split(b'"')[::2])) <= _MOST_BYTES_OF_VALUES
 
 
+def _has_id(line: bytes) -> bool:
+    """Whether a message has an id, be it one that no request may have."""
+    return b"id" in line and "id" in json.loads(line)
+
+
 def _refusal(line: bytes) -> JSONRPCError:
     """The answer to an invalid message, with its id if it has one."""
     try:
@@ -200,6 +212,12 @@ def _refusal(line: bytes) -> JSONRPCError:
     except (ValueError, RecursionError):
         return _error(PARSE_ERROR, "a message must be one line of JSON in UTF-8")
     error = _error(INVALID_REQUEST, "this is no valid message of JSON-RPC 2.0")
+    try:
+        json.dumps(values, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        error = _error(
+            INVALID_REQUEST, "a string has half of a surrogate pair, such as \\ud83d; send it whole"
+        )
     if isinstance(values, dict):
         answer = error.model_dump(exclude_unset=True) | {"id": values.get("id")}
         with contextlib.suppress(ValidationError):  # the id may be invalid, too
