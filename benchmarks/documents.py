@@ -21,7 +21,7 @@ import re
 import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,13 +34,15 @@ from vector_index_mcp.engine.chunk.headings import sections
 from vector_index_mcp.engine.chunk.parts import flat
 from vector_index_mcp.engine.prose import ranking
 from vector_index_mcp.engine.prose.stems import asked_stems
-from vector_index_mcp.engine.types import Hit
+from vector_index_mcp.engine.types import Candidate, Hit, Vector
 from vector_index_mcp.files.language import language_of
 from vector_index_mcp.indexing.keeper import Role
 from vector_index_mcp.serving.loading import load_documents
 from vector_index_mcp.settings import Settings
 
-STAGES = ("search", "vsearch", "fused", "+ own scores", "query")
+UNDER_WAY = {f"query, {share:.0%}": share for share in (0.1, 0.5, 0.9)}
+"""What is found while this share of the documents has vectors."""
+STAGES = ("search", "vsearch", "fused", "+ own scores", "query", *UNDER_WAY)
 BEST = 10
 _NAME = re.compile(r"[^\w.-]+")
 _SENTENCE = re.compile(r"([A-Z][^\n]*(?:\n[^\n]+)*?[.?!])(?:\s|$)")
@@ -145,13 +147,35 @@ async def _stages(documents: Documents, query: str) -> dict[str, Sequence[Hit]]:
         vectors = await store.vectors_of({c.chunk.document_id for c in (*lexical, *semantic)})
     variants = [ranking.Variant(len(stems), lexical, semantic, vector)]
     fusion = ranking.Fusion(variants, vectors, ledger.chunk_count)
+    under_way = {
+        stage: _under_way(variants[0], vectors, ledger.chunk_count, share)
+        for stage, share in UNDER_WAY.items()
+    }
     return {
         "search": ranking.by_words(lexical),
         "vsearch": ranking.by_meaning(semantic),
         "fused": fusion.fused,
         "+ own scores": sorted(fusion.fused, key=lambda hit: -hit.score),
         "query": fusion.ranked(),
+        **under_way,
     }
+
+
+def _under_way(
+    variant: ranking.Variant, vectors: Mapping[str, Vector], chunks: int, share: float
+) -> Sequence[Hit]:
+    def is_embedded(candidate: Candidate) -> bool:
+        return hashlib.sha256(candidate.chunk.key.encode()).digest()[0] < 256 * share
+
+    lexical = [
+        replace(found, chunk=replace(found.chunk, has_vector=is_embedded(found)))
+        for found in variant.lexical
+    ]
+    semantic = list(filter(is_embedded, variant.semantic))
+    known = {c.chunk.document_id for c in (*variant.lexical, *semantic) if is_embedded(c)}
+    left = {id_: vector for id_, vector in vectors.items() if id_ in known}
+    partly = replace(variant, lexical=lexical, semantic=semantic)
+    return ranking.Fusion([partly], left, chunks).ranked()
 
 
 def _written(collection: Collection, folder: Path) -> Home:

@@ -133,12 +133,16 @@ def _own_scores(
     poor, words count little.
     """
     total, weights = np.zeros(len(ids), np.float32), 0.0
+    has_vector = matrix.any(axis=1)
     for number, variant in enumerate(variants):
         scores = {c.chunk.document_id: c.score for c in _newest(variant.lexical)}
         lexical = np.array([scores.get(id_, 0.0) for id_ in ids], np.float32)
         highest = _SATURATED * max(variant.words, 1) * np.log1p(max(chunks_in_index, 1))
         weight = _WEIGHT_OF_VARIANT if number else _WEIGHT_OF_QUERY
         cosines = np.nan_to_num(matrix @ variant.vector)
+        # Without a vector, it counts as near as those usually are that have words of the query.
+        alike = cosines[has_vector & (lexical > 0)]
+        cosines[~has_vector] = alike.mean() if len(alike) else 0.0
         total += weight * (cosines + _WORDS_WEIGHT * lexical / highest)
         weights += weight
     return total / np.float32(weights)
@@ -168,7 +172,9 @@ def _fused(variants: Sequence[Variant]) -> list[str]:
         for candidates in (variant.lexical, variant.semantic):
             for rank, hit in enumerate(_best(candidates), 1):
                 key = hit.chunk.key
-                scores[key] = scores.get(key, 0.0) + weight / (_RRF_K + rank)
+                # A chunk without a vector is in one of both rankings; there it counts for both.
+                times = 1 if hit.chunk.has_vector else 2
+                scores[key] = scores.get(key, 0.0) + times * weight / (_RRF_K + rank)
     return sorted(scores, key=lambda key: (-scores[key], key))
 
 

@@ -55,6 +55,14 @@ def test_a_score_of_meaning_is_the_cosine_and_none_below_0():
     assert [hit.score for hit in found] == [1.0, 0.25, 0.0]
 
 
+def test_a_document_that_has_no_vector_yet_is_not_behind_all_that_have_one():
+    saved = stored("saved", has_vector=False)
+    semantic = {"near": 0.9, "other": 0.6}
+    vectors = {f"{key}::0": at(cosine) for key, cosine in semantic.items()}
+    found = both({saved: 5.0, "other": 4.0, "near": 1.0}, semantic, vectors)
+    assert keys(found)[0] == "saved"
+
+
 @pytest.mark.parametrize("rank", [by_words, by_meaning])
 def test_only_the_newest_generation_counts_even_where_it_is_worse(rank):
     old, new = stored("a", 0, revision=1), stored("a", 1, revision=2)
@@ -106,7 +114,7 @@ def test_texts_alike_lend_each_other_their_scores():
 
 
 def test_a_chunk_without_a_vector_is_found_by_its_words():
-    assert keys(both({"a": 5.0, "b": 4.0}, {"b": 0.5}, {"b::0": at(0.5)})) == ["b", "a"]
+    assert keys(both({"a": 3.0, "b": 4.0}, {"b": 0.5}, {"b::0": at(0.5)})) == ["b", "a"]
     assert keys(both({"a": 9.0, "b": 1.0}, {"b": 0.1}, {"b::0": at(0.1)})) == ["a", "b"]
     assert keys(both({"a": 5.0}, {}, {})) == ["a"]
 
