@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import under_way
 from kept import keep
 
 from vector_index_mcp.documents.home import Home
@@ -34,7 +35,7 @@ from vector_index_mcp.engine.chunk.headings import sections
 from vector_index_mcp.engine.chunk.parts import flat
 from vector_index_mcp.engine.prose import ranking
 from vector_index_mcp.engine.prose.stems import asked_stems
-from vector_index_mcp.engine.types import Candidate, Hit, Vector
+from vector_index_mcp.engine.types import Hit, Vector
 from vector_index_mcp.files.language import language_of
 from vector_index_mcp.indexing.keeper import Role
 from vector_index_mcp.serving.loading import load_documents
@@ -147,7 +148,7 @@ async def _stages(documents: Documents, query: str) -> dict[str, Sequence[Hit]]:
         vectors = await store.vectors_of({c.chunk.document_id for c in (*lexical, *semantic)})
     variants = [ranking.Variant(len(stems), lexical, semantic, vector)]
     fusion = ranking.Fusion(variants, vectors, ledger.chunk_count)
-    under_way = {
+    partly = {
         stage: _under_way(variants[0], vectors, ledger.chunk_count, share)
         for stage, share in UNDER_WAY.items()
     }
@@ -157,22 +158,16 @@ async def _stages(documents: Documents, query: str) -> dict[str, Sequence[Hit]]:
         "fused": fusion.fused,
         "+ own scores": sorted(fusion.fused, key=lambda hit: -hit.score),
         "query": fusion.ranked(),
-        **under_way,
+        **partly,
     }
 
 
 def _under_way(
     variant: ranking.Variant, vectors: Mapping[str, Vector], chunks: int, share: float
 ) -> Sequence[Hit]:
-    def is_embedded(candidate: Candidate) -> bool:
-        return hashlib.sha256(candidate.chunk.key.encode()).digest()[0] < 256 * share
-
-    lexical = [
-        replace(found, chunk=replace(found.chunk, has_vector=is_embedded(found)))
-        for found in variant.lexical
-    ]
-    semantic = list(filter(is_embedded, variant.semantic))
-    known = {c.chunk.document_id for c in (*variant.lexical, *semantic) if is_embedded(c)}
+    lexical = under_way.lexical(variant.lexical, share)
+    semantic = under_way.semantic(variant.semantic, share)
+    known = {c.chunk.document_id for c in (*lexical, *semantic) if c.chunk.has_vector}
     left = {id_: vector for id_, vector in vectors.items() if id_ in known}
     partly = replace(variant, lexical=lexical, semantic=semantic)
     return ranking.Fusion([partly], left, chunks).ranked()

@@ -22,13 +22,14 @@ import sys
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import anyio
 import lancedb
+import under_way
 from corpora import fetch, labels_of
 from kept import keep
 from packages import CORPORA, Corpus
@@ -248,15 +249,8 @@ def _ranked(case: Case, *, vectors: bool, without: Sequence[str] = ()) -> list[t
 
 def _under_way(case: Case, share: float) -> list[tuple[str, int]]:
     """The result while this share of the files has vectors."""
-
-    def is_embedded(candidate: Candidate) -> bool:
-        return hashlib.sha256(candidate.chunk.key.encode()).digest()[0] < 256 * share
-
-    lexical = [
-        replace(found, chunk=replace(found.chunk, has_vector=is_embedded(found)))
-        for found in case.lexical
-    ]
-    return _files(rank(Query(case.query), lexical, list(filter(is_embedded, case.semantic))))
+    lexical = under_way.lexical(case.lexical, share)
+    return _files(rank(Query(case.query), lexical, under_way.semantic(case.semantic, share)))
 
 
 SYSTEMS: dict[str, Callable[[Case], list[tuple[str, int]]]] = {
