@@ -220,7 +220,7 @@ class Settings(BaseModel):
     def _all(cls, value: object) -> object:
         return 0 if value == "" else value
 
-    @field_validator("lancedb_host", "llm_url")
+    @field_validator("embedding_url", "lancedb_host", "llm_url")
     @classmethod
     def _without_password(cls, value: str, info: ValidationInfo) -> str:
         if "@" in value:
@@ -231,10 +231,6 @@ class Settings(BaseModel):
     @field_validator("embedding_url")
     @classmethod
     def _a_server(cls, value: str, info: ValidationInfo) -> str:
-        if "@" in value:
-            raise ValueError(
-                f"must not hold a name or password, give {PREFIX}EMBEDDING_KEY instead"
-            )
         if value and not _SERVER.fullmatch(value):
             raise ValueError("is not an address such as http://127.0.0.1:8080/v1")
         if value and not is_local(value) and not info.data.get("allow_remote_embedding"):
