@@ -46,9 +46,9 @@ async def absent(
     )
 
 
-def outside(names: Iterable[str], texts: Iterable[str]) -> tuple[str, ...]:
+def outside(names: Sequence[str], texts: Iterable[str]) -> tuple[str, ...]:
     """The names that stand in none of these texts, which may be newer than the index."""
-    shown = [folded(text) for text in texts]
+    shown = [folded(text) for text in texts] if names else []
     return tuple(name for name in names if not _stands_in(shown, name))
 
 
