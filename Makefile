@@ -18,7 +18,7 @@ export PYTHONDONTWRITEBYTECODE :=
 PROGRAM := $(abspath $(BIN)/vector-index-mcp)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test soak rules lint screenshot quality learn likelihood answers latency questions background speed remote scale load limits documents documents-speed documents-peer notes datasets remote-vectors bench clean
+.PHONY: help demo check test soak ready rules lint screenshot quality learn likelihood answers latency questions background speed remote scale load limits documents documents-speed documents-peer notes datasets remote-vectors bench clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -67,7 +67,6 @@ soak: $(VENV)/installed-dev ## hours of load, attacks, random changes, flipped b
 	    tests/service/test_index_on_object_storage.py
 
 # Else every tester compiles all tests that have changed, 6 s of a processor each.
-.PHONY: ready
 ready: $(VENV)/installed-dev
 	@$(MAKE) --no-print-directory --jobs 2 rules $(VENV)/compiled
 

@@ -30,7 +30,6 @@ from vector_index_mcp.errors import ConfigFileError
 
 _RESTART = "if the client is running, restart it"
 _BY_NAME = f"have `{launch.PROGRAM}` on the PATH of every shell (uv tool install, pipx install)"
-_PERMANENTLY = "install it permanently"
 _IMPORTS_AGENTS = re.compile(rf"@(?:\./)?{re.escape(AGENTS)}")
 
 Keys = tuple[str, ...]
@@ -264,7 +263,8 @@ def _kept_or_mended(config: _Config, entry: _Entry, wanted: Launch) -> Step:
     lacking = launch.lacking(entry.words, wanted.served, _project_of(entry, config))
     is_startable = launch.can_start(entry.words)
     is_kept = is_startable or (entry.scope == PROJECT and launch.is_by_name(entry.words))
-    missing = "" if is_startable else f"`{entry.words[0]}` is not on your PATH; {_PERMANENTLY}"
+    where = f"`{entry.words[0]}` is not on your PATH"
+    missing = "" if is_startable else f"{where}; install it permanently"
     if is_kept and not lacking:
         return Step(client.title, remark=f"{there}, but {missing}" if missing else there)
     program = entry.words if is_kept else launch.with_program(entry.words, wanted.program)

@@ -53,8 +53,6 @@ _TOO_MANY = _error(
     f"a message may have at most {_MOST_BYTES_OF_VALUES} bytes besides strings, and "
     f"{_MOST_TEXTS} strings",
 )
-
-
 _NO_ID = _error(INVALID_REQUEST, "the id of a request must be a string or a whole number")
 
 

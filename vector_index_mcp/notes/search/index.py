@@ -7,6 +7,7 @@ service should, and most agents search by words. From then on the index follows 
 import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import anyio
 
@@ -81,25 +82,24 @@ async def nearest(
     stems = tuple(asked_stems(query))
     filters = Filters(folder=folder)
 
-    async def ranked(store: Store, question: Question, most: int) -> tuple[Sequence[Hit], bool]:
-        """Return the files of the best `most` candidates, and whether there may be more."""
+    async def look(store: Store, question: Question, most: int) -> tuple[list[Hit], int, bool]:
+        """Return the files of the best `most` candidates; see `deep_enough`."""
         vector = await question.embed()
         if vector is None or not by_words:
             if vector is not None:
                 found = await store.nearest(vector, most, filters)
-                return ranking.by_meaning(found), len(found) == most
-            found = await store.matching(stems, most, filters) if by_words else []
-            return ranking.by_words(found), len(found) == most
+                hits = ranking.by_meaning(found)
+            else:
+                found = await store.matching(stems, most, filters) if by_words else []
+                hits = ranking.by_words(found)
+            return hits, len(hits), len(found) == most
         variant = await searching.variant(store, stems, vector, most, filters)
         fusion = await searching.fused(store, [variant], question.ledger.chunk_count)
-        return fusion.ranked(), most in (len(variant.lexical), len(variant.semantic))
+        is_more = most in (len(variant.lexical), len(variant.semantic))
+        return fusion.ranked(), len(fusion.fused), is_more
 
     async def find(store: Store, question: Question, wanted: int) -> Sequence[Hit]:
-        async def look(most: int) -> tuple[Sequence[Hit], int, bool]:
-            hits, is_more = await ranked(store, question, most)
-            return hits, len(hits), is_more
-
-        return (await searching.deep_enough(look, wanted))[:wanted]
+        return (await searching.deep_enough(partial(look, store, question), wanted))[:wanted]
 
     await _caught_up(index, is_behind=is_behind)
     answered = await ask(index, query, find, limit, wait_for_model=True)
