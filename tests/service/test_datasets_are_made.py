@@ -73,6 +73,30 @@ async def test_what_is_made_is_served_at_once(root, source, tmp_path, embedder):
     assert not (tmp_path / "beside/texts").exists()  # its index is not needed any more
 
 
+@pytest.mark.parametrize("text", ["", " \n\t\n", "\ufeff", "\u200b\n", "---\ntitle: Empty\n---\n"])
+async def test_texts_without_a_visible_character_make_no_dataset(root, tmp_path, embedder, text):
+    empty = texts_in(tmp_path / "texts", one=text, two=text)
+    async with serving(root, tmp_path, embedder) as service:
+        with pytest.raises(VectorIndexError, match="No text content available to index"):
+            await service.make(order(empty))
+    assert [*root.iterdir()] == []
+
+
+async def test_an_empty_text_beside_others_is_left_out(root, source, tmp_path, embedder):
+    texts_in(source, empty="\n")
+    async with serving(root, tmp_path, embedder) as service:
+        made = await service.make(order(source))
+        assert (made.documents, made.chunks, made.left_out) == (2, 2, 0)
+        more = texts_in(tmp_path / "more", trees="", cars="# Cars\n\nRoads.\n")
+        made = await service.make(order(more, is_appended=True))
+        assert (made.documents, made.chunks) == (2, 2)
+        assert sorted(await found(service, "roads")) == ["cars.md", "ships.md"]
+        blank = texts_in(tmp_path / "blank", ships=" ")
+        with pytest.raises(VectorIndexError, match="No text content available to index"):
+            await service.make(order(blank, is_appended=True))
+        assert sorted(await found(service, "roads")) == ["cars.md", "ships.md"]
+
+
 async def test_a_killed_process_of_the_same_number_is_in_nobodys_way(
     root, source, tmp_path, embedder
 ):

@@ -13,7 +13,15 @@ from pathlib import Path
 
 import anyio.to_thread
 
-from vector_index_mcp.datasets import keeping, making, manifest, rows, snapshot, table
+from vector_index_mcp.datasets import (
+    conversion,
+    keeping,
+    making,
+    manifest,
+    rows,
+    snapshot,
+    table,
+)
 from vector_index_mcp.datasets.making import About, Made
 from vector_index_mcp.datasets.manifest import Manifest
 from vector_index_mcp.datasets.models import plain
@@ -39,6 +47,7 @@ async def append(index: Index, below: str, about: About, folder: Path) -> Made:
     """
     described, facts = await anyio.to_thread.run_sync(checked, folder)
     model, records = await making.contents(index, below)
+    await _prove(described)
     await _check_model(described, facts, model)
     new = _unused(folder)
     part = new.with_name(f".{new.name}.{os.getpid()}{PART}")
@@ -46,13 +55,21 @@ async def append(index: Index, below: str, about: About, folder: Path) -> Made:
         await anyio.to_thread.run_sync(snapshot.clone, described.index, part)
         paths = frozenset(making.path_of(record, below) for record in records)
         async with table.adding(part, paths) as (into, added):
-            left_out = await making.fill(added, index, records, below)
+            filled = await making.fill(added, index, records, below)
             keys = [*await into.store.holdings()]
         if not added.count:
             raise making.nothing_to_index()
         documents = len({rows.path_in(key) for key in keys})
         count = replace(facts, count=len(keys))
-        made = Made(folder, documents, len(keys), left_out, model.name, model.dimension, new.name)
+        made = Made(
+            folder,
+            documents,
+            len(keys),
+            filled.left_out,
+            model.name,
+            model.dimension,
+            new.name,
+        )
         publish = partial(_publish, part, new, described, about, made, count)
         await anyio.to_thread.run_sync(publish)
     finally:
@@ -78,6 +95,18 @@ def checked(folder: Path) -> tuple[Manifest, Facts]:
     raise SettingsError(
         f"{folder} was not made by this program; make a dataset of all of its texts instead"
     )
+
+
+async def _prove(described: Manifest) -> None:
+    """Check the dataset's table before it is opened here: somebody else may have made it.
+
+    Raises:
+        SettingsError: If it cannot be searched.
+    """
+    try:
+        await conversion.prove(described.index)
+    except BadDatasetError as error:
+        raise SettingsError(f"dataset '{described.id}' cannot be added to: {error}") from error
 
 
 async def _check_model(described: Manifest, facts: Facts, model: ModelIdentity) -> None:

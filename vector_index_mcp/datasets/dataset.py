@@ -18,6 +18,7 @@ from vector_index_mcp.engine.search import all_of
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.store.unread import Metric
 from vector_index_mcp.engine.types import Candidate, Hit, Vector
+from vector_index_mcp.errors import DamagedIndexError
 
 _EXAMINED = 20  # texts that `examined` searches for
 
@@ -180,7 +181,10 @@ class Dataset:
 
     async def _read(self, hits: Sequence[Hit]) -> list[Result]:
         texts = self._index.store.unread
-        found = await texts.read([hit.chunk for hit in hits], rows.COLUMNS)
+        try:
+            found = await texts.read([hit.chunk for hit in hits], rows.COLUMNS)
+        except KeyError as error:  # a foreign index of words may name any rows
+            raise DamagedIndexError("its indexes name rows that its table does not have") from error
         return [self._result(row, hit.score) for row, hit in zip(found, hits, strict=True)]
 
     def _result(self, row: Mapping[str, Any], score: float) -> Result:

@@ -1,9 +1,11 @@
 """Finds the manifests below the folder of all datasets, and notices when their files change."""
 
+import contextlib
+import itertools
 import os
 import stat
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,24 +52,32 @@ def find(root: Path) -> Walk:
 
 
 def stamp_of(paths: Iterable[Path]) -> Stamp:
-    """Return a value that changes when one of the files changes; for a folder, any file below."""
-    return tuple(entry for path in paths for entry in _stamps(path, _DEPTH_OF_A_TABLE))
+    """Return a value that changes when one of the files changes; for a folder, any file below.
+
+    Of a folder with more files than a table may have, only the first ones count: it is looked at
+    twice a second.
+    """
+    return tuple(
+        entry
+        for path in paths
+        for entry in itertools.islice(_stamps(path, _DEPTH_OF_A_TABLE), MOST_ENTRIES)
+    )
 
 
-def _stamps(path: Path, depth: int) -> list[tuple[str, int, int, int, int]]:
+def _stamps(path: Path, depth: int) -> Iterator[tuple[str, int, int, int, int]]:
     try:
         status = path.stat()
     except (OSError, ValueError):
-        return [(str(path), -1, -1, -1, -1)]
+        yield str(path), -1, -1, -1, -1
+        return
     if not stat.S_ISDIR(status.st_mode):
         # Files in a folder, which is a table, never change; and we hard-link them (`snapshot`),
         # which changes their ctime. So their ctime does not count.
         changed = status.st_ctime_ns if depth == _DEPTH_OF_A_TABLE else 0
-        return [(str(path), status.st_size, status.st_mtime_ns, changed, status.st_ino)]
-    if not depth:
-        return []
-    names = [name for name, _, __ in _entries(path)]
-    return [entry for name in names for entry in _stamps(path / name, depth - 1)]
+        yield str(path), status.st_size, status.st_mtime_ns, changed, status.st_ino
+    elif depth:
+        for name, _, __ in _entries(path):
+            yield from _stamps(path / name, depth - 1)
 
 
 def _number_of(path: Path) -> tuple[int, int]:
@@ -86,13 +96,9 @@ def _entries(folder: Path) -> list[tuple[str, os.stat_result, bool]]:
     found = []
     try:
         with os.scandir(folder) as entries:
-            for entry in entries:
-                try:
+            for entry in itertools.islice(entries, MOST_ENTRIES + 1):
+                with contextlib.suppress(OSError):  # a link that leads nowhere
                     found.append((entry.name, entry.stat(), entry.is_symlink()))
-                except OSError:  # a link that leads nowhere
-                    continue
-                if len(found) > MOST_ENTRIES:
-                    break
     except OSError:
         return []
     return sorted(found, key=lambda each: each[0])

@@ -8,7 +8,7 @@ MOST_NUMBERS = 2**31
 DEEPEST = 8
 """The most folders between the folder of all datasets and a manifest."""
 MOST_ENTRIES = 20_000
-"""The most files and folders that a search for manifests looks at."""
+"""The most files and folders that a search for manifests looks at, and those of a table."""
 MOST_DATASETS = 1_000
 LONGEST_TITLE, LONGEST_PATH, LONGEST_SNIPPET = 256, 512, 2_048
 """The most characters of each field of a result, as the contract says."""

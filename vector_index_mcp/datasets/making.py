@@ -216,10 +216,12 @@ async def make(index: Index, below: str, about: About, folder: Path) -> Made:
     await anyio.Path(part).mkdir(parents=True)
     try:
         async with table.making(part / INDEX, model) as rows:
-            left_out = await fill(rows, index, records, below)
+            filled = await fill(rows, index, records, below)
         if not rows.count:
             raise nothing_to_index()
-        made = Made(folder, len(records), rows.count, left_out, model.name, model.dimension)
+        made = Made(
+            folder, filled.documents, rows.count, filled.left_out, model.name, model.dimension
+        )
         await anyio.to_thread.run_sync(_describe, part, about, made)
         part.rename(folder)
     finally:
@@ -247,22 +249,41 @@ async def contents(index: Index, below: str) -> tuple[ModelIdentity, list[FileRe
     return model, records
 
 
-async def fill(rows: Rows, index: Index, records: Sequence[FileRecord], below: str) -> int:
-    """Copy the chunks of files into a table; return how many were left out without a vector."""
-    left_out = 0
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """What was copied into a table."""
+
+    documents: int
+    """How many files have a text in the table."""
+    left_out: int
+    """How many chunks were left out because they have no vector."""
+
+
+async def fill(rows: Rows, index: Index, records: Sequence[FileRecord], below: str) -> Filled:
+    """Copy the chunks of files into a table; an empty chunk would answer nothing, so not those."""
+    documents = left_out = 0
     for batch in batched(records, _FILES_AT_ONCE):
         held = await index.store.rows(record.key for record in batch)
         texts: list[Text] = []
         vectors: list[Vector] = []
         for record in batch:
+            before = len(texts)
             for chunk, vector in held.get(record.key, []):
+                if _is_blank(chunk.text):
+                    continue
                 if vector is None:
                     left_out += 1
                 else:
                     texts.append(_text(record, chunk, below))
                     vectors.append(vector)
+            documents += len(texts) > before
         await rows.add(texts, vectors)  # once for all files of the batch: each call writes 3 files
-    return left_out
+    return Filled(documents, left_out)
+
+
+def _is_blank(text: str) -> bool:
+    """Return whether a text has nothing to see: spaces, controls and zero-width marks only."""
+    return not any(sign.isprintable() and sign != " " for sign in text)
 
 
 def nothing_to_index() -> SettingsError:

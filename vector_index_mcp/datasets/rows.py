@@ -8,9 +8,10 @@ in the column for a chunk's headings.
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import Any
 
-from vector_index_mcp.datasets.limits import LONGEST_SNIPPET
+from vector_index_mcp.datasets.limits import LONGEST_PATH, LONGEST_SNIPPET, LONGEST_TITLE
 from vector_index_mcp.datasets.metadata import Text
 from vector_index_mcp.engine.prose.stems import stemmed
 from vector_index_mcp.engine.types import Chunk, Document, Entry
@@ -60,11 +61,12 @@ class Shown:
     snippet: str
 
 
-COLUMNS = ("scope", "metadata", "extracted_text_chunk")
+COLUMNS = ("scope", "file_path", "extracted_text_chunk")
 """The columns of the table that a result needs."""
 
 
 def shown(row: Mapping[str, Any]) -> Shown:
-    """Return what a result shows of a row, which is given by its columns."""
-    text = row["extracted_text_chunk"][:LONGEST_SNIPPET]
-    return Shown(row["scope"], row["metadata"]["original_path"], text)
+    """Return what a result shows of a row, which is given by its columns and may be foreign."""
+    path = path_in(row["file_path"])[:LONGEST_PATH] or f"document-{number_in(row['file_path'])}"
+    title = row["scope"][:LONGEST_TITLE] or PurePosixPath(path).name or path
+    return Shown(title, path, row["extracted_text_chunk"][:LONGEST_SNIPPET])
