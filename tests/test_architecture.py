@@ -223,6 +223,7 @@ READS_ENVIRONMENT = {
     "console/colours.py",  # likewise
     "cli.py",  # where the settings file lies
     "console/hosting.py",  # how much the notes log, as their contract says
+    "console/datasets/arguments.py",  # the variables of the program whose place it takes
     "console/datasets/making.py",  # where what is exported lies: documents, notes
     "serving/loading.py",  # where a user's documents and their index lie
     "files/repository.py",  # XDG_CONFIG_HOME, as git does

@@ -127,11 +127,26 @@ def test_a_dataset_is_added_to_looked_at_and_examined():
         assert "guide: " in ran(place, "validate", "guide", status=1).stdout
 
 
+async def test_an_mcp_client_of_the_original_needs_no_other_arguments():
+    with place_of({}, **NO_MODEL) as place:
+        write(place.folder, {"elsewhere/broken/manifest.json": "{ nope"})
+        arguments = ["datasets", "--stdio", "--datasets", "elsewhere", "--log-level", "debug"]
+        command, *before = COMMAND
+        server = StdioServerParameters(
+            command=command, args=[*before, *arguments], env=place.variables, cwd=place.folder
+        )
+        async with Client(stdio_client(server), read_timeout_seconds=MODEL_SECONDS) as client:
+            listed = await client.call_tool("knowledge.listDatasets", {"includeErrors": True})
+            [failed] = listed.structured_content["datasets"]
+            assert failed["id"] == "broken"
+
+
 def test_the_console_of_the_original_answers_over_http():
     with place_of({}) as place:
-        command = [*COMMAND, "datasets", "console", "--port", "0"]
+        command = [*COMMAND, "datasets", "console"]
+        variables = place.variables | {"MCPOWER_WEB_PORT": "0", "MCPOWER_DATASETS": "elsewhere"}
         with subprocess.Popen(
-            command, env=place.variables, cwd=place.folder, stderr=subprocess.PIPE, text=True
+            command, env=variables, cwd=place.folder, stderr=subprocess.PIPE, text=True
         ) as process:
             try:
                 [address] = re.findall("listening on (http://[0-9.:]+)", process.stderr.readline())

@@ -1,10 +1,16 @@
-"""The grammar of the datasets' command line."""
+"""The grammar of the datasets' command line.
+
+It also understands the command lines and variables of the original program, mcpower, whose users
+can put `vector-index-mcp datasets` in its place.
+"""
 
 import argparse
 import os
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from vector_index_mcp import __version__
 from vector_index_mcp.console import listening
 from vector_index_mcp.datasets.limits import ENDINGS, FEWEST_WORDS, MOST_OVERLAP, MOST_WORDS
 
@@ -14,6 +20,12 @@ INFO, CHECK, UI, CONSOLE = "info", "validate", "ui", "console"
 SEARCH, VALIDATE, HEALTH = "search", "validate-index", "health-check"
 USUAL_FOLDER = "datasets"
 USUAL_PORT = 4_173  # as in the original program
+_LEVELS = {"debug": "DEBUG", "info": "INFO", "warn": "WARNING", "error": "ERROR"}
+"""Our log levels by their names in the original program."""
+_LEVEL, _OUR_LEVEL, _FOLDER = "LOG_LEVEL", "VECTOR_INDEX_LOG_LEVEL", "MCPOWER_DATASETS"
+_OF_PORT = {"port": "MCPOWER_WEB_PORT", "host": "MCPOWER_WEB_HOST"}
+_OF_HELP = frozenset({"-h", "--help"})
+_NOUN = "dataset"  # the original writes `dataset list` for our `list`
 _DESCRIPTION = """\
 Datasets: knowledge that others have prepared. Each is a folder with a manifest.json, an index and
 its texts. Put one beside the others and agents can search it, without its sources; only the
@@ -23,6 +35,10 @@ question has to be embedded.
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
     """Parse the command line; exits with status 2 and a usage line if it makes no sense."""
+    if _is_of_original(arguments):
+        return _parsed_as_original(arguments)
+    if list(arguments[:1]) == [_NOUN]:
+        arguments = arguments[1:]
     parser = argparse.ArgumentParser(
         prog="vector-index-mcp datasets",
         description=_DESCRIPTION,
@@ -52,7 +68,41 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         help="the project's folder, the collection's name, or the name of the notes' project",
     )
     _add_about(export)
+    line = parser.parse_args(arguments)
+    if line.command == INDEX:
+        _settle_source(parser, line)
+    return line
+
+
+def _is_of_original(arguments: Sequence[str]) -> bool:
+    """Whether these are the arguments of the original's server, which has no commands.
+
+    Without any arguments it serves, too; but a person at a terminal who gives none gets the usage.
+    """
+    if not arguments:
+        return not sys.stdin.isatty()
+    return arguments[0].startswith("-") and not _OF_HELP & {*arguments}
+
+
+def _parsed_as_original(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="vector-index-mcp datasets", allow_abbrev=False)
+    parser.add_argument("--stdio", action="store_true", help="serve MCP, as without this option")
+    parser.add_argument(
+        "--datasets", dest="folder", metavar="PATH", default=USUAL_FOLDER, help="their folder"
+    )
+    parser.add_argument("--log-level", choices=_LEVELS, help="how much the service logs")
+    version = f"mcpower (vector-index-mcp {__version__})"
+    parser.add_argument("--version", action="version", version=version)
+    parser.set_defaults(command=SERVE)
     return parser.parse_args(arguments)
+
+
+def _settle_source(parser: argparse.ArgumentParser, line: argparse.Namespace) -> None:
+    """Take the folder of the texts from wherever it is given; exit if it is not given once."""
+    given = [each for each in (line.source, line.source_option) if each is not None]
+    if len(given) != 1:
+        parser.error("name the folder of the texts once: `datasets index SOURCE --dataset-id ID`")
+    [line.source] = given
 
 
 def _add_looking(add: Callable[[str, str], argparse.ArgumentParser]) -> None:
@@ -63,6 +113,9 @@ def _add_looking(add: Callable[[str, str], argparse.ArgumentParser]) -> None:
     ui.add_argument("--no-open", action="store_true", help="print the link only")
     console = add(CONSOLE, "serve HTTP: /api/datasets as the original's console, and MCP at /mcp")
     listening.add_options(console, USUAL_PORT)
+    console.set_defaults(
+        **{dest: value for dest, name in _OF_PORT.items() if (value := os.environ.get(name))}
+    )
     for command in (serving, listing, ui, console):
         command.add_argument(
             "folder",
@@ -71,6 +124,9 @@ def _add_looking(add: Callable[[str, str], argparse.ArgumentParser]) -> None:
             default=USUAL_FOLDER,
             help=f"the folder of the datasets (./{USUAL_FOLDER})",
         )
+    if folder := os.environ.get(_FOLDER):
+        for command in (ui, console):
+            command.set_defaults(folder=folder)
 
 
 def _add_keeping(add: Callable[[str, str], argparse.ArgumentParser]) -> None:
@@ -119,7 +175,9 @@ def _add_bridge(add: Callable[[str, str], argparse.ArgumentParser]) -> None:
 
 
 def _add_index(command: argparse.ArgumentParser) -> None:
-    command.add_argument("source", metavar="SOURCE", help="the folder of the texts")
+    command.add_argument("source", metavar="SOURCE", nargs="?", help="the folder of the texts")
+    command.add_argument("--source", dest="source_option", help=argparse.SUPPRESS)
+    command.add_argument("--verbose", action="store_true", help=argparse.SUPPRESS)
     command.add_argument(
         "--file-types",
         metavar="LIST",
@@ -151,7 +209,9 @@ def _add_index(command: argparse.ArgumentParser) -> None:
 
 
 def _add_about(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--dataset-id", metavar="ID", required=True, help="a-z, 0-9 and hyphens")
+    command.add_argument(
+        "--dataset-id", "--dataset", metavar="ID", required=True, help="a-z, 0-9 and hyphens"
+    )
     command.add_argument("--name", default="", help="the dataset's name for people (the id)")
     command.add_argument("--description", default="", help="what the dataset is about")
     command.add_argument("--license", default="", help="the licence of the texts, as in SPDX")
@@ -183,6 +243,18 @@ def _between(least: int, most: int) -> Callable[[str], int]:
     return number
 
 
+def pass_on_log_level(line: argparse.Namespace) -> None:
+    """Have a service that this process starts log as much as the original would.
+
+    The option counts more than our own variable, and that more than the original's, which other
+    programs use too.
+    """
+    if wanted := getattr(line, "log_level", None):
+        os.environ[_OUR_LEVEL] = _LEVELS[wanted]
+    elif known := _LEVELS.get(os.environ.get(_LEVEL, "").lower()):
+        os.environ.setdefault(_OUR_LEVEL, known)
+
+
 def resolved(written: str) -> Path:
     """Return the real path of a path that a person typed: with `~` and links resolved."""
     return Path(os.path.realpath(Path(written).expanduser()))
@@ -190,4 +262,6 @@ def resolved(written: str) -> Path:
 
 def is_relay(arguments: Sequence[str]) -> bool:
     """Whether standard input and output belong to an MCP client."""
-    return list(arguments[:1]) == [SERVE] and not {"-h", "--help"} & set(arguments)
+    if _is_of_original(arguments):
+        return "--version" not in arguments
+    return list(arguments[:1]) == [SERVE] and not _OF_HELP & {*arguments}

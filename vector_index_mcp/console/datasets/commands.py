@@ -20,6 +20,7 @@ from vector_index_mcp.console.datasets.arguments import (
     SEARCH,
     UI,
     VALIDATE,
+    pass_on_log_level,
     resolved,
 )
 from vector_index_mcp.serving.sets import DATASETS
@@ -57,6 +58,7 @@ def run(
         from vector_index_mcp.console.datasets import looking
 
         return looking.COMMANDS[line.command](line, settings())
+    pass_on_log_level(line)
     endpoint = endpoint_of(DATASETS, resolved(line.folder))
     if line.command == UI:
         from vector_index_mcp.console import ui
