@@ -1,5 +1,7 @@
 """Sessions of MCP over HTTP that nobody ends keep nobody out."""
 
+import json
+
 import anyio
 import pytest
 from fakes import FakeEmbedder
@@ -66,6 +68,28 @@ async def test_a_session_that_is_listened_to_is_kept(client):
         for _ in range(2 * MOST):
             await begun(client)
         assert await status_of(client, name) == 200
+
+
+@pytest.mark.parametrize("id_", [1.5, 1.0, None, True, [1], {"a": 1}, "Infinity"])
+async def test_a_request_with_an_id_that_none_may_have_is_refused_as_one(client, id_):
+    name = await begun(client)
+    body = json.dumps(PING | {"id": id_}).replace('"Infinity"', "1e999").encode()
+    headers = {"mcp-session-id": name, "content-type": "application/json"}
+    answer = await client.post("/mcp", content=body, headers=headers)
+    assert (answer.status_code, answer.headers["content-type"]) == (400, "application/json")
+    error = answer.json().pop("error")
+    assert (answer.json()["id"], error["code"]) == (None, -32600)
+    assert error["message"] == "the id of a request must be a string or a whole number"
+    assert await status_of(client, name) == 200
+
+
+async def test_what_is_no_request_is_no_request_without_an_id(client):
+    headers = {"mcp-session-id": await begun(client)}
+    notification = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+    response = {"jsonrpc": "2.0", "id": 7, "result": {}}
+    for message in (notification, response):
+        answer = await client.post("/mcp", json=message, headers=headers)
+        assert answer.status_code == 202, answer.text
 
 
 async def test_what_begins_no_session_costs_nobody_theirs(client):

@@ -19,7 +19,7 @@ from mcp.server.mcpserver import MCPServer
 from mcp.server.transport_security import TransportSecuritySettings
 
 from vector_index_mcp.errors import BackgroundError
-from vector_index_mcp.serving import lean_mcp
+from vector_index_mcp.serving import lean_mcp, session
 from vector_index_mcp.serving.guard import LONGEST_BODY_BYTES, App, Guard, Listener
 from vector_index_mcp.serving.lazily import Lazily
 from vector_index_mcp.serving.sessions import Sessions
@@ -212,9 +212,27 @@ def _listener_of(port: _Port) -> Listener:
 
 def _either(mcp: Any, rest: App) -> App:
     async def app(scope: Any, receive: Any, send: Any) -> None:
-        await (mcp if scope["path"] == MCP_PATH else rest)(scope, receive, send)
+        if scope["path"] != MCP_PATH:
+            await rest(scope, receive, send)
+            return
+        message = await receive()  # all of the body: the guard has read it
+        if (refusal := session.refusal_of_id(message.get("body", b""))) is not None:
+            await _refuse(refusal, send)
+            return
+        pending = [message]
+
+        async def replay() -> Any:
+            return pending.pop() if pending else await receive()
+
+        await mcp(scope, replay, send)
 
     return app
+
+
+async def _refuse(answer: bytes, send: Any) -> None:
+    headers = [(b"content-type", b"application/json")]
+    await send({"type": "http.response.start", "status": 400, "headers": headers})
+    await send({"type": "http.response.body", "body": answer})
 
 
 def _listening(wish: Wish) -> socket.socket:

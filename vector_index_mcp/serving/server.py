@@ -17,7 +17,7 @@ import anyio.to_thread
 import psutil
 from mcp.server.mcpserver import MCPServer
 from mcp.shared.exceptions import MCPError
-from mcp_types import INTERNAL_ERROR
+from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
 
 from vector_index_mcp.background.endpoint import Endpoint
 from vector_index_mcp.background.host import Host
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from vector_index_mcp.serving.listener import Page
 
 _SECONDS_PER_MINUTE = 60
+_PROMPT = "prompts/get"
 _LOADING = "INITIALIZING"
 """The reported state while the service is not loaded."""
 
@@ -51,6 +52,11 @@ def build_server(tool_set: ToolSet, service: Lazily[Service]) -> MCPServer[Any]:
             # Where a message does not fit into memory, no service will: it ends, and says why.
             service.give_up(error)
             raise MCPError(INTERNAL_ERROR, sentence(error)) from error
+        except ValueError as error:
+            if ctx.method != _PROMPT or type(error) is not ValueError:
+                raise
+            # The library answers an unknown prompt with the code 0, which means nothing.
+            raise MCPError(INVALID_PARAMS, str(error)) from error
         service.begin()
         return answer
 

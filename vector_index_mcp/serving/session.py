@@ -203,6 +203,20 @@ def _has_id(line: bytes) -> bool:
     return b"id" in line and "id" in json.loads(line)
 
 
+def refusal_of_id(body: bytes) -> bytes | None:
+    """The answer to a request over HTTP with an id that no request may have; None for all others.
+
+    The library takes it for a notification, and would never answer it.
+    """
+    try:
+        message = jsonrpc_message_adapter.validate_json(body, by_name=False)
+    except ValidationError:
+        return None
+    if not isinstance(message, JSONRPCNotification) or not _has_id(body):
+        return None
+    return _NO_ID.model_dump_json(by_alias=True, exclude_unset=True).encode()
+
+
 def _refusal(line: bytes) -> JSONRPCError:
     """The answer to an invalid message, with its id if it has one."""
     try:
