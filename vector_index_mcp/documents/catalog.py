@@ -46,8 +46,8 @@ class Entry:
 
     @property
     def title(self) -> str:
-        """The title that the document gives itself; else the name of its file."""
-        return self.properties.title
+        """Its first heading, as the contract says; else its own title, or the name of its file."""
+        return self.properties.heading or self.properties.title
 
     @property
     def size(self) -> int:
@@ -151,7 +151,8 @@ class _Names:
         for entry in entries:
             self._keys.add(entry.key)
             stem = _without_extension(entry.path)
-            names = (stem, stem.rpartition("/")[2], entry.title, *entry.properties.aliases)
+            about = entry.properties
+            names = (stem, stem.rpartition("/")[2], entry.title, about.title, *about.aliases)
             for kind, name in enumerate(names):
                 place = (kind, entry.key)
                 for collection in (entry.collection, "") if name else ():

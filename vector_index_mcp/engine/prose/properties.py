@@ -36,6 +36,8 @@ class Properties:
     """The same, of the last change; empty if the front matter has none."""
     links: tuple[str, ...] = ()
     """The targets that `links.links_in` finds."""
+    heading: str = ""
+    """The first heading of the first two levels, if that is not the title; else empty."""
 
     def dumped(self) -> str:
         """Return the properties as JSON, for the index."""
@@ -58,6 +60,7 @@ class Properties:
             created=_date(_text(values.get("created"))),
             updated=_date(_text(values.get("updated"))),
             links=tuple(_encodable(link)[:LONGEST_LINK_CHARS] for link in links[:MOST_LINKS]),
+            heading=_cleaned(_text(values.get("heading")), LONGEST_TITLE_CHARS),
         )
 
 
@@ -76,14 +79,15 @@ def properties_of(key: str, text: str, language: str) -> tuple[Properties, int]:
     values, first = split(lines) if language == "markdown" else ({}, 0)
     body = outside(lines[first:]) if language == "markdown" else lines
     titles = (_first(values, ("title",)), _first_heading(body, language))
-    written = (_cleaned(title, LONGEST_TITLE_CHARS) for title in titles)
+    given, heading = (_cleaned(title, LONGEST_TITLE_CHARS) for title in titles)
     properties = Properties(
-        title=next(filter(None, written), "") or _named(key),
+        title=given or heading or _named(key),
         tags=_distinct(_tags(values), _MOST_TAGS, _LONGEST_TAG_CHARS),
         aliases=_distinct(_all(values, ("aliases", "alias")), _MOST_TAGS, LONGEST_TITLE_CHARS),
         created=_date(_first(values, _CREATED_KEYS)) or _date(stem_of(key)),
         updated=_date(_first(values, _UPDATED_KEYS)),
         links=tuple(map(_encodable, links_in(body))) if language == "markdown" else (),
+        heading=heading if given != heading and given else "",
     )
     return properties, first
 

@@ -42,6 +42,19 @@ def test_the_title(text, title):
 
 
 @pytest.mark.parametrize(
+    ("text", "heading"),
+    [
+        ("---\ntitle: One\n---\nText.\n\n## Two\n", "Two"),
+        ("---\ntitle: One\n---\n# One\n\n## Two\n", ""),
+        ("---\ntitle: One\n---\n### Three\n", ""),
+        ("# Two\n", ""),
+    ],
+)
+def test_a_heading_that_is_not_the_title_is_known(text, heading):
+    assert of(text).heading == heading
+
+
+@pytest.mark.parametrize(
     ("language", "text"),
     [("rst", "One\n===\n\nTwo\n---\n"), ("asciidoc", "= One\n\n== Two\n"), ("markdown", "# One")],
 )
@@ -128,6 +141,8 @@ def check(properties):
     properties.dumped().encode("utf-8")
     assert 1 <= len(properties.title) <= 300
     assert " ".join(properties.title.split()) == properties.title
+    assert len(properties.heading) <= 300
+    assert " ".join(properties.heading.split()) == properties.heading
     for texts, most, longest in (
         (properties.tags, 100, 100),
         (properties.aliases, 100, 300),
@@ -175,7 +190,9 @@ _VALUES = st.recursive(
     ),
     max_leaves=10,
 )
-_NAMES = st.sampled_from(["title", "tags", "aliases", "created", "updated", "links", "other"])
+_NAMES = st.sampled_from(
+    ["title", "heading", "tags", "aliases", "created", "updated", "links", "other"]
+)
 
 
 @settings(max_examples=examples(400))
