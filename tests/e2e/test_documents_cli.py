@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import pytest
 from commanding import Qmd
-from processes import NO_MODEL, place_of, run
+from processes import COMMAND, NO_MODEL, place_of, run
 from qmd import FILES
 from writing import write
 
@@ -211,6 +211,44 @@ def test_a_search_of_the_server_says_when_there_is_none(recorded_qmd):
     done = recorded_qmd("search", "x", "--mode", "server", "--port", "1")
     assert (done.returncode, done.stdout) == (1, "")
     assert "http://127.0.0.1:1" in done.stderr
+
+
+@pytest.fixture(scope="module")
+def port(recorded_qmd) -> Iterator[int]:
+    """The port of a server of the same documents."""
+    place = recorded_qmd.place
+    with subprocess.Popen(
+        [*COMMAND, "documents", "server", "--transport", "http", "--port", "0"],
+        cwd=place.project,
+        env=place.variables,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stderr is not None
+        try:
+            [number] = re.findall(r"listening on http://[0-9.]+:(\d+)", process.stderr.readline())
+            yield int(number)
+        finally:
+            process.terminate()
+
+
+@pytest.mark.parametrize("form", ["", "--json", "--csv", "--md", "--xml", "--files", "--full"])
+@pytest.mark.parametrize(
+    "words", ["search budget", "query --line-numbers budget", "search -c notes roadmap", "search q"]
+)
+def test_a_search_of_the_server_prints_the_same(recorded_qmd, port, words, form):
+    command = [*words.split(), *form.split()]
+    alone = recorded_qmd(*command)
+    served = recorded_qmd(*command, "--mode", "server", "--port", str(port))
+    assert (served.stdout, served.returncode) == (alone.stdout, 0)
+
+
+@pytest.mark.parametrize("command", ["search", "vsearch", "query"])
+def test_a_search_of_a_collection_that_is_not_there_fails(recorded_qmd, port, command):
+    for mode in ([], ["--mode", "server", "--port", str(port)]):
+        done = recorded_qmd(command, "x", "-c", "nope", *mode)
+        told = ("", "Collection not found: nope\n", 1)
+        assert (done.stdout, done.stderr, done.returncode) == told
 
 
 def test_commands_at_once_wait_for_each_other_and_all_of_them_count():

@@ -21,6 +21,8 @@ from pathlib import Path
 import anyio
 import pytest
 from fakes import FakeEmbedder
+from mcp.shared.exceptions import MCPError
+from mcp_types import INVALID_PARAMS
 from qmd import FILES, LOREM, documents_of, serving, settled, written
 from waiting import eventually, held_at
 from writing import write
@@ -138,6 +140,8 @@ async def test_the_tools_are_those_of_the_contract(client):
     assert list(tools) == list(OFFERED)
     for name, (title, properties, required) in OFFERED.items():
         schema = tools[name].input_schema
+        assert schema.keys() <= {"$schema", "type", "properties", "required"}
+        assert schema["$schema"] == "http://json-schema.org/draft-07/schema#"
         assert tools[name].title == title
         assert schema.get("required") == required
         found = {
@@ -157,12 +161,25 @@ async def test_the_resource_and_the_prompt_are_those_of_the_contract(client):
         "A markdown document from your QMD knowledge base. Use search tools to discover documents."
     )
     [prompt] = (await client.list_prompts()).prompts
+    assert prompt.arguments is None
     assert (prompt.name, prompt.title) == ("query", "QMD Query Guide")
     assert prompt.description == "How to effectively search your knowledge base with QMD"
     [message] = (await client.get_prompt("query")).messages
     assert message.role == "user"
     assert message.content.text.startswith("# QMD - Quick Markdown Search\n\nQMD is your on-device")
     assert message.content.text.endswith("match on display_path (e.g., `journals/2025-*.md`)")
+
+
+async def test_the_prompt_is_got_whatever_arguments_are_sent_with_it(client):
+    plain = await client.get_prompt("query")
+    assert await client.get_prompt("query", {"more": "words"}) == plain
+    assert plain.description is None
+
+
+async def test_a_prompt_that_is_not_there_is_a_wrong_parameter(client):
+    with pytest.raises(MCPError, match="nope") as refused:
+        await client.get_prompt("nope")
+    assert refused.value.error.code == INVALID_PARAMS
 
 
 # -- searching -------------------------------------------------------------------------------
@@ -331,6 +348,24 @@ def invalid(tool, field, expected, received):
     )
 
 
+TOO_FEW = {
+    "origin": "number",
+    "code": "too_small",
+    "minimum": 0,
+    "inclusive": True,
+    "path": ["limit"],
+    "message": "Too small: expected number to be >=0",
+}
+
+
+@pytest.mark.parametrize("tool", ["search", "vsearch", "query"])
+async def test_fewer_than_no_results_are_refused_and_not_said_to_be_none(client, tool):
+    result = await called(client, tool, query="budget", limit=-1)
+    head, _, issues = result["content"][0]["text"].partition(": [")
+    assert head.endswith(f"Invalid arguments for tool {tool}")
+    assert (result["isError"], json.loads(f"[{issues}")) == (True, [TOO_FEW])
+
+
 @pytest.mark.parametrize(
     ("tool", "arguments", "words"),
     [
@@ -370,6 +405,27 @@ async def test_wrong_arguments_are_refused_in_the_words_of_the_contract(
 ):
     result = await called(client, tool, **arguments)
     assert (result["isError"], result["content"][0]["text"]) == (True, words)
+
+
+FRONT_MATTER = {
+    "both.md": ("---\ntitle: Given\n---\nQuagga.\n\n## Heading\n", "Heading"),
+    "given.md": ("---\ntitle: Given\n---\nQuagga.\n", "Given"),
+    "neither.md": ("---\ntags: a\n---\nQuagga.\n", "neither"),
+}
+
+
+async def test_a_title_is_the_first_heading_whatever_the_front_matter_says(tmp_path):
+    home = written(tmp_path)
+    write(tmp_path / "notes", {name: text for name, (text, _) in FRONT_MATTER.items()})
+    documents = documents_of(home, FakeEmbedder())
+    async with serving(documents) as client:
+        await client.call_tool("status", {})
+        await settled(documents)
+        found = {item["file"]: item["title"] for item in await results_of(client, query="quagga")}
+        assert found == {f"notes/{name}": title for name, (_, title) in FRONT_MATTER.items()}
+        assert {item["file"] for item in await results_of(client, query="given")} >= {
+            "notes/both.md", "notes/given.md",
+        }  # fmt: skip
 
 
 # -- reading ---------------------------------------------------------------------------------

@@ -41,7 +41,7 @@ class SearchArguments(_Arguments):
     query: str = Field(
         description="Search query - keywords or phrases to find", max_length=LONGEST_CHARS
     )
-    limit: float = Field(10, description="Maximum number of results (default: 10)")
+    limit: float = Field(10, description="Maximum number of results (default: 10)", ge=0)
     min_score: float = Field(0, description="Minimum relevance score 0-1 (default: 0)")
     collection: _OptionalText = Field(
         None,
@@ -113,12 +113,13 @@ class StatusArguments(_Arguments):
 
 def schema_of(model: type[BaseModel]) -> dict[str, Any]:
     """Return the JSON schema of arguments as in the contract: without titles and our limits."""
+    left_out = {"title", "maxLength", "minimum"}
     schema = model.model_json_schema(by_alias=True)
     properties = {
-        name: {key: v for key, v in values.items() if key not in {"title", "maxLength"}}
+        name: {key: v for key, v in values.items() if key not in left_out}
         for name, values in schema.get("properties", {}).items()
     }
-    found: dict[str, Any] = {"type": "object", "properties": properties}
+    found: dict[str, Any] = {"$schema": _DIALECT, "type": "object", "properties": properties}
     if required := schema.get("required"):
         found["required"] = required
     return found
@@ -138,6 +139,7 @@ def unknown(tool: str) -> str:
     return f"{_PREFIX} Tool {tool} not found"
 
 
+_DIALECT = "http://json-schema.org/draft-07/schema#"
 _PREFIX = "MCP error -32602:"
 _EXPECTED = {"string_type": "string", "float_type": "number", "bool_type": "boolean"}
 
@@ -149,6 +151,8 @@ def _issue(problem: dict[str, Any]) -> dict[str, Any]:
         return _wrong_type(path, "string", "undefined")
     if kind in _EXPECTED:
         return _wrong_type(path[:1], _EXPECTED[kind], kind_of(problem["input"]))
+    if kind == "greater_than_equal":
+        return _too_small(path[:1], int(problem["ctx"]["ge"]))
     return {"code": kind, "path": path[:1], "message": problem["msg"]}
 
 
@@ -158,4 +162,15 @@ def _wrong_type(path: list[str], expected: str, received: str) -> dict[str, Any]
         "code": "invalid_type",
         "path": path,
         "message": f"Invalid input: expected {expected}, received {received}",
+    }
+
+
+def _too_small(path: list[str], minimum: int) -> dict[str, Any]:
+    return {
+        "origin": "number",
+        "code": "too_small",
+        "minimum": minimum,
+        "inclusive": True,
+        "path": path,
+        "message": f"Too small: expected number to be >={minimum}",
     }

@@ -72,14 +72,16 @@ def _searching(mode: Mode) -> "_Call":
         except NoVectorsError as error:
             return {"results": [], "lack": str(error)}
         is_whole = given.flag("full")
-        hits = [await _hit(documents, found, each, is_whole=is_whole) for each in found.found]
+        hits = [await hit_of(documents, found, each, is_whole=is_whole) for each in found.found]
         return {"results": hits, "lack": "", "note": found.note}
 
     return call
 
 
-async def _hit(documents: Documents, answer: Answer, found: Found, *, is_whole: bool) -> Values:
-    """Return a hit, with the text that the document's file has now."""
+async def hit_of(
+    documents: Documents, answer: Answer, found: Found, *, is_whole: bool = False
+) -> Values:
+    """Return a hit, with the text that the document's file has now; all of it if `is_whole`."""
     text = await retrieval.text_at(documents, found.entry.key, found.entry)
     body = found.chunk.text if text is None else text.body
     file_lines = None if text is None else len(lines.lines_of(body))

@@ -93,29 +93,33 @@ _documents, _collections, _contexts, _state = (
 async def _search(
     documents: "Documents", asked: models.SearchRequest, mode: str
 ) -> models.SearchAnswer:
-    from vector_index_mcp.documents import rendering
+    from vector_index_mcp.documents import calls, rendering
 
     found = await rendering.answer_to(documents, asked, mode)
     items = rendering.items_of(found)
     content = text.of_results_in_rest(items, asked.query)
     if found.note:  # the contract has no place of its own for it
         content += f"\n\n{found.note}."
-    return models.SearchAnswer(results=items, content=content)
+    answer = models.SearchAnswer(results=items, content=content)
+    if asked.detailed:
+        answer.hits = [await calls.hit_of(documents, found, each) for each in found.found]
+        answer.note = found.note
+    return answer
 
 
-@_documents.post("/search", responses=answers(body=True))
+@_documents.post("/search", response_model_exclude_unset=True, responses=answers(body=True))
 async def search(documents: _Get, asked: models.SearchRequest) -> models.SearchAnswer:
     """Find documents by their words."""
     return await _search(documents, asked, "search")
 
 
-@_documents.post("/vsearch", responses=answers(body=True))
+@_documents.post("/vsearch", response_model_exclude_unset=True, responses=answers(body=True))
 async def vsearch(documents: _Get, asked: models.MeaningRequest) -> models.SearchAnswer:
     """Find documents by meaning."""
     return await _search(documents, asked, "vsearch")
 
 
-@_documents.post("/query", responses=answers(body=True))
+@_documents.post("/query", response_model_exclude_unset=True, responses=answers(body=True))
 async def query(documents: _Get, asked: models.SearchRequest) -> models.SearchAnswer:
     """Find documents by words and by meaning together."""
     return await _search(documents, asked, "query")

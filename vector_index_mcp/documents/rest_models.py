@@ -1,6 +1,6 @@
 """The models of REST requests and answers. They check requests, and describe both in OpenAPI."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -36,6 +36,7 @@ class SearchRequest(_Request):
     limit: _Count = Field(10, description="The most results to return; never more than 1000")
     min_score: _Number = Field(0.0, description="Lowest relevance, 0 to 1")
     collection: str | None = Field(None, description="Only documents of this collection")
+    detailed: bool = Field(False, description="Whether to add `hits` and `note` to the answer")
 
 
 class MeaningRequest(SearchRequest):
@@ -107,6 +108,10 @@ class SearchAnswer(BaseModel):
 
     results: list[ResultItem]
     content: Text
+    hits: list[dict[str, Any]] | None = None
+    """If `detailed`: the same results as the command line prints them."""
+    note: Text | None = None
+    """If `detailed`: why documents may be missing; empty if none are."""
 
 
 class GetAnswer(BaseModel):

@@ -27,6 +27,7 @@ GetService = Callable[[], Awaitable["Documents"]]
 _Answer = Callable[["Documents", Any], Awaitable[Result]]
 
 _URI = "qmd://{+path}"
+_PROMPT = "query"
 _DOCUMENT = (
     "A markdown document from your QMD knowledge base. Use search tools to discover documents."
 )
@@ -72,12 +73,12 @@ def register(server: MCPServer[Any], get_service: GetService) -> None:
         raise AssertionError("the middleware answers this before")
 
     @server.prompt(
-        name="query",
+        name=_PROMPT,
         title="QMD Query Guide",
         description="How to effectively search your knowledge base with QMD",
     )
     def query_guide() -> str:
-        return GUIDE
+        raise AssertionError("the middleware answers this before")
 
     async def answer(ctx: Any, call_next: Callable[[Any], Awaitable[Any]]) -> Any:
         params = ctx.params or {}
@@ -87,6 +88,10 @@ def register(server: MCPServer[Any], get_service: GetService) -> None:
         if ctx.method == "tools/call" and isinstance(params.get("name"), str):
             given = params.get("arguments") or {}
             return enveloped(ctx, await _called(get_service, params["name"], given))
+        if ctx.method == "prompts/list":
+            return _without_arguments(await call_next(ctx))
+        if ctx.method == "prompts/get" and params.get("name") == _PROMPT:
+            return enveloped(ctx, {"messages": [{"role": "user", "content": _text(GUIDE)}]})
         if ctx.method == "resources/read" and isinstance(params.get("uri"), str):
             read = await _read(get_service, params["uri"])
             return enveloped(ctx, CACHE | read)
@@ -105,6 +110,14 @@ def _with_schemas(listed: Any) -> Result:
     for tool in values["tools"]:
         tool["inputSchema"] = arguments.schema_of(TOOLS[tool["name"]].arguments)
         tool.pop("outputSchema", None)
+    return values
+
+
+def _without_arguments(listed: Any) -> Result:
+    """Return the list of prompts as in the contract: the one that there is takes no arguments."""
+    values = values_of(listed)
+    for prompt in values["prompts"]:
+        prompt.pop("arguments", None)
     return values
 
 

@@ -1,18 +1,23 @@
-"""`search --mode server`: asks the REST service for a search. Uses the standard library only."""
+"""`search --mode server`: asks the REST service for a search. Uses the standard library only.
+
+Our service adds to its results what the command line prints of them (`detailed`). For a server that
+does not, the numbered lines of its results are taken.
+"""
 
 import http.client
 import json
 import re
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import quote
 
-from vector_index_mcp.errors import BackgroundError
+from vector_index_mcp.errors import BackgroundError, SettingsError
 
 DEFAULT_PORT = 18_765
 _HOST = "127.0.0.1"
 _SECONDS = 120.0  # the service may have to load the model first
 _MOST_RESULTS = 1_000
-_NOT_READY = 503
+_NOT_READY, _NOT_FOUND = 503, 404
 _NUMBERED = re.compile(r"(\d+): (.*)", re.DOTALL)
 _COMMENTS = ("<!-- Context: ", "<!-- Links to: ", "<!-- Linked from: ")
 _END_OF_COMMENT = " -->\n\n"
@@ -28,25 +33,28 @@ def search(command: str, wanted: Mapping[str, Any], port: int | None) -> dict[st
 
     Raises:
         BackgroundError: If no service answers, or it answers with an error.
+        SettingsError: If there is no such collection.
     """
     body = {
         "query": wanted["query"],
         "limit": wanted["limit"] or _MOST_RESULTS,
         "min_score": wanted["min_score"],
+        "detailed": True,
     }
-    if wanted["collection"]:
-        body["collection"] = wanted["collection"]
     port = DEFAULT_PORT if port is None else port
-    status, answer = _post(port, f"/{command}", body)
+    if name := wanted["collection"]:  # a search in one that is not there would only find nothing
+        if _asked(port, "GET", f"/collections/{quote(name, safe='')}")[0] == _NOT_FOUND:
+            raise SettingsError(f"Collection not found: {name}")
+        body["collection"] = name
+    status, answer = _asked(port, "POST", f"/{command}", body)
     if status == _NOT_READY and command == "vsearch":
         return {"results": [], "lack": _detail(status, answer)}
-    results = _checked(status, answer).get("results", [])
-    hits = [_hit(item, wanted["query"]) for item in results]
+    hits = _hits(_checked(status, answer), wanted["query"])
     if wanted["full"]:
         for hit in hits:
-            got = _checked(*_post(port, "/get", {"file": hit["key"]}))
+            got = _checked(*_asked(port, "POST", "/get", {"file": hit["key"]}))
             hit["body"] = _without_comments(str(got["document"]["text"]))
-    return {"results": hits, "lack": ""}
+    return {"results": hits, "lack": "", "note": answer.get("note") or ""}
 
 
 def _without_comments(text: str) -> str:
@@ -57,11 +65,16 @@ def _without_comments(text: str) -> str:
     return text
 
 
-def _post(port: int, path: str, body: Mapping[str, Any]) -> tuple[int, Any]:
+def _asked(
+    port: int, method: str, path: str, body: Mapping[str, Any] | None = None
+) -> tuple[int, Any]:
     connection = http.client.HTTPConnection(_HOST, port, timeout=_SECONDS)
     try:
-        headers = {"Content-Type": "application/json"}
-        connection.request("POST", path, json.dumps(body), headers)
+        if body is None:
+            connection.request(method, path)
+        else:
+            headers = {"Content-Type": "application/json"}
+            connection.request(method, path, json.dumps(body), headers)
         response = connection.getresponse()
         return response.status, json.loads(response.read())
     except (OSError, http.client.HTTPException, ValueError) as error:
@@ -84,8 +97,20 @@ def _detail(status: int, answer: Any) -> str:
     return str(detail or f"the server of documents answered with HTTP status {status}")
 
 
+def _hits(answer: Mapping[str, Any], query: str) -> list[dict[str, Any]]:
+    """Return the results of a search as `documents.calls` has them."""
+    hits = [_hit(item, query) for item in answer.get("results", [])]
+    detailed = answer.get("hits")
+    if not isinstance(detailed, list) or len(detailed) != len(hits):
+        return hits
+    return [
+        {name: known.get(name, value) for name, value in hit.items()}
+        for hit, known in zip(hits, detailed, strict=True)
+    ]
+
+
 def _hit(item: Mapping[str, Any], query: str) -> dict[str, Any]:
-    """Return a result as `documents.calls` has it; REST gives only the numbers of its lines."""
+    """Return a result of the contract, which has the lines only with their numbers."""
     numbered = [_NUMBERED.fullmatch(line) for line in str(item["snippet"]).split("\n")]
     lines = [found[2] for found in numbered if found]
     start = next((int(found[1]) for found in numbered if found), 1)

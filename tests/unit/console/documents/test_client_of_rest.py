@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
 from vector_index_mcp.console.documents import commands, rest, server
 from vector_index_mcp.console.documents.formats import Hit, of_hits
-from vector_index_mcp.errors import BackgroundError
+from vector_index_mcp.errors import BackgroundError, SettingsError
 
 WANTED = {"query": "budget", "limit": 5, "min_score": 0.0, "collection": "", "full": False}
 ITEM = {
@@ -30,9 +31,14 @@ def answering(answers: dict[str, tuple[int, Any]]) -> Iterator[tuple[int, list[A
     asked = []
 
     class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.answer(*answers[self.path])
+
         def do_POST(self):
             asked.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-            status, body = answers[self.path]
+            self.answer(*answers[self.path])
+
+        def answer(self, status, body):
             data = json.dumps(body).encode() if not isinstance(body, bytes) else body
             self.send_response(status)
             self.send_header("Content-Length", str(len(data)))
@@ -53,9 +59,11 @@ def answering(answers: dict[str, tuple[int, Any]]) -> Iterator[tuple[int, list[A
 
 
 def test_a_result_is_shown_as_one_of_our_own():
-    with answering({"/query": (200, {"results": [ITEM], "content": ""})}) as (port, asked):
+    answers = {"/query": (200, {"results": [ITEM], "content": ""}), "/collections/notes": (200, {})}
+    with answering(answers) as (port, asked):
         found = rest.search("query", WANTED | {"collection": "notes"}, port)
-    assert asked == [{"query": "budget", "limit": 5, "min_score": 0.0, "collection": "notes"}]
+    sent = {"query": "budget", "limit": 5, "min_score": 0.0, "collection": "notes"}
+    assert asked == [sent | {"detailed": True}]
     shown = of_hits([Hit.of(each) for each in found["results"]], "cli")
     assert shown == (
         "qmd://notes/plan.md:3 #306409\nTitle: Plan\nScore:  71%\n\n"
@@ -78,6 +86,26 @@ def test_no_vectors_are_no_failure():
         _,
     ):
         assert rest.search("vsearch", WANTED, port) == {"results": [], "lack": "Run 'qmd embed'"}
+
+
+@pytest.mark.parametrize("name", ["nope", "a/b ü"])
+@pytest.mark.parametrize("command", ["search", "vsearch", "query"])
+def test_a_collection_that_is_not_there_is_no_search_that_finds_nothing(name, command):
+    answers = {f"/collections/{quote(name, safe='')}": (404, {"detail": "no", "status_code": 404})}
+    refused = pytest.raises(SettingsError, match=f"^Collection not found: {name}$")
+    with answering(answers) as (port, asked), refused:
+        rest.search(command, WANTED | {"collection": name}, port)
+    assert asked == []
+
+
+def test_hits_of_another_version_of_the_service_are_shown_as_far_as_they_are_known():
+    hits = [{"header": "@@ -3,1 @@ (2 before, 9 after)", "start": 3, "lines": ["x"], "new": 1}]
+    answers = {"/search": (200, {"results": [ITEM], "hits": hits, "note": "a note"})}
+    with answering(answers) as (port, _):
+        found = rest.search("search", WANTED, port)
+    shown = of_hits([Hit.of(each) for each in found["results"]], "cli")
+    assert shown.endswith("\n\n@@ -3,1 @@ (2 before, 9 after)\nx\n")
+    assert found["note"] == "a note"
 
 
 @pytest.mark.parametrize(
