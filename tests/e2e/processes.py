@@ -317,20 +317,31 @@ class Wire:
         self.received += data.splitlines()
         return self.received
 
+    async def leave(self) -> int:
+        """Close its input, as a client does at the end of a session; returns the exit status."""
+        assert self.process.stdin is not None
+        await self.process.stdin.aclose()
+        return await self.exit_status()
+
     async def exit_status(self) -> int:
         with anyio.fail_after(ANSWER_SECONDS):
             return await self.process.wait()
 
 
-@asynccontextmanager
-async def wired(
+def wired(
     *arguments: str | Path, cwd: Path, variables: dict[str, str]
-) -> AsyncIterator[Wire]:
+) -> AbstractAsyncContextManager[Wire]:
     """The server that `arguments` start; killed at the end if it is still there."""
+    return wire_of([*COMMAND, *map(str, arguments)], cwd, variables)
+
+
+@asynccontextmanager
+async def wire_of(
+    command: Sequence[str], cwd: Path, variables: dict[str, str]
+) -> AsyncIterator[Wire]:
+    """The server that a command starts; killed at the end if it is still there."""
     with (cwd / "stderr.txt").open("ab") as stderr:
-        process = await anyio.open_process(
-            [*COMMAND, *map(str, arguments)], env=variables, cwd=cwd, stderr=stderr
-        )
+        process = await anyio.open_process(command, env=variables, cwd=cwd, stderr=stderr)
     try:
         yield Wire(process)
     finally:

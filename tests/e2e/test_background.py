@@ -523,11 +523,11 @@ async def test_sigterm_ends_the_service_and_its_worker(embedding, is_connected):
         await found_by_meaning(client, "parse_config")
         service, worker = embedding.service(), await worker_of(embedding)
         if not is_connected:
-            await client.process.stdin.aclose()
-            assert await client.exit_status() == 0
+            assert await client.leave() == 0
         service.terminate()
         assert await have_ended(service, worker)
-        assert await client.exit_status() == 0
+        if is_connected:
+            assert await client.leave() == 0
     await eventually(lambda: not embedding.processes())
     assert {path.suffix for path in embedding.runtime.iterdir()} == {".lock", ".log"}
 
@@ -542,7 +542,7 @@ async def test_a_killed_service_leaves_nobody_and_is_replaced_for_the_next_clien
         service, worker = embedding.service(), await worker_of(embedding)
         service.kill()
         assert await have_ended(service, worker)
-        await client.exit_status()
+        assert await client.leave() == 0
     await eventually(lambda: not embedding.processes())
     assert embedding.endpoint.socket_path.exists()
     assert embedding.endpoint.read_record()["pid"] == service.pid
@@ -599,7 +599,6 @@ async def test_a_service_of_another_version_is_replaced(place):
             assert (await indexed(newer))["last_run"]["files_read"] == 0
             assert await have_ended(service)
             assert place.service() != service
-        await client.exit_status()
 
 
 async def test_a_service_lives_though_nobody_is_left_to_hear_that_it_does(place):

@@ -38,6 +38,11 @@ except VectorIndexError as error:
 TOKEN = "a-token"
 
 
+def port_in(line):
+    """The port that the command says it listens on."""
+    return int(line.split(" (")[0].rpartition(":")[2])
+
+
 class Server:
     """The command, for one home of documents."""
 
@@ -64,12 +69,19 @@ class Server:
         try:
             line = process.stderr.readline().decode()
             assert line.startswith("listening on http://"), line + process.stderr.read().decode()
-            yield process, int(line.split(" (")[0].rpartition(":")[2])
+            yield process, port_in(line)
         finally:
             process.kill()
             process.wait()
             for pipe in (process.stdin, process.stdout, process.stderr):
                 pipe.close()
+
+    def stop(self, monkeypatch):
+        """End its service, and wait until it has ended."""
+        folder = self.variables["VECTOR_INDEX_RUNTIME_DIR"]
+        monkeypatch.setenv("VECTOR_INDEX_RUNTIME_DIR", folder)
+        for endpoint in all_endpoints():
+            contact.stop(endpoint)
 
     def refused(self, *arguments, **variables):
         """What is said by a server that does not start."""
@@ -90,9 +102,7 @@ class Server:
 def server(tmp_path, monkeypatch):
     server = Server(tmp_path)
     yield server
-    monkeypatch.setenv("VECTOR_INDEX_RUNTIME_DIR", server.variables["VECTOR_INDEX_RUNTIME_DIR"])
-    for endpoint in all_endpoints():
-        contact.stop(endpoint)
+    server.stop(monkeypatch)
 
 
 @asynccontextmanager
@@ -146,6 +156,22 @@ async def test_both_share_one_index_and_end_with_their_client(server, tmp_path):
                 found = await post(client, "/search", query="budget")
             result = await mcp.call_tool("search", {"query": "budget"})
             assert result.structured_content == {"results": found["results"]}
+    assert await is_closed(port)
+
+
+async def test_after_a_stop_the_next_call_opens_the_same_port_again(server, tmp_path, monkeypatch):
+    command, *arguments = server.command("--port", "0")
+    parameters = StdioServerParameters(command=command, args=arguments, env=server.variables)
+    said = tmp_path / "errors"
+    with said.open("w", encoding="utf-8") as errors:
+        async with Client(stdio_client(parameters, errlog=errors)) as mcp:
+            await mcp.call_tool("status", {})
+            port = port_in(said.read_text("utf-8"))
+            server.stop(monkeypatch)
+            assert await is_closed(port)
+            assert (await mcp.call_tool("status", {})).structured_content["totalDocuments"] == 7
+            async with client_at(port) as client:
+                await read(client, "/health")
     assert await is_closed(port)
 
 

@@ -118,7 +118,8 @@ async def strike(place: Place, client: Wire, victim: str, chance: random.Random)
 async def follows(place, client, victim, service, process, *, is_dead) -> None:
     """What must follow: who depends on the dead ends, everybody else goes on."""
     if is_dead and victim == "service":
-        await client.exit_status()
+        await eventually(lambda: is_gone(process))
+        assert await client.leave() == 0
         await eventually(lambda: not place.processes())
         return
     if is_dead:

@@ -39,17 +39,6 @@ _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.05, 5.0
 _FAREWELL_SECONDS = 5.0  # for a service to end that has closed its connection
 
 
-def connected(endpoint: Endpoint, host_arguments: Sequence[str]) -> socket.socket:
-    """Connect to the service for an MCP session; start the service if there is none.
-
-    A service of another version is ended and replaced; its index stays.
-
-    Raises:
-        BackgroundError: If no service can be started, with the reason.
-    """
-    return granted(endpoint, host_arguments, greeting.MCP)[0]
-
-
 def granted(
     endpoint: Endpoint,
     host_arguments: Sequence[str],
@@ -57,8 +46,12 @@ def granted(
     values: Mapping[str, Any] | None = None,
     *,
     patience: float | None = None,
+    any_version: bool = False,
 ) -> tuple[socket.socket, dict[str, Any]]:
     """Connect to the service for a wish that lasts as long as the connection.
+
+    Starts the service if there is none. One of another version is ended and replaced; its index
+    stays.
 
     Args:
         endpoint: The endpoint of the service, whether it runs or not.
@@ -67,13 +60,17 @@ def granted(
         values: Further values of the greeting.
         patience: Seconds for a running service to answer, of a caller that can do without it; None
             for a caller that cannot, and waits as long as a service may take to start.
+        any_version: Whether a service of another version will do; else it is replaced.
 
     Returns:
         The connection, and the service's answer to the greeting.
 
     Raises:
         BackgroundError: If no service can be started, or it refuses, with the reason.
+        SettingsError: If a setting is wrong.
     """
+    if any_version:
+        values = {**(values or {}), "any_version": True}
     deadline = time.monotonic() + START_SECONDS
     pause = _FIRST_PAUSE_SECONDS
     while time.monotonic() < deadline:
@@ -89,7 +86,7 @@ def granted(
                 time.sleep(pause)
                 pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
             continue
-        if answer.get("version") == __version__:
+        if any_version or answer.get("version") == __version__:
             return connection, answer
         connection.close()
         stop(endpoint)

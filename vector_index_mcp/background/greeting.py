@@ -7,7 +7,8 @@
 Each side proves that it knows the secret in the service's record, which only the user can read. The
 secret itself is not sent: if the service has died, another user's program may have its port now.
 
-The wish in `wants` is one of:
+If the versions differ, the front end ends the service and starts its own, unless the greeting has
+`any_version`. The wish in `wants` is one of:
 
     mcp             the rest of the connection is an MCP session
     report          the service describes itself in its answer, and the connection ends
@@ -59,6 +60,11 @@ def hello(
     """The front end's line, with the further `values` that its wish needs."""
     proof = {"nonce": nonce, "proof": _proof(secret, _FRONT_END, nonce)}
     return line({**(values or {}), **proof, "version": __version__, "wants": wants})
+
+
+def is_served(hello: Mapping[str, Any]) -> bool:
+    """Whether the front end's line `hello` is of one that a service of this version serves."""
+    return hello.get("version") == __version__ or hello.get("any_version") is True
 
 
 def proof_for(hello: Mapping[str, Any], secret: str) -> dict[str, Any] | None:

@@ -204,7 +204,7 @@ class Host:
             await self._admit(stream, hello, own, self.serve_session)
         elif wants == greeting.CALL:
             await self._admit(stream, hello, own, self._answer)
-        elif wants == greeting.HTTP and hello.get("version") != __version__:
+        elif wants == greeting.HTTP and not greeting.is_served(hello):
             await stream.send(greeting.line(own))
         elif wants == greeting.HTTP and self.clients >= _MOST_CLIENTS:
             await self._refuse_crowd(stream, own)
@@ -226,7 +226,7 @@ class Host:
             await self._refuse_crowd(stream, own)
             return
         await stream.send(greeting.line(own))
-        if hello.get("version") == __version__:  # else the front end will replace this service
+        if greeting.is_served(hello):  # else the front end will replace this service
             await self._serve_client(stream, serve)
 
     async def _answer(self, stream: anyio.abc.ByteStream) -> None:

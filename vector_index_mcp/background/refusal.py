@@ -4,12 +4,12 @@ If a server ends at once, MCP clients only report that the connection was closed
 user an error that answers their first request.
 """
 
-import json
 import os
 import select
 import time
 
-_INTERNAL_ERROR = -32603  # JSON-RPC's code
+from vector_index_mcp.background import messages
+
 _PATIENCE_SECONDS = 1.0  # for the first request, which clients send at once
 _LONGEST_REQUEST_BYTES = 65_536
 
@@ -21,11 +21,9 @@ def answer(reason: str) -> None:
     try:
         if os.isatty(0):
             return
-        identity = _identity(_first_line())
-        if identity is not None:
-            error = {"code": _INTERNAL_ERROR, "message": reason}
-            answer = {"jsonrpc": "2.0", "id": identity, "error": error}
-            os.write(1, json.dumps(answer).encode() + b"\n")
+        message = messages.understood(_first_line())
+        if message.identity:
+            os.write(1, messages.refusal(message, reason))
     except OSError:  # nobody reads it
         return
 
@@ -39,14 +37,3 @@ def _first_line() -> bytes:
             break
         data += more
     return data.partition(b"\n")[0]
-
-
-def _identity(line: bytes) -> str | int | None:
-    """The `id` of a request; None if the line is no request, or has no valid one."""
-    try:
-        request = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    identity = request.get("id") if isinstance(request, dict) and "method" in request else None
-    is_usable = isinstance(identity, (str, int)) and not isinstance(identity, bool)
-    return identity if is_usable else None

@@ -12,7 +12,8 @@ from collections.abc import Iterator, Sequence
 from vector_index_mcp.background import contact, greeting, relay
 from vector_index_mcp.background.endpoint import Endpoint
 from vector_index_mcp.console.terminal import write
-from vector_index_mcp.errors import BackgroundError, SettingsError
+from vector_index_mcp.errors import BackgroundError, SettingsError, VectorIndexError
+from vector_index_mcp.foreign import visible
 
 _HIGHEST_PORT = 65_535
 _CLOSING_SECONDS = 5.0  # the service promises to close the port within this time
@@ -42,7 +43,8 @@ def run(
         is_alone: Whether this process serves no MCP client on its standard streams.
 
     Raises:
-        BackgroundError: If no service can be started, or it ended by an error; gives the reason.
+        BackgroundError: If no service can be started, or the one of an `is_alone` ended by an
+            error; gives the reason.
         SettingsError: If the address needs a token and none is set, or a setting is wrong.
     """
     values = {
@@ -51,12 +53,28 @@ def run(
         "token": _token(parsed.host, host_arguments),
         "is_alone": is_alone,
     }
-    connection, answer = contact.granted(endpoint, host_arguments, greeting.HTTP, values)
-    with _closed_at_the_end(connection):
+    with contextlib.ExitStack() as ports:
+
+        def listen(*, again: bool = False) -> socket.socket:
+            connection, answer = contact.granted(
+                endpoint, host_arguments, greeting.HTTP, values, any_version=again
+            )
+            ports.enter_context(_closed_at_the_end(connection))
+            values["port"] = answer["port"]
+            return connection
+
+        def listen_again() -> None:
+            try:
+                listen(again=True)
+                _say_where(parsed.host, values["port"])
+            except VectorIndexError as error:  # the port is taken, say; the session goes on
+                write(f"vector-index-mcp: {visible(str(error))}", sys.stderr)
+
+        connection = listen()
         is_ending = _end_on_signals(connection) if is_alone else None
-        _say_where(parsed.host, answer["port"])
+        _say_where(parsed.host, values["port"])
         if is_ending is None:
-            return relay.run(endpoint, host_arguments)
+            return relay.run(endpoint, host_arguments, listen_again)
         return _wait(endpoint, connection, is_ending)
 
 

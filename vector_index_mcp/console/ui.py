@@ -30,7 +30,8 @@ def run(endpoint: Endpoint, host_arguments: Sequence[str], *, opens_browser: boo
     """
     is_opened = opens_browser and _has_screen()
     request = greeting.PAGE_IN_A_FILE if is_opened else greeting.PAGE
-    with contact.connected(endpoint, host_arguments):  # a service with a client does not end
+    connection, _ = contact.granted(endpoint, host_arguments, greeting.MCP)
+    with connection:  # a service with a client does not end
         answer = contact.ask(endpoint, request)
     if answer is None:
         raise BackgroundError("the background service has just ended; try again")

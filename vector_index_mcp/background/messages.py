@@ -1,0 +1,100 @@
+"""What a front end must know of the messages that it carries: JSON-RPC, one message a line.
+
+Pure functions; imports the standard library only.
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+INITIALIZE, INITIALIZED = "initialize", "notifications/initialized"
+PING = "ping"
+LONGEST_BYTES = 64_000_000
+"""No tool set takes longer messages; longer lines are carried in pieces, and not understood."""
+_CANCELLED = "notifications/cancelled"
+_CALL = "tools/call"
+_INTERNAL_ERROR = -32603  # JSON-RPC's code
+
+
+class Message(NamedTuple):
+    """What a client's message is."""
+
+    method: str = ""
+    """Empty for an answer, and for what is no message."""
+    identity: str = ""
+    """The request's id as JSON; empty if it is no request."""
+    cancels: str = ""
+    """The id of the request that it cancels, as JSON."""
+
+
+def lines(read: Callable[[], bytes]) -> Iterator[bytes]:
+    """The lines that `read` returns, each with its newline, until it returns nothing.
+
+    A line that is too long comes in pieces, and so does a last line without its newline.
+    """
+    buffer = bytearray()
+    while data := read():
+        searched = len(buffer)
+        buffer += data
+        while end := buffer.find(b"\n", searched) + 1:
+            yield bytes(buffer[:end])
+            del buffer[:end]
+            searched = 0
+        if len(buffer) > LONGEST_BYTES:
+            yield bytes(buffer)
+            buffer.clear()
+    if buffer:
+        yield bytes(buffer)
+
+
+def understood(line: bytes) -> Message:
+    """What the line of a client is."""
+    values = _parsed(line)
+    method = values.get("method")
+    if not isinstance(method, str):
+        return Message()
+    if method == _CANCELLED:
+        parameters = values.get("params")
+        cancelled = parameters.get("requestId") if isinstance(parameters, dict) else None
+        return Message(method, cancels=_identity(cancelled))
+    return Message(method, _identity(values.get("id")))
+
+
+def answered(line: bytes) -> str:
+    """The id, as JSON, of the request that the line of a service answers; empty if it does not."""
+    values = _parsed(line)
+    return "" if "method" in values else _identity(values.get("id"))
+
+
+def refusal(message: Message, reason: str) -> bytes:
+    """The answer to a request that no service has answered.
+
+    A call of a tool gets a result that says so, which clients show to the agent; of an error in
+    terms of the protocol, many show the code alone.
+    """
+    if message.method == _CALL:
+        return result(message, {"content": [{"type": "text", "text": reason}], "isError": True})
+    return _answer(message, {"error": {"code": _INTERNAL_ERROR, "message": reason}})
+
+
+def result(message: Message, values: dict[str, Any]) -> bytes:
+    """The line that answers a request with a result."""
+    return _answer(message, {"result": values})
+
+
+def _answer(message: Message, values: dict[str, Any]) -> bytes:
+    answer = {"jsonrpc": "2.0", "id": json.loads(message.identity), **values}
+    return json.dumps(answer).encode() + b"\n"
+
+
+def _parsed(line: bytes) -> dict[str, Any]:
+    try:
+        values = json.loads(line)
+    except (ValueError, RecursionError):  # the latter: nested too deep
+        return {}
+    return values if isinstance(values, dict) else {}
+
+
+def _identity(value: Any) -> str:
+    is_usable = isinstance(value, (str, int)) and not isinstance(value, bool)
+    return json.dumps(value) if is_usable else ""
