@@ -10,6 +10,7 @@ import signal
 import socket
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from vector_index_mcp import __version__
@@ -33,9 +34,9 @@ _ENDED = "the background service ended before it answered; its index is kept, tr
 _END_SECONDS = 10.0  # for a service to end after a request; it is meant to take at most 5
 _FORCE_SECONDS = 6.0  # for a service to end after a signal; one more than it is meant to take
 _LOOK_SECONDS = 0.02  # between two checks
-# Before a service is started again while another process holds its lock, which costs 0.7 s of
-# processor time for nothing: mostly, the other one is about to listen.
-_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.05, 5.0
+_MOST_STARTS = 3  # of services that end before they answer a greeting
+# Between two looks at a service that another process starts, or that hangs.
+_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS, _PAUSE_GROWTH = 0.05, 5.0, 1.5
 _FAREWELL_SECONDS = 5.0  # for a service to end that has closed its connection
 
 
@@ -67,12 +68,14 @@ def granted(
 
     Raises:
         BackgroundError: If no service can be started, or it refuses, with the reason.
+        ProjectError: If the endpoint's folder is gone and cannot be made again.
         SettingsError: If a setting is wrong.
     """
     if any_version:
         values = {**(values or {}), "any_version": True}
     deadline = time.monotonic() + START_SECONDS
     pause = _FIRST_PAUSE_SECONDS
+    starts = 0
     while time.monotonic() < deadline:
         try:
             connection, answer = _ask(endpoint, wants, patience or greeting.ANSWER_SECONDS, values)
@@ -82,18 +85,35 @@ def granted(
                     f"the background service of {endpoint.place} does not answer within "
                     f"{patience:.0f} s"
                 ) from error
-            if not start(endpoint, host_arguments):
-                time.sleep(pause)
-                pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
-            continue
-        if any_version or answer.get("version") == __version__:
-            return connection, answer
-        connection.close()
-        stop(endpoint)
-    raise NoServiceError(
+            if starts == _MOST_STARTS:
+                break
+            is_started = start(endpoint, host_arguments)
+        else:
+            if any_version or answer.get("version") == __version__:
+                return connection, answer
+            connection.close()
+            is_started = start(endpoint, host_arguments, partial(_end_other_version, endpoint))
+        if is_started:
+            starts += 1
+        else:
+            time.sleep(pause)
+            pause = min(_PAUSE_GROWTH * pause, _LONGEST_PAUSE_SECONDS)
+    reason = reason_of_end(endpoint, endpoint.read_record().get("pid")) if starts else ""
+    raise NoServiceError(reason or _silence_of(endpoint))
+
+
+def _silence_of(endpoint: Endpoint) -> str:
+    return (
         f"the background service of {endpoint.place} does not answer; look at {endpoint.log}, "
         "and end it with `vector-index-mcp stop`"
     )
+
+
+def _end_other_version(endpoint: Endpoint) -> None:
+    """End the service that runs, unless another front end has put one of this version there."""
+    answer = ask(endpoint, greeting.REPORT, JOINING_SECONDS)
+    if answer is None or answer.get("version") != __version__:
+        stop(endpoint)
 
 
 def joined(endpoint: Endpoint, wants: str) -> socket.socket | None:

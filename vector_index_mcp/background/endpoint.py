@@ -64,6 +64,14 @@ class Endpoint:
         """The service's log."""
         return self.folder / f"{self.name}.log"
 
+    def make_folder(self) -> None:
+        """Make the folder again if it is gone: a front end may outlive it.
+
+        Raises:
+            ProjectError: If it cannot be made, or is not private.
+        """
+        _make_private(self.folder)
+
     def connect(self) -> socket.socket:
         """Connect to the service.
 
@@ -237,6 +245,16 @@ def _runtime_folder() -> Path:
     else:
         owner = os.getuid() if hasattr(os, "getuid") else os.environ.get("USERNAME", "user")
         folder = Path(_temporary_folder()) / f"vector-index-mcp-{owner}"
+    _make_private(folder)
+    return folder
+
+
+def _make_private(folder: Path) -> None:
+    """Make a folder that only the user can read, if it does not exist.
+
+    Raises:
+        ProjectError: If it cannot be made, or others can read it.
+    """
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         status = folder.lstat()
@@ -251,4 +269,3 @@ def _runtime_folder() -> Path:
             f"{folder} is not a private folder of yours; "
             f"remove it, or set {FOLDER_VARIABLE} to a folder of your own (mode 700)"
         )
-    return folder

@@ -3,13 +3,14 @@
 Imports the standard library only, since a front end starts with this.
 """
 
+import contextlib
 import os
 import queue
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,25 +43,70 @@ _HOST_ENVIRONMENT = {
 }
 
 
-def start(endpoint: Endpoint, host_arguments: Sequence[str]) -> bool:
+def start(
+    endpoint: Endpoint,
+    host_arguments: Sequence[str],
+    make_way: Callable[[], object] = lambda: None,
+) -> bool:
     """Start a detached service, and wait until it listens or has failed.
 
-    Two front ends may do this at the same time: only one service gets the lock, and the other one
-    ends at once.
+    One process at a time does this, since each start takes most of a second of a processor, and the
+    service that gets the lock would be that of any of them.
+
+    Args:
+        endpoint: The endpoint of the service.
+        host_arguments: The command line's arguments to start it with.
+        make_way: Called when no other process may start one, to end a service that runs.
 
     Returns:
-        False if another process holds the lock: a service that is about to listen, or hangs.
+        False if none was started: another process starts one, or one runs, even if it hangs.
 
     Raises:
+        BackgroundError: If `make_way` does.
         NoServiceError: If the service failed, with its own message.
+        ProjectError: If the endpoint's folder is gone and cannot be made again.
         SettingsError: If a setting is wrong.
     """
+    endpoint.make_folder()
+    with contextlib.ExitStack() as turn:
+        try:
+            has_turn = turn.enter_context(_turn(endpoint))
+        except OSError as error:
+            raise _not_startable(error) from error
+        if not has_turn:
+            return False
+        make_way()
+        return endpoint.keeper is None and _start(endpoint, host_arguments)
+
+
+@contextlib.contextmanager
+def _turn(endpoint: Endpoint) -> Iterator[bool]:
+    """Whether it is the turn of this process to start the service, for as long as this lasts."""
+    if sys.platform == "win32":  # there, the service's own lock is enough
+        yield True
+        return
+    import fcntl
+
+    with endpoint.log.open("ab") as held:  # a file that has to be there anyway
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
+
+
+def _not_startable(error: OSError) -> NoServiceError:
+    return NoServiceError(f"no background service can be started: {sentence(error)}")
+
+
+def _start(endpoint: Endpoint, host_arguments: Sequence[str]) -> bool:
     reports: queue.SimpleQueue[str] = queue.SimpleQueue()
     try:
         logged = endpoint.log.stat().st_size if endpoint.log.exists() else 0
         process = _spawn(endpoint, host_arguments)
     except OSError as error:
-        raise NoServiceError(f"no background service can be started: {sentence(error)}") from error
+        raise _not_startable(error) from error
     in_background(_listen, process, reports)
     try:
         report = reports.get(timeout=START_SECONDS)
