@@ -1,5 +1,6 @@
 """`documents server` as a process, with a real HTTP client and the official MCP client."""
 
+import json
 import signal
 import socket
 import subprocess
@@ -10,6 +11,7 @@ from pathlib import Path
 import anyio
 import httpx
 import pytest
+from greeting import CLIENT
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
@@ -172,6 +174,21 @@ async def test_after_a_stop_the_next_call_opens_the_same_port_again(server, tmp_
             assert (await mcp.call_tool("status", {})).structured_content["totalDocuments"] == 7
             async with client_at(port) as client:
                 await read(client, "/health")
+    assert await is_closed(port)
+
+
+async def test_after_a_stop_calls_are_answered_though_nobody_reads_errors(server, monkeypatch):
+    with server.started("--port", "0") as (process, port):
+        process.stderr.close()
+        for number in (1, 2):
+            if number == 2:
+                server.stop(monkeypatch)
+            asked = {"jsonrpc": "2.0", "id": number, "method": "initialize", "params": CLIENT}
+            process.stdin.write(json.dumps(asked).encode() + b"\n")
+            process.stdin.flush()
+            assert json.loads(process.stdout.readline())["id"] == number
+        process.stdin.close()
+        assert await anyio.to_thread.run_sync(process.wait, 60) == 0
     assert await is_closed(port)
 
 

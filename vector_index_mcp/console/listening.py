@@ -64,11 +64,12 @@ def run(
             return connection
 
         def listen_again() -> None:
-            try:
-                listen(again=True)
-                _say_where(parsed.host, values["port"])
-            except VectorIndexError as error:  # the port is taken, say; the session goes on
-                write(f"vector-index-mcp: {visible(str(error))}", sys.stderr)
+            with ports.pop_all(), contextlib.suppress(OSError):  # nobody may read what we write
+                try:
+                    listen(again=True)
+                    _say_where(parsed.host, values["port"])
+                except VectorIndexError as error:  # the port is taken, say; the session goes on
+                    write(f"vector-index-mcp: {visible(str(error))}", sys.stderr)
 
         connection = listen()
         is_ending = _end_on_signals(connection) if is_alone else None
