@@ -2,11 +2,16 @@
 
 import json
 import shutil
+from contextlib import AsyncExitStack
 
 import anyio
 import pytest
+from mcp import Client, StdioServerParameters
+from mcp.client.stdio import stdio_client
 from processes import (
     ANOTHER_VERSION,
+    COMMAND,
+    MODEL_SECONDS,
     Wire,
     linux_only,
     wired,
@@ -15,12 +20,34 @@ from processes import (
 from waiting import eventually
 
 from vector_index_mcp import __version__
+from vector_index_mcp.background import contact
 
 pytestmark = [pytest.mark.anyio, linux_only]
 
 PROJECT = {"load.py": "def parse_config(path):\n    return read_settings(path)\n"}
 UNKNOWN_ID = 99
+WHAT_TO_DO = "; ask again, but if you asked for a change, first check whether it was made"
 SEARCH = {"name": "search_index", "arguments": {"query": "parse_config"}}
+# How many services are started, and how long a front end waits for one that hangs.
+STARTS = """
+import os, sys
+if "host" in sys.orig_argv and "codebase" in sys.orig_argv:
+    with open(os.environ["STARTS"], "a") as file:
+        print(os.getpid(), file=file)
+"""
+IMPATIENCE = """
+from vector_index_mcp.background import relay
+relay._LAST_ANSWERS_SECONDS = 0.5
+"""
+# A service that dies at each greeting, once there is a certain file.
+DIES_AT_GREETINGS = """
+if "host" in sys.orig_argv and os.path.exists(os.environ["STARTS"] + ".dies"):
+    from vector_index_mcp.background import greeting
+    def die(*_):
+        os.write(2, b"no such luck\\n")
+        os._exit(9)
+    greeting.proof_for = die
+"""
 # A service that dies while it answers: it has sent half of a list of tools when it answers again.
 HALF_AN_ANSWER = """
 import os, sys
@@ -49,6 +76,15 @@ async def is_answered(client: Wire) -> None:
         return [hit["file_path"] for hit in found["results"]] == ["load.py"]
 
     await eventually(is_found)
+
+
+async def has_noticed(client: Wire) -> None:
+    """Wait until a front end knows that its service is dead: then it answers pings itself."""
+
+    async def answers() -> bool:
+        return "result" in await client.ask("ping")
+
+    await eventually(answers)
 
 
 async def test_after_a_stop_the_next_call_has_a_new_service(place):
@@ -85,7 +121,7 @@ async def test_after_a_kill_what_was_under_way_is_answered_with_the_reason(place
         assert answer["result"]["isError"]
         [content] = answer["result"]["content"]
         assert content["text"].startswith("the background service was killed or has crashed")
-        assert content["text"].endswith("; the next call starts it again")
+        assert content["text"].endswith(WHAT_TO_DO)
         refused = json.loads(client.received[-2])
         assert refused["id"] == asked["id"]
         assert refused["error"] == {"code": -32603, "message": content["text"]}
@@ -159,3 +195,131 @@ async def test_a_client_can_leave_while_there_is_no_service(place):
         assert (await place.run("stop", place.project)).returncode == 0
         assert await client.leave() == 0
     assert place.report() == {}
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+async def test_clients_of_every_protocol_era_understand_the_reason(place, mode):
+    command, *arguments = [*COMMAND, str(place.project)]
+    parameters = StdioServerParameters(
+        command=command, args=arguments, env=place.variables, cwd=place.folder
+    )
+    with (place.folder / "stderr.txt").open("a", encoding="utf-8") as stderr:
+        transport = stdio_client(parameters, errlog=stderr)
+        async with Client(transport, mode=mode, read_timeout_seconds=MODEL_SECONDS) as client:
+            service = place.service()
+            service.suspend()
+            async with anyio.create_task_group() as tasks:
+                answers = []
+
+                async def call() -> None:
+                    answers.append(await client.call_tool("get_status"))
+
+                tasks.start_soon(call)
+                await anyio.wait_all_tasks_blocked()
+                service.kill()
+            [answer] = answers
+            assert answer.is_error
+            assert answer.content[0].text.endswith(WHAT_TO_DO)
+            assert not (await client.call_tool("get_status")).is_error
+
+
+async def test_a_ping_without_an_id_does_not_end_the_session(place):
+    async with place.relayed() as client:
+        await client.initialize()
+        assert (await place.run("stop", place.project)).returncode == 0
+        await client.send({"jsonrpc": "2.0", "method": "ping"})
+        await is_answered(client)
+
+
+async def test_a_client_that_leaves_does_not_wait_for_what_is_never_answered(place):
+    async with place.relayed() as client:
+        await client.initialize()
+        last = {"jsonrpc": "2.0", "id": UNKNOWN_ID, "method": "tools/list"}
+        await client.process.stdin.send(json.dumps(last).encode())  # without its newline
+        assert await client.leave() == 0
+        answer = json.loads((await client.rest())[-1])
+    assert answer["id"] == UNKNOWN_ID
+    assert answer["error"]["message"].startswith("the client left before")
+
+
+async def test_a_client_can_leave_while_its_service_hangs(place):
+    variables = with_import_hook(place.folder / "hook", IMPATIENCE, place.variables)
+    async with wired(place.project, cwd=place.folder, variables=variables) as client:
+        await client.initialize()
+        await is_answered(client)
+        service = place.service()
+        service.suspend()
+        await client.send({"jsonrpc": "2.0", "id": UNKNOWN_ID, "method": "tools/list"})
+        assert await client.leave() == 0
+        service.resume()
+
+
+async def test_many_front_ends_start_one_service(place):
+    starts = place.folder / "starts"
+    place.variables["STARTS"] = str(starts)
+    variables = with_import_hook(place.folder / "hook", STARTS, place.variables)
+    async with AsyncExitStack() as stack:
+        clients = []
+        for _ in range(6):
+            front_end = wired(place.project, cwd=place.folder, variables=variables)
+            clients.append(await stack.enter_async_context(front_end))
+        async with anyio.create_task_group() as tasks:
+            for client in clients:
+                tasks.start_soon(client.initialize)
+        for number in (1, 2):
+            assert len(starts.read_text("utf-8").splitlines()) == number
+            place.service().kill()
+            for client in clients:
+                await has_noticed(client)
+            async with anyio.create_task_group() as tasks:
+                for client in clients:
+                    tasks.start_soon(is_answered, client)
+        assert place.report()["clients"] == len(clients)
+
+
+async def test_a_newer_version_takes_over_though_others_go_on_calling(place):
+    old = with_import_hook(place.folder / "hook", ANOTHER_VERSION, place.variables)
+    async with AsyncExitStack() as stack:
+        tasks = await stack.enter_async_context(anyio.create_task_group())
+
+        async def call_for_ever(client: Wire) -> None:
+            while True:
+                await client.ask("tools/call", name="get_status", arguments={})
+
+        for _ in range(2):
+            front_end = wired(place.project, cwd=place.folder, variables=old)
+            client = await stack.enter_async_context(front_end)
+            await client.initialize()
+            tasks.start_soon(call_for_ever, client)
+        async with place.relayed() as newer:
+            assert (await newer.initialize())["serverInfo"]["version"] == __version__
+            await is_answered(newer)
+        tasks.cancel_scope.cancel()
+
+
+async def test_a_service_that_dies_at_each_greeting_is_started_a_few_times_and_the_reason_told(
+    place,
+):
+    starts = place.folder / "starts"
+    place.variables["STARTS"] = str(starts)
+    code = STARTS + DIES_AT_GREETINGS
+    variables = with_import_hook(place.folder / "hook", code, place.variables)
+    async with wired(place.project, cwd=place.folder, variables=variables) as client:
+        await client.initialize()
+        place.service().kill()
+        await has_noticed(client)
+        starts.with_name("starts.dies").touch()
+        answer = await client.ask("tools/call", **SEARCH)
+        assert "has crashed (no such luck); look at" in answer["result"]["content"][0]["text"]
+        assert len(starts.read_text("utf-8").splitlines()) == 1 + contact._MOST_STARTS
+        starts.with_name("starts.dies").unlink()
+        await is_answered(client)
+
+
+async def test_a_service_is_started_though_the_folder_of_its_socket_is_gone(place):
+    async with place.relayed() as client:
+        await client.initialize()
+        assert (await place.run("stop", place.project)).returncode == 0
+        shutil.rmtree(place.runtime)
+        await is_answered(client)
+        assert place.runtime.stat().st_mode & 0o777 == 0o700

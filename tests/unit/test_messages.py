@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from mcp_types import PROTOCOL_VERSION_META_KEY
 
 from vector_index_mcp.background import messages
 from vector_index_mcp.background.messages import Message
@@ -50,6 +51,11 @@ def test_a_line_without_an_end_is_carried_in_pieces(monkeypatch):
             Message("notifications/cancelled", cancels="7"),
         ),
         ({"method": "notifications/cancelled", "params": []}, Message("notifications/cancelled")),
+        (
+            {"method": "ping", "id": 7, "params": {"_meta": {PROTOCOL_VERSION_META_KEY: "x"}}},
+            Message("ping", "7", names_version=True),
+        ),
+        ({"method": "ping", "id": 7, "params": {"_meta": "x"}}, Message("ping", "7")),
     ],
 )
 def test_a_clients_line_is_understood(values, message):
@@ -83,6 +89,13 @@ def test_a_call_of_a_tool_is_refused_in_words_that_agents_see():
         "id": "a",
         "result": {"content": [{"type": "text", "text": "gone"}], "isError": True},
     }
+
+
+@pytest.mark.parametrize("names_version", [False, True])
+def test_a_result_has_a_type_if_the_client_expects_one(names_version):
+    asked = Message("tools/call", "7", names_version=names_version)
+    answer = json.loads(messages.refusal(asked, "gone"))
+    assert answer["result"].get("resultType") == ("complete" if names_version else None)
 
 
 def test_another_request_is_refused_by_an_error():

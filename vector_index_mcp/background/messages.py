@@ -13,6 +13,7 @@ LONGEST_BYTES = 64_000_000
 """No tool set takes longer messages; longer lines are carried in pieces, and not understood."""
 _CANCELLED = "notifications/cancelled"
 _CALL = "tools/call"
+_VERSION = "io.modelcontextprotocol/protocolVersion"
 _INTERNAL_ERROR = -32603  # JSON-RPC's code
 
 
@@ -25,6 +26,9 @@ class Message(NamedTuple):
     """The request's id as JSON; empty if it is no request."""
     cancels: str = ""
     """The id of the request that it cancels, as JSON."""
+    names_version: bool = False
+    """Whether it names its version of the protocol, as all do since the version without sessions.
+    Then a result must have a type."""
 
 
 def lines(read: Callable[[], bytes]) -> Iterator[bytes]:
@@ -53,11 +57,11 @@ def understood(line: bytes) -> Message:
     method = values.get("method")
     if not isinstance(method, str):
         return Message()
+    parameters = _object(values.get("params"))
     if method == _CANCELLED:
-        parameters = values.get("params")
-        cancelled = parameters.get("requestId") if isinstance(parameters, dict) else None
-        return Message(method, cancels=_identity(cancelled))
-    return Message(method, _identity(values.get("id")))
+        return Message(method, cancels=_identity(parameters.get("requestId")))
+    names_version = _VERSION in _object(parameters.get("_meta"))
+    return Message(method, _identity(values.get("id")), names_version=names_version)
 
 
 def answered(line: bytes) -> str:
@@ -79,6 +83,8 @@ def refusal(message: Message, reason: str) -> bytes:
 
 def result(message: Message, values: dict[str, Any]) -> bytes:
     """The line that answers a request with a result."""
+    if message.names_version:
+        values = {"resultType": "complete", **values}
     return _answer(message, {"result": values})
 
 
@@ -89,10 +95,13 @@ def _answer(message: Message, values: dict[str, Any]) -> bytes:
 
 def _parsed(line: bytes) -> dict[str, Any]:
     try:
-        values = json.loads(line)
+        return _object(json.loads(line))
     except (ValueError, RecursionError):  # the latter: nested too deep
         return {}
-    return values if isinstance(values, dict) else {}
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 def _identity(value: Any) -> str:
