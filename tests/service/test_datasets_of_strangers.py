@@ -1,6 +1,5 @@
 """A dataset in our own format, but made by a stranger, is searched without harm or refused."""
 
-import contextlib
 import json
 import os
 import shutil
@@ -171,31 +170,6 @@ async def test_a_table_that_is_used_where_it_lies_holds_no_links(root, tmp_path,
     shutil.rmtree(tmp_path / "tables")  # where the table is kept that was there before
     monkeypatch.setattr(os, "link", refused)
     assert "'data', which is no plain file" in await refusal_of(root)
-
-
-@pytest.mark.parametrize("name", ["1.manifest", "deeper/_latest.manifest", "1.manifest-detached"])
-@pytest.mark.parametrize("size", [0, 15, 16, 4_000])
-def test_what_is_no_manifest_of_lance_is_refused(tmp_path, name, size):
-    (tmp_path / "deeper").mkdir()
-    (tmp_path / name).write_bytes(b"\xff" * size)
-    with pytest.raises(BadDatasetError, match=DAMAGED):
-        proving.check_places(tmp_path)
-
-
-async def test_a_manifest_that_is_changed_anywhere_is_read_or_refused(root):
-    [file] = (root / "made/index/manifest.lance/_versions").glob("*.manifest")
-    whole = file.read_bytes()
-    for at in range(len(whole)):
-        for changed in (whole[:at], whole[:at] + bytes([whole[at] ^ 255]) + whole[at + 1 :]):
-            file.write_bytes(changed)
-            with contextlib.suppress(BadDatasetError):
-                proving.check_places(root / "made/index")
-
-
-def test_a_pipe_in_a_table_keeps_nobody_waiting(tmp_path):
-    os.mkfifo(tmp_path / "1.manifest")
-    with pytest.raises(BadDatasetError, match="no plain file"):
-        proving.check_places(tmp_path)
 
 
 # -- more than a table takes -----------------------------------------------------------------

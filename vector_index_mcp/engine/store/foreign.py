@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from vector_index_mcp.engine.store import schema
+from vector_index_mcp.engine.store import places, schema
 from vector_index_mcp.engine.store.reach import Reach
 from vector_index_mcp.engine.store.tables import connect, table_names
 from vector_index_mcp.errors import DamagedIndexError
@@ -60,6 +60,7 @@ async def examine(uri: str, dimension: int | None) -> int:
     Raises:
         DamagedIndexError: If the table cannot be read, or this program could not have made it.
     """
+    places.check(Path(uri))
     expected = schema.CHUNKS
     if dimension is not None:
         expected = expected.append(schema.vector_field(dimension))
