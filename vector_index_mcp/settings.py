@@ -6,6 +6,7 @@ where its index goes or which model is loaded.
 """
 
 import difflib
+import hashlib
 import ipaddress
 import json
 import os
@@ -48,6 +49,7 @@ _SERVER = re.compile(
 _ADDRESS = r"^(https?://.+)?$"
 _BUCKETS = ("s3", "gs", "az")
 _STORE = re.compile(rf"(?:{'|'.join(_BUCKETS)})://[A-Za-z0-9]")
+_STAMP_DIGITS = 16
 _MOST = 1_000_000_000  # the limit of numbers that have no limit of their own
 
 
@@ -206,6 +208,14 @@ class Settings(BaseModel):
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"] = Field(
         "WARNING", description="How much is logged to stderr"
     )
+
+    def stamps(self) -> dict[str, str]:
+        """A hash of each value, by field: shows which of them differ, and does not show them."""
+        values = self.model_dump(mode="json")
+        return {
+            field: hashlib.sha256(json.dumps(value).encode()).hexdigest()[:_STAMP_DIGITS]
+            for field, value in values.items()
+        }
 
     @field_validator("lancedb_uri")
     @classmethod

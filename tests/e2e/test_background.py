@@ -426,6 +426,20 @@ async def test_commands_ask_the_running_service(served):
         assert status["last_run"]["kind"] == "request"
 
 
+async def test_the_doctor_names_settings_that_the_running_service_does_not_have(served):
+    async def told(**settings: str) -> dict:
+        ran = await served.run("doctor", served.project, "--json", **settings)
+        return next(c for c in json.loads(ran.stdout)["checks"] if c["name"] == "service")
+
+    assert (await told())["verdict"] == "ok"
+    found = await told(VECTOR_INDEX_RESCAN_SECONDS="77", VECTOR_INDEX_HTTP_TOKEN="a-secret-token")
+    assert found["verdict"] == "warning"
+    assert found["words"].endswith(
+        "started with another value of VECTOR_INDEX_RESCAN_SECONDS, VECTOR_INDEX_HTTP_TOKEN"
+    )
+    assert "vector-index-mcp stop" in found["remedy"]
+
+
 async def test_what_the_service_refuses_is_told_by_the_command(served):
     ran = await served.run("search", served.project, "!?")
     assert (ran.returncode, ran.stdout) == (1, "")

@@ -39,6 +39,7 @@ def ps() -> int:
 def _row(endpoint: Endpoint) -> dict[str, Any]:
     """Return what a service reports about itself; empty if none runs."""
     if report := contact.ask(endpoint, greeting.REPORT, _ANSWER_SECONDS):
+        report.pop("settings", None)  # stamps, which tell people nothing
         return report
     # Read the record before looking for the process: a service that is about to end removes it.
     record = endpoint.read_record()

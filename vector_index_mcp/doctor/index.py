@@ -8,7 +8,7 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio.to_thread
 import psutil
@@ -37,6 +37,7 @@ from vector_index_mcp.errors import (
 )
 from vector_index_mcp.indexing.ledger import FAILED, INDEXED, SKIPPED, Ledger
 from vector_index_mcp.serving.keys import remote_of
+from vector_index_mcp.settings import PREFIX
 
 if TYPE_CHECKING:  # imports LanceDB, which crashes on a processor without AVX2 or FMA
     from vector_index_mcp.engine.store import Index
@@ -76,7 +77,20 @@ def service(case: Case) -> Finding:
         return failed(words, wrong)
     if poor:
         return warning(words, poor)
+    if others := _other_settings(case, answer.get("settings")):
+        return warning(
+            f"{words}; it was started with another value of {', '.join(others)}",
+            f"{subject.stop}, if what is given here is right; the next use starts one with its own",
+        )
     return ok(f"{words}, {answer['clients']} clients, answers in {took * 1000:.0f} ms")
+
+
+def _other_settings(case: Case, stamps: Any) -> list[str]:
+    """The settings of which the service with these stamps has other values than the command."""
+    if not isinstance(stamps, dict):
+        return []
+    own = case.settings.stamps()
+    return [f"{PREFIX}{field.upper()}" for field in own if own[field] != stamps.get(field)]
 
 
 def _silent(case: Case, endpoint: Endpoint) -> Finding:

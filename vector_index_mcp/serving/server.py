@@ -146,10 +146,13 @@ async def host(
             return True
         return service.loaded is not None and service.loaded.is_busy
 
+    stamps = settings.stamps()
+
     def report() -> dict[str, Any]:
         loaded = service.loaded
         state = loaded.state if loaded else _LOADING
-        return {"state": state, "memory_bytes": psutil.Process().memory_info().rss}
+        memory_bytes = psutil.Process().memory_info().rss
+        return {"state": state, "memory_bytes": memory_bytes, "settings": stamps}
 
     await Host(
         endpoint=endpoint,
