@@ -7,7 +7,8 @@ from typing import Any, TypeAlias
 
 from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.store.disk import Change, Disk
-from vector_index_mcp.notes.store.history import id_of
+from vector_index_mcp.notes.store.history import contents, id_of, versions_of
+from vector_index_mcp.notes.store.line_ends import plain
 from vector_index_mcp.notes.store.repository import Repository
 from vector_index_mcp.notes.store.writer import Plan
 from vector_index_mcp.notes.texts.projects import Mapping as Projects
@@ -19,6 +20,7 @@ Given: TypeAlias = Mapping[str, Any]
 Answer: TypeAlias = dict[str, Any]
 _MOST_COMPARED_CHARS = 200_000  # difflib takes minutes for megabytes
 _MOST_DIFFERENCE_CHARS = 10_000
+_MOST_VERSIONS = 100  # of a file, among which to look for a revision
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +87,11 @@ def check_revision(store: Store, given: Given, path: str, data: bytes) -> None:
         Refusal: If the change was made from another text; shows what has changed since.
     """
     wanted = given.get("revision")
-    if not wanted or id_of(data).startswith(wanted):
+    if not wanted or _has_revision(data, wanted):
         return
     current = revision_of(data)
-    result = store.repository.run("cat-file", "blob", wanted)
-    if result.status:
+    old = _text_with(store, path, wanted)
+    if old is None:
         raise Refusal(
             Code.NOT_FOUND,
             f"No text of these notes ever had the revision {wanted}; {path.rpartition('/')[2]} has "
@@ -103,8 +105,24 @@ def check_revision(store: Store, given: Given, path: str, data: bytes) -> None:
         f"revision {current} now. Read it again. Nothing was changed",
         revision=wanted,
         current_revision=current,
-        changes=_difference(wanted, result.output, data),
+        changes=_difference(wanted, old, data),
     )
+
+
+def _has_revision(data: bytes, revision: str) -> bool:
+    return any(id_of(text).startswith(revision) for text in (plain(data), data))
+
+
+def _text_with(store: Store, path: str, revision: str) -> bytes | None:
+    """Return the text that has a revision; None if the history has no such text."""
+    repository = store.repository
+    result = repository.run("cat-file", "blob", revision)
+    if not result.status:
+        return result.output
+    # git has no object with the id of a text with LF whose line ends are CRLF in the history.
+    names = versions_of(repository, repository.commit_of(repository.branch()), path)
+    found = contents(repository, names[:_MOST_VERSIONS]).values()
+    return next((text for text in found if _has_revision(text, revision)), None)
 
 
 def _difference(revision: str, old: bytes, new: bytes) -> str:

@@ -1,6 +1,7 @@
 """The calls about a project's main instructions, and about the project itself."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from vector_index_mcp.notes.calls import (
     Answer,
@@ -95,9 +96,10 @@ def _delete_project(store: Store, given: Given) -> Plan:
             raise Refusal(Code.PROJECT_NOT_FOUND, f"Project '{name}' not found")
         drops = ()
         message += f"; {project.folder} stays, because another project has this folder, too"
-    return plan_of(
+    plan = plan_of(
         project, "Deleted project", puts, {"project_id": name, "message": message}, *drops
     )
+    return replace(plan, places=(project.folder,))
 
 
 READS: Mapping[str, Read] = {"get_project_main": _get}

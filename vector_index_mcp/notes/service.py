@@ -274,13 +274,15 @@ class Notes:
             done, problem = Exchanged(has_remote=False), f"; not pushed: {refusal}"
         # An earlier exchange may have pushed the commit of this call already.
         pushed = done.has_pushed or (count > 0 and done.has_remote)
+        notes = {"notes": list(done.notes)} if done.notes else {}
         if not count and not pushed and not done.has_taken:
             message = f"No changes to sync - working tree clean{problem}"
-            return {"message": message, "files_committed": 0, "pushed": False}
+            return {"message": message, "files_committed": 0, "pushed": False, **notes}
         return {
             "message": f"Storage synchronized successfully{problem}",
             "files_committed": count,
             "pushed": pushed,
+            **notes,
             **({"commit_message": _sync_message(count)} if count else {}),
         }
 

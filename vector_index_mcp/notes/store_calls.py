@@ -8,6 +8,9 @@ from vector_index_mcp.notes.calls import Answer, Store
 from vector_index_mcp.notes.limits import MOST_SHOWN
 from vector_index_mcp.notes.merging import conflicts
 from vector_index_mcp.notes.refusal import Refusal
+from vector_index_mcp.notes.store.byhand import some
+from vector_index_mcp.notes.store.filters import about_filtered
+from vector_index_mcp.notes.store.large import about
 from vector_index_mcp.notes.store.writer import Writer
 from vector_index_mcp.notes.texts import todos
 from vector_index_mcp.notes.texts.projects import Mapping as Projects
@@ -39,6 +42,8 @@ class Storage:
     """Files that differ from the last commit."""
     problem: str
     """Why the history cannot be written; empty if it can."""
+    left_alone: tuple[str, ...] = ()
+    """Which files no tool reads, and why, in sentences."""
 
 
 def look(writer: Writer) -> Storage:
@@ -50,7 +55,18 @@ def look(writer: Writer) -> Storage:
         last.output.decode("utf-8", "replace").strip(),
         tuple(sorted(writer.by_hand.changed(tree))),
         "",
+        tuple(_left_alone(writer)),
     )
+
+
+def _left_alone(writer: Writer) -> Iterator[str]:
+    yield from map(about, sorted(writer.by_hand.large))
+    yield from map(about_filtered, sorted(writer.by_hand.filtered))
+    if skipped := writer.by_hand.checkout.left_out(writer.repository):
+        yield (
+            f"the sparse checkout leaves out {some(skipped)}: no tool reads or changes what it "
+            "leaves out; `git sparse-checkout disable` brings it back"
+        )
 
 
 def status(store: Store, storage: Storage, remote: str, news: list[str]) -> Answer:
@@ -63,7 +79,9 @@ def status(store: Store, storage: Storage, remote: str, news: list[str]) -> Answ
         news: What the last merges have decided, in sentences.
     """
     problems = [storage.problem] if storage.problem else []
-    details = [*problems, *news, *troubles(store)]
+    details = list(
+        dict.fromkeys([*problems, *news, *storage.left_alone[:MOST_SHOWN], *troubles(store)])
+    )
     if storage.uncommitted:
         shown = list(storage.uncommitted[:MOST_SHOWN])
         details.insert(0, f"Not committed yet: {', '.join(shown)}")

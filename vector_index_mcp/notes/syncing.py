@@ -8,22 +8,27 @@ stay under `refs/rescue/`.
 
 import logging
 import queue
+import shlex
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 
-from vector_index_mcp.notes.merging import merged
+from vector_index_mcp.notes.coming import Coming, by_merging, by_moving
 from vector_index_mcp.notes.refusal import Code, Refusal, as_refusal
 from vector_index_mcp.notes.store.byhand import some
 from vector_index_mcp.notes.store.disk import Change
-from vector_index_mcp.notes.store.history import PLAIN, Commit, contents, files_of, is_ours
+from vector_index_mcp.notes.store.filters import filtered
+from vector_index_mcp.notes.store.history import Commit
+from vector_index_mcp.notes.store.large import copy_of, id_of_file, id_of_link
+from vector_index_mcp.notes.store.line_ends import LineEnds
 from vector_index_mcp.notes.store.remote import Address, RejectedError, Remote, tracking
 from vector_index_mcp.notes.store.repository import Repository
+from vector_index_mcp.notes.store.upkeep import wait_for_others
 from vector_index_mcp.notes.store.writer import Writer
 
 _log = logging.getLogger(__name__)
@@ -43,6 +48,8 @@ class Exchanged:
     has_taken: bool = False
     """Whether the store has commits of the remote that it did not have."""
     has_pushed: bool = False
+    notes: tuple[str, ...] = ()
+    """What was decided about what the remote had, in sentences."""
 
 
 class Syncing:
@@ -179,40 +186,48 @@ class Syncing:
         if address is None:
             self._next_fetch = time.monotonic() + _FETCH_SECONDS
             return Exchanged(has_remote=False)
-        has_taken = False
+        has_taken, notes = False, list[str]()
         for _ in range(_ROUNDS):
             branch = self._repository.branch()
             if time.monotonic() >= self._next_fetch:
-                self._fetch(address, branch)
+                notes += self._fetch(address, branch)
                 self._next_fetch = time.monotonic() + _FETCH_SECONDS
-            has_taken |= self._writer.alone(partial(self._take_over, branch)).result()
+            taken = self._writer.alone(partial(self._take_over, branch)).result()
+            has_taken |= taken is not None
+            notes += taken or ()
             ours = self._repository.commit_of(branch)
             if ours == self._repository.commit_of(tracking(branch)):
-                return Exchanged(has_taken=has_taken)
+                return Exchanged(has_taken=has_taken, notes=tuple(notes))
             try:
                 self._remote.push(address, ours, branch)
-                return Exchanged(has_taken=has_taken, has_pushed=True)
+                return Exchanged(has_taken=has_taken, has_pushed=True, notes=tuple(notes))
             except RejectedError:
                 self._next_fetch = 0.0
         raise Refusal(
             Code.GIT_ERROR, f"other machines pushed first in each of {_ROUNDS} attempts; try again"
         )
 
-    def _fetch(self, address: Address, branch: str) -> None:
-        """Fetch. If the remote's history was rewritten, keep the old commits under a reference."""
+    def _fetch(self, address: Address, branch: str) -> list[str]:
+        """Fetch, and return what was decided, in sentences.
+
+        If the remote's history was rewritten, the old commits are kept under a reference.
+        """
+        with suppress(OSError):
+            wait_for_others(self._writer.disk)
         before = self._repository.commit_of(tracking(branch))
         self._remote.fetch(address, branch)
         after = self._repository.commit_of(tracking(branch))
-        if before and after != before and not self._repository.is_in(before, after):
-            name = f"refs/rescue/origin-{_today()}-{before[:12]}"
-            self._repository.done("update-ref", name, before)
-            what = "history was rewritten" if after else f"branch {branch} is gone"
-            self._note([f"the remote's {what}; its earlier commits are kept as {name}"])
+        if not before or after == before or self._repository.is_in(before, after):
+            return []
+        name = f"refs/rescue/origin-{_today()}-{before[:12]}"
+        self._repository.done("update-ref", name, before)
+        what = "history was rewritten" if after else f"branch {branch} is gone"
+        return self._note([f"the remote's {what}; its earlier commits are kept as {name}"])
 
-    def _take_over(self, branch: str) -> bool:
-        """Move our branch forward to the remote's, or merge both; return whether that was needed.
+    def _take_over(self, branch: str) -> list[str] | None:
+        """Move our branch forward to the remote's, or merge both; return what was decided.
 
-        Runs in the writer's thread.
+        The result is None if neither was needed. Runs in the writer's thread.
         """
         writer, repository = self._writer, self._repository
         theirs = repository.commit_of(tracking(branch))
@@ -220,71 +235,59 @@ class Syncing:
         ours = repository.commit_of(branch)
         writer.tree.follow(ours)  # if that failed after the commit of edits made by hand
         if not theirs or (ours and self._repository.is_in(theirs, ours)):
-            return False
+            return None
         if not ours or self._repository.is_in(ours, theirs):
-            self._go_forward(branch, ours, theirs)
-        else:
-            self._merge(branch, ours, theirs)
-        return True
+            return self._go_forward(branch, ours, theirs)
+        return self._merge(branch, ours, theirs)
 
-    def _go_forward(self, branch: str, ours: str, theirs: str) -> None:
-        old = files_of(self._repository, ours) if ours else {}
-        new = files_of(self._repository, theirs)
-        changed = [p for p in {*old, *new} if old.get(p) != new.get(p) and is_ours(p)]
-        wanted = {path: new[path][1] for path in changed if new.get(path, ("",))[0] in PLAIN}
-        data = contents(self._repository, list(wanted.values()))
-        self._put(
-            {path: data[wanted[path]] if path in wanted else None for path in changed},
-            lambda: self._move(branch, ours, theirs),
-        )
+    def _go_forward(self, branch: str, ours: str, theirs: str) -> list[str]:
+        coming = by_moving(self._repository, ours, theirs)
+        self._put(coming, lambda: self._move(branch, ours, theirs))
+        return self._note(coming.notes)
 
     def _move(self, branch: str, ours: str, theirs: str) -> None:
         self._repository.done("update-ref", branch, theirs, ours or "0" * 40)
         self._writer.has_moved(theirs)
 
-    def _merge(self, branch: str, ours: str, theirs: str) -> None:
+    def _merge(self, branch: str, ours: str, theirs: str) -> list[str]:
         found = self._repository.run("merge-base", ours, theirs)
         base = found.output.decode("ascii").strip() if not found.status else ""
-        trees = [self._plain_files_of(commit) for commit in (base, ours, theirs)]
-        paths = {path for tree in trees for path in tree if is_ours(path)}
-        same = {p for p in paths if len({tree.get(p) for tree in trees}) == 1}
-        names = [tree[p] for tree in trees for p in paths - same if p in tree]
-        data = contents(self._repository, names)
-        old, own, other = ({p: data[t[p]] for p in paths - same if p in t} for t in trees)
         label = f"origin/{branch.removeprefix('refs/heads/')}, {_today()}"
-        result = merged(old, own, other, label=label, unchanged=same)
+        coming = by_merging(self._repository, base, ours, theirs, label)
         message = "Merged what was written elsewhere"
-        if result.notes:
-            message += "\n\n" + "\n".join(result.notes)
-        commit = Commit(message, result.files, merges=theirs)
-        self._put(result.files, lambda: self._writer.commit([commit]))
-        self._note(result.notes)
+        if coming.notes:
+            message += "\n\n" + "\n".join(coming.notes)
+        commit = Commit(message, coming.files, merges=theirs, taken=coming.taken)
+        self._put(coming, lambda: self._writer.commit([commit]))
+        return self._note(coming.notes)
 
-    def _plain_files_of(self, commit: str) -> dict[str, str]:
-        """Return the object id of each plain file of a commit, by path; empty without a commit."""
-        files = files_of(self._repository, commit) if commit else {}
-        return {path: name for path, (mode, name) in files.items() if mode in PLAIN}
-
-    def _put(self, files: "Mapping[str, bytes | None]", then: Callable[[], object]) -> None:
-        """Write `files` to the disk, then call `then` to commit; undo the files if it fails.
+    def _put(self, coming: Coming, then: Callable[[], object]) -> None:
+        """Change the files on the disk, then call `then` to commit; undo the files if it fails.
 
         Raises:
             Refusal: If a file would replace one that is in no commit, or cannot be written.
         """
-        writer, disk = self._writer, self._writer.disk
+        writer, disk, tree = self._writer, self._writer.disk, self._writer.tree
+        stay = self._staying(coming)
+        files = {path: data for path, data in coming.files.items() if path not in stay}
         # Edits made by hand are committed by now. A file that still differs is one that
         # `.gitignore` keeps out of the history: replacing it would lose it.
-        if unkept := writer.by_hand.changed(writer.tree, files, is_needed=True):
+        paths = [*files, *coming.copies]
+        if unkept := writer.by_hand.changed(tree, paths, is_needed=True):
             raise Refusal(
                 Code.GIT_ERROR,
                 f"the remote also has {some(unkept)}, and the version here is in no commit and "
                 "would be lost; rename it here",
             )
-        drops = tuple(p for p, data in files.items() if data is None and disk.status(p))
+        gone = [p for p, data in files.items() if data is None and disk.is_file(p)]
+        gone += [p for p, name in coming.links.items() if id_of_link(disk, p) == name]
+        puts = {path: data for path, data in files.items() if data is not None}
+        copies = {path: copy_of(self._repository, name) for path, name in coming.copies.items()}
+        puts = LineEnds(disk).as_checked_out(tree, puts)
         # Removals come first: a file may become a folder, or a folder a file.
-        applied = [disk.apply(Change({}, drops, empties=True))]
+        applied = [disk.apply(Change({}, tuple(gone), empties=True))]
         try:
-            applied.append(disk.apply(Change({p: d for p, d in files.items() if d is not None})))
+            applied.append(disk.apply(Change(puts, copies=copies)))
             then()
         except BaseException:
             for each in reversed(applied):
@@ -293,10 +296,26 @@ class Syncing:
         for each in applied:
             each.finish()
 
-    def _note(self, news: list[str]) -> None:
+    def _staying(self, coming: Coming) -> set[str]:
+        """Return the files that stay as they are on the disk, where a filter of git made them."""
+        disk, tree = self._writer.disk, self._writer.tree
+        found = {
+            path
+            for path in filtered(disk, tree, coming.files)
+            if disk.is_file(path) and id_of_file(disk, path) != tree.id_of(path)
+        }
+        coming.notes += (
+            f"the remote has another version of {path}, which git keeps through a filter; "
+            f"`git checkout -- {shlex.quote(path)}` in {disk.root} brings it to the disk"
+            for path in sorted(found)
+        )
+        return found
+
+    def _note(self, news: list[str]) -> list[str]:
         for each in news:
             _log.info("%s", each)
         self.news = [*self.news, *news][-_MOST_NEWS:]
+        return news
 
 
 def _answer(asked: "list[Future[Exchanged]]", result: Exchanged | Exception) -> None:

@@ -65,7 +65,7 @@ class Watching:
     async def _commit(self, places: Iterable[str] | None) -> None:
         def commit() -> None:
             writer = self._writer
-            paths = None if places is None else writer.by_hand.kept(places)
+            paths = None if places is None else writer.by_hand.kept(writer.tree, places)
             writer.take_over_by_hand(paths)
 
         try:

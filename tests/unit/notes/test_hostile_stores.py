@@ -48,7 +48,7 @@ PROGRAMS = (
 )  # fmt: skip
 SWITCHES = {
     "commit.gpgSign": "true", "log.showSignature": "true", "core.untrackedCache": "true",
-    "gc.auto": "1", "maintenance.auto": "true", "filter.x.required": "true",
+    "gc.auto": "1", "maintenance.auto": "true",
     "core.autocrlf": "true", "core.commitGraph": "true", "core.logAllRefUpdates": "always",
     "core.bare": "false", "extensions.worktreeConfig": "true", "core.ignoreCase": "true",
     "core.precomposeUnicode": "true", "core.sparseCheckout": "true", "core.preloadIndex": "true",
@@ -159,11 +159,26 @@ async def test_no_setting_and_no_hook_of_a_store_runs_anything(folder, store):
     assert marks(folder) == set()
     assert (store / ".git/config").read_bytes() == before
     disarmed(store)
-    assert git(store, "cat-file", "-s", f"HEAD:{MAIN}") == "5"  # no line was converted
-    assert git(store, "cat-file", "-s", "HEAD:projects/p/by-hand.md") == "9"
+    # `text=auto` alone has an effect: LF for CRLF, without a program.
+    assert git(store, "cat-file", "-s", f"HEAD:{MAIN}") == "4"
+    assert git(store, "cat-file", "-s", "HEAD:projects/p/by-hand.md") == "8"
     authors = git(store, "log", "--format=%an").splitlines()
     assert "Mallory" not in authors
     git(store, "fsck", "--strict")
+
+
+async def test_a_filter_that_is_required_is_not_run_either(folder, store):
+    arm(folder, store)
+    setting(store / ".git/config", "filter.x.required", "true")
+    before = git(store, "rev-parse", "HEAD")
+    async with serving(notes_of(folder)) as client:
+        put(store, "projects/p/by-hand.md", "by hand")
+        said = await answered(client, "update_project_main", **P, content="two")
+        assert "through a filter" in said["error"]
+        await done(client, "sync_storage")
+    assert marks(folder) == set()
+    disarmed(store)
+    assert git(store, "diff", "--name-only", before, "HEAD", "--", "projects") == ""
 
 
 def disarmed(store):

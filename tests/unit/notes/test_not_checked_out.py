@@ -1,7 +1,7 @@
-"""What git has not checked out is no deletion, and its own line ends are no edit."""
+"""What git has not checked out is no deletion, and nobody replaces what nobody can see."""
 
+import json
 import shutil
-import subprocess
 
 import pytest
 from kept import kept_by_hand, kept_in
@@ -10,6 +10,8 @@ from writing import put
 
 from vector_index_mcp.notes.doctor import examining
 from vector_index_mcp.notes.refusal import Code, Refusal
+from vector_index_mcp.notes.store import upkeep
+from vector_index_mcp.notes.store.history import contents
 
 MAIN = {f"projects/{name}/main.md": f"# {name}\n\nOne\n" for name in ("a", "b", "c")}
 pytestmark = pytest.mark.anyio
@@ -100,6 +102,178 @@ def test_with_an_index_that_git_cannot_read_nothing_counts_as_deleted(origin, st
     assert remaining(store) == ["a", "b", "c"]
 
 
+SPARSE = "run `git sparse-checkout add projects/b` there"
+
+
+@pytest.fixture
+def sparse(origin, store):
+    """A clone in which only project a is checked out; b has documents and a to-do list as well."""
+    for path in ("projects/b/knowledge/d.md", "projects/b/TODO/1/index.json"):
+        put(origin, path, "{}\n")
+    index = {"projects": {name: name for name in "abc"}}
+    put(origin, "index.json", json.dumps(index))
+    git(origin, "add", "--all")
+    git(origin, "commit", "--quiet", "-m", "More")
+    clone(origin, store)
+    git(store, "sparse-checkout", "set", "--cone", "projects/a")
+    return store
+
+
+CALLS = [
+    ("update_project_main", {"content": "mine\n"}),
+    ("create_todo", {"description": "d"}),
+    ("delete_project", {}),
+    (
+        "create_knowledge_file",
+        {"filename": "new", "title": "N", "introduction": "i", "keywords": ["k"], "chapters": []},
+    ),
+]
+
+
+@pytest.mark.parametrize(("tool", "given"), CALLS, ids=[tool for tool, _ in CALLS])
+async def test_a_project_that_is_left_out_is_not_written(sparse, tmp_path, tool, given):
+    async with serving(notes_of(tmp_path)) as client:
+        await done(client, "update_project_main", project_id="a", content="ours\n")
+        before = git(sparse, "rev-parse", "HEAD")
+        said = await answered(client, tool, project_id="b", **given)
+        assert said["code"] == Code.GIT_ERROR
+        assert said["error"].endswith(SPARSE)
+        details = (await done(client, "get_storage_status"))["status_details"]
+        assert "the sparse checkout leaves out projects/b/TODO/1/index.json" in details
+    assert git(sparse, "rev-parse", "HEAD") == before
+    assert not (sparse / "projects/b").exists()
+
+
+async def test_others_and_new_ones_are_written(sparse, tmp_path):
+    async with serving(notes_of(tmp_path)) as client:
+        for name in ("a", "new"):
+            await done(client, "update_project_main", project_id=name, content="ours\n")
+            await done(client, "create_todo", project_id=name, description="d")
+        git(sparse, "sparse-checkout", "add", "projects/b")
+        await done(client, "update_project_main", project_id="b", content="ours\n")
+        assert (await done(client, "create_todo", project_id="b", description="d"))[
+            "todo_number"
+        ] == 2
+    assert remaining(sparse) == ["a", "b", "c", "new"]
+
+
+def test_a_file_that_is_left_out_is_not_replaced(origin, store, tmp_path):
+    put(origin, "index.json", "{}")
+    git(origin, "add", "--all")
+    git(origin, "commit", "--quiet", "-m", "More")
+    clone(origin, store)
+    git(store, "sparse-checkout", "set", "--no-cone", "/*", "!/index.json")
+    with writer_of(tmp_path) as writer:
+        opened(writer)
+        words = refusal(lambda: wrote(writer, {"index.json": "mine"}))
+        assert "leaves out index.json" in words
+
+
+# -- submodules --------------------------------------------------------------------------------
+
+
+def test_the_files_of_a_submodule_are_not_ours(origin, store, tmp_path):
+    inner = git(origin, "rev-parse", "HEAD")
+    git(origin, "update-index", "--add", "--cacheinfo", f"160000,{inner},projects/sub")
+    git(origin, "commit", "--quiet", "-m", "A submodule")
+    clone(origin, store)
+    put(store, "projects/sub/main.md", "of another repository")
+    with writer_of(tmp_path) as writer:
+        opened(writer)
+        assert writer.alone(writer.take_over_by_hand).result() == 0
+        places = ["projects/sub", "projects/sub/main.md"]
+        kept = writer.alone(lambda: writer.by_hand.kept(writer.tree, places)).result()
+        assert kept == set()
+        words = refusal(lambda: wrote(writer, {"projects/sub/main.md": "ours"}))
+        assert words.startswith("projects/sub is a git submodule")
+    assert git(store, "ls-tree", "HEAD", "projects/sub").startswith("160000 commit")
+
+
+# -- partial clones ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def partial(origin, store):
+    """A clone that lacks the texts of the past, of a server that relies on what a clone has."""
+    for text in ("two", "three"):
+        put(origin, "projects/a/main.md", f"{text}\n" * 50)
+        git(origin, "commit", "--quiet", "-am", text)
+    git(origin, "config", "uploadpack.allowFilter", "true")
+    git(origin, "config", "uploadpack.allowAnySHA1InWant", "true")
+    clone(origin, store, "--filter=blob:none")
+    return store
+
+
+def turned_back(origin):
+    """The server has an old text again, which it believes the clone to have."""
+    git(origin, "checkout", "--quiet", "HEAD~1", "--", "projects/a/main.md")
+    git(origin, "commit", "--quiet", "-m", "Back")
+    git(origin, "repack", "-qadb")
+
+
+async def test_a_partial_clone_is_written_and_exchanged(origin, partial, tmp_path):
+    async with serving(notes_of(tmp_path)) as client:
+        await done(client, "update_project_main", project_id="a", content="ours\n")
+        await done(client, "sync_storage")
+        assert committed(origin, "projects/a/main.md", "main") == "ours"
+
+
+async def test_what_it_lacks_is_said_with_what_to_do(origin, partial, tmp_path):
+    turned_back(origin)
+    async with serving(notes_of(tmp_path)) as client:
+        await done(client, "update_project_main", project_id="b", content="ours\n")
+        said = await done(client, "sync_storage")
+        assert said["message"].endswith(REFETCH)
+        assert not said["pushed"]
+        git(partial, "fetch", "--quiet", "--refetch", "--no-filter", "origin")
+        said = await done(client, "sync_storage")
+        assert said["pushed"]
+        read = await done(client, "get_project_main", project_id="a")
+        assert read["content"] == "two\n" * 50
+    git(partial, "fsck", "--strict")
+
+
+REFETCH = (
+    "is a partial clone (`git clone --filter`), which lacks a part of the history; run `git fetch "
+    "--refetch --no-filter origin` there"
+)
+
+
+def history_of(kept):
+    """What the doctor says about the history."""
+    return {found.name: found for found in examining.examine(kept.store)}["history"]
+
+
+def test_the_doctor_does_not_take_it_for_damaged(partial, tmp_path):
+    with kept_in(tmp_path) as kept:
+        kept.store.repository.prepare()
+        found = history_of(kept)
+        assert found.verdict is examining.Verdict.WARNING
+        assert "partial clone" in found.words
+        assert found.remedy == "run `git fetch --refetch --no-filter origin` there"
+        old = kept.person("rev-parse", "HEAD~1:projects/a/main.md")
+        with pytest.raises(Refusal, match="lacks a part of the history"):
+            contents(kept.store.repository, [old])
+        git(partial, "fetch", "--quiet", "--refetch", "--no-filter", "origin")
+        assert contents(kept.store.repository, [old]) == {old: b"two\n" * 50}
+        assert history_of(kept).verdict is examining.Verdict.OK
+        [pack, *_] = (partial / ".git/objects/pack").glob("*.pack")
+        pack.chmod(0o600)
+        pack.write_bytes(b"broken")
+        assert history_of(kept).verdict is examining.Verdict.FAILURE
+
+
+def test_its_packs_keep_their_marks(partial, tmp_path):
+    with kept_in(tmp_path) as kept:
+        opened(kept.writer)
+        for number in range(28):
+            put(partial, f".git/objects/17/{number:038x}", "x")
+        assert not upkeep.tidy(kept.writer.disk, kept.writer.repository)
+    packs = partial / ".git/objects/pack"
+    marked = {path.stem for path in packs.glob("*.promisor")}
+    assert {path.stem for path in packs.glob("*.pack")} == marked
+
+
 # -- no checkout at all ------------------------------------------------------------------------
 
 
@@ -164,64 +338,3 @@ def test_the_doctor_says_so(tmp_path):
         found = {f.name: f for f in examining.examine(kept.store)}["commits"]
         assert "git has not checked out" in found.words
         assert found.remedy == RESTORE
-
-
-# -- line ends ---------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def windows(origin, store):
-    """A clone as Git for Windows makes it."""
-    clone(origin, store, "-c", "core.autocrlf=true")
-    assert (store / "projects/a/main.md").read_bytes() == b"# a\r\n\r\nOne\r\n"
-    return store
-
-
-def kept_now(store, path):
-    """What the last commit has at a path, every byte."""
-    ran = subprocess.run(
-        ["git", "cat-file", "blob", f"HEAD:{path}"], cwd=store, capture_output=True, check=True
-    )
-    return ran.stdout
-
-
-def test_what_git_has_converted_is_no_edit(windows, tmp_path):
-    with writer_of(tmp_path) as writer:
-        opened(writer)
-        assert writer.alone(writer.take_over_by_hand).result() == 0
-    assert git(windows, "diff", "--stat", "origin/main", "HEAD", "--", "projects") == ""
-    assert git(windows, "status", "--porcelain", "projects") == ""
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (b"# a\r\n\r\nTwo\r\n", b"# a\n\nTwo\n"),
-        (b"# a\r\n\nOne\r\n", None),  # git calls it clean
-        (b"# a\r\n\nTwo\r\n", b"# a\r\n\nTwo\r\n"),
-        (b"# a\r\r\n\r\nOne\r\n", b"# a\r\r\n\r\nOne\r\n"),
-        (b"# a\r\n\0\r\n", b"# a\r\n\0\r\n"),
-        (b"", b""),
-    ],
-)
-def test_an_edit_keeps_the_line_ends_of_the_history(windows, tmp_path, text, expected):
-    with writer_of(tmp_path) as writer:
-        opened(writer)
-        (windows / "projects/a/main.md").write_bytes(text)
-        count = writer.alone(writer.take_over_by_hand).result()
-        assert count == (expected is not None)
-        assert writer.alone(writer.take_over_by_hand).result() == 0
-    wanted = b"# a\n\nOne\n" if expected is None else expected
-    assert kept_now(windows, "projects/a/main.md") == wanted
-    assert (windows / "projects/a/main.md").read_bytes() == text
-
-
-def test_a_file_that_always_had_such_line_ends_keeps_them(tmp_path):
-    with kept_in(tmp_path) as kept:
-        kept.change({"projects/p/main.md": "one\r\n"})
-        kept.put("projects/p/main.md", b"two\r\n")
-        kept.put("projects/p/new.md", b"new\r\n")
-        assert kept.by_hand.changed(kept.tree) == {
-            "projects/p/main.md": b"two\r\n",
-            "projects/p/new.md": b"new\r\n",
-        }

@@ -35,6 +35,7 @@ _OLDEST_GIT = (2, 36)
 """The first version that flushes a commit to the disk before it reports success."""
 _VERSION = re.compile(r"git version (\d{1,4})\.(\d{1,4})")
 _EXAMINING_SECONDS = 600.0  # for `git fsck`, which reads every object
+_OF_A_LACK = re.compile(r"notice: |broken link from |\s+to |missing (?:blob|tree) ")
 _LEFT_SECONDS = 60.0  # an older lock is taken for one that a killed process has left
 _RULE, _ENDS = "---", frozenset({"---", "..."})
 _LONGEST_FRONT_LINES = 1_000
@@ -274,6 +275,9 @@ def _repository(store: Store) -> tuple[str, list[_Problem]]:
         return "", [_warned("there is no history yet", remedy)]
     store.repository.prepare()
     result = store.repository.run("fsck", "--full", "--no-dangling", seconds=_EXAMINING_SECONDS)
+    if result.status and _is_of_partial_clone(store, result):
+        words, remedy = split_remedy(store.repository.lack)
+        return "", [_warned(f"{words}: earlier states are not all known here", remedy)]
     if result.status:
         remedy = (
             f"bring {GIT} back from a backup or a clone; or move it away, and the next change "
@@ -282,6 +286,12 @@ def _repository(store: Store) -> tuple[str, list[_Problem]]:
         return "", [_failed(f"damaged: {_first_line(result)}", remedy)]
     count = len(entries(store, head_of(store)))
     return f"sound, {count} commits", []
+
+
+def _is_of_partial_clone(store: Store, result: GitResult) -> bool:
+    """Return whether git misses nothing but what a partial clone leaves out."""
+    lines = [*result.errors.splitlines(), *result.output.decode("utf-8", "replace").splitlines()]
+    return bool(store.repository.lack) and all(map(_OF_A_LACK.match, lines))
 
 
 def _first_line(result: GitResult) -> str:

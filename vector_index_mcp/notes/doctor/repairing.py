@@ -72,7 +72,7 @@ def plan_of(shown: Repair, store: Store, head: str) -> Plan:
             Code.INVALID_INPUT, "the store has changed since the preview; run the command again"
         )
     message = f"Repaired {some([*found.puts, *found.drops])}\n\n" + "\n".join(found.said)
-    return Plan(Change(found.puts, tuple(found.drops)), message)
+    return Plan(Change(found.puts, tuple(found.drops)), message, is_exact=True)
 
 
 # -- index.json ------------------------------------------------------------------------------

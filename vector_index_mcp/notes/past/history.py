@@ -17,7 +17,7 @@ from vector_index_mcp.notes.calls import Store
 from vector_index_mcp.notes.names import is_keepable
 from vector_index_mcp.notes.past.moments import moment_of
 from vector_index_mcp.notes.past.pieces import Piece
-from vector_index_mcp.notes.store.history import PLAIN, contents
+from vector_index_mcp.notes.store.history import contents, versions_of
 from vector_index_mcp.notes.store.opening import INDEX, PROJECTS
 from vector_index_mcp.notes.store.repository import Repository, failure
 from vector_index_mcp.notes.texts.projects import Mapping as Projects
@@ -205,13 +205,7 @@ def versions(store: Store, head: str, path: str) -> list[str]:
     """
     if not head:
         return []
-    output = git(
-        store.repository, "log", "-z", "--raw", "--no-abbrev", "--no-renames", "--full-history",
-        "-m", "--format=", head, "--", path,
-    )  # fmt: skip
-    # For each change, git prints old and new mode, old and new object id, and the path.
-    changes = (facts.decode("ascii").split(" ") for facts, _ in _grouped(output.split(b"\0"), 2))
-    return list(dict.fromkeys(name for _, mode, _, name, _ in changes if mode in PLAIN))
+    return versions_of(store.repository, head, path)
 
 
 def last_changes(store: Store, head: str, folder: str) -> dict[str, int]:

@@ -123,7 +123,7 @@ def plan_of(shown: Restoring, writer: Writer, past: Past, wanted: Wanted, about:
         )
     what = "" if wanted.piece == ALL else f"{wanted.piece.words} "
     message = f"Update knowledge for {wanted.project}: Restored {what}as of {about}"
-    return Plan(Change(found.puts, found.drops), message)
+    return Plan(Change(found.puts, found.drops), message, is_exact=True)
 
 
 def entered(disk: Disk, folders: Mapping[str, str]) -> dict[str, bytes]:

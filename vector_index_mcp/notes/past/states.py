@@ -14,6 +14,8 @@ from pathlib import Path
 from vector_index_mcp.notes.store.byhand import ByHand
 from vector_index_mcp.notes.store.disk import Disk
 from vector_index_mcp.notes.store.history import Tree, contents, is_ours
+from vector_index_mcp.notes.store.large import large_ones
+from vector_index_mcp.notes.store.line_ends import LineEnds
 from vector_index_mcp.notes.store.repository import Repository
 from vector_index_mcp.notes.texts.projects import Mapping as Projects
 from vector_index_mcp.notes.texts.projects import Project
@@ -57,7 +59,11 @@ class Past(Disk):
         Raises:
             Refusal: If a file cannot be read.
         """
-        wanted = {self._names[path] for path in self.files(folder)} - self._contents.keys()
+        names = {path: self._names[path] for path in self.files(folder)}
+        large = large_ones(self._repository, list(names.values()))
+        for path in [path for path, name in names.items() if name in large]:
+            del self._names[path]  # as on the disk, nobody reads it
+        wanted = {*names.values()} - large.keys() - self._contents.keys()
         self._contents |= contents(self._repository, sorted(wanted))
 
     def read(self, path: str) -> bytes | None:
@@ -133,7 +139,7 @@ def state_then(past: Past, project: str, folder: str = "") -> State:
 
 
 def state_now(disk: Disk, tree: Tree, by_hand: ByHand, project: str) -> State:
-    """Return a project as it is on the disk, without files that the history ignores.
+    """Return a project as git would keep it now, without files that the history ignores.
 
     Args:
         disk: The store's files.
@@ -149,8 +155,11 @@ def state_now(disk: Disk, tree: Tree, by_hand: ByHand, project: str) -> State:
         return State(None)
     below = f"{found.folder}/"
     edited = (path for path in by_hand.changed(tree) if path.startswith(below))
-    files = {path: disk.read(path) for path in sorted({*tree.below(found.folder), *edited})}
-    return State(found, _within(found, {p: data for p, data in files.items() if data is not None}))
+    large = {path for path, is_committed in by_hand.large.items() if is_committed}
+    paths = {*tree.below(found.folder), *edited} - large
+    read = ((path, disk.read(path)) for path in sorted(paths))
+    files = {path: data for path, data in read if data is not None}
+    return State(found, _within(found, LineEnds(disk).kept(tree, files)))
 
 
 def _within(project: Project, files: Mapping[str, bytes]) -> dict[str, bytes]:

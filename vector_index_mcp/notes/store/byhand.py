@@ -10,11 +10,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from vector_index_mcp.files.patterns import Patterns, patterns_of
+from vector_index_mcp.notes.limits import LARGEST_FILE_BYTES
 from vector_index_mcp.notes.names import is_keepable
 from vector_index_mcp.notes.refusal import Code, Refusal
-from vector_index_mcp.notes.store.checkout import INDEX_OF_GIT, left_out
+from vector_index_mcp.notes.store.checkout import INDEX_OF_GIT, Checkout, submodule_of
 from vector_index_mcp.notes.store.disk import Disk
-from vector_index_mcp.notes.store.history import Tree, contents, id_of, is_ours
+from vector_index_mcp.notes.store.filters import about_filtered, filtered
+from vector_index_mcp.notes.store.history import Tree, id_of, is_ours
+from vector_index_mcp.notes.store.large import id_of_file
+from vector_index_mcp.notes.store.line_ends import LineEnds
 
 IGNORE = ".gitignore"
 NEVER_KEPT = (
@@ -34,15 +38,25 @@ class ByHand:
     """Finds edits made by hand. It caches what it has read, so as to read a version only once."""
 
     disk: Disk
+    checkout: Checkout = field(init=False)
     _known: dict[str, tuple[_Stamp, str]] = field(default_factory=dict)
     """The state of each file that was read, and the object id of what would be committed of it."""
+    large: dict[str, bool] = field(default_factory=dict)
+    """The files that are too large to be read, and whether each is as it is committed."""
+    filtered: set[str] = field(default_factory=set)
+    """The files that differ from the last commit, perhaps only because git keeps them filtered."""
     _is_whole: bool = False
     """Whether no file was missing, or git had an index, when all were last looked at."""
-    _left_out: tuple[_Stamp, frozenset[str] | None] | None = None
-    """The state of git's index when it was read, and the files that it leaves out."""
 
-    def kept(self, places: Iterable[str]) -> set[str]:
+    def __post_init__(self) -> None:
+        self.checkout = Checkout(self.disk)
+
+    def kept(self, tree: Tree, places: Iterable[str]) -> set[str]:
         """Return the files at or below `places` that belong in the history, also missing ones.
+
+        Args:
+            tree: The files of the last commit.
+            places: Files and folders.
 
         Raises:
             Refusal: If a folder cannot be listed.
@@ -51,7 +65,11 @@ class ByHand:
         found: set[str] = set()
         for place in places:
             below = self.disk.files(place) if self.disk.is_folder(place) else [place]
-            found.update(path for path in below if path and not _is_ignored(rules, path))
+            found.update(
+                path
+                for path in below
+                if path and not _is_ignored(rules, path) and not submodule_of(tree, path)
+            )
         return found
 
     def check_can_go(self, tree: Tree, folder: str) -> None:
@@ -92,22 +110,31 @@ class ByHand:
             Refusal: If a folder cannot be listed, a needed file cannot be read, or files are
                 missing because git has not checked them out.
         """
-        found: dict[str, bytes | None] = {}
+        read: dict[str, bytes] = {}
         if paths is None:
-            seen = dict(self._walk())
+            self.large.clear()
+            self.filtered.clear()
+            seen = dict(self._walk(tree))
             for path, status in seen.items():
-                self._compare(tree, path, status, found)
+                self._read_if_other(tree, path, status, read)
             gone = [path for path in tree.paths() if path not in seen]
         else:
             gone = []
             for path in paths:
                 now = self.disk.status(path)
                 if now is not None and stat.S_ISREG(now.st_mode):
-                    self._compare(tree, path, now, found, is_needed=is_needed)
+                    self._read_if_other(tree, path, now, read, is_needed=is_needed)
                 else:
                     gone.append(path)
         # A file that is ignored by now, or was replaced by a link, exists: it stays committed.
         gone = [path for path in gone if tree.id_of(path) and self.disk.status(path) is None]
+        found = self._compared(tree, read)
+        if left := filtered(self.disk, tree, found):
+            if is_needed:
+                path = min(left)
+                raise Refusal(Code.GIT_ERROR, about_filtered(path), path=path)
+            self.filtered |= left
+            found = {path: data for path, data in found.items() if path not in left}
         found |= dict.fromkeys(self._deleted(tree, gone) if gone else ())
         self._is_whole |= paths is None
         return found
@@ -118,14 +145,9 @@ class ByHand:
         Raises:
             Refusal: If git has checked out nothing, or was interrupted: it writes its index last.
         """
-        status = self.disk.status(INDEX_OF_GIT)
-        if status is not None:
-            stamp = _stamp_of(status)
-            if self._left_out is None or self._left_out[0] != stamp:
-                self._left_out = stamp, left_out(self.disk, tree.repository)
-            skipped = self._left_out[1]
-            gone = [path for path in gone if skipped is not None and path not in skipped]
-        is_unfinished = status is None and not self._is_whole
+        skipped = self.checkout.left_out(tree.repository)
+        gone = [path for path in gone if skipped is not None and path not in skipped]
+        is_unfinished = self.disk.status(INDEX_OF_GIT) is None and not self._is_whole
         if gone and (is_unfinished or not any(map(self.disk.status, tree.paths()))):
             raise Refusal(
                 Code.GIT_ERROR,
@@ -134,18 +156,24 @@ class ByHand:
             )
         return gone
 
-    def _compare(
+    def _read_if_other(
         self,
         tree: Tree,
         path: str,
         status: os.stat_result,
-        found: dict[str, bytes | None],
+        read: dict[str, bytes],
         *,
         is_needed: bool = False,
     ) -> None:
-        stamp = _stamp_of(status)
+        """Read a file into `read`, unless it is known to be as it is committed."""
+        stamp, old = _stamp_of(status), tree.id_of(path)
         known = self._known.get(path)
-        if known is not None and known == (stamp, tree.id_of(path)):
+        if status.st_size > LARGEST_FILE_BYTES:
+            # One that git does not know need not be compared.
+            if old and (known is None or known[0] != stamp):
+                known = self._known[path] = stamp, id_of_file(self.disk, path)
+            self.large[path] = known == (stamp, old)
+        if known is not None and known == (stamp, old):
             return
         try:
             data = self.disk.read(path)
@@ -155,16 +183,22 @@ class ByHand:
             return  # the calls that read the file report it
         if data is None:
             return
-        name, old = id_of(data), tree.id_of(path)
-        if old and name != old and (plain := _with_line_feeds(data)) is not None:
-            plain_name = id_of(plain)
-            if plain_name == old or (_is_converted(data) and _has_line_feeds(tree, old)):
-                data, name = plain, plain_name
+        name = id_of(data)
         self._known[path] = stamp, name
         if name != old:
-            found[path] = data
+            read[path] = data
 
-    def _walk(self) -> Iterator[tuple[str, os.stat_result]]:
+    def _compared(self, tree: Tree, read: dict[str, bytes]) -> dict[str, bytes | None]:
+        """Return what git would keep of those of the files that differ from `tree`."""
+        found: dict[str, bytes | None] = {}
+        for path, data in LineEnds(self.disk).kept(tree, read).items():
+            if data is not read[path]:
+                self._known[path] = self._known[path][0], id_of(data)
+            if self._known[path][1] != tree.id_of(path):
+                found[path] = data
+        return found
+
+    def _walk(self, tree: Tree) -> Iterator[tuple[str, os.stat_result]]:
         rules = self._rules()
         pending, count = [("", 0)], 0
         while pending:
@@ -174,7 +208,7 @@ class ByHand:
                 is_folder = stat.S_ISDIR(status.st_mode)
                 if not is_keepable(name) or rules.verdict(path, is_folder):
                     continue
-                if is_folder and depth < _DEEPEST:
+                if is_folder and depth < _DEEPEST and not tree.is_submodule(path):
                     pending.append((path, depth + 1))
                 elif stat.S_ISREG(status.st_mode):
                     count += 1
@@ -191,26 +225,6 @@ class ByHand:
 
 def _stamp_of(status: os.stat_result) -> _Stamp:
     return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
-
-
-def _with_line_feeds(data: bytes) -> bytes | None:
-    """Return a text with LF for each CRLF, as git does; None if git would not, or there is none."""
-    plain = data.replace(b"\r\n", b"\n")
-    return None if plain == data or b"\r" in plain or b"\0" in plain else plain
-
-
-def _is_converted(data: bytes) -> bool:
-    """Return whether all line ends of a text are CRLF."""
-    return data.count(b"\n") == data.count(b"\r\n")
-
-
-def _has_line_feeds(tree: Tree, name: str) -> bool:
-    """Return whether a content of the history has line ends, and each of them is LF."""
-    try:
-        data = contents(tree.repository, [name])[name]
-    except Refusal:  # a damaged history is reported elsewhere
-        return False
-    return b"\n" in data and b"\r" not in data
 
 
 def with_never_kept(own: str) -> str:

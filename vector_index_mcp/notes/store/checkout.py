@@ -1,31 +1,128 @@
-"""Finds files that git has not checked out: nobody has deleted them."""
+"""Asks git which files are not checked out, and which attributes files have."""
 
 import os
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 
+from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.store.disk import GIT, Disk
+from vector_index_mcp.notes.store.history import Tree
 from vector_index_mcp.notes.store.repository import Repository
 from vector_index_mcp.processes import git
 
 INDEX_OF_GIT = f"{GIT}/index"
 _SKIPPED = b"S "
+_OF_A_PROJECT = 2  # folders: that of all projects, and its own
 
 
-def left_out(disk: Disk, repository: Repository) -> frozenset[str] | None:
-    """Return the files that a sparse checkout leaves out (`skip-worktree` in git's index).
+@dataclass(slots=True)
+class Checkout:
+    """Knows what git has checked out. It caches what the index says."""
 
-    The result is None if git cannot read the index: then any file may be left out.
+    disk: Disk
+    _read: tuple[tuple[int, int, int], frozenset[str] | None] | None = field(default=None)
+    """The state of the index when it was read, and the files that it leaves out."""
 
-    Raises:
-        Refusal: If git is not installed, or does not end in time.
-    """
-    environment = {
-        **git.without_settings(),
-        "GIT_INDEX_FILE": str(disk.root / INDEX_OF_GIT),
-    }
-    result = repository.run("ls-files", "-t", "-z", environment=environment)
+    def left_out(self, repository: Repository) -> frozenset[str] | None:
+        """Return the files that a sparse checkout leaves out (`skip-worktree` in the index).
+
+        The result is None if git cannot read the index: then any file may be left out.
+
+        Raises:
+            Refusal: If git is not installed, or does not end in time.
+        """
+        status = self.disk.status(INDEX_OF_GIT)
+        if status is None:
+            return frozenset()
+        stamp = (status.st_mtime_ns, status.st_size, status.st_ino)
+        if self._read is None or self._read[0] != stamp:
+            self._read = stamp, _left_out(self.disk, repository)
+        return self._read[1]
+
+    def check_can_be_written(self, tree: Tree, paths: Iterable[str]) -> None:
+        """Check that no submodule has the files or folders, and no sparse checkout leaves them out.
+
+        Otherwise nobody can see what is replaced.
+
+        Raises:
+            Refusal: If one is in a submodule, or it or its folder is left out.
+        """
+        for path in paths:
+            if submodule := submodule_of(tree, path):
+                raise Refusal(
+                    Code.GIT_ERROR,
+                    f"{submodule} is a git submodule: its files belong to another repository, so "
+                    "nothing was changed; write to another project, or have git replace the "
+                    "submodule by a plain folder",
+                    path=path,
+                )
+            if self.disk.status(path) is None and (place := self._place_left_out(tree, path)):
+                raise Refusal(
+                    Code.GIT_ERROR,
+                    f"the sparse checkout in {self.disk.root} leaves out {place}, so that nobody "
+                    "can see what a change would replace; nothing was changed; run "
+                    f"`git sparse-checkout add {shlex.quote(place)}` there",
+                    path=path,
+                )
+
+    def _place_left_out(self, tree: Tree, path: str) -> str:
+        """Return the folder of a missing file that is left out; empty if it is not."""
+        missing = {path: [path]} if tree.id_of(path) else {}
+        for folder in (*_folders(path), path):
+            if not self.disk.is_folder(folder) and (below := tree.below(folder)):
+                missing[folder] = below
+        # git is asked only if a file of the history is missing.
+        skipped = self.left_out(tree.repository) if missing else None
+        left_out = [place for place, files in missing.items() if (skipped or set()) >= {*files}]
+        return min(left_out, key=len, default="")
+
+
+def _left_out(disk: Disk, repository: Repository) -> frozenset[str] | None:
+    result = repository.run("ls-files", "-t", "-z", environment=_environment(disk))
     if result.status:
         return None
     lines = result.output.split(b"\0")
     return frozenset(
         os.fsdecode(line.removeprefix(_SKIPPED)) for line in lines if line.startswith(_SKIPPED)
     )
+
+
+def submodule_of(tree: Tree, path: str) -> str:
+    """Return the submodule that a path is or lies in; empty if there is none."""
+    parts = path.split("/")
+    places = ("/".join(parts[:count]) for count in range(1, len(parts) + 1))
+    return next((place for place in places if tree.is_submodule(place)), "")
+
+
+def _folders(path: str) -> Iterator[str]:
+    """Yield the folder of the path's project, and those in it that are above the path."""
+    parts = path.split("/")
+    return ("/".join(parts[:count]) for count in range(_OF_A_PROJECT, len(parts)))
+
+
+def attributes(
+    disk: Disk, repository: Repository, names: Sequence[str], paths: Sequence[str]
+) -> dict[tuple[str, str], str]:
+    """Return the values of attributes by path and name, as the store's `.gitattributes` say.
+
+    The result is empty if git cannot find out.
+
+    Raises:
+        Refusal: If git is not installed, or does not end in time.
+    """
+    given = b"".join(os.fsencode(path) + b"\0" for path in paths)
+    arguments = ("-C", str(disk.root), "check-attr", "--stdin", "-z", *names)
+    environment = {**_environment(disk), "GIT_WORK_TREE": str(disk.root)}
+    result = repository.run(*arguments, given=given, environment=environment)
+    if result.status:
+        return {}
+    fields = [os.fsdecode(each) for each in result.output.split(b"\0")]
+    return {
+        (path, name): value
+        for path, name, value in zip(fields[::3], fields[1::3], fields[2::3], strict=False)
+    }
+
+
+def _environment(disk: Disk) -> dict[str, str]:
+    return {**git.without_settings(), "GIT_INDEX_FILE": str(disk.root / INDEX_OF_GIT)}

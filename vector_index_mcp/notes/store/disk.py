@@ -11,14 +11,22 @@ import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
 from vector_index_mcp.files import beneath
 from vector_index_mcp.notes.limits import LARGEST_FILE_BYTES
 from vector_index_mcp.notes.refusal import Code, Refusal
-from vector_index_mcp.notes.store.steps import mode_of, parted, remove, token, write
+from vector_index_mcp.notes.store.steps import (
+    Copied,
+    copy_of,
+    mode_of,
+    parted,
+    remove,
+    token,
+    write,
+)
 
 GIT = ".git"
 WORK = f"{GIT}/vector-index-mcp"
@@ -62,6 +70,8 @@ class Change:
     """Whether folders that are empty after `drops` are removed, too."""
     folder: str = ""
     """A new folder, which appears in one step with all the files in it that `puts` has."""
+    copies: Mapping[str, Copied] = field(default_factory=dict)
+    """Further new contents, which are too large for the memory."""
 
     def has_in_folder(self, path: str) -> bool:
         """Return whether the file is one of those in `folder`."""
@@ -165,6 +175,15 @@ class Disk:
         status = self.status(path)
         return status is not None and stat.S_ISDIR(status.st_mode)
 
+    def is_file(self, path: str) -> bool:
+        """Return whether there is a plain file at `path`, not a link to one.
+
+        Raises:
+            Refusal: If the system refuses to read it.
+        """
+        status = self.status(path)
+        return status is not None and stat.S_ISREG(status.st_mode)
+
     def files(self, folder: str) -> Iterator[str]:
         """Yield the paths of all plain files below a folder.
 
@@ -194,6 +213,8 @@ class Disk:
             for path, data in change.puts.items():
                 if path not in inner:
                     applied.put(path, data)
+            for path, copied in change.copies.items():
+                applied.put(path, copied)
             for path in change.drops:
                 applied.drop(path)
             if change.empties:
@@ -223,9 +244,9 @@ class Applied:
         self._undoing: list[Callable[[], None]] = []
         self._left: list[str] = []
 
-    def put(self, path: str, data: bytes) -> None:
+    def put(self, path: str, data: bytes | Copied) -> None:
         """Replace a file's content, or create the file."""
-        if len(data) > LARGEST_FILE_BYTES:
+        if not isinstance(data, Copied) and len(data) > LARGEST_FILE_BYTES:
             raise Refusal(
                 Code.INVALID_CONTENT,
                 f"{path} would have more than {LARGEST_FILE_BYTES:,} bytes, the most that is read; "
@@ -257,7 +278,7 @@ class Applied:
         try:
             folder.link(parted(path)[1], work, old)
         except OSError:  # Android's file systems and exFAT have no hard links
-            write(work, old, self._disk.read(path) or b"", mode)
+            write(work, old, copy_of(folder, parted(path)[1]), mode)
 
     def make(self, path: str, files: Mapping[str, bytes]) -> None:
         """Create a folder together with all its files, in one step."""

@@ -8,7 +8,7 @@ import hashlib
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from vector_index_mcp.notes.names import is_keepable_path
 from vector_index_mcp.notes.refusal import Code, Refusal
@@ -16,6 +16,7 @@ from vector_index_mcp.notes.store.repository import Repository, failure
 
 OURS = "Knowledge MCP Server <knowledge-mcp@localhost>"
 _FILE, _EXECUTABLE = "100644", "100755"
+_SUBMODULE = "160000"
 PLAIN = frozenset({_FILE, _EXECUTABLE})
 """The modes of plain files; other modes are links and submodules."""
 _LONGEST_SUBJECT_CHARS = 200
@@ -32,6 +33,8 @@ class Commit:
     """A name and an address in angle brackets."""
     merges: str = ""
     """The second parent of a merge; empty for any other commit."""
+    taken: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """Mode and object id by path of what becomes part of the commit without being read."""
 
 
 class Tree:
@@ -63,8 +66,17 @@ class Tree:
         return self._files.get(path, ("", ""))[1]
 
     def mode_of(self, path: str) -> str:
-        """Return the mode of a file; that of a plain file if it is new."""
-        return self._files.get(path, (_FILE, ""))[0]
+        """Return the mode of a file; that of a plain file if it is new, or was a link."""
+        mode = self._files.get(path, (_FILE, ""))[0]
+        return mode if mode in PLAIN else _FILE
+
+    def is_submodule(self, path: str) -> bool:
+        """Return whether a submodule is at `path`: another repository's files lie below it."""
+        return self._files.get(path, ("", ""))[0] == _SUBMODULE
+
+    def has_named(self, name: str) -> bool:
+        """Return whether a file, in any folder, has this name."""
+        return any(path.endswith(name) for path in self._files)
 
     def paths(self) -> Iterator[str]:
         """Yield the paths of all files, without links and submodules."""
@@ -82,6 +94,7 @@ class Tree:
                     self._files.pop(path, None)
                 else:
                     self._files[path] = (self.mode_of(path), id_of(data))
+            self._files |= each.taken
         self.commit = commit
 
 
@@ -129,12 +142,29 @@ def contents(repository: Repository, names: Sequence[str]) -> dict[str, bytes]:
         if facts[-1] == b"missing":
             raise Refusal(
                 Code.GIT_COMMAND_FAILED,
-                f"the history lacks the object {name}; `vector-index-mcp notes doctor` shows more",
+                repository.lack
+                or f"the history lacks the object {name}; `vector-index-mcp notes doctor` shows "
+                "more",
             )
         size = int(facts[2])
         found[name] = output[end + 1 : end + 1 + size]
         at = end + size + 2
     return found
+
+
+def versions_of(repository: Repository, commit: str, path: str) -> list[str]:
+    """Return the object ids of all contents that a file had up to a commit, newest first.
+
+    Raises:
+        Refusal: If they cannot be read.
+    """
+    output = repository.done(
+        "--literal-pathspecs", "log", "-z", "--raw", "--no-abbrev", "--no-renames",
+        "--full-history", "-m", "--format=", commit, "--", path,
+    ).split(b"\0")  # fmt: skip
+    # For each change, git prints old and new mode, old and new object id, and then the path.
+    changes = (facts.decode("ascii").split(" ") for facts in output[:-1:2])
+    return list(dict.fromkeys(name for _, mode, _, name, _ in changes if mode in PLAIN))
 
 
 def write(
@@ -188,6 +218,8 @@ def _streamed(branch: str, parent: str, tree: Tree, commits: Sequence[Commit]) -
             if data is not None:
                 yield f"M {tree.mode_of(path)} inline ".encode() + quoted(path) + b"\n"
                 yield _data(data)
+        for path, (mode, name) in commit.taken.items():
+            yield f"M {mode} {name} ".encode() + quoted(path) + b"\n"
     yield b"get-mark :1\ndone\n"  # the last commit's id is the only output
 
 

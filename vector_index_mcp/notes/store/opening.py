@@ -24,6 +24,7 @@ from vector_index_mcp.notes.store.byhand import (
 )
 from vector_index_mcp.notes.store.disk import GIT, WORK, Change, Disk, reported
 from vector_index_mcp.notes.store.history import OURS, Commit, Tree, write
+from vector_index_mcp.notes.store.line_ends import LineEnds
 from vector_index_mcp.notes.store.repository import Repository
 from vector_index_mcp.processes import git
 
@@ -76,6 +77,12 @@ class Opening:
             )
         with reported(str(root)):
             root.mkdir(parents=True, exist_ok=True)
+        if self._disk.is_file(GIT):
+            raise Refusal(
+                Code.INVALID_PATH,
+                f"{root} belongs to another git repository, as its work tree or submodule ({GIT} "
+                "is a file), and the notes need their own; name another folder, or a clone",
+            )
         shown = [name for name, _ in self._disk.entries("") if not name.startswith(".")]
         if not set(shown) <= _MAY_STAND_ALONE and not self._is_store(shown):
             raise Refusal(
@@ -228,11 +235,12 @@ class Opening:
         own, text = self._lacking_ignored()
         if text is None:
             return
-        files: dict[str, bytes | None] = {IGNORE: text.encode()}
-        files |= dict.fromkeys(newly_ignored(tree.paths(), own, text))
+        placed = LineEnds(self._disk).placed(tree, {IGNORE: text.encode()}, {})
+        gone = dict.fromkeys(newly_ignored(tree.paths(), own, text))
+        files: dict[str, bytes | None] = {**placed.kept, **gone}
         commit = Commit("Updated .gitignore", files)
         with self.changing(), contextlib.ExitStack() as undoing:
-            applied = self._disk.apply(Change({IGNORE: text.encode()}))
+            applied = self._disk.apply(Change(placed.on_disk))
             undoing.callback(applied.undo)
             made = write(self._repository, branch, tree.commit, tree, [commit])
             undoing.pop_all()

@@ -166,7 +166,10 @@ class Remote:
         )
 
     def _failure(self, result: GitResult, address: Address) -> Refusal:
-        return Refusal(Code.GIT_COMMAND_FAILED, without_credentials(result.errors, address.url))
+        words = without_credentials(result.errors, address.url)
+        if self._repository.lacks(result.errors):
+            words = self._repository.lack
+        return Refusal(Code.GIT_COMMAND_FAILED, words)
 
 
 def tracking(branch: str) -> str:

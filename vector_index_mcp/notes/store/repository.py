@@ -2,8 +2,8 @@
 
 A store may come from somebody else, and a repository's `config`, `hooks`, `info` and attributes can
 make git run programs. So git gets a folder of our own as its repository (GIT_DIR), with our own
-settings, which links to the store's objects and references. git never reads the work tree here, and
-the index is written only for people who run `git status`.
+settings, which links to the store's objects and references. git reads nothing of the work tree here
+but `.gitattributes`, and the index is written only for people who run `git status`.
 """
 
 import contextlib
@@ -41,6 +41,11 @@ _DEEPEST_REFERENCES = 10
 _SECONDS = 60.0  # more than any local git command takes
 _LOOK_SECONDS = 0.2  # between two checks whether to stop a command
 _MOST_WORDS_CHARS = 300
+_SIGNS_OF_LACK = (
+    "missing", "unable to read", "Could not read", "bad object", "all necessary objects",
+    "unresolved delta",
+)  # fmt: skip
+_PROMISED = ".promisor"  # the ending of a file beside each pack of a partial clone
 # Files that show that a person has a merge, a rebase or the like under way.
 _UNDER_WAY = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply")
 
@@ -190,6 +195,21 @@ class Repository:
                 )
         self.branch()
 
+    @property
+    def lack(self) -> str:
+        """Why objects may be missing, and what to do; empty unless it is a partial clone."""
+        names = (name for name, _ in self._disk.entries(f"{GIT}/objects/pack"))
+        if not any(name.endswith(_PROMISED) for name in names):
+            return ""
+        return (
+            f"{self._disk.root} is a partial clone (`git clone --filter`), which lacks a part of "
+            "the history; run `git fetch --refetch --no-filter origin` there"
+        )
+
+    def lacks(self, words: str) -> bool:
+        """Return whether git's message is about an object that a partial clone has left out."""
+        return any(sign in words for sign in _SIGNS_OF_LACK) and bool(self.lack)
+
     # -- references ------------------------------------------------------------------------
 
     def branch(self) -> str:
@@ -247,6 +267,7 @@ class Repository:
         environment: Mapping[str, str] | None = None,
         seconds: float = _SECONDS,
         stopping: threading.Event | None = None,
+        output: int = subprocess.PIPE,
     ) -> GitResult:
         """Run a git command in our own GIT_DIR; the store's index is not touched.
 
@@ -256,6 +277,7 @@ class Repository:
             environment: Its environment variables; by default ours without any for git.
             seconds: The time after which the command is killed.
             stopping: An event that ends the command once it is set; only without `given`.
+            output: A descriptor that gets the output; by default it becomes part of the result.
 
         Raises:
             Refusal: If git is not installed, or does not end in time.
@@ -275,7 +297,7 @@ class Repository:
             process = subprocess.Popen(
                 ["git", *arguments],
                 stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
+                stdout=output,
                 stderr=subprocess.PIPE,
                 cwd=self._ours,
                 env={**base, **ours},
@@ -297,6 +319,8 @@ class Repository:
         """
         result = self.run(*arguments, given=given)
         if result.status:
+            if self.lacks(result.errors):
+                raise Refusal(Code.GIT_COMMAND_FAILED, self.lack)
             raise failure(arguments[0], result)
         return result.output
 
@@ -333,7 +357,7 @@ def _ended(
                     f"git did not finish within {seconds:.0f} s and was stopped; try again",
                 ) from error
             raise
-    return GitResult(process.returncode, output, errors.decode("utf-8", "replace"))
+    return GitResult(process.returncode, output or b"", errors.decode("utf-8", "replace"))
 
 
 def _waited_for(

@@ -18,6 +18,8 @@ from vector_index_mcp.files import beneath
 from vector_index_mcp.notes.refusal import Code, Refusal, as_refusal
 from vector_index_mcp.notes.store.disk import GIT, WORK, Disk, reported
 from vector_index_mcp.notes.store.history import files_of, id_of
+from vector_index_mcp.notes.store.large import id_of_file, id_of_link
+from vector_index_mcp.notes.store.line_ends import plain
 from vector_index_mcp.notes.store.opening import FOUND
 from vector_index_mcp.notes.store.repository import GitResult, Repository, failure
 from vector_index_mcp.notes.store.upkeep import tidy
@@ -215,8 +217,15 @@ class Staging:
         return lines
 
     def _is_as_committed(self, path: str, last: Mapping[str, tuple[str, str]]) -> bool:
-        data = self._disk.read(path)
-        return (id_of(data) if data is not None else "") == last.get(path, ("", ""))[1]
+        name = last.get(path, ("", ""))[1]
+        try:
+            data = self._disk.read(path)
+        except Refusal:  # it is too large, or no file
+            return bool(name) and name in {
+                id_of_file(self._disk, path),
+                id_of_link(self._disk, path),
+            }
+        return name in ({id_of(data), id_of(plain(data))} if data is not None else {""})
 
     def _indexed(self) -> dict[str, tuple[str, str]]:
         result = self._run_git("ls-files", "--stage", "-z")

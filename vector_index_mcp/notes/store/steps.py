@@ -6,11 +6,21 @@ import os
 import secrets
 import shutil
 import stat
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from vector_index_mcp.files import beneath
 
 _TOKEN_BYTES = 8
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """A content that is too large for the memory."""
+
+    copy: Callable[[int], None]
+    """Writes it to a descriptor."""
 
 
 def parted(path: str) -> tuple[str, str]:
@@ -39,10 +49,35 @@ def mode_of(folder: beneath.Folder, name: str) -> int | None:
     return stat.S_IMODE(status.st_mode)
 
 
-def write(folder: beneath.Folder, name: str, data: bytes, mode: int) -> None:
+def copy_of(folder: beneath.Folder, name: str) -> Copied:
+    """Return the content of a file of any size."""
+
+    def copy(descriptor: int) -> None:
+        with (
+            os.fdopen(folder.open(name, os.O_RDONLY), "rb") as source,
+            os.fdopen(descriptor, "wb", closefd=False) as target,
+        ):
+            shutil.copyfileobj(source, target)
+
+    return Copied(copy)
+
+
+def target_of(folder: beneath.Folder, name: str) -> bytes | None:
+    """Return where a link leads, as it is written; None if there is no link."""
+    try:
+        way = name if folder.at is not None else folder.path / name
+        return os.fsencode(os.readlink(way, dir_fd=folder.at))
+    except OSError:
+        return None
+
+
+def write(folder: beneath.Folder, name: str, data: bytes | Copied, mode: int) -> None:
     """Create a file; its content is on the disk (fsync) when this returns."""
     with os.fdopen(folder.open(name, _NEW, mode), "wb") as file:
-        file.write(data)
+        if isinstance(data, Copied):
+            data.copy(file.fileno())
+        else:
+            file.write(data)
         file.flush()
         os.fsync(file.fileno())
 

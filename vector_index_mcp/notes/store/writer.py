@@ -11,10 +11,10 @@ import asyncio
 import logging
 import queue
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -24,9 +24,12 @@ from vector_index_mcp.files import beneath
 from vector_index_mcp.notes.refusal import Code, Refusal, as_refusal
 from vector_index_mcp.notes.store.byhand import ByHand, about_by_hand
 from vector_index_mcp.notes.store.disk import WORK, Applied, Change, Disk, reported
+from vector_index_mcp.notes.store.filters import check_unfiltered
 from vector_index_mcp.notes.store.history import Commit, Tree, write
+from vector_index_mcp.notes.store.line_ends import LineEnds, Placed
 from vector_index_mcp.notes.store.opening import Opening
 from vector_index_mcp.notes.store.repository import Repository
+from vector_index_mcp.notes.store.upkeep import without_pruning
 
 _log = logging.getLogger(__name__)
 
@@ -45,6 +48,10 @@ class Plan:
     message: str
     result: Any = None
     """The result of the future that `Writer.ask` returns."""
+    places: tuple[str, ...] = ()
+    """Further files and folders that must be checked out."""
+    is_exact: bool = False
+    """Whether the history gets the contents as they are, with their line ends."""
 
 
 Planned = Callable[[], Plan]
@@ -151,7 +158,7 @@ class Writer:
     def _guarded(self, futures: "list[Future[Any]]", do: Callable[[], None]) -> None:
         """Call `do` under the lock, with the store open; a failure goes to the futures."""
         try:
-            with self._locked():
+            with self._locked(), without_pruning(self.disk):
                 if self._opening.ensure(self.tree, self.by_hand):
                     self.on_commit()
                 with self._opening.changing():
@@ -187,8 +194,8 @@ class Writer:
         for request in requests:
             try:
                 plan = request.planned()
-                new = self._commits_of(plan)
-                made.append(_Made(request, plan, self.disk.apply(plan.change)))
+                change, new = self._prepared(plan)
+                made.append(_Made(request, plan, self.disk.apply(change)))
             except Exception as error:  # noqa: BLE001 - the other requests are served all the same
                 request.future.set_exception(error)
                 continue
@@ -211,21 +218,37 @@ class Writer:
             each.applied.finish()
             each.request.future.set_result(each.plan.result)
 
-    def _commits_of(self, plan: Plan) -> list[Commit]:
-        """Return the plan's commit, and before it a commit of edits made by hand to these files."""
+    def _prepared(self, plan: Plan) -> tuple[Change, list[Commit]]:
+        """Return the plan's change as it goes to the disk, and the commits that record it.
+
+        Before the plan's commit comes one of edits made by hand to these files.
+        """
+        change = plan.change
+        self.by_hand.checkout.check_can_be_written(
+            self.tree, (*change.puts, *change.drops, *plan.places)
+        )
+        check_unfiltered(self.disk, self.tree, change.puts)
         files: dict[str, bytes | None] = {}
-        for path in plan.change.drops:
+        for path in change.drops:
             if self.disk.is_folder(path):
                 self.by_hand.check_can_go(self.tree, path)
             else:
                 files[path] = None
-            files |= dict.fromkeys({*self.tree.below(path), *self.by_hand.kept([path])})
-        files |= plan.change.puts
+            files |= dict.fromkeys({*self.tree.below(path), *self.by_hand.kept(self.tree, [path])})
+        files |= change.puts
         theirs = self.by_hand.changed(self.tree, files, is_needed=True)
-        commit = Commit(plan.message, files)
-        if not theirs:
-            return [commit]
-        return [Commit(about_by_hand(theirs), theirs, self._opening.author), commit]
+        placed = self._placed(plan, theirs)
+        change = replace(change, puts=placed.on_disk)
+        commits = [Commit(plan.message, {**files, **placed.kept})]
+        if theirs:
+            commits.insert(0, Commit(about_by_hand(theirs), theirs, self._opening.author))
+        return change, commits
+
+    def _placed(self, plan: Plan, edited: Mapping[str, bytes | None]) -> Placed:
+        ends, puts = LineEnds(self.disk), plan.change.puts
+        if plan.is_exact:
+            return Placed(ends.as_checked_out(self.tree, puts), dict(puts))
+        return ends.placed(self.tree, puts, edited)
 
     # -- for work requested with `alone` ---------------------------------------------------
 

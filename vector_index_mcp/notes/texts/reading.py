@@ -12,6 +12,7 @@ from vector_index_mcp.notes.limits import MOST_SHOWN
 from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.store.disk import Disk
 from vector_index_mcp.notes.store.history import id_of
+from vector_index_mcp.notes.store.line_ends import plain
 from vector_index_mcp.notes.texts import matter
 from vector_index_mcp.notes.texts.knowledge import Document, document
 from vector_index_mcp.notes.texts.projects import Project
@@ -44,8 +45,11 @@ class Read:
 
 
 def revision_of(data: bytes) -> str:
-    """Return the revision of a text: the first characters of the id that git gives to it."""
-    return id_of(data)[:_REVISION_CHARS]
+    """Return the revision of a text: the first characters of the id that git gives to it.
+
+    It does not depend on whether a line ends with LF or CRLF.
+    """
+    return id_of(plain(data))[:_REVISION_CHARS]
 
 
 class Shelf:

@@ -1,0 +1,158 @@
+"""Finds out what commits of the remote change here: by moving forward to them, or by a merge.
+
+Contents are merged (`merging`). What is not read is not merged either: links, submodules and files
+that are too large are taken as they are, or stay as they are.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from vector_index_mcp.notes.merging import merged
+from vector_index_mcp.notes.merging.places import around, beside, label_of, shown
+from vector_index_mcp.notes.store.history import PLAIN, contents, files_of, is_ours
+from vector_index_mcp.notes.store.large import about, large_ones
+from vector_index_mcp.notes.store.repository import Repository
+
+Entry = tuple[str, str]
+"""Mode and object id."""
+Entries = Mapping[str, Entry]
+"""Entries of a commit by path."""
+
+
+@dataclass(slots=True)
+class Coming:
+    """What changes here."""
+
+    files: dict[str, bytes | None] = field(default_factory=dict)
+    """Contents by path; None for a file that goes."""
+    copies: dict[str, str] = field(default_factory=dict)
+    """Object ids of files that are written without being read, by path."""
+    links: dict[str, str] = field(default_factory=dict)
+    """Object ids of the links that go or become files, by path."""
+    taken: dict[str, Entry] = field(default_factory=dict)
+    """What a merge takes from the other side as it is."""
+    notes: list[str] = field(default_factory=list)
+    """What was decided, in sentences."""
+
+
+def by_moving(repository: Repository, ours: str, theirs: str) -> Coming:
+    """Return what changes if our branch moves forward.
+
+    Args:
+        repository: The repository with both commits.
+        ours: Our last commit; empty if there is none.
+        theirs: A later commit.
+
+    Raises:
+        Refusal: If a commit cannot be read.
+    """
+    old, new = _entries(repository, ours), _entries(repository, theirs)
+    changed = [path for path in {*old, *new} if old.get(path) != new.get(path)]
+    wanted = {path: new[path][1] for path in changed if _is_plain(new.get(path))}
+    large = large_ones(repository, list(wanted.values()))
+    found = Coming(copies={path: name for path, name in wanted.items() if name in large})
+    read = {path: name for path, name in wanted.items() if name not in large}
+    data = contents(repository, list(read.values()))
+    found.files |= {path: data[name] for path, name in read.items()}
+    gone = (path for path in changed if _is_plain(old.get(path)) and path not in wanted)
+    found.files |= dict.fromkeys(gone)
+    found.links = {path: old[path][1] for path in changed if not _is_plain(old.get(path, _NEW))}
+    found.notes = [about(path) for path in sorted(found.copies)]
+    return found
+
+
+def by_merging(repository: Repository, base: str, ours: str, theirs: str, label: str) -> Coming:
+    """Return what changes if their side is merged into ours.
+
+    Args:
+        repository: The repository with all three commits.
+        base: The last common commit; empty if there is none.
+        ours: Our last commit.
+        theirs: Their last commit.
+        label: The name of their side: its origin and the date.
+
+    Raises:
+        Refusal: If a commit cannot be read.
+    """
+    trees = [_entries(repository, commit) for commit in (base, ours, theirs)]
+    paths = {path for tree in trees for path in tree}
+    same = {path for path in paths if len({tree.get(path) for tree in trees}) == 1}
+    names = [tree[p][1] for tree in trees for p in (paths - same) & tree.keys()]
+    large = large_ones(repository, names)
+    apart = {
+        path
+        for path in paths
+        for tree in trees
+        if path in tree and (not _is_plain(tree[path]) or tree[path][1] in large)
+    }
+    found = _unread(trees, sorted(apart - same), label, theirs)
+    found.copies = {p: name for p, (mode, name) in found.taken.items() if mode in PLAIN}
+    found.notes += [about(path) for path, name in sorted(found.copies.items()) if name in large]
+    read = paths - same - apart
+    data = contents(repository, [tree[p][1] for tree in trees for p in read if p in tree])
+    old, own, other = ({p: data[t[p][1]] for p in read if p in t} for t in trees)
+    there = {*same, *apart, *found.taken}
+    standing = {p for p in there if _is_plain(found.taken.get(p, trees[1].get(p)))}
+    result = merged(old, own, other, label=label, unchanged=standing - found.files.keys())
+    found.files |= result.files
+    found.notes = [*result.notes, *found.notes]
+    return found
+
+
+def _unread(trees: Sequence[Entries], paths: Sequence[str], label: str, theirs: str) -> Coming:
+    """Decide about each of `paths` as a whole."""
+    base, ours, other = trees
+    found = Coming()
+    standing = {*ours, *other}
+    folders = {*around(standing)}
+    for path in paths:
+        old, own, new = (tree.get(path) for tree in trees)
+        if new in (own, old):
+            continue
+        if own != old and own is not None:
+            if new is None:
+                found.notes.append(_kept(path))
+            elif _is_plain(new):
+                place = beside(path, label_of(label), {*standing, *folders, *found.taken})
+                found.taken[place] = new
+                found.notes.append(f'{shown(path)} has two versions; one is kept as "{place}"')
+            else:
+                found.notes.append(
+                    f"{shown(path)} was changed on both sides; ours stays, theirs is in the "
+                    f"commit {theirs[:12]}"
+                )
+        elif new is None:
+            found.files[path] = None
+            _note_link(found, path, own)
+        elif path in folders or any(above in ours for above in around([path])):
+            found.notes.append(
+                f"{shown(path)} is a file on one side and a folder on the other; ours stays, "
+                f"theirs is in the commit {theirs[:12]}"
+            )
+        else:
+            found.taken[path] = new
+            _note_link(found, path, own)
+            if own != old:
+                found.notes.append(_kept(path))
+    return found
+
+
+def _note_link(found: Coming, path: str, own: Entry | None) -> None:
+    if own is not None and not _is_plain(own):
+        found.links[path] = own[1]
+
+
+def _kept(path: str) -> str:
+    return f"{shown(path)} was removed on one side and changed on the other; it is kept"
+
+
+_NEW = next(iter(PLAIN)), ""
+
+
+def _is_plain(entry: Entry | None) -> bool:
+    return entry is not None and entry[0] in PLAIN
+
+
+def _entries(repository: Repository, commit: str) -> dict[str, Entry]:
+    files = files_of(repository, commit) if commit else {}
+    return {path: entry for path, entry in files.items() if is_ours(path)}

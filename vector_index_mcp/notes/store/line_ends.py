@@ -1,0 +1,169 @@
+"""Decides which line ends git keeps of a file with CRLF, and with which ends a file is written.
+
+git itself converts nothing here: its filters would run programs of the store's choice. It only
+tells what `core.autocrlf` and the attributes `text` and `eol` say. If they say nothing, a file
+whose line ends are all CRLF, but LF in the history, was converted by somebody else's git.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from vector_index_mcp.notes.refusal import Refusal
+from vector_index_mcp.notes.store.checkout import attributes
+from vector_index_mcp.notes.store.disk import GIT, Disk
+from vector_index_mcp.notes.store.history import Tree, contents, id_of
+from vector_index_mcp.processes import git
+
+_SETTING = "core.autocrlf"
+_CONVERTS = frozenset({"true", "yes", "on", "1", "input"})
+_UNKNOWN = "unspecified"
+
+
+def plain(data: bytes) -> bytes:
+    """Return a text with LF for each CRLF, as git does; other content, such as binary, as it is."""
+    if b"\r\n" not in data or b"\0" in data:
+        return data
+    found = data.replace(b"\r\n", b"\n")
+    return data if b"\r" in found else found
+
+
+def has_only_crlf(data: bytes) -> bool:
+    """Return whether a text has line ends, and all of them are CRLF."""
+    return plain(data) != data and data.count(b"\r\n") == data.count(b"\n")
+
+
+def with_crlf(data: bytes) -> bytes:
+    """Return a text with CRLF for each line end; other content as it is."""
+    found = data.replace(b"\r\n", b"\n")
+    return data if b"\r" in found or b"\0" in found else found.replace(b"\n", b"\r\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """The files of a change, by path."""
+
+    on_disk: dict[str, bytes]
+    """The contents to write to the disk."""
+    kept: dict[str, bytes]
+    """The contents for the history."""
+
+
+@dataclass(frozen=True, slots=True)
+class LineEnds:
+    """Decides about the line ends of one store. The methods block."""
+
+    disk: Disk
+
+    def kept(
+        self, tree: Tree, files: Mapping[str, bytes], known: Mapping[str, bytes] | None = None
+    ) -> dict[str, bytes]:
+        """Return what git would keep of files, by path.
+
+        Args:
+            tree: The files of the last commit.
+            files: The contents of files on the disk, by path.
+            known: Contents of files in the history, by path; others are read if need be.
+
+        Raises:
+            Refusal: If git is not installed, or does not end in time.
+        """
+        found = dict(files)
+        open_ones = []
+        for path, data in files.items():
+            if b"\r\n" in data:
+                text = plain(data)
+                if text != data and id_of(text) == tree.id_of(path):
+                    found[path] = text
+                else:
+                    open_ones.append(path)
+        if open_ones:
+            known = known or {}
+            old = {**self._old(tree, {*open_ones} - known.keys()), **known}
+            for path, rule in self._rules(tree, open_ones):
+                found[path] = _kept(files[path], old.get(path), rule)
+        return found
+
+    def _old(self, tree: Tree, paths: set[str]) -> dict[str, bytes]:
+        names = {path: name for path in paths if (name := tree.id_of(path))}
+        try:
+            found = contents(tree.repository, list(names.values()))
+        except Refusal:  # a damaged history is reported elsewhere
+            return {}
+        return {path: found[name] for path, name in names.items()}
+
+    def _rules(self, tree: Tree, paths: list[str]) -> Iterator[tuple[str, str]]:
+        """Yield "set", "unset", "auto" or "unspecified" for each path, as git would apply it."""
+        usual = "auto" if self._setting(tree) in _CONVERTS else _UNKNOWN
+        told = attributes(self.disk, tree.repository, ("text", "eol"), paths)
+        for path in paths:
+            text, end = (told.get((path, name), _UNKNOWN) for name in ("text", "eol"))
+            if text == _UNKNOWN:
+                text = "set" if end in {"lf", "crlf"} else usual
+            yield path, text
+
+    def _setting(self, tree: Tree) -> str:
+        run, data = tree.repository.run, self.disk.read(f"{GIT}/config") or b""
+        result = run("config", "--file", "-", "--no-includes", "--get", _SETTING, given=data)
+        if result.status:
+            result = run("config", "--get", _SETTING, environment=git.environment())
+        return result.output.decode("utf-8", "replace").strip().lower()
+
+    def placed(
+        self, tree: Tree, puts: Mapping[str, bytes], edited: Mapping[str, bytes | None]
+    ) -> Placed:
+        """Return new contents of files with the line ends of the files that they replace.
+
+        Args:
+            tree: The files of the last commit.
+            puts: The new contents by path.
+            edited: What git keeps of the files on the disk that differ from the last commit.
+
+        Raises:
+            Refusal: If a file cannot be read.
+        """
+        on_disk, known = dict(puts), {}
+        for path, data in puts.items():
+            present = self._present(path)
+            if present is None or not has_only_crlf(present):
+                continue
+            on_disk[path] = with_crlf(data)
+            kept, text = edited.get(path), plain(present)
+            if kept is None:
+                kept = text if id_of(text) == tree.id_of(path) else present
+            known[path] = kept
+        return Placed(on_disk, self.kept(tree, on_disk, known))
+
+    def _present(self, path: str) -> bytes | None:
+        # What is there may also be a link, or a folder that becomes a file.
+        return self.disk.read(path) if self.disk.is_file(path) else None
+
+    def as_checked_out(self, tree: Tree, files: Mapping[str, bytes]) -> dict[str, bytes]:
+        """Return contents of the history as they are written to the disk.
+
+        A file gets CRLF if git has given CRLF to the one that it replaces.
+
+        Args:
+            tree: The files of the last commit.
+            files: The contents by path.
+
+        Raises:
+            Refusal: If a file cannot be read.
+        """
+        found = dict(files)
+        for path, data in files.items():
+            present = self._present(path)
+            if present is not None and has_only_crlf(present):
+                is_converted = id_of(plain(present)) == tree.id_of(path)
+                found[path] = with_crlf(data) if is_converted else data
+        return found
+
+
+def _kept(data: bytes, old: bytes | None, rule: str) -> bytes:
+    """Return what git keeps of a content in place of the content `old`; None if that is new."""
+    if rule == "set":  # whatever it looks like
+        return data.replace(b"\r\n", b"\n")
+    # git leaves a file alone that has CRLF in the history.
+    if rule == "unset" or (old is not None and b"\r\n" in old):
+        return data
+    is_converted = old is not None and b"\n" in old and has_only_crlf(data)
+    return plain(data) if rule == "auto" or is_converted else data
